@@ -61,7 +61,7 @@ class Alarm:
         return (*self._breaches[True].values(), *self._breaches[False].values())
 
     def check_rows(self, values: dict[str, float]) -> tuple[str, ...]:
-        """Sentences of the rules about the cheap tier that fail now and did not before."""
+        """Return sentences of the rules about the cheap tier that fail now and did not before."""
         readings = {
             name: RuleValue(value, title=LIVE[name].title) for name, value in values.items()
         }
@@ -69,7 +69,7 @@ class Alarm:
         return self._check(known, Measured({}, readings), is_live=True)
 
     def check_analysis(self, measured: Measured) -> tuple[str, ...]:
-        """Sentences of the rules about an analysis that fail now and did not before."""
+        """Return sentences of the rules about an analysis that fail now and did not before."""
         about = tuple(rule for rule in self.rules if rule.name not in LIVE)
         return self._check(about, measured, is_live=False)
 

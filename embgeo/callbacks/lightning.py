@@ -13,7 +13,7 @@ PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 
 
 def base() -> Any:
-    """The base class of callbacks; `object` without Lightning."""
+    """Return the base class of callbacks; `object` without Lightning."""
     for name in sorted(PACKAGES, key=lambda name: name not in sys.modules):
         try:
             return import_module(name).Callback

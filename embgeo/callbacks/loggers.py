@@ -9,7 +9,7 @@ Values = dict[str, float]
 
 
 def sender(target: Any) -> Callable[[Values, int], None]:
-    """A function that sends values and their step to `target`.
+    """Return a function that sends values and their step to `target`.
 
     Parameters
     ----------

@@ -121,7 +121,7 @@ class Monitor:
         self._warned: set[str] = set()
 
     def due(self, step: int, *, last: bool = False) -> bool:
-        """Whether to measure at this step; the last step of a training is always due."""
+        """Tell whether to measure at this step; the last step of a training is always due."""
         if step == self.measured_at or last:
             return step != self.measured_at
         return step % self.every == 0 and not self._is_over_budget()
@@ -158,7 +158,7 @@ class Monitor:
         return values
 
     def check_rows(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
-        """The scalars of the cheap tier, by name; `report` as in :meth:`measure`."""
+        """Return the scalars of the cheap tier, by name; `report` as in :meth:`measure`."""
         self.checked_at = step
         try:
             with gather_embeddings(model):
@@ -178,7 +178,7 @@ class Monitor:
             warnings.warn(f"step {step:,}: {sentence}", stacklevel=5)
 
     def measure(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
-        """The scalars by name, with the seconds that they took.
+        """Measure the scalars by name, with the seconds that they took.
 
         An error does not stop the training: it is reported once, as a warning, and the result is
         empty.
@@ -237,7 +237,7 @@ class Monitor:
 
 
 def choose_device(chosen: Any) -> Resources | None:
-    """The accelerator that holds the weight; None if it is in main memory."""
+    """Choose the accelerator that holds the weight; None if it is in main memory."""
     device = getattr(chosen, "device", None)
     if device is None and hasattr(chosen, "parameters"):
         device = next((parameter.device for parameter in chosen.parameters()), None)
@@ -247,7 +247,7 @@ def choose_device(chosen: Any) -> Resources | None:
 
 
 def agree_on(stop: bool) -> bool:
-    """Whether `stop` is true in any process; all processes of a training call it together."""
+    """Tell whether `stop` is true in any process; all processes of a training call it together."""
     torch: Any = sys.modules.get("torch")
     distributed = None if torch is None else torch.distributed
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():

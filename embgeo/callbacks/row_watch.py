@@ -52,7 +52,7 @@ class RowWatch:
         return self._summarize(norms, changed)
 
     def _read(self, rows: Any) -> None:
-        """Norms and hashes of the next rows; of all rows at the first check."""
+        """Read norms and hashes of the next rows; of all rows at the first check."""
         n, d = rows.shape
         if self._norms is None or len(self._norms) != n:
             self._norms, self._hashes, self._changed = _start(rows)
@@ -83,7 +83,7 @@ class RowWatch:
         return dict(zip(found, plain, strict=True))
 
     def _by_frequency(self, norms: Any) -> dict[str, Any]:
-        """Median norms of ten groups of tokens, the rarest first."""
+        """Return the median norms of ten groups of tokens, the rarest first."""
         import torch
 
         if self.counts is None:
@@ -100,7 +100,7 @@ class RowWatch:
 
 
 def find_weight(model: Any) -> Any:
-    """The weight of a model's input embedding, or the tensor itself."""
+    """Find the weight of a model's input embedding, or the tensor itself."""
     import torch
 
     if is_tensor(model):
@@ -114,7 +114,7 @@ def find_weight(model: Any) -> Any:
 
 
 def _start(rows: Any) -> tuple[Any, Any, Any]:
-    """Norms and hashes of all rows, none of which has changed yet."""
+    """Return norms and hashes of all rows, none of which has changed yet."""
     import torch
 
     norms = _measure_norms(rows)
@@ -129,7 +129,7 @@ def _measure_norms(rows: Any) -> Any:
 
 
 def _hash(rows: Any) -> Any:
-    """One integer for each row; a change of a single entry always changes it.
+    """Return one integer for each row; a change of a single entry always changes it.
 
     The sum over the bits of the row as integers, times odd numbers, modulo 2⁶⁴.
     """
@@ -143,7 +143,7 @@ def _hash(rows: Any) -> Any:
 
 
 def _gather(values: Any, weight: Any) -> Any:
-    """A number for each row of a sharded weight, from all processes."""
+    """Gather a number for each row of a sharded weight, from all processes."""
     shape = (weight.shape[0],)
     kind = type(weight)
     return kind.from_local(

@@ -8,7 +8,7 @@ from embgeo.callbacks.monitor import Monitor
 
 
 def base() -> Any:
-    """The base class of callbacks; `object` without transformers."""
+    """Return the base class of callbacks; `object` without transformers."""
     try:
         return import_module("transformers").TrainerCallback
     except ImportError:

@@ -69,7 +69,7 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
 
 
 def list_roles(item: ChartItem, items: spec.StyledItems) -> list[Role]:
-    """The shown matrices of a method: its own; for a control, those of its methods."""
+    """List the shown matrices of a method: its own; for a control, those of its methods."""
     of_methods = [one.role for one, _ in items if one.reference == item.label]
     several = any(run.others for run in item.runs)
     return list(dict.fromkeys((item.role, *of_methods))) if several else [item.role]
@@ -87,7 +87,7 @@ def list_pairs(
 
 
 def mark_mean(x: FloatArray, y: FloatArray, style: spec.MemberStyle, label: str) -> spec.Line:
-    """The mean over seeds, with bars of one standard deviation along both axes."""
+    """Return the mean over seeds, with bars of one standard deviation along both axes."""
     mean = np.array([x.mean()]), np.array([y.mean()])
     if len(x) < 2:
         return spec.Line(*mean, style, label, form="marks")

@@ -34,7 +34,7 @@ GAO_CAPTION = (
 def refuse_without_parts(
     parts: Sequence[specification.Chart],
 ) -> Callable[[ChartItem, specification.Choices], str]:
-    """Why one of the parts cannot show an item, as a function of the item."""
+    """Explain why one of the parts cannot show an item, as a function of the item."""
 
     def refuse(item: ChartItem, choices: specification.Choices) -> str:
         return next(filter(None, (part.refuse(item, choices) for part in parts)), "")
@@ -92,7 +92,9 @@ def build_gao(
 def tabulate(
     parts: Sequence[specification.Chart], specs: Sequence[specification.Specification]
 ) -> specification.FigureTable:
-    """The places of tokens, singular values by index, and densities by the start of each bin."""
+    """Get the places of tokens, singular values by index, and densities by the start of each
+    bin.
+    """
     rows: list[tuple[Cell, ...]] = []
     for part, spec in zip(parts, specs, strict=True):
         across, upward = COLUMNS[part.name]

@@ -35,7 +35,7 @@ def build_coordinates(items: spec.StyledItems, _choices: spec.Choices) -> spec.S
 
 
 def build_decay(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
-    """A panel for each matrix."""
+    """Build a panel for each matrix."""
     panels: list[spec.Panel] = []
     for (item, _), curve in zip(items, _DECAY.collect(items), strict=True):
         panel = series_panel(curve, series_lines([(item, spec.MemberStyle())], [curve]))

@@ -35,13 +35,13 @@ _OVERLAPS = Lookup(
 
 
 def isotropic_cosines(items: spec.StyledItems) -> tuple[spec.HistogramSteps, ...]:
-    """The density of the cosine of two random directions; none if dimensions differ."""
+    """Return the density of the cosine of two random directions; none if dimensions differ."""
     edges = np.linspace(-1.0, 1.0, BINS + 1)
     return tuple(make_steps(edges, share_below(edges, d)) for d in find_dimensions(items) if d > 1)
 
 
 def isotropic_angles(items: spec.StyledItems) -> tuple[spec.HistogramSteps, ...]:
-    """The density per degree of the angle between two random directions."""
+    """Return the density per degree of the angle between two random directions."""
     edges = np.linspace(0.0, 180.0, BINS + 1)
     below = np.cos(np.radians(edges))
     return tuple(
@@ -50,13 +50,13 @@ def isotropic_angles(items: spec.StyledItems) -> tuple[spec.HistogramSteps, ...]
 
 
 def find_dimensions(items: spec.StyledItems) -> tuple[int, ...]:
-    """The number of columns, if all members have the same."""
+    """Find the number of columns, if all members have the same."""
     found = {s.analysis.provenance.get("d", 0) for s, _ in items if s.analysis is not None}
     return tuple(found) if len(found) == 1 else ()
 
 
 def share_below(cosines: FloatArray, d: int) -> FloatArray:
-    """The share of pairs of random directions in d dimensions with a smaller cosine.
+    """Return the share of pairs of random directions in d dimensions with a smaller cosine.
 
     The square of the cosine has the beta distribution with 1/2 and (d − 1)/2.
     """
@@ -99,7 +99,7 @@ def build_cosines(items: spec.StyledItems, _choices: spec.Choices) -> spec.Speci
 
 
 def fit_limits(panel: spec.Panel) -> spec.Panel:
-    """The occupied part of −1 … 1 with the 0, on an axis that shows every peak."""
+    """Return the occupied part of −1 … 1 with the 0, on an axis that shows every peak."""
     low, high = 0.0, 0.0
     peaks = []
     for steps in panel.lines:

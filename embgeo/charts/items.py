@@ -73,7 +73,7 @@ class ChartItem:
 
 
 def compared_items(comparison: Comparison) -> list[ChartItem]:
-    """Every member with its pair; a track is also one run."""
+    """Return every member with its pair; a track is also one run."""
     track = comparison.track
     found = [
         ChartItem(
@@ -91,7 +91,7 @@ def compared_items(comparison: Comparison) -> list[ChartItem]:
 
 
 def track_curves(comparison: Comparison) -> dict[str, StepCurve]:
-    """The curves of a track; the names of those of two matrices end in the other member."""
+    """Return the curves of a track; the names of those of two matrices end in the other member."""
     track = comparison.track
     assert track is not None
     steps = np.array(track.steps)
@@ -132,13 +132,13 @@ def method_items(training: Study) -> list[ChartItem]:
 
 
 def choose_role(training: Study, method: StudyMethod) -> Role:
-    """The matrix that a method acts on; for a control, that of its first method."""
+    """Choose the matrix that a method acts on; for a control, that of its first method."""
     own = (one.role for one in training.methods if one.reference == method.name)
     return method.role if method.reference else next(own, method.role)
 
 
 def method_curves(runs: Sequence[Run]) -> dict[str, StepCurve]:
-    """Each curve over seeds: mean and range at the steps that all runs have."""
+    """Return each curve over seeds: mean and range at the steps that all runs have."""
     step_curves = {}
     for name in dict.fromkeys(name for run in runs for name in run.curves):
         curves = [run.curves[name] for run in runs if name in run.curves]

@@ -36,23 +36,23 @@ class Lookup(Generic[T]):
         return None if home is None else self.find(home)
 
     def refuse(self, item: ChartItem, _choices: Choices) -> str:
-        """Why the item cannot be shown; empty if it can."""
+        """Explain why the item cannot be shown; empty if it can."""
         if not self.of_pair and item.analysis is None:
             return Unrelated.NO_ANALYSIS
         return self.reason if self.find_in(item) is None else ""
 
     def collect(self, items: StyledItems) -> list[T]:
-        """The values of items that were not refused."""
+        """Collect the values of items that were not refused."""
         return [value for item, _ in items if (value := self.find_in(item)) is not None]
 
 
 def find_series(of: Analysis | Pair, name: str) -> Series | None:
-    """A series that is not empty."""
+    """Find a series that is not empty."""
     return next((s for s in of.series if s.name == name and len(s.x) and s.y), None)
 
 
 def find_singular_values(analysis: Analysis, name: str) -> Series | None:
-    """The series up to the numerical rank: values beyond it are rounding errors."""
+    """Find the series up to the numerical rank: values beyond it are rounding errors."""
     curve, rank = find_series(analysis, name), find_scalar(analysis, spectrum.NUMERICAL_RANK)
     if curve is None or not rank:
         return curve
@@ -61,22 +61,22 @@ def find_singular_values(analysis: Analysis, name: str) -> Series | None:
 
 
 def find_histogram(of: Analysis | Pair, name: str) -> Histogram | None:
-    """A histogram in which something was counted."""
+    """Find a histogram in which something was counted."""
     return next((h for h in of.histograms if h.name == name and h.counts.sum()), None)
 
 
 def find_points(analysis: Analysis, name: str) -> Points | None:
-    """A projection that is not empty."""
+    """Find a projection that is not empty."""
     return next((p for p in analysis.points if p.name == name and len(p.xy)), None)
 
 
 def find_table(analysis: Analysis, name: str) -> Table | None:
-    """A table with rows."""
+    """Find a table with rows."""
     return next((t for t in analysis.tables if t.name == name and t.rows), None)
 
 
 def column_of(table: Table, name: str) -> FloatArray:
-    """One column of numbers, NaN in empty cells."""
+    """Return one column of numbers, NaN in empty cells."""
     index = table.columns.index(name)
     cells = (row[index] for row in table.rows)
     return np.array([float(c) if isinstance(c, int | float) else np.nan for c in cells])
@@ -100,7 +100,7 @@ class Frequencies:
 
 
 def find_frequencies(analysis: Analysis) -> Frequencies | None:
-    """The frequencies of the kept tokens, if the analysis has any."""
+    """Find the frequencies of the kept tokens, if the analysis has any."""
     stored = analysis.provenance.get("frequency")
     if analysis.counts is None or not isinstance(stored, dict):
         return None
@@ -114,21 +114,21 @@ FREQUENCIES = Lookup(find_frequencies, NO_FREQUENCIES)
 
 
 def make_alike(known: Sequence[Frequencies]) -> list[Frequencies]:
-    """All as counts, or all as ranks if some are ranks."""
+    """Make all as counts, or all as ranks if some are ranks."""
     if all(f.kind == "count" for f in known):
         return list(known)
     return [f if f.kind == "rank" else Frequencies("rank", rank_counts(f.values)) for f in known]
 
 
 def rank_counts(counts: FloatArray) -> FloatArray:
-    """Ranks from 1, the largest count; ties in the order of the rows."""
+    """Return ranks from 1, the largest count; ties in the order of the rows."""
     out = np.empty(len(counts))
     out[np.argsort(-counts, kind="stable")] = np.arange(1, len(counts) + 1)
     return out
 
 
 def list_tokens(analysis: Analysis) -> Iterator[tuple[Cell, ...]]:
-    """For each kept row: row number, token, class, count and rank, None if not known."""
+    """Yield for each kept row: row number, token, class, count and rank, None if not known."""
     known = find_frequencies(analysis)
     for i, row in enumerate(analysis.rows.tolist()):
         token = None if analysis.tokens is None else analysis.tokens[i]

@@ -67,7 +67,7 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
 
 
 def quartiles(x: FloatArray, norms: FloatArray) -> FloatArray:
-    """Bins of equal width in log x, shape (bins, 5).
+    """Return bins of equal width in log x, shape (bins, 5).
 
     Columns: median x, lower quartile, median and upper quartile of the norm, number of tokens.
     """

@@ -10,7 +10,7 @@ from embgeo.core.values import Cell, Histogram, Series
 
 
 def compute_density(bars: Histogram) -> FloatArray:
-    """Share of all counts by unit of x; the area under it is 1."""
+    """Compute the share of all counts by unit of x; the area under it is 1."""
     widths = np.diff(bars.edges)
     total = bars.counts.sum()
     return np.asarray(bars.counts / (widths * total if total else widths))
@@ -25,7 +25,7 @@ def overlay(
     ticks: tuple[float, ...] = (),
     isotropic: tuple[spec.HistogramSteps, ...] = (),
 ) -> spec.Panel:
-    """One panel with the densities of all histograms, whose bins may differ.
+    """Return one panel with the densities of all histograms, whose bins may differ.
 
     `isotropic` are the densities of isotropic rows, in the background.
     """
@@ -48,7 +48,7 @@ def tabulate(
     histograms: Sequence[Histogram],
     isotropic: Sequence[spec.HistogramSteps] = (),
 ) -> spec.FigureTable:
-    """A row for each bin: its ends, the count and the density."""
+    """Return a row for each bin: its ends, the count and the density."""
     rows: list[tuple[Cell, ...]] = [
         (item.label, *map(float, cells))
         for (item, _), bars in zip(items, histograms, strict=True)
@@ -63,7 +63,7 @@ def tabulate(
 
 
 def series_lines(items: spec.StyledItems, curves: Sequence[Series]) -> tuple[spec.Line, ...]:
-    """Every line of every curve: named by part for one member, by member for several."""
+    """Return every line of every curve: named by part for one member, by member for several."""
     if len(items) == 1:
         (_, style), (curve,) = items[0], curves
         return tuple(
@@ -83,14 +83,14 @@ def series_lines(items: spec.StyledItems, curves: Sequence[Series]) -> tuple[spe
 
 
 def first_line(curve: Series) -> FloatArray:
-    """The values of a curve with one line, whatever its label."""
+    """Return the values of a curve with one line, whatever its label."""
     return next(iter(curve.y.values()))
 
 
 def series_panel(
     curve: Series, lines: tuple[spec.Line, ...], guides: tuple[spec.Guide, ...] = ()
 ) -> spec.Panel:
-    """A panel with the labels of `curve`; logarithmic if that is requested and useful."""
+    """Return a panel with the labels of `curve`; logarithmic if that is requested and useful."""
     log_x = curve.log_x and is_wide(np.concatenate([line.x for line in lines]))
     log_y = curve.log_y and is_wide(np.concatenate([line.y for line in lines]))
     return spec.Panel(
@@ -99,7 +99,7 @@ def series_panel(
 
 
 def is_wide(values: FloatArray, ratio: float = 3.0) -> bool:
-    """Whether the positive values span more than `ratio`.
+    """Tell whether the positive values span more than `ratio`.
 
     Within a factor of three a linear axis shows the same and has more labels.
     """
@@ -111,10 +111,10 @@ def is_wide(values: FloatArray, ratio: float = 3.0) -> bool:
 
 
 def drawable_values(values: FloatArray, log: bool) -> FloatArray:
-    """`values` with gaps where a logarithmic axis cannot show them."""
+    """Return `values` with gaps where a logarithmic axis cannot show them."""
     return np.where(values > 0, values, np.nan) if log else values
 
 
 def empty_cells(values: FloatArray) -> list[float | None]:
-    """Numbers as cells of a table; undefined ones are empty."""
+    """Return numbers as cells of a table; undefined ones are empty."""
     return [value if np.isfinite(value) else None for value in values.tolist()]

@@ -40,7 +40,7 @@ PRINT = (
 
 
 def find_raw(analysis: Analysis) -> Series | None:
-    """The raw curve of an analysis that has both."""
+    """Find the raw curve of an analysis that has both."""
     unit = find_series(analysis, PANELS[1][0])
     return None if unit is None else find_series(analysis, PANELS[0][0])
 

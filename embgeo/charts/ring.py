@@ -20,7 +20,7 @@ NAMED = 5
 
 
 def find_ring(analysis: Analysis, points: Points) -> Ring | None:
-    """The ring in one plane, or None if no rows form a clump."""
+    """Find the ring in one plane, or None if no rows form a clump."""
     table, rows = find_table(analysis, clump.CLUMP.name), find_scalar(analysis, clump.CLUMP_ROWS)
     if table is None or not rows:
         return None
@@ -44,7 +44,7 @@ def find_ring(analysis: Analysis, points: Points) -> Ring | None:
 
 
 def find_members(analysis: Analysis) -> IntArray:
-    """Places of the rows of the clump: within its angle, with the shorter or the longer norms.
+    """Find places of the rows of the clump: within its angle, with the shorter or the longer norms.
 
     If the listed rows do not tell which norms, all rows within the angle, which are more than the
     clump has. If no angle is known, the listed rows.

@@ -19,7 +19,7 @@ COLUMNS = ("analysis", "row", "token", "class", "count", "rank", "x", "y")
 
 
 def refuse_without_points(name: str) -> Callable[[ChartItem, spec.Choices], str]:
-    """Why an item lacks the projection or the colors, as a function of the item."""
+    """Explain why an item lacks the projection or the colors, as a function of the item."""
 
     def refuse(item: ChartItem, choices: spec.Choices) -> str:
         reason = find_planes(name).refuse(item, choices)
@@ -37,7 +37,7 @@ def find_planes(name: str) -> lookup.Lookup[Points]:
 
 
 def axis_names(points: Points) -> tuple[str, str]:
-    """The labels of both axes, each with its share of the energy."""
+    """Return the labels of both axes, each with its share of the energy."""
     first, second = (
         label if "%" in label else f"{label} ({format_number(100 * share, 3)}%)"
         for label, share in zip((points.x_label, points.y_label), points.share, strict=True)
@@ -48,7 +48,7 @@ def axis_names(points: Points) -> tuple[str, str]:
 def map_panels(
     items: spec.StyledItems, name: str, color: str = "class", annotate: Sequence[str] = ()
 ) -> tuple[spec.Panel, ...]:
-    """A map for each item, all of which have the projection."""
+    """Return a map for each item, all of which have the projection."""
     analyses = [item.analysis for item, _ in items if item.analysis is not None]
     clouds = find_planes(name).collect(items)
     frequencies: list[FloatArray] | list[None] = [None] * len(clouds)
@@ -79,7 +79,7 @@ def map_panels(
 def name_points(
     analysis: Analysis, points: Points, tokens: Sequence[str]
 ) -> tuple[spec.NamedPoint, ...]:
-    """The tokens that the analysis holds, at their places."""
+    """Name the tokens that the analysis holds, at their places."""
     known = analysis.tokens or ()
     places = [i for i, token in enumerate(known) if token in tokens]
     return tuple(
@@ -88,7 +88,7 @@ def name_points(
 
 
 def tabulate(items: spec.StyledItems, name: str) -> spec.FigureTable:
-    """A row for each point: its token, the class and frequency of the token, and its place."""
+    """Get a row for each point: its token, the class and frequency of the token, and its place."""
     rows: list[tuple[Cell, ...]] = []
     for (item, _), points in zip(items, find_planes(name).collect(items), strict=True):
         if item.analysis is not None:
@@ -98,7 +98,7 @@ def tabulate(items: spec.StyledItems, name: str) -> spec.FigureTable:
 
 
 def explain_colors(analyses: Sequence[Analysis], color: str) -> str:
-    """The part of a caption about colors; may be empty."""
+    """Write the part of a caption about colors; may be empty."""
     if color == "frequency":
         return " Color: token frequency."
     shares = {
@@ -113,7 +113,7 @@ def explain_colors(analyses: Sequence[Analysis], color: str) -> str:
 
 
 def explain_rings(panels: Sequence[spec.Panel]) -> str:
-    """The part of a caption about clumps; empty if there are none."""
+    """Write the part of a caption about clumps; empty if there are none."""
     said = []
     for panel in panels:
         ring = panel.cloud.ring if panel.cloud else None
@@ -126,7 +126,7 @@ def explain_rings(panels: Sequence[spec.Panel]) -> str:
 def builder(
     name: str, one: str, several: str, printed: str
 ) -> Callable[[spec.StyledItems, spec.Choices], spec.Specification]:
-    """The function that builds the scatter of this projection, with these captions."""
+    """Return the function that builds the scatter of this projection, with these captions."""
 
     def build(items: spec.StyledItems, choices: spec.Choices) -> spec.Specification:
         analyses = [item.analysis for item, _ in items if item.analysis is not None]

@@ -247,7 +247,7 @@ class Chart:
     def specify(
         self, items: Sequence[ChartItem], choices: Choices = Choices()
     ) -> Specification | None:
-        """The chart of the items that it does not refuse, or None if they are too few."""
+        """Return the chart of the items that it does not refuse, or None if they are too few."""
         able = [item for item in items if not self.refuse(item, choices)]
         if len(able) < self.least:
             return None
@@ -271,7 +271,7 @@ SHADES = 9
 
 
 def assign_styles(items: Sequence[ChartItem]) -> list[MemberStyle]:
-    """Shades of one color for the steps of a run, else a style by the place of each item."""
+    """Return shades of one color for the steps of a run, else a style by the place of each item."""
     if len(items) > 1 and all(s.step is not None for s in items):
         last = len(items) - 1
         return [MemberStyle("age", round(i * (SHADES - 1) / last)) for i in range(len(items))]
@@ -281,7 +281,7 @@ def assign_styles(items: Sequence[ChartItem]) -> list[MemberStyle]:
 
 
 def spread(n: int, most: int) -> list[int]:
-    """0 … n − 1, or `most` of them with both ends, evenly apart."""
+    """Return 0 … n − 1, or `most` of them with both ends, evenly apart."""
     if n <= most:
         return list(range(n))
     return [int(i) for i in np.rint(np.linspace(0, n - 1, most))]

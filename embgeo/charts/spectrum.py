@@ -34,7 +34,7 @@ PRINT_REFERENCE = " Dotted: isotropic Gaussian rows of the same number, dimensio
 
 
 def find(analysis: Analysis) -> Series | None:
-    """The singular values up to the numerical rank."""
+    """Find the singular values up to the numerical rank."""
     curve = find_singular_values(analysis, NAME)
     return curve if curve is not None and UNCENTERED in curve.y else None
 
@@ -75,7 +75,7 @@ def build(
 def build_linear(
     items: specification.StyledItems, choices: specification.Choices
 ) -> specification.Specification:
-    """The same on a linear axis that begins at 0."""
+    """Build the same on a linear axis that begins at 0."""
     spec = build(items, choices)
     (panel,) = spec.panels
     y = replace(panel.y, log=False, low=0.0, high=1.03)
@@ -85,7 +85,7 @@ def build_linear(
 def tabulate(
     items: specification.StyledItems, curves: Sequence[Series], more: tuple[str, ...]
 ) -> specification.FigureTable:
-    """A row for each singular value: isotropic rows next to it, and the lines in `more`."""
+    """Return a row for each singular value: isotropic rows next to it, and the lines in `more`."""
     names = (UNCENTERED, REFERENCE, *more)
     columns = ("analysis", "k", "normalized singular value", "isotropic rows", *more)
     rows: list[tuple[Cell, ...]] = []

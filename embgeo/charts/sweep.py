@@ -19,12 +19,12 @@ CAPTIONS = {
 
 
 def choose_names(choices: spec.Choices) -> tuple[str, ...]:
-    """The shown scalars, one panel each."""
+    """Choose the shown scalars, one panel each."""
     return choices.scalars or (DEFAULT,)
 
 
 def find_value(item: ChartItem, name: str) -> tuple[float | None, Scalar | None]:
-    """Value and scalar of the analysis, else the last value over training."""
+    """Find the value and scalar of the analysis, else the last value over training."""
     # Names come from the user and may be those of a log, which an analysis does not know.
     scalars = () if item.analysis is None else item.analysis.scalars
     scalar = next((one for one in scalars if one.name == name), None)
@@ -42,7 +42,7 @@ def refuse(item: ChartItem, choices: spec.Choices) -> str:
 
 
 def explain_absence(item: ChartItem, name: str) -> str:
-    """Why the item has no value of that name; empty if it has one."""
+    """Explain why the item has no value of that name; empty if it has one."""
     value, scalar = find_value(item, name)
     if value is not None:
         return ""
@@ -73,7 +73,7 @@ def build(items: spec.StyledItems, choices: spec.Choices) -> spec.Specification:
 def panel(
     items: Sequence[ChartItem], name: str, parameter: str
 ) -> tuple[spec.Panel, list[tuple[Cell, ...]], str]:
-    """One scalar against the parameter: its panel, its rows of the table, and its caption."""
+    """Get one scalar against the parameter: its panel, its rows of the table, and its caption."""
     pairs = [find_value(item, name) for item in items]
     scalars = [scalar for _, scalar in pairs if scalar is not None]
     x, y = to_array([s.x for s in items]), to_array([value for value, _ in pairs])

@@ -78,31 +78,31 @@ CLASSES = {color.light: f"fig-{color.name}" for color in (*LINES, *AGES, *DENSIT
 
 
 def color_of(style: MemberStyle) -> str:
-    """The color of a line on paper and on light pages."""
+    """Return the color of a line on paper and on light pages."""
     scales = {"line": LINES, "age": AGES, "guide": (GRAY,)}
     scale = scales[style.scale]
     return scale[style.index % len(scale)].light
 
 
 def dash_of(style: MemberStyle) -> Any:
-    """The dashes of a line for matplotlib; lines of one run differ by shade alone."""
+    """Return the dashes of a line for matplotlib; lines of one run differ by shade alone."""
     if style.scale == "guide":
         return (0, (1, 1))
     return DASHES[dash_index(style)]
 
 
 def dash_index(style: MemberStyle) -> int:
-    """The place of a line's dashes among `DASHES`."""
+    """Return the place of a line's dashes among `DASHES`."""
     return style.index % len(DASHES) if style.scale == "line" else 0
 
 
 def marker_of(style: MemberStyle) -> str:
-    """The marker of a line's points."""
+    """Return the marker of a line's points."""
     return MARKERS[style.index % len(MARKERS)]
 
 
 def stylesheet() -> str:
-    """The theme for pages: variables, and the dark colors of figures."""
+    """Return the theme for pages: variables, and the dark colors of figures."""
     names = {
         "--rare": RARE,
         "--popular": POPULAR,

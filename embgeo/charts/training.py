@@ -54,7 +54,7 @@ def refuse(item: ChartItem, choices: spec.Choices) -> str:
 
 
 def page_names(items: Sequence[ChartItem]) -> tuple[str, ...]:
-    """The numbers of a report: those of `TITLES` with two points of some item."""
+    """Return the numbers of a report: those of `TITLES` with two points of some item."""
     return tuple(
         name
         for name in TITLES
@@ -63,7 +63,7 @@ def page_names(items: Sequence[ChartItem]) -> tuple[str, ...]:
 
 
 def choose_names(items: spec.StyledItems, choices: spec.Choices) -> tuple[list[str], int]:
-    """The numbers with a panel, and how many others there are."""
+    """Choose the numbers with a panel, and how many others there are."""
     held = dict.fromkeys(name for item, _ in items for name in item.step_curves)
     if choices.scalars:
         return [name for name in choices.scalars if name in held], 0
@@ -96,7 +96,7 @@ def build(items: spec.StyledItems, choices: spec.Choices) -> spec.Specification:
 
 
 def describe(items: spec.StyledItems) -> str:
-    """The caption, which explains lines, bars and bands."""
+    """Write the caption, which explains lines, bars and bands."""
     if any(item.runs for item, _ in items):
         return (
             "Numbers over the steps of training, a line a method. With several seeds the line is "
@@ -113,7 +113,7 @@ def describe(items: spec.StyledItems) -> str:
 
 
 def panel(items: spec.StyledItems, name: str) -> spec.Panel:
-    """One number of all items that have it."""
+    """Return one number of all items that have it."""
     held = [(s, style, s.step_curves[name]) for s, style in items if name in s.step_curves]
     alone = len(items) == 1
     lines = tuple(

@@ -93,11 +93,11 @@ def options(
         typer.Option("--version", callback=show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Options before the command."""
+    """Take the options before the command."""
 
 
 def main() -> None:
-    """Entry point of the ``embgeo`` command."""
+    """Run the ``embgeo`` command."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
@@ -132,7 +132,7 @@ def run(arguments: list[str]) -> int:
 
 
 def find_choices(error: Any) -> tuple[list[str], object]:
-    """The choices of the option of a usage error, if it has any, and the wrong value."""
+    """Find the choices of the option of a usage error, if it has any, and the wrong value."""
     if not (hasattr(error, "param") and hasattr(error.__cause__, "errors")):
         return [], None
     from embgeo.cli.help import find_type
@@ -143,7 +143,7 @@ def find_choices(error: Any) -> tuple[list[str], object]:
 
 
 def explain_unknown(error: Any) -> BadOption:
-    """The error for an option that a command does not take, with the one that was meant."""
+    """Return the error for an option that a command does not take, with the one that was meant."""
     from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE
 
     name, command = error.option_name, error.ctx.command

@@ -49,7 +49,7 @@ HelpAll = Annotated[
 
 
 def find_type(param: Any) -> Any:
-    """The type of one value of a parameter."""
+    """Find the type of one value of a parameter."""
     # The function is not part of the older versions of typer.
     made = getattr(param, "get_runtime_param", None)
     kind = None if made is None else made().annotation
@@ -57,7 +57,7 @@ def find_type(param: Any) -> Any:
 
 
 def placeholder(param: Any) -> str:
-    """What stands for the value of an option."""
+    """Return what stands for the value of an option."""
     if param.metavar:
         return str(param.metavar)
     kind = find_type(param)
@@ -66,7 +66,7 @@ def placeholder(param: Any) -> str:
 
 
 def describe(param: Any, ctx: Any) -> tuple[str, str]:
-    """The names and the help of a parameter."""
+    """Write the names and the help of a parameter."""
     if param.param_type_name == "argument":
         return str(param.metavar or param.name.upper()), str(param.help)
     names = ", ".join(sorted(param.opts, key=len))

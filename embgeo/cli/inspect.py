@@ -42,7 +42,10 @@ def inspect(
 
 
 def listing(found: Inspection, shown_path: str, format_: str, every: bool) -> None:
-    """The candidates with their evidence, the choice and the notes; `every` lists all tensors."""
+    """Print the candidates with their evidence, the choice and the notes.
+
+    `every` lists all tensors.
+    """
     from embgeo.core.text import align
     from embgeo.io.model.candidates import shape_text
 

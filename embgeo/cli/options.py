@@ -16,7 +16,10 @@ from embgeo.core.source import Padding as PaddingName
 
 
 def option(text: str, *names: str, metavar: str | None = None, least: int | None = None) -> Any:
-    """The declaration of an option with its help; by default it has the name of its parameter."""
+    """Return the declaration of an option with its help.
+
+    By default it has the name of its parameter.
+    """
     return typer.Option(*names, help=text, metavar=metavar, min=least)
 
 
@@ -167,5 +170,5 @@ Debug = Annotated[bool, option("Show a traceback when something fails.", "--debu
 
 
 def pick(values: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The options of these names that were typed."""
+    """Pick the options of these names that were typed."""
     return {name: values[name] for name in names if values.get(name) not in (None, [])}

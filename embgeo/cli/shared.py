@@ -34,7 +34,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorate a command: errors are one line and exit code 2."""
+    """Return decorate a command: errors are one line and exit code 2."""
 
     @functools.wraps(command)
     def run(**kwargs: Any) -> None:
@@ -99,7 +99,7 @@ def print_report(path: Path, quiet: bool, opens: bool) -> None:
 
 
 def is_colorful(stream: TextIO) -> bool:
-    """Whether a stream is a terminal, and colors are not turned off."""
+    """Tell whether a stream is a terminal, and colors are not turned off."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return stream.isatty() and not plain
 
@@ -139,7 +139,7 @@ def print_text(text: str, stream: TextIO | None = None) -> None:
 
 
 def command_line() -> str:
-    """The command for the provenance."""
+    """Return the command for the provenance."""
     import shlex
 
     return shlex.join(["embgeo", *sys.argv[1:]])

@@ -105,7 +105,7 @@ def compare(
 
 
 def places(same_as: Sequence[int | None], consecutive: bool) -> list[tuple[int, int]]:
-    """Pairs of members: each with the baseline; in a track, then each with the previous one.
+    """Return pairs of members: each with the baseline; in a track, then each with the previous one.
 
     The previous one is not a duplicate.
     """
@@ -124,7 +124,7 @@ def compare_pair(
     progress: Progress,
     title: str,
 ) -> Pair:
-    """All values of two of the inputs, the first two of a comparison."""
+    """Return all values of two of the inputs, the first two of a comparison."""
     (before, x), (after, y) = one, other
     reason = explain_undefined(one, other, matching)
     if reason or x is None or y is None:
@@ -165,7 +165,7 @@ def compare_pair(
 def read_both(
     shared: Shared, queries: IntArray, advance: Callable[[int], None]
 ) -> tuple[Joint, overlap.Overlap | None]:
-    """One pass for neighbors and sums, a second that needs the means.
+    """Read one pass for neighbors and sums, a second that needs the means.
 
     Very many queries need further passes.
     """
@@ -183,7 +183,7 @@ def read_both(
 
 
 def explain_undefined(one: Input, other: Input, matching: Matching) -> str:
-    """Why values of two matrices are undefined; empty if they are not."""
+    """Explain why values of two matrices are undefined; empty if they are not."""
     if matching.by is None:
         return matching.reason
     if matching.shared < 2:
@@ -206,7 +206,7 @@ def no_neighbors(shared: int, queries: overlap.QueryCount) -> str:
 
 
 def labels(member: Member, matching: Matching) -> list[str]:
-    """Tokens of the shared rows, or their row numbers."""
+    """Return tokens of the shared rows, or their row numbers."""
     analysis = member.analysis
     if analysis.tokens is None:
         return [f"row {row}" for row in analysis.rows[matching.first].tolist()]
@@ -220,7 +220,7 @@ def provenance(
     seed: int,
     command: str,
 ) -> dict[str, Any]:
-    """Command, options, and the versions of the first analysis made here."""
+    """Return command, options, and the versions of the first analysis made here."""
     fresh = next((m for m in members if not m.from_saved), None)
     from embgeo.measure.provenance import versions
 
@@ -242,7 +242,9 @@ def provenance(
 
 
 def notes(members: Sequence[Member], pairs: Sequence[Pair]) -> tuple[str, ...]:
-    """How rows were matched, which were left out, and which matrices were not available."""
+    """Describe how rows were matched, which were left out, and which matrices were not
+    available.
+    """
     between = [f"{members[p.first].name} and {members[p.second].name}" for p in pairs]
     names = [member.name for member in members]
     found = merge_notes(between, [matching_notes(p, members) for p in pairs])
@@ -256,7 +258,7 @@ def notes(members: Sequence[Member], pairs: Sequence[Pair]) -> tuple[str, ...]:
 
 
 def merge_notes(names: Sequence[str], notes: Sequence[Sequence[str]]) -> list[str]:
-    """Notes with the name of their subject; a note about all subjects appears once."""
+    """Return notes with the name of their subject; a note about all subjects appears once."""
     return [
         f"{'all' if len(names) > 1 and all(note in others for others in notes) else name}: {note}"
         for name, own in zip(names, notes, strict=True)
@@ -292,7 +294,7 @@ def counted(number: int, what: str) -> str:
 
 
 def quote_examples(examples: Sequence[str], what: str) -> str:
-    """Tokens in quotes and cut if very long; row numbers unchanged."""
+    """Return tokens in quotes and cut if very long; row numbers unchanged."""
     if what == "rows":
         return ", ".join(examples)
     return ", ".join(
@@ -301,7 +303,10 @@ def quote_examples(examples: Sequence[str], what: str) -> str:
 
 
 def find_same(inputs: Sequence[Input]) -> tuple[int | None, ...]:
-    """For each input, the place of the first one with the same matrix; None if that is itself."""
+    """Find for each input, the place of the first one with the same matrix.
+
+    None if that is itself.
+    """
     first_places: dict[object, list[int]] = {}
     found: list[int | None] = []
     for place, one in enumerate(inputs):
@@ -314,7 +319,7 @@ def find_same(inputs: Sequence[Input]) -> tuple[int | None, ...]:
 
 
 def describe(one: Input) -> object:
-    """A cheap key that two inputs share if they hold the same matrix."""
+    """Return a cheap key that two inputs share if they hold the same matrix."""
     member, matrix = one
     if matrix is None:
         p = member.analysis.provenance
@@ -324,7 +329,7 @@ def describe(one: Input) -> object:
 
 
 def is_same(one: Input, other: Input) -> bool:
-    """Whether two inputs of one description hold the same bytes."""
+    """Tell whether two inputs of one description hold the same bytes."""
     (member, matrix), (_, reference) = one, other
     if matrix is None or reference is None:
         return bool(member.analysis.provenance.get("sha256"))

@@ -181,21 +181,21 @@ class Comparison:
         return self.members[1:]
 
     def pair(self, first: int, second: int) -> Pair | None:
-        """The numbers of these two members, or None."""
+        """Return the numbers of these two members, or None."""
         return next((p for p in self.pairs if (p.first, p.second) == (first, second)), None)
 
     def differences_of(self, member: int) -> tuple[Difference, ...]:
-        """All differences of a member from the baseline."""
+        """Return all differences of a member from the baseline."""
         return tuple(d for d in self.differences if d.member == member)
 
     def keys(self) -> tuple[str, ...]:
-        """Names of all numbers with a difference, then of the values of two matrices."""
+        """Return names of all numbers with a difference, then of the values of two matrices."""
         names = [d.name for d in self.differences]
         names += [value.name for pair in self.pairs for value in pair.values()]
         return tuple(dict.fromkeys(names))
 
     def __getitem__(self, name: str | tuple[str, int | str]) -> Difference | Value:
-        """The difference of a number from the baseline, or a value of two matrices.
+        """Return the difference of a number from the baseline, or a value of two matrices.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class Comparison:
         return "\n  ".join([f"<{kind} of {len(names)} matrices", *lines])
 
     def to_dict(self) -> Json:
-        """The content of ``comparison.json``; equal runs differ in ``timing`` only."""
+        """Return the content of ``comparison.json``; equal runs differ in ``timing`` only."""
         return FORMAT.to_json(self.to_saved())
 
     def save(self, folder: Path | str) -> None:
@@ -264,7 +264,7 @@ class Comparison:
         FORMAT.save(self.to_saved(), Path(folder))
 
     def to_saved(self) -> SavedComparison:
-        """The part that is saved next to the analyses."""
+        """Return the part that is saved next to the analyses."""
         own = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         members = tuple(
             SavedMember(m.name, m.given, m.folder(place), m.from_saved, m.matrix_absent, m.step)
@@ -338,19 +338,19 @@ def distinguish_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
 
 
 def equal(names: Sequence[str]) -> list[int]:
-    """Places of names that occur several times."""
+    """Return places of names that occur several times."""
     return [i for i, name in enumerate(names) if names.count(name) > 1]
 
 
 def name_of(member: Member, track: bool) -> str:
-    """The name of a member in a legend."""
+    """Return the name of a member in a legend."""
     if track and member.step is not None:
         return f"step {member.step:,.10g}"
     return drawable(member.name)
 
 
 def member_name(comparison: Comparison, place: int) -> str:
-    """The step in a track, else the name with hidden characters spelled out."""
+    """Return the step in a track, else the name with hidden characters spelled out."""
     member = comparison.members[place]
     if comparison.track is not None and member.step is not None:
         return name_of(member, True)
@@ -358,7 +358,7 @@ def member_name(comparison: Comparison, place: int) -> str:
 
 
 def short_name(comparison: Comparison, place: int) -> str:
-    """The name cut in the middle, so that it fits the head of a column."""
+    """Return the name cut in the middle, so that it fits the head of a column."""
     name = member_name(comparison, place)
     if len(name) <= HEAD:
         return name

@@ -30,7 +30,7 @@ ROUNDING = 1e-20
 
 
 def find_change_point(steps: FloatArray, values: FloatArray) -> ChangePoint | str:
-    """The step at which a curve bends, or why it does not.
+    """Find the step at which a curve bends, or why it does not.
 
     ``a + b·t + c·max(0, t − τ)`` is fitted for τ at every inner step; the bend is at the τ with the
     smallest residual. The test compares the largest distance between the curve and the line through
@@ -70,13 +70,13 @@ def fit_lines(t: FloatArray, values: FloatArray, tau: float | None) -> FloatArra
 
 
 def residual(t: FloatArray, values: FloatArray, tau: float | None) -> float:
-    """Residual sum of squares of the best line (or pair of segments that meet at τ)."""
+    """Return residual sum of squares of the best line (or pair of segments that meet at τ)."""
     left = values - design(t, tau) @ fit_lines(t, values, tau)
     return float(left @ left)
 
 
 def is_chance(t: FloatArray, values: FloatArray) -> bool:
-    """Whether the slopes between neighboring steps may be in random order.
+    """Tell whether the slopes between neighboring steps may be in random order.
 
     Deviations from the mean slope are divided by the roots of the distances between steps, as the
     increments of a random walk are; their largest partial sum is compared with those of `ORDERS`
@@ -99,7 +99,7 @@ def track_of(
     source: str,
     same_as: Sequence[int | None],
 ) -> Track:
-    """The curves of checkpoints, which are in the order of their steps."""
+    """Return the curves of checkpoints, which are in the order of their steps."""
     track = Track(tuple(member.step or 0.0 for member in members), source, (), tuple(same_as))
     curves = [
         curve(track, quantity, "", [m.analysis.scalar(quantity.name) for m in members])
@@ -119,7 +119,9 @@ def track_of(
 
 
 def is_against(track: Track, pair: Pair, other: Literal["first", "previous"]) -> bool:
-    """Whether a pair is of a member and the first, or the previous one that is not a duplicate."""
+    """Tell whether a pair is of a member and the first, or the previous one that is not a
+    duplicate.
+    """
     if other == "first":
         return pair.first == 0
     kept = track.distinct
@@ -132,7 +134,7 @@ def curve(
     against: Literal["", "first", "previous"],
     scalars: Sequence[Scalar | None],
 ) -> Curve:
-    """A number over training; its bend leaves duplicates out."""
+    """Return a number over training; its bend leaves duplicates out."""
     values = tuple(None if s is None else s.value for s in scalars)
     errors = tuple(None if s is None else s.standard_error for s in scalars)
     known = [i for i in track.distinct if values[i] is not None]

@@ -36,7 +36,7 @@ PAIRED = "paired, token by token"
 def differences(
     members: Sequence[Member], matchings: Mapping[int, Matching]
 ) -> tuple[Difference, ...]:
-    """The differences of every scalar of some member, by quantity.
+    """Return the differences of every scalar of some member, by quantity.
 
     `matchings` holds the matching of each member with the baseline.
     """
@@ -57,7 +57,7 @@ def differences(
 
 
 def judge(rows: Sequence[Difference]) -> tuple[Difference, ...]:
-    """The differences with their changes and directions, after Holm's correction."""
+    """Return the differences with their changes and directions, after Holm's correction."""
     adjusted = iter(adjust_holm([row.p_value for row in rows if row.p_value is not None]))
     judged = []
     for row in rows:
@@ -71,7 +71,7 @@ def judge(rows: Sequence[Difference]) -> tuple[Difference, ...]:
 
 
 def every_quantity(members: Sequence[Member]) -> list[Quantity]:
-    """All quantities, in the order of the first member that has them."""
+    """Return all quantities, in the order of the first member that has them."""
     found: dict[str, Quantity] = {}
     for member in members:
         for scalar in member.analysis.scalars:
@@ -82,7 +82,7 @@ def every_quantity(members: Sequence[Member]) -> list[Quantity]:
 def describe_absence(
     members: Sequence[Member], place: int, quantity: Quantity, old: Scalar | None
 ) -> str:
-    """Which member does not have the number, and why."""
+    """Describe which member does not have the number, and why."""
     absent = members[0] if old is None else members[place]
     reason = absent.analysis.absent.get(quantity.family, "")
     return f"{absent.name} has no {quantity.name}" + (f": {reason}" if reason else "")
@@ -95,7 +95,10 @@ def difference(
     new: Scalar | None,
     population: PairedError | None = None,
 ) -> Difference:
-    """One difference before it is judged with others; undefined unless both sides have a value."""
+    """Return one difference before it is judged with others.
+
+    Undefined unless both sides have a value.
+    """
     before = None if old is None else old.value
     after = None if new is None else new.value
     row = Difference(quantity, member, before, after, None, change="undefined")
@@ -130,7 +133,7 @@ def difference(
 
 
 def with_error(row: Difference, error: float, note: str, freedom: int | None = None) -> Difference:
-    """The difference with its standard error and interval."""
+    """Return the difference with its standard error and interval."""
     step, reach = row.difference or 0.0, student_z(Z_95, freedom) * error
     interval = (step - reach, step + reach)
     return replace(row, standard_error=error, interval=interval, error_note=note)
@@ -144,7 +147,7 @@ def direction(quantity: Quantity, step: float, change: Change) -> Direction:
 
 
 def other_conventions(old: Scalar, new: Scalar) -> str:
-    """How the conventions of the two measurements differ; empty if they do not."""
+    """Describe how the conventions of the two measurements differ; empty if they do not."""
     if old.convention == new.convention:
         return ""
     return f"conventions differ: {old.convention or 'none'} / {new.convention or 'none'}"
@@ -161,7 +164,7 @@ class PairedError:
 def population_error(
     old: Scalar, new: Scalar, analyses: tuple[Analysis, Analysis], matching: Matching | None
 ) -> PairedError | None:
-    """Standard error over tokens of ``new − old``; None if a side has none.
+    """Return standard error over tokens of ``new − old``; None if a side has none.
 
     `analyses` are those of the two scalars, `matching` is that of their rows.
     """
@@ -191,7 +194,7 @@ def population_error(
 
 
 def have_same_choices(scalar: Scalar, analyses: tuple[Analysis, Analysis]) -> bool:
-    """Whether both sides have the same folds, which influences depend on."""
+    """Tell whether both sides have the same folds, which influences depend on."""
     if scalar.error_kind != "population":  # only scores out of fold depend on a fit
         return True
     first, second = analyses
@@ -199,14 +202,14 @@ def have_same_choices(scalar: Scalar, analyses: tuple[Analysis, Analysis]) -> bo
 
 
 def sum_squares(a: FloatArray, b: FloatArray, matching: Matching) -> tuple[float, float]:
-    """Σa² + Σb², and Σ(a − b)², in which a shared token counts once."""
+    """Return σa² + Σb², and Σ(a − b)², in which a shared token counts once."""
     alone = float(a @ a + b @ b)
     together = float(a[matching.first] @ b[matching.second])
     return alone, max(0.0, alone - 2.0 * together)
 
 
 def spread_out(influence: Influence, part: Literal["values", "noise"], rows: int) -> FloatArray:
-    """One entry for each kept row, 0 for rows without an influence."""
+    """Return one entry for each kept row, 0 for rows without an influence."""
     found = np.zeros(rows)
     values = getattr(influence, part)
     if values is not None:

@@ -53,7 +53,7 @@ class Film:
 
 
 def make_film(comparison: Comparison) -> Film | None:
-    """The film of a track, without its duplicates; None without two maps that share tokens."""
+    """Make the film of a track, without its duplicates; None without two maps that share tokens."""
     track = comparison.track
     if track is None:
         return None
@@ -79,7 +79,7 @@ def make_film(comparison: Comparison) -> Film | None:
 
 
 def find_plane(comparison: Comparison, place: int) -> FloatArray | None:
-    """The coordinates of all listed rows in the plane of the two strongest directions."""
+    """Find the coordinates of all listed rows in the plane of the two strongest directions."""
     points = comparison.members[place].analysis.points
     return next((p.xy for p in points if p.name == projection.SVD2.name), None)
 
@@ -90,7 +90,7 @@ def find_cosines(comparison: Comparison, place: int) -> Histogram | None:
 
 
 def share_rows(comparison: Comparison, places: Sequence[int]) -> dict[int, IntArray]:
-    """Positions in each of these members of the tokens that all of them hold, in one order.
+    """Return positions in each of these members of the tokens that all of them hold, in one order.
 
     The first of the places is the baseline, 0.
     """
@@ -122,7 +122,7 @@ def align(planes: Sequence[FloatArray]) -> FloatArray:
 
 
 def bin_together(histograms: Sequence[Histogram | None]) -> tuple[FloatArray, FloatArray]:
-    """Edges of common bins, and the density of each histogram in them.
+    """Return edges of common bins, and the density of each histogram in them.
 
     Inside a bin of its own a histogram counts as uniform.
     """

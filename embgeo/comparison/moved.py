@@ -40,7 +40,10 @@ class MovedToken:
 
 
 def find_moved_table(pair: Pair) -> Table | None:
-    """The table of tokens that moved most, without tokens that did not move; None if missing."""
+    """Find the table of tokens that moved most, without tokens that did not move.
+
+    None if missing.
+    """
     table = next((t for t in pair.tables if t.name == NAME), None)
     if table is None:
         return None
@@ -49,7 +52,7 @@ def find_moved_table(pair: Pair) -> Table | None:
 
 
 def list_moved_tokens(comparison: Comparison, pair: Pair) -> tuple[MovedToken, ...]:
-    """Every line of the table of a pair, ready to print."""
+    """List every line of the table of a pair, ready to print."""
     table = find_moved_table(pair)
     if table is None:
         return ()
@@ -73,7 +76,7 @@ def _line(
 
 
 def rare_tokens(comparison: Comparison) -> frozenset[Cell]:
-    """The rare tokens of the first member with frequencies; may be empty."""
+    """Return the rare tokens of the first member with frequencies; may be empty."""
     for member in comparison.members:
         analysis = member.analysis
         if analysis.popular is not None and analysis.tokens is not None:
@@ -86,7 +89,7 @@ def rare_tokens(comparison: Comparison) -> frozenset[Cell]:
 
 
 def map_moved_rows(comparison: Comparison, rows: npt.NDArray[np.int64]) -> dict[str, Any]:
-    """For the script of a page: by member and line, the places of the token and its neighbors.
+    """Get for the script of a page: by member and line, the places of the token and its neighbors.
 
     `rows` are positions among the kept rows of the baseline of the tokens on the page.
     """
@@ -111,7 +114,7 @@ def map_moved_rows(comparison: Comparison, rows: npt.NDArray[np.int64]) -> dict[
 
 
 def _split(table: Table, row: tuple[Cell, ...]) -> tuple[Cell, Cell, Cell, list[Cell], list[Cell]]:
-    """Token, lost cosine, overlap, neighbors before, neighbors after."""
+    """Return token, lost cosine, overlap, neighbors before, neighbors after."""
     named = dict(zip(table.columns, row, strict=True))
     sides: list[list[Cell]] = [
         [c for name, c in named.items() if name.startswith(side) and c is not None]

@@ -24,7 +24,7 @@ LEVEL = 0.95
 
 
 def resampled_means(draws: FloatArray, seed: int) -> FloatArray:
-    """Means of the columns over resamples, shape (RESAMPLES, c).
+    """Return means of the columns over resamples, shape (RESAMPLES, c).
 
     `draws` has one independent draw per row, shape (n, c).
     """
@@ -39,14 +39,14 @@ def resampled_means(draws: FloatArray, seed: int) -> FloatArray:
 
 
 def interval(replicates: FloatArray) -> tuple[float, float]:
-    """95% percentile interval of a quantity from its values on the resamples."""
+    """Return 95% percentile interval of a quantity from its values on the resamples."""
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(replicates, [tail, 1 - tail])
     return float(low), float(high)
 
 
 def mean_interval(values: FloatArray, seed: int) -> tuple[float, float]:
-    """95% interval of the mean of independent draws."""
+    """Return 95% interval of the mean of independent draws."""
     return interval(resampled_means(values[:, None], seed)[:, 0])
 
 
@@ -98,7 +98,7 @@ class Overlap:
 
 
 def draw_queries(shared: int, queries: QueryCount, seed: int) -> IntArray:
-    """Uniformly drawn shared tokens: the requested number, or a default."""
+    """Draw uniformly drawn shared tokens: the requested number, or a default."""
     if queries == "all" or (queries is None and shared <= ASK_ALL):
         queries = shared
     elif queries is None:
@@ -108,13 +108,13 @@ def draw_queries(shared: int, queries: QueryCount, seed: int) -> IntArray:
 
 
 def in_chunks(queries: IntArray, memory: int) -> list[IntArray]:
-    """Queries by pass, so that a pass needs about an eighth of the memory."""
+    """Return queries by pass, so that a pass needs about an eighth of the memory."""
     most = max(LEAST_CHUNK, min(MOST_CHUNK, memory // (64 * MOST_ROWS)))
     return np.array_split(queries, -(-len(queries) // most)) if len(queries) else []
 
 
 def searches(shared: Shared, queries: IntArray) -> tuple[TopNeighbors, TopNeighbors]:
-    """Searches for the neighbors of some tokens in either matrix, over rows ``[x | y]``."""
+    """Return searches for the neighbors of some tokens in either matrix, over rows ``[x | y]``."""
     x, y = shared.rows(queries)
     before, after = (
         TopNeighbors(name, queries, Block(queries, rows).unit, NEIGHBORS, columns)
@@ -127,7 +127,7 @@ def searches(shared: Shared, queries: IntArray) -> tuple[TopNeighbors, TopNeighb
 
 
 def join_overlaps(parts: Sequence[Overlap]) -> Overlap:
-    """The overlap of all chunks of the queries."""
+    """Return the overlap of all chunks of the queries."""
     queries, before, after = (
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("queries", "before", "after")
@@ -136,7 +136,9 @@ def join_overlaps(parts: Sequence[Overlap]) -> Overlap:
 
 
 def overlap_values(found: Overlap, seed: int) -> tuple[Scalar, Scalar, Histogram]:
-    """Mean Jaccard index, mutual neighbors (Huh et al. 2024), and the histogram of the former."""
+    """Get mean Jaccard index, mutual neighbors (Huh et al. 2024), and the histogram of the
+    former.
+    """
     jaccard = found.jaccard
     sample = ""
     if not found.is_exact and len(jaccard) > 1:
@@ -165,7 +167,7 @@ def overlap_values(found: Overlap, seed: int) -> tuple[Scalar, Scalar, Histogram
 def measure_mean(
     quantity: Quantity, found: Overlap, values: FloatArray, sample: str, chance: float
 ) -> Scalar:
-    """The mean of a number of each query."""
+    """Measure the mean of a number of each query."""
     error = None
     if not found.is_exact and len(values) > 1:
         error = float(values.std(ddof=1) / np.sqrt(len(values)))
@@ -182,12 +184,12 @@ def measure_mean(
 
 
 def token_overlap(found: Overlap) -> Column | None:
-    """The overlap of every shared token; None if only some are queries."""
+    """Return the overlap of every shared token; None if only some are queries."""
     return Column(q.TOKEN_OVERLAP, found.jaccard, "neighbor overlap") if found.is_exact else None
 
 
 def expected_jaccard(n: int, k: int) -> float:
-    """Mean Jaccard index of two independent random sets of k of n tokens."""
+    """Return mean Jaccard index of two independent random sets of k of n tokens."""
     ways = comb(n, k)
     return sum(
         comb(k, i) * comb(n - k, k - i) / ways * i / (2 * k - i)
@@ -196,7 +198,10 @@ def expected_jaccard(n: int, k: int) -> float:
 
 
 def measure_drops(shared: Shared, found: Overlap) -> FloatArray:
-    """How much cosine each query has lost with its neighbors before, on average; shape (m,)."""
+    """Describe how much cosine each query has lost with its neighbors before, on average.
+
+    Shape (m,).
+    """
     drops = np.empty(len(found.queries))
     for at in range(0, len(found.queries), LEAST_CHUNK):
         part = slice(at, at + LEAST_CHUNK)
@@ -208,7 +213,7 @@ def measure_drops(shared: Shared, found: Overlap) -> FloatArray:
 
 
 def mean_cosine(rows: FloatArray, near: FloatArray, k: int) -> FloatArray:
-    """Mean cosine of each row with its k of `near`, which lie one after the other."""
+    """Return mean cosine of each row with its k of `near`, which lie one after the other."""
     index = np.arange(len(near), dtype=np.int64)
     unit = np.asarray(Block(index[: len(rows)], rows).unit)
     others = np.asarray(Block(index, near).unit).reshape(len(rows), k, -1)

@@ -59,14 +59,14 @@ class Pair:
         return f"{self.first}-{self.second}"
 
     def __getitem__(self, name: str) -> v.Value:
-        """The value with this name; KeyError if there is none."""
+        """Return the value with this name; KeyError if there is none."""
         return {value.name: value for value in self.values()}[name]
 
     def __contains__(self, name: object) -> bool:
         return any(value.name == name for value in self.values())
 
     def scalar(self, quantity: v.Quantity) -> v.Scalar | None:
-        """The scalar of a quantity, or None."""
+        """Return the scalar of a quantity, or None."""
         return next((one for one in self.scalars if one.name == quantity.name), None)
 
     def values(self) -> tuple[v.Value, ...]:

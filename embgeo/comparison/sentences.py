@@ -29,7 +29,7 @@ MOST_NAMED = 4
 
 
 def sentences(comparison: Comparison) -> tuple[str, ...]:
-    """A few for each member but the baseline, with its name if there are several."""
+    """Return a few for each member but the baseline, with its name if there are several."""
     if comparison.track is not None:
         return track_sentences(comparison, comparison.track)
     found: list[str] = []
@@ -46,7 +46,9 @@ def sentences(comparison: Comparison) -> tuple[str, ...]:
 
 
 def describe_same(members: Sequence[Member], same_as: Sequence[int | None]) -> tuple[str, ...]:
-    """Which members hold the same matrix: "Steps 0, 1,000 and 2,000 hold the same matrix."."""
+    """Describe which members hold the same matrix: "Steps 0, 1,000 and 2,000 hold the same
+    matrix.".
+    """
     said = []
     for first in dict.fromkeys(place for place in same_as if place is not None):
         group = [members[i] for i, same in enumerate(same_as) if i == first or same == first]
@@ -58,7 +60,7 @@ def describe_same(members: Sequence[Member], same_as: Sequence[int | None]) -> t
 
 
 def track_sentences(comparison: Comparison, track: Track) -> tuple[str, ...]:
-    """From the first step to the last, and the bends of headline curves."""
+    """Write what happens from the first step to the last, and the bends of headline curves."""
     last = len(comparison.members) - 1
     text = describe_isotropy(rows_of(comparison, last), median_norms(comparison, last))
     steps = f"step {format_number(track.steps[0])} to {format_number(track.steps[-1])}"
@@ -111,7 +113,7 @@ def describe_isotropy(rows: Mapping[str, Difference], norms: tuple[float, float]
 
 
 def neighborhoods(pair: Pair | None) -> str:
-    """Whether tokens keep all of their neighbors, or none."""
+    """Tell whether tokens keep all of their neighbors, or none."""
     overlap = None if pair is None else pair.scalar(q.NEIGHBOR_OVERLAP)
     if overlap is None or overlap.value is None or overlap.reference is None:
         return ""
@@ -152,7 +154,7 @@ SAME_NORM = 0.02
 
 
 def headline(comparison: Comparison) -> str:
-    """The state of each matrix; for two, also the evidence, and I1 with the role of norms.
+    """Return the state of each matrix; for two, also the evidence, and I1 with the role of norms.
 
     For a track, the two are its first and its last checkpoint.
     """
@@ -199,7 +201,7 @@ def describe_state_change(before: State, after: State) -> str:
 
 
 def _evidence(old: Verdict, new: Verdict) -> str:
-    """The findings behind the states before and now; the cone if nothing is wrong."""
+    """Return the findings behind the states before and now; the cone if nothing is wrong."""
     causes = {_cause(verdict) for verdict in (old, new)} - {""} or {"cone"}
     keys = [key for key in _CAUSES if key in causes]
     sides = [
@@ -213,7 +215,7 @@ def _evidence(old: Verdict, new: Verdict) -> str:
 
 
 def _cause(verdict: Verdict) -> str:
-    """The first finding as bad as the whole; empty if the whole is not bad."""
+    """Return the first finding as bad as the whole; empty if the whole is not bad."""
     if verdict.state not in ("mild", "degenerate"):
         return ""
     found = (key for key in _CAUSES if getattr(verdict.finding(key), "state", "") == verdict.state)
@@ -243,14 +245,14 @@ def describe_span(row: Difference) -> str:
 
 
 def name_move(difference: float) -> str:
-    """How I1 moved, in a word."""
+    """Name how I1 moved, in a word."""
     if not is_noticed(difference):
         return "stayed"
     return "rose" if difference > 0 else "fell"
 
 
 def list_judged(comparison: Comparison, place: int) -> list[Difference]:
-    """The differences of a member that have an error over tokens."""
+    """List the differences of a member that have an error over tokens."""
     differences = comparison.differences_of(place)
     return [d for d in differences if d.change in ("significant", "not significant")]
 
@@ -266,17 +268,19 @@ def sampling(comparison: Comparison, place: int) -> str:
 
 
 def is_noticed(difference: float) -> bool:
-    """Whether I1 rose or fell, rather than stayed."""
+    """Tell whether I1 rose or fell, rather than stayed."""
     return abs(difference) > NOTICED
 
 
 def is_carried(raw: float, unit: float) -> bool:
-    """Whether the change of I1 at mean norm 1 shows that a noticed raw change is one of shape."""
+    """Tell whether the change of I1 at mean norm 1 shows that a noticed raw change is one of
+    shape.
+    """
     return is_noticed(unit) and unit / raw >= CARRIED
 
 
 def is_made_by_spread(unit: Difference, each: Difference) -> bool:
-    """Whether I1 moved at mean norm 1, but not in the same way with each row at norm 1.
+    """Tell whether I1 moved at mean norm 1, but not in the same way with each row at norm 1.
 
     Then the spread of norms moved it: a few long rows lower it, whatever their directions.
     """
@@ -286,12 +290,12 @@ def is_made_by_spread(unit: Difference, each: Difference) -> bool:
 
 
 def explain(before: float, after: float, rose: bool) -> bool:
-    """Whether the median norms alone explain that I1 rose (or fell)."""
+    """Tell whether the median norms alone explain that I1 rose (or fell)."""
     return after < before * (1 - SAME_NORM) if rose else after > before * (1 + SAME_NORM)
 
 
 def median_norms(comparison: Comparison, place: int) -> tuple[float, float] | None:
-    """The median row norms of the baseline and of a member, or None if one is not known."""
+    """Return the median row norms of the baseline and of a member, or None if one is not known."""
     medians = [
         float(np.median(column.values))
         for member in (comparison.baseline, comparison.members[place])

@@ -42,12 +42,12 @@ class Shared:
         return self.second.d
 
     def rows(self, index: IntArray) -> tuple[FloatArray, FloatArray]:
-        """The rows of some shared tokens, in float64."""
+        """Return the rows of some shared tokens, in float64."""
         x = self.first.take(self.first_rows[index])
         return x, self.second.take(self.second_rows[index])
 
     def fold(self, statistics: Sequence[Statistic], advance: Callable[[int], None]) -> None:
-        """One pass: feed all rows ``[x | y]`` to the statistics, on all threads."""
+        """Feed all rows ``[x | y]`` to the statistics in one pass, on all threads."""
         plan = self.resources.plan(self.n, self.p + self.q)
 
         def blocks(start: int, stop: int) -> Iterator[Block]:
@@ -60,7 +60,7 @@ class Shared:
         shared_fold(plan, self.n, blocks, statistics, advance)
 
     def fold_sides(self, first: Sequence[Statistic], second: Sequence[Statistic]) -> None:
-        """One pass over either matrix: rows x to the first statistics, rows y to the second."""
+        """Feed rows x to the first statistics and rows y to the second, a pass over each matrix."""
         sides = (self.first, self.first_rows, first), (self.second, self.second_rows, second)
         for matrix, rows, statistics in sides:
             plan = self.resources.plan(self.n, matrix.d)
@@ -69,7 +69,7 @@ class Shared:
 
 
 def read_side(matrix: Matrix, rows: IntArray, step: int, start: int, stop: int) -> Iterator[Block]:
-    """The shared tokens from `start` to `stop` in one matrix, block by block."""
+    """Yield the shared tokens from `start` to `stop` in one matrix, block by block."""
     for _, stored in matrix.blocks(rows, start=start, stop=stop, step=step):
         index = np.arange(start, start + len(stored), dtype=np.int64)
         start += len(stored)
@@ -111,7 +111,9 @@ class Joint:
         return self.factor[:, self.p :]
 
     def angles(self) -> tuple[tuple[int, int], FloatArray, FloatArray]:
-        """Dimensions of both column spaces, and cosines and sines of the angles between them."""
+        """Get dimensions of both column spaces, and cosines and sines of the angles between
+        them.
+        """
         p, q = self.p, self.y.shape[1]
         if self.full_rank and p >= q:
             # The factor is triangular: the first p unit vectors span the space of X.
@@ -135,7 +137,7 @@ class Joint:
 def read_joint(
     shared: Shared, advance: Callable[[int], None], more: Sequence[Statistic] = ()
 ) -> Joint:
-    """Two passes over both matrices, and a third if a QR factor is needed.
+    """Read two passes over both matrices, and a third if a QR factor is needed.
 
     The first pass also feeds the statistics in `more`.
     """
@@ -157,7 +159,7 @@ def read_joint(
 
 
 def cholesky_factor(gram: FloatArray) -> FloatArray | None:
-    """Upper triangular F with FᵀF = `gram`; None if it would not be accurate."""
+    """Return upper triangular F with FᵀF = `gram`; None if it would not be accurate."""
     from scipy.linalg import lapack
 
     lengths = np.sqrt(np.diag(gram))

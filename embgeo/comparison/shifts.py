@@ -52,7 +52,10 @@ class _Sides:
         self.differences = {d.name: d for d in comparison.differences_of(place)}
 
     def describe_move(self, quantity: Quantity, share: bool = False) -> list[finding.Part]:
-        """``"0.4673 → 0.004687"``, each number linked; empty unless both sides have a number."""
+        """Return ``"0.4673 → 0.004687"``, each number linked.
+
+        Empty unless both sides have a number.
+        """
         old, new = finding.find_scalar(self.old, quantity), finding.find_scalar(self.new, quantity)
         difference = self.differences.get(quantity.name)
         if old is None or new is None or difference is None or difference.difference is None:
@@ -61,7 +64,7 @@ class _Sides:
         return [write(old), " → ", write(new)]
 
     def describe_change(self, *quantities: Quantity) -> str:
-        """What is known of these differences, in brackets; may be empty."""
+        """Describe what is known of these differences, in brackets; may be empty."""
         changes = [
             SURENESS[self.differences[q.name].change] for q in quantities if self.describe_move(q)
         ]
@@ -69,7 +72,7 @@ class _Sides:
 
 
 def shifts(comparison: Comparison, place: int) -> tuple[Shift, ...]:
-    """Every question that both analyses answer, and how the neighbors of tokens changed."""
+    """Return every question that both analyses answer, and how the neighbors of tokens changed."""
     sides = _Sides(comparison, place)
     old, new = judge(sides.old), judge(sides.new)
     found = [
@@ -91,14 +94,14 @@ class StateRow:
 
 
 def state_rows(comparison: Comparison, places: Sequence[int]) -> tuple[StateRow, ...]:
-    """The questions, answered for the members at these places."""
+    """Return the questions, answered for the members at these places."""
     judged = [judge(comparison.members[place].analysis) for place in places]
     rows = (StateRow(_TITLES[key], tuple(v.finding(key) for v in judged)) for key in _QUESTIONS)
     return tuple(row for row in rows if any(row.findings))
 
 
 def _join_moves(moves: Iterable[tuple[str, list[finding.Part]]]) -> list[finding.Part]:
-    """``Lead 1 → 2; other lead 3 → 4``, without what did not move; empty if nothing did."""
+    """Return ``Lead 1 → 2; other lead 3 → 4``, without what did not move; empty if nothing did."""
     parts = finding.join_parts("; ", [[lead, *move] for lead, move in moves if move])
     if parts and isinstance(parts[0], str):
         parts[0] = capital(parts[0])
@@ -106,7 +109,7 @@ def _join_moves(moves: Iterable[tuple[str, list[finding.Part]]]) -> list[finding
 
 
 def _rows(sides: _Sides) -> list[finding.Part]:
-    """Only if a row is damaged on either side."""
+    """Write how many rows are damaged; empty if none is on either side."""
     if not any(finding.find_scalar(a, tokens.DAMAGED_ROWS) for a in (sides.old, sides.new)):
         return []
     move = sides.describe_move(tokens.DAMAGED_ROWS)

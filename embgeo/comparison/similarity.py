@@ -30,13 +30,13 @@ EQUAL_ROWS = "all rows of one side are equal, centering leaves nothing"
 
 
 def similarities(joint: Joint) -> list[Scalar | Series]:
-    """Every number of two matrices that does not need neighbors."""
+    """Return every number of two matrices that does not need neighbors."""
     first = [*subspace_values(joint), *cka_values(joint)]
     return [*first, procrustes(joint), *change_values(joint)]
 
 
 def subspace_values(joint: Joint) -> list[Scalar | Series]:
-    """Distance and angles of the column spaces; sines are computed from residuals."""
+    """Return the distance and angles of the column spaces; sines are computed from residuals."""
     dimensions, cosines, sines = joint.angles()
     wide = max(dimensions)
     if not min(dimensions):
@@ -63,7 +63,7 @@ def subspace_values(joint: Joint) -> list[Scalar | Series]:
 
 
 def procrustes(joint: Joint) -> Scalar:
-    """min_Q ‖X/‖X‖ − (Y/‖Y‖)Q‖_F, from the residual; the narrower matrix gets zero columns."""
+    """Get min_Q ‖X/‖X‖ − (Y/‖Y‖)Q‖_F, from the residual; the narrower matrix gets zero columns."""
     width = max(joint.x.shape[1], joint.y.shape[1])
     x, y = (
         np.pad(a, ((0, 0), (0, width - a.shape[1]))) / np.linalg.norm(a) for a in (joint.x, joint.y)
@@ -80,7 +80,7 @@ def procrustes(joint: Joint) -> Scalar:
 
 
 def change_values(joint: Joint) -> list[Scalar | Series]:
-    """The difference Y − X, which needs matrices with the same number of columns."""
+    """Return the difference Y − X, which needs matrices with the same number of columns."""
     sums = joint.sums
     quantities = q.RELATIVE_CHANGE, q.MATRIX_COSINE, q.TOKEN_COSINE, q.CHANGE_EFFECTIVE_RANK
     if joint.x.shape[1] != joint.y.shape[1]:
@@ -117,7 +117,7 @@ def change_spectrum(joint: Joint, relative: float) -> list[Scalar | Series]:
 
 
 def cka_values(joint: Joint) -> list[Scalar]:
-    """Linear CKA, and the same from unbiased estimates.
+    """Return linear CKA, and the same from unbiased estimates.
 
     The mean of the former over all ways to pair the tokens of one matrix with those of the other
     is tr(K)·tr(L) / ((N−1)·‖K‖_F·‖L‖_F); that of the latter is 0.
@@ -144,7 +144,7 @@ def cka_values(joint: Joint) -> list[Scalar]:
 
 
 def gram_products(moments: Moments, p: int, own: list[float]) -> list[float]:
-    """ΣK_ij², ΣL_ij² and ΣK_ij L_ij of the Gram matrices of X, p columns, and Y with trace 1.
+    """Get ΣK_ij², ΣL_ij² and ΣK_ij L_ij of the Gram matrices of X, p columns, and Y with trace 1.
 
     `own` are their traces, by which they are scaled first, so that no square overflows.
     """
@@ -161,7 +161,7 @@ def gram_products(moments: Moments, p: int, own: list[float]) -> list[float]:
 
 
 def debiased_cka(n: int, products: list[float], diagonals: list[float]) -> Scalar:
-    """Debiased CKA of Gram matrices K and L with centered rows and trace 1.
+    """Return debiased CKA of Gram matrices K and L with centered rows and trace 1.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def permutation_p(shared: Shared, seed: int) -> Scalar:
 
 
 def center_gram(rows: FloatArray) -> FloatArray | None:
-    """The U-centered Gram matrix (Székely & Rizzo 2014, Eq. 2.4), of Frobenius norm 1.
+    """Return the U-centered Gram matrix (Székely & Rizzo 2014, Eq. 2.4), of Frobenius norm 1.
 
     Its diagonal and the sums of its rows are zero; ΣK_ij L_ij of two of them is HSIC₁ up to a
     factor. None if it is zero up to rounding.

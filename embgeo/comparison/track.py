@@ -89,13 +89,13 @@ class Track:
         return self.same_as[place] if self.same_as else None
 
     def scalars(self) -> tuple[Scalar, ...]:
-        """Numbers about the whole run, which rules of a gate may name."""
+        """Return numbers about the whole run, which rules of a gate may name."""
         duplicates = len(self.steps) - len(self.distinct)
         return (q.DUPLICATES.measured(duplicates), q.OUTLIERS.measured(len(self.outliers)))
 
 
 def name_steps(steps: Sequence[float]) -> str:
-    """Steps in words.
+    """Name steps in words.
 
     >>> name_steps([9.0]), name_steps([0.0, 1000.0, 143000.0])
     ('step 9', 'steps 0, 1,000 and 143,000')

@@ -106,7 +106,7 @@ class _RowPairs:
 def compare_rows(
     before: Matrix, after: Matrix, names: tuple[str, str], progress: Progress | None = None
 ) -> VocabularyChange:
-    """Rows that were added, removed, moved and changed.
+    """Return rows that were added, removed, moved and changed.
 
     Tokens are matched by their string if both sides have them, else by their row number. Masked
     rows, which belong to no token, are ignored.
@@ -138,7 +138,7 @@ def _count_missing(matrix: Matrix) -> int:
 
 
 def _real_rows(matrix: Matrix) -> list[int]:
-    """Rows of tokens, without masked ones."""
+    """Return rows of tokens, without masked ones."""
     real = np.ones(matrix.n, dtype=bool)
     for rows in matrix.masked.values():
         real[rows] = False
@@ -146,7 +146,7 @@ def _real_rows(matrix: Matrix) -> list[int]:
 
 
 def _pair_rows(before: Matrix, after: Matrix) -> _RowPairs:
-    """A token in the same row on both sides is matched there; else its first row counts."""
+    """Return a token in the same row on both sides is matched there; else its first row counts."""
     by_token = before.tokens is not None and after.tokens is not None
     known: dict[str | int | None, int] = {}
     for row in _real_rows(before):
@@ -188,7 +188,7 @@ def _compare_side(
 
 
 def _compare_bits(before: Matrix, after: Matrix, pairs: _RowPairs) -> Iterator[Mask]:
-    """Whether shared rows are equal, block by block; bit by bit if the types are the same."""
+    """Yield whether shared rows are equal, block by block; bit by bit if the types are the same."""
     for start in range(0, len(pairs.before), BLOCK_ROWS):
         part = slice(start, start + BLOCK_ROWS)
         one, other = before.data[pairs.before[part]], after.data[pairs.after[part]]

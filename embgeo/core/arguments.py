@@ -23,7 +23,7 @@ RENAMED = {
 
 
 def refuse_type(value: object, name: str, way_out: str) -> BadOption:
-    """The error for an argument of a wrong type."""
+    """Return the error for an argument of a wrong type."""
     return BadOption(
         f"type {type(value).__name__} is not accepted",
         where=argument(name),
@@ -34,7 +34,7 @@ def refuse_type(value: object, name: str, way_out: str) -> BadOption:
 def refuse_name(
     what: str, name: object, known: Iterable[str], where: str | None = None
 ) -> BadOption:
-    """The error for an unknown name, with the nearest known name.
+    """Return the error for an unknown name, with the nearest known name.
 
     >>> refuse_name("section", "cosin", ["spectrum", "cosine"]).way_out
     'did you mean cosine? choose from spectrum, cosine'
@@ -47,7 +47,7 @@ def refuse_name(
 
 
 def find_nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that was probably meant; empty if none is near.
+    """Find the known name that was probably meant; empty if none is near.
 
     >>> find_nearest("damaged_below", ["seed", "min_norm"])
     'min_norm'
@@ -66,14 +66,14 @@ def refuse_if(applies: bool, where: str, cause: str, way_out: str) -> None:
 
 
 def as_path(value: Any, name: str) -> Path:
-    """A path from a text or an object with a path."""
+    """Return a path from a text or an object with a path."""
     if isinstance(value, str | os.PathLike) and isinstance(os.fspath(value), str):
         return Path(value)
     raise refuse_type(value, name, "a path")
 
 
 def as_texts(value: Any, name: str) -> tuple[str, ...]:
-    """One text or several.
+    """Return one text or several.
 
     >>> as_texts("cosine", "sections"), as_texts(["cosine", "tokens"], "sections")
     (('cosine',), ('cosine', 'tokens'))
@@ -87,7 +87,7 @@ def as_texts(value: Any, name: str) -> tuple[str, ...]:
 
 
 def parse_size(text: str, name: str) -> int:
-    """A size with a unit in bytes: ``2GB`` is 2,000,000,000."""
+    """Parse a size with a unit in bytes: ``2GB`` is 2,000,000,000."""
     number = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?) ?([A-Za-z]{2,3})", text.strip())
     unit = UNITS.get(number[2].upper()) if number else None
     if number is None or unit is None:
@@ -97,7 +97,7 @@ def parse_size(text: str, name: str) -> int:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a finite number within the range of float, and not a bool."""
+    """Tell whether a value is a finite number within the range of float, and not a bool."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return abs(value) <= sys.float_info.max

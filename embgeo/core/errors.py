@@ -21,7 +21,7 @@ _OPTIONS = {
 
 
 def argument(name: str, value: str = "") -> str:
-    """The name of an argument in a message, with a placeholder for its value.
+    """Return the name of an argument in a message, with a placeholder for its value.
 
     Python shows the name (``counts``), the command line its option (``--counts FILE``).
     """
@@ -29,12 +29,12 @@ def argument(name: str, value: str = "") -> str:
 
 
 def in_python(text: str) -> str:
-    """A message with the names of arguments."""
+    """Return a message with the names of arguments."""
     return _ARGUMENT.sub(r"\1", text)
 
 
 def on_command_line(text: str) -> str:
-    """A message with options instead of arguments.
+    """Return a message with options instead of arguments.
 
     >>> on_command_line(f"give {argument('counts', 'FILE')} or {argument('rank_order')}")
     'give --counts FILE or --rank-order'
@@ -43,7 +43,7 @@ def on_command_line(text: str) -> str:
 
 
 def option_of(name: str) -> str:
-    """The command-line option of an argument.
+    """Return the command-line option of an argument.
 
     >>> option_of("popular_share")
     '--popular-share'

@@ -20,7 +20,7 @@ class FileStamp:
 
     @classmethod
     def of(cls, path: Path | str) -> Self:
-        """The present stamp of a file; OSError if it cannot be read."""
+        """Return the present stamp of a file; OSError if it cannot be read."""
         found = os.stat(path)
         return cls(str(path), found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
 

@@ -83,7 +83,7 @@ class Origin:
 
 
 def tied_note(tied_by: str) -> tuple[str, ...]:
-    """The note on a tied model; empty if it is not tied."""
+    """Return the note on a tied model; empty if it is not tied."""
     return (f"tied: {tied_by}",) if tied_by else ()
 
 
@@ -222,7 +222,7 @@ class Matrix:
         stop: int | None = None,
         step: int = BLOCK_ROWS,
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]]:
-        """Row numbers and rows in float32 or float64, in blocks of `step` rows.
+        """Yield row numbers and rows in float32 or float64, in blocks of `step` rows.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class Matrix:
                 yield index, self.stored(index)
 
     def stored(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """These rows as float32 or float64, shape (len(rows), d)."""
+        """Return these rows as float32 or float64, shape (len(rows), d)."""
         self.origin.check_files()
         # Slice consecutive rows: fancy indexing would copy in the stored dtype first.
         if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and bool(np.all(np.diff(rows) == 1)):
@@ -256,7 +256,7 @@ class Matrix:
         return working(self.data[rows], self.working)
 
     def take(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """These rows in float64, shape (len(rows), d)."""
+        """Return these rows in float64, shape (len(rows), d)."""
         return np.asarray(self.stored(rows), dtype=np.float64)
 
     def with_frequency(self, frequency: Frequency | None) -> Matrix:
@@ -269,7 +269,7 @@ class Matrix:
 
 
 def working(rows: npt.NDArray[Any], dtype: type[np.float32] | type[np.float64]) -> npt.NDArray[Any]:
-    """The rows in native byte order and C order, copied only if necessary."""
+    """Return the rows in native byte order and C order, copied only if necessary."""
     return np.ascontiguousarray(rows, dtype=dtype)
 
 
@@ -288,7 +288,7 @@ def read_ahead(data: Any, start: int, stop: int) -> None:
 
 
 def _find_map(array: Any) -> mmap.mmap | None:
-    """The map that an array is a view of, directly or through other views."""
+    """Find the map that an array is a view of, directly or through other views."""
     while array is not None and not isinstance(array, mmap.mmap):
         array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
     return array

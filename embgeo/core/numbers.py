@@ -11,7 +11,7 @@ ROUNDING = 1e-12
 
 
 def format_number(value: float, digits: int = 4) -> str:
-    """`value` with `digits` significant digits; 0 and ±1 are printed only if exact.
+    """Return `value` with `digits` significant digits; 0 and ±1 are printed only if exact.
 
     A distance of less than 1e-12 from ±1 counts as exact.
 
@@ -35,17 +35,17 @@ def format_number(value: float, digits: int = 4) -> str:
 
 
 def format_optional(value: float | None, digits: int = 4) -> str:
-    """`value` as :func:`format_number` writes it; a dash if there is none."""
+    """Return `value` as :func:`format_number` writes it; a dash if there is none."""
     return "–" if value is None else format_number(value, digits)
 
 
 def format_signed(value: float) -> str:
-    """`value` with its sign, also if it is positive."""
+    """Return `value` with its sign, also if it is positive."""
     return f"+{format_number(value)}" if value > 0 else format_number(value)
 
 
 def format_duration(seconds: float) -> str:
-    """``"2 min 5 s"``.
+    """Return ``"2 min 5 s"``.
 
     >>> format_duration(4.2), format_duration(125.0), format_duration(7300.0)
     ('4.2 s', '2 min 5 s', '2 h 1 min')
@@ -69,7 +69,7 @@ class NumberLike:
     undefined: str
 
     def __float__(self) -> float:
-        """The value; ValueError with the reason if it is undefined."""
+        """Return the value; ValueError with the reason if it is undefined."""
         if self.value is None:
             raise ValueError(
                 f"{getattr(self, 'name', 'the value')} is not defined: {self.undefined}"
@@ -77,7 +77,7 @@ class NumberLike:
         return self.value
 
     def __bool__(self) -> bool:
-        """Whether the value is not 0; ValueError if it is undefined."""
+        """Tell whether the value is not 0; ValueError if it is undefined."""
         return bool(float(self))
 
     def __int__(self) -> int:
@@ -109,7 +109,7 @@ Z_95 = 1.96
 
 
 def student_z(z: float, freedom: int | None) -> float:
-    """The number of standard errors that covers as much of Student's t as `z` of a normal law.
+    """Get the number of standard errors that covers as much of Student's t as `z` of a normal law.
 
     `freedom` is the degrees of freedom; None means infinitely many.
 

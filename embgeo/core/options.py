@@ -108,7 +108,7 @@ class Options:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], sections: Collection[str] | None = None) -> Self:
-        """Options by the names that a user gave; BadOption for those without effect.
+        """Return options by the names that a user gave; BadOption for those without effect.
 
         `sections` are the measured sections, by default all of them.
         """
@@ -129,7 +129,7 @@ class Options:
         return made
 
     def for_tokens(self, tokens: Collection[str] | None) -> Self:
-        """The same options for a vocabulary, which may have tokens that contain a ``=``."""
+        """Return the same options for a vocabulary, which may have tokens that contain a ``=``."""
         if tokens is None or not self.show_neighbors:
             return self
         known = set(tokens)
@@ -141,7 +141,7 @@ class Options:
 
 
 def _parse_pairs(pairs: Any) -> int | None:
-    """A number of pairs from a number or text; None for all."""
+    """Parse a number of pairs from a number or text; None for all."""
     if pairs is None or pairs == "all":
         return None
     # Python refuses to convert thousands of digits.
@@ -185,7 +185,7 @@ OF_ANALYZE: dict[str, Any] = {
 
 
 def choose_sections(sections: str | Collection[str] | None) -> tuple[str, ...] | None:
-    """Names of sections from a text with commas, or from several texts.
+    """Choose names of sections from a text with commas, or from several texts.
 
     >>> choose_sections("cosine, tokens"), choose_sections(["cosine"]), choose_sections(None)
     (('cosine', 'tokens'), ('cosine',), None)
@@ -196,7 +196,7 @@ def choose_sections(sections: str | Collection[str] | None) -> tuple[str, ...] |
 
 
 def put_over(rest: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a settings file, with typed ones in their place.
+    """Return the options of a settings file, with typed ones in their place.
 
     Token frequencies come from one of the two only.
     """

@@ -60,7 +60,7 @@ class RunMonitor:
 
 
 def report_bytes(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
-    """A function of finished and total bytes that reports them, starting at its first call."""
+    """Get a function of finished and total bytes that reports them, starting at its first call."""
     if progress is None:
         return None
     before = -1

@@ -23,7 +23,7 @@ SEED, FIRST, SECOND = (
 
 
 def choose_bound(kept: int) -> int | None:
-    """The bound of the hashes of listed rows; None if all rows are listed.
+    """Choose the bound of the hashes of listed rows; None if all rows are listed.
 
     >>> choose_bound(1000) is None, choose_bound(2**30) == 2**54
     (True, True)
@@ -32,14 +32,14 @@ def choose_bound(kept: int) -> int | None:
 
 
 def find_listed(rows: IntArray, bound: int) -> IntArray:
-    """Positions of the listed rows among row numbers, ascending."""
+    """Find positions of the listed rows among row numbers, ascending."""
     steps = range(0, len(rows), STEP)
     found = [at + np.flatnonzero(is_listed(rows[at : at + STEP], bound)) for at in steps]
     return np.concatenate([np.zeros(0, np.int64), *found])
 
 
 def is_listed(rows: IntArray, bound: int) -> npt.NDArray[np.bool_]:
-    """Whether the hashes of row numbers are below a bound.
+    """Tell whether the hashes of row numbers are below a bound.
 
     The hash depends on the number only: every block, part and matrix of one size lists the same
     rows, and the rows listed in a larger matrix are among those listed in a smaller one.
@@ -74,7 +74,7 @@ class NearestRows:
     cosines: SingleArray
 
     def union(self, other: NearestRows) -> NearestRows:
-        """The rows of both, which have none in common."""
+        """Return the rows of both, which have none in common."""
         rows = np.concatenate([self.rows, other.rows])
         order = np.argsort(rows)
         return NearestRows(

@@ -83,12 +83,12 @@ class Source:
         return None if self.max_download is None else parse_size(self.max_download, "max_download")
 
     def collect_changes(self) -> dict[str, Any]:
-        """The options that differ from their defaults, without the path."""
+        """Collect the options that differ from their defaults, without the path."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "path"}
         return {name: values[name] for name in values if values[name] != _DEFAULTS[name]}
 
     def without_labels(self) -> Self:
-        """The source without labels, frequencies and hidden states."""
+        """Return the source without labels, frequencies and hidden states."""
         return replace(self, **{name: _DEFAULTS[name] for name in ABOUT_LABELS})
 
 

@@ -39,14 +39,17 @@ class SpecialToken:
 
 
 def place_special(special: Iterable[SpecialToken], n: int) -> tuple[SpecialToken, ...]:
-    """The special tokens of a matrix of `n` rows; those with a row beyond the last have none."""
+    """Return the special tokens of a matrix of `n` rows.
+
+    Those with a row beyond the last have none.
+    """
     return tuple(
         one if one.row is None or one.row < n else replace(one, row=None) for one in special
     )
 
 
 def cut_special(special: Iterable[SpecialToken], start: int, stop: int) -> tuple[SpecialToken, ...]:
-    """The special tokens of a range of rows, with row numbers counted from its start."""
+    """Return the special tokens of a range of rows, with row numbers counted from its start."""
     return tuple(
         replace(one, row=one.row - start)
         for one in special
@@ -71,7 +74,7 @@ BEGINNINGS = ("<", "[", "m", "M")
 
 
 def classify_token(token: str) -> str:
-    """``"unused"``, ``"byte"`` or ``"special"``; empty for an ordinary token."""
+    """Return ``"unused"``, ``"byte"`` or ``"special"``; empty for an ordinary token."""
     if not token.startswith(BEGINNINGS):
         return ""
     if UNUSED.fullmatch(token):

@@ -60,7 +60,7 @@ _HIDDEN = re.compile("[" + "".join(f"{chr(a)}-{chr(b)}" for a, b in HIDDEN) + "]
 
 
 def visible(token: str) -> str:
-    """`token` with every hidden character spelled out, e.g. ``"␣the"`` or ``"‹U+202E›abc"``.
+    """Return `token` with every hidden character spelled out, e.g. ``"␣the"`` or ``"‹U+202E›abc"``.
 
     Blanks at either end become ␣, a combining mark at the start gets a dotted circle, and a token
     of more than `LIMIT` characters is cut and ends with its length.
@@ -81,7 +81,7 @@ def visible(token: str) -> str:
 
 
 def visible_text(text: str) -> str:
-    """A path, a note or a reason with hidden characters spelled out, except blanks."""
+    """Return a path, a note or a reason with hidden characters spelled out, except blanks."""
     return _HIDDEN.sub(lambda m: m[0] if m[0] in _BLANKS else _spell(m[0]), text)
 
 
@@ -94,7 +94,7 @@ LONGEST = 26
 
 
 def drawable(text: str) -> str:
-    """`text` without characters that SVG forbids, shortened in the middle if it is long."""
+    """Return `text` without characters that SVG forbids, shortened in the middle if it is long."""
     shown = "".join(c if c.isprintable() else "�" for c in text)
     if len(shown) > LONGEST:
         head = LONGEST // 2
@@ -104,12 +104,12 @@ def drawable(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Text without control characters, which a hostile file name may contain."""
+    """Return the text without control characters, which a hostile file name may contain."""
     return "".join(c if c.isprintable() or c == "\xa0" else repr(c)[1:-1] for c in text)
 
 
 def defuse(text: str) -> str:
-    """Text or JSON that GitHub's runner cannot mistake for a workflow command.
+    """Return the text or JSON that GitHub's runner cannot mistake for a workflow command.
 
     These are ``::name::`` at the beginning of a line, and the older ``##[name]`` anywhere.
     """
@@ -118,12 +118,27 @@ def defuse(text: str) -> str:
 
 
 def capital(text: str) -> str:
-    """`text` with its first letter in upper case."""
+    """Return `text` with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
+#: Names that keep their capital inside a sentence.
+PEOPLE = frozenset({"Procrustes"})
+
+
+def lower_title(title: str) -> str:
+    """Write a title as it stands in a sentence: names and symbols keep their capitals.
+
+    >>> lower_title("Mean cosine"), lower_title("IsoScore"), lower_title("I1 as stored")
+    ('mean cosine', 'IsoScore', 'I1 as stored')
+    """
+    first = title.partition(" ")[0]
+    is_word = first[1:].islower() and first not in PEOPLE
+    return title[:1].lower() + title[1:] if is_word else title
+
+
 def join_words(words: Sequence[str], *, comma: bool = False) -> str:
-    """An enumeration; empty without words.
+    """Return an enumeration; empty without words.
 
     Parameters
     ----------
@@ -140,7 +155,7 @@ def join_words(words: Sequence[str], *, comma: bool = False) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Text in which neither Markdown nor HTML nor a table finds markup, mentions or links.
+    """Return text in which neither Markdown nor HTML nor a table finds markup, mentions or links.
 
     All three show character references literally.
 
@@ -156,12 +171,12 @@ def escape_markdown(text: str) -> str:
 
 
 def as_code(text: str) -> str:
-    """Text in a fixed-width font."""
+    """Return the text in a fixed-width font."""
     return f"<code>{escape_markdown(text)}</code>" if text else ""
 
 
 def write_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Lines of a table with the first column aligned left and the others right."""
+    """Yield lines of a table with the first column aligned left and the others right."""
     yield f"| {' | '.join(map(escape_markdown, heads))} |"
     yield f"|---|{'--:|' * (len(heads) - 1)}"
     for row in rows:
@@ -193,7 +208,7 @@ class ColoredLine(str):
 
 
 def align(rows: Sequence[Sequence[str]], left: frozenset[int] = frozenset({0})) -> list[str]:
-    """A line for each row: columns of `left` flush left, the others flush right."""
+    """Return a line for each row: columns of `left` flush left, the others flush right."""
     cells = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [

@@ -13,10 +13,11 @@ from typing import Literal, Self
 from embgeo.core.arrays import FloatArray, IntArray, SingleArray
 from embgeo.core.numbers import NumberLike
 from embgeo.core.numbers import format_number as format_number
+from embgeo.core.text import lower_title
 
 Cell = str | int | float | None
 
-#: Metadata of a dataclass whose fields are saved in its place, and of a field that is not saved.
+#: Metadata of a dataclass whose fields are saved in its place, and of one that is not saved.
 INLINE, UNSAVED = {"inline": True}, {"saved": False}
 #: Metadata of an array with an entry for each row, which is saved next to the JSON file.
 IN_ARCHIVE = {"archive": "", "key": "array"}
@@ -54,10 +55,6 @@ class Note:
         return self.text
 
 
-#: Names that keep their capital inside a sentence.
-PEOPLE = frozenset({"Procrustes"})
-
-
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """The facts about a value that do not depend on the matrix.
@@ -93,16 +90,8 @@ class Quantity:
 
     @property
     def label(self) -> str:
-        """The title as it stands in a sentence, at an axis or in a list.
-
-        >>> Quantity("a.b", "Mean cosine", "").label
-        'mean cosine'
-        >>> Quantity("a.b", "IsoScore", "").label, Quantity("a.b", "I1 as stored", "").label
-        ('IsoScore', 'I1 as stored')
-        """
-        first = self.title.partition(" ")[0]
-        is_word = first[1:].islower() and first not in PEOPLE
-        return self.title[:1].lower() + self.title[1:] if is_word else self.title
+        """The title as it stands in a sentence or at an axis."""
+        return lower_title(self.title)
 
     @property
     def family(self) -> str:
@@ -125,7 +114,7 @@ class Quantity:
         reference_kind: ReferenceKind = "chance",
         reference_note: str = "",
     ) -> Scalar:
-        """A scalar with this value, or an undefined one if the value is not finite.
+        """Return a scalar with this value, or an undefined one if the value is not finite.
 
         `known` follows from `sample` and `standard_error` unless it is given.
         """
@@ -154,7 +143,7 @@ class Quantity:
         )
 
     def undefined(self, reason: str, *, convention: str = "") -> Scalar:
-        """A scalar that has no value, and why."""
+        """Return a scalar that has no value, and why."""
         return Scalar(self, None, undefined=reason, convention=convention)
 
 
@@ -252,8 +241,7 @@ class Scalar(Named, NumberLike):
             return f"not defined: {self.undefined}"
         shown = format_number(self.value)
         if self.quantity.unit:
-            space = "" if self.quantity.unit == "°" else " "
-            shown = f"{shown}{space}{self.quantity.unit}"
+            shown += f" {self.quantity.unit}".replace(" °", "°")
         return " ".join([shown, *self.errors_text.split("; ")[:1]]).rstrip()
 
     @property
@@ -278,17 +266,16 @@ class Scalar(Named, NumberLike):
     def reference_text(self) -> str:
         return "" if self.reference is None else format_number(self.reference)
 
-    def _content(self) -> str:
-        return self.text
-
     def __str__(self) -> str:
         return self.text
+
+    _content = __str__
 
     def __format__(self, spec: str) -> str:
         return format(float(self), spec) if spec else self.text
 
     def __eq__(self, other: object) -> bool:
-        """Equal to a number of the same value, or to a scalar with equal fields."""
+        """Compare with a number of the same value, or with a scalar with equal fields."""
         if isinstance(other, Scalar):
             return all(getattr(self, f.name) == getattr(other, f.name) for f in fields(self))
         if isinstance(other, int | float):
@@ -345,12 +332,7 @@ class Histogram(Named):
 class Points(Named):
     """A point in the plane for each kept row.
 
-    Attributes
-    ----------
-    xy : FloatArray
-        Shape (M, 2), in the order of the kept rows.
-    share : tuple of two floats
-        Share of the energy (sum of squares) of each axis, in [0, 1].
+    `xy` has shape (M, 2), `share` is the variance (uncentered) along each axis, in [0, 1].
     """
 
     quantity: Quantity = field(metadata=INLINE)
@@ -420,7 +402,7 @@ class Influence(Named):
 
     @classmethod
     def of(cls, quantity: Quantity, values: FloatArray, rows: IntArray | None = None) -> Self:
-        """Influences in single precision, which is enough for an error."""
+        """Return influences in single precision, which is enough for an error."""
         return cls(quantity, values.astype("float32"), rows)
 
     def _content(self) -> str:

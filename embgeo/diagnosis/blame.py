@@ -49,7 +49,7 @@ def blame_tokens(
 
 
 def show_token(token: Cell, row: Cell) -> str:
-    """A token inside a sentence with its row number, or that alone where it is not known."""
+    """Return a token inside a sentence with its row number, or that alone where it is not known."""
     number = f"row {row:,}" if isinstance(row, int) else f"row {row}"
     if not isinstance(token, str):
         return number

@@ -98,7 +98,7 @@ class Finding:
         return tuple(part.name for part in self.parts if isinstance(part, Quote))
 
     def to_dict(self) -> dict[str, Any]:
-        """The entry in ``analysis.json``."""
+        """Return the entry in ``analysis.json``."""
         return {
             "key": self.key,
             "title": self.title,
@@ -124,7 +124,7 @@ class Undecided(Exception):
 
 
 def find_scalar(analysis: Numbers, quantity: Quantity) -> Scalar | None:
-    """The scalar, or None if the analysis has none or it is undefined."""
+    """Find the scalar, or None if the analysis has none or it is undefined."""
     scalar = analysis.scalar(quantity)
     return None if scalar is None or scalar.value is None else scalar
 
@@ -134,7 +134,7 @@ def find_table(analysis: Numbers, quantity: Quantity) -> Table | None:
 
 
 def need(analysis: Numbers, quantity: Quantity) -> Scalar:
-    """The scalar, which has a value; `Undecided` says why there is none."""
+    """Return the scalar, which has a value; `Undecided` says why there is none."""
     scalar = analysis.scalar(quantity)
     if scalar is None:
         family = quantity.family
@@ -150,7 +150,7 @@ def need(analysis: Numbers, quantity: Quantity) -> Scalar:
 
 
 def quote(scalar: Scalar, text: str = "") -> Quote:
-    """A number in a sentence: with its error, or as `text`."""
+    """Return a number in a sentence: with its error, or as `text`."""
     return Quote(scalar.name, text or scalar.text, "" if text else scalar.brief)
 
 
@@ -163,7 +163,7 @@ def quote_percent(scalar: Scalar) -> Quote:
 
 
 def join_parts(between: str, pieces: Iterable[Sequence[Part]]) -> list[Part]:
-    """One sentence of several pieces."""
+    """Return one sentence of several pieces."""
     joined: list[Part] = []
     for piece in pieces:
         joined += [*([between] if joined else []), *piece]
@@ -175,7 +175,7 @@ def join_text(parts: Iterable[Part]) -> str:
 
 
 def format_percent(share: float) -> str:
-    """A share in [0, 1] as percent; 0% and 100% only when exact."""
+    """Format a share in [0, 1] as percent; 0% and 100% only when exact."""
     for digits in range(2, 12):
         # Rounded before it is multiplied: 100 times a share may round to the other side.
         text = format_number(100.0 * float(f"{share:.{digits}g}"), digits)
@@ -189,7 +189,7 @@ def format_short(value: float) -> str:
 
 
 def dimensions(analysis: Numbers) -> int:
-    """d, at least 1."""
+    """Return d, at least 1."""
     return max(1, int(analysis.provenance.get("d") or 1))
 
 
@@ -199,7 +199,7 @@ def count_kept(analysis: Numbers) -> int:
 
 
 def explain_few_rows(analysis: Numbers) -> str:
-    """Why only what holds for any number of rows is judged; empty if there are enough."""
+    """Explain why only what holds for any number of rows is judged; empty if there are enough."""
     rows, d = count_kept(analysis), dimensions(analysis)
     if not rows or rows >= max(limits.LEAST_ROWS, d / limits.DIMENSIONS_PER_ROW):
         return ""
@@ -207,13 +207,13 @@ def explain_few_rows(analysis: Numbers) -> str:
 
 
 def mean_squared_cosine(analysis: Numbers) -> float | None:
-    """mean² + std² of the cosine of two different rows."""
+    """Return mean² + std² of the cosine of two different rows."""
     mean, std = find_scalar(analysis, cosine.MEAN), find_scalar(analysis, cosine.STD)
     return None if mean is None or std is None else float(mean) ** 2 + float(std) ** 2
 
 
 def isotropic_cosine_spread(analysis: Numbers) -> float | None:
-    """Standard error of the mean cosine of isotropic rows; None for a single row."""
+    """Return standard error of the mean cosine of isotropic rows; None for a single row."""
     # Cosines of independent uniform directions have variance 1/d and are pairwise uncorrelated,
     # so their mean over M(M−1)/2 pairs has variance 2/(d·M·(M−1)).
     kept = int(analysis.provenance.get("kept") or 0)
@@ -223,21 +223,21 @@ def isotropic_cosine_spread(analysis: Numbers) -> float | None:
 
 
 def is_cone_significant(analysis: Numbers) -> bool:
-    """Whether the mean cosine exceeds chance, however small it is."""
+    """Tell whether the mean cosine exceeds chance, however small it is."""
     spread = isotropic_cosine_spread(analysis)
     value = float(need(analysis, cosine.MEAN))
     return spread is not None and value > limits.STANDARD_ERRORS * spread
 
 
 def is_faint_cone(analysis: Numbers) -> bool:
-    """Whether the mean cosine exceeds chance and many pairs are affected, however mildly."""
+    """Tell whether the mean cosine exceeds chance and many pairs are affected, however mildly."""
     value = float(need(analysis, cosine.MEAN))
     large = value * math.sqrt(dimensions(analysis)) >= limits.FAINT_CONE
     return large and is_cone_significant(analysis)
 
 
 def milder(first: State, second: State) -> State:
-    """The milder of two states: a finding that needs two tests is as bad as the better one."""
+    """Get the milder of two states: a finding that needs two tests is as bad as the better one."""
     return min(first, second, key=RANK.__getitem__)
 
 
@@ -247,7 +247,7 @@ def milder(first: State, second: State) -> State:
 
 
 def ordinary_share(analysis: Numbers) -> float:
-    """Share of the first eigenvalue, 1/H_n with n the smaller of d and the number of rows."""
+    """Get share of the first eigenvalue, 1/H_n with n the smaller of d and the number of rows."""
     return 1.0 / sum(1.0 / k for k in range(1, count_directions(analysis) + 1))
 
 
@@ -258,7 +258,7 @@ def ordinary_squares(analysis: Numbers) -> float:
 
 
 def relative_odds(share: float, ordinary: float) -> float:
-    """The odds share/(1 − share) over those of the ordinary share; infinite at a share of 1.
+    """Return the odds share/(1 − share) over those of the ordinary share; infinite at a share of 1.
 
     0 if the ordinary share is 1: a single direction cannot hold more than its share.
     """

@@ -43,7 +43,7 @@ class Question:
     advice: str = ""
 
     def decide(self, analysis: Numbers) -> Finding:
-        """The finding; undecided, with the reason, if a number is missing."""
+        """Return the finding; undecided, with the reason, if a number is missing."""
         try:
             if not self.one_dimension and analysis.provenance.get("d") == 1:
                 raise Undecided("one dimension has only two directions")

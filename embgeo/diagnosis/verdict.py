@@ -57,7 +57,7 @@ class Verdict:
         return self.headline
 
     def to_dict(self) -> dict[str, Any]:
-        """The entry in ``analysis.json``."""
+        """Return the entry in ``analysis.json``."""
         return {
             "state": self.state,
             "headline": self.headline,
@@ -67,7 +67,7 @@ class Verdict:
 
 
 def judge(analysis: Numbers) -> Verdict:
-    """All findings about one matrix, and the line that sums them up."""
+    """Return all findings about one matrix, and the line that sums them up."""
     answers = [(f.QUESTION, f.QUESTION.decide(analysis)) for f in FINDINGS]
     shown = tuple(finding for question, finding in answers if question.is_shown(finding))
     faults = {f.key for q, f in answers if q.geometry and f.is_fault}
@@ -105,12 +105,12 @@ _REFUTED = {
 
 
 def is_refuted(finding: Finding, faults: set[str]) -> bool:
-    """Whether other findings explain or contradict a healthy one."""
+    """Tell whether other findings explain or contradict a healthy one."""
     return finding.state == "healthy" and not faults.isdisjoint(_REFUTED.get(finding.key, ()))
 
 
 def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
-    """Faults that single tokens can cause; a split by frequency is not among them."""
+    """Return faults that single tokens can cause; a split by frequency is not among them."""
     states = {f.key: f.state for f in findings if f.is_fault}
     causes = ["rows"] if states.get("rows") == "degenerate" else []
     if states.get("rows") == "mild":
@@ -127,7 +127,7 @@ _EVEN_IF_MILD = ("clusters", "duplicates", "cone", "coordinate", "clump")
 
 
 def _sort_faults(state: State, causes: set[str], findings: tuple[Finding, ...]) -> list[Finding]:
-    """The faults in the headline: what reached the state first, causes before consequences."""
+    """Get the faults in the headline: what reached the state first, causes before consequences."""
     faults = [
         f
         for f in findings

@@ -74,7 +74,7 @@ class CountedParts:
         self.matrices |= other.matrices
 
     def place(self) -> dict[Key, int]:
-        """The first row of each part; parts without row numbers are ordered by their hashes."""
+        """Get the first row of each part; parts without row numbers are ordered by their hashes."""
         starts, end = {}, 0
         for key in sorted(self.matrices):
             first, _ = key
@@ -112,7 +112,7 @@ class PartTask:
             yield pyarrow.record_batch([pyarrow.array([state], pyarrow.binary())], names=["state"])
 
     def measure(self, first: int, matrix: Matrix) -> CountedParts | PassState:
-        """The state of a part."""
+        """Measure the state of a part."""
         key = (first, sha256_of_rows(matrix.data))
         if self.task is None:
             return CountedParts({key: without_entries(matrix)})
@@ -125,7 +125,7 @@ class PartTask:
 
 
 def read_part(batches: Iterable[Any], columns: ArrowColumns) -> tuple[int, Matrix | None]:
-    """The first row and the rows of a part; None for an empty part."""
+    """Read the first row and the rows of a part; None for an empty part."""
     blocks: list[Any] = []
     rows: list[Any] = []
     tokens: list[str] = []
@@ -155,12 +155,12 @@ def read_part(batches: Iterable[Any], columns: ArrowColumns) -> tuple[int, Matri
 
 
 def split_batch(batch: Any) -> list[Any]:
-    """The record batches of a table, or the batch itself."""
+    """Return the record batches of a table, or the batch itself."""
     return batch.to_batches() if hasattr(batch, "to_batches") else [batch]
 
 
 def read_counts(column: Any, row: int) -> FloatArray:
-    """Counts of rows from number `row` on."""
+    """Read counts of rows from number `row` on."""
     counts = np.asarray(numbers(column, row), np.float64)
     if len(wrong := np.flatnonzero((counts < 0) | (counts > LARGEST_COUNT))):
         cause = f"row {row + int(wrong[0]):,} has a count below 0 or above 2^53"
@@ -192,7 +192,7 @@ def check_columns(schema: Any, columns: ArrowColumns) -> None:
 
 
 def find_first(rows: Any) -> int:
-    """The number of the first row of a part; Damaged unless its rows are consecutive."""
+    """Find the number of the first row of a part; Damaged unless its rows are consecutive."""
     first = int(rows[0])
     if not 0 <= first <= LARGEST_COUNT or not np.array_equal(
         rows, np.arange(first, first + len(rows))
@@ -207,7 +207,9 @@ def find_first(rows: Any) -> int:
 def count_parts(
     run: Run, columns: ArrowColumns, total: int | None
 ) -> tuple[dict[Key, int], list[Part], Matrix]:
-    """The first row of each part of the table, the parts, and the whole without its entries."""
+    """Count the first row of each part of the table, the parts, and the whole without its
+    entries.
+    """
     counted: CountedParts = pickle.loads(run(PartTask(columns), merge_states))
     starts, matrices = counted.place(), counted.matrices
     rows = sum(matrix.n for matrix in matrices.values())

@@ -54,7 +54,7 @@ LOOPBACK = "127.0.0.1:0"
 
 @contextmanager
 def connect(scheduler: str | None, threads: int) -> Iterator[Client]:
-    """A client of the cluster at an address, by default of a new one on this machine.
+    """Connect to the cluster at an address, by default to a new one on this machine.
 
     Errors of dask inside the block become errors with a way out.
     """
@@ -85,7 +85,7 @@ def connect(scheduler: str | None, threads: int) -> Iterator[Client]:
 
 
 def open_client(scheduler: str) -> Client:
-    """A client of the scheduler at an address, which has workers."""
+    """Open a client of the scheduler at an address, which has workers."""
     from distributed import Client, Security
     from distributed.comm import connect
 
@@ -188,7 +188,7 @@ class Piece:
 
 @lru_cache(maxsize=4)
 def open_source_once(source: Source, run: str) -> tuple[Matrix, str]:  # noqa: ARG001
-    """The matrix of a shard and its fingerprint, once in each worker process for each run.
+    """Open the matrix of a shard and its fingerprint, once in each worker process for each run.
 
     Workers outlive a run, and the file may have changed by the next.
     """
@@ -197,7 +197,7 @@ def open_source_once(source: Source, run: str) -> tuple[Matrix, str]:  # noqa: A
 
 
 def open_shard(shard: Shard, run: str) -> Matrix:
-    """The matrix of a shard; UnreadableFile if its file is not the one of this run."""
+    """Open the matrix of a shard; UnreadableFile if its file is not the one of this run."""
     matrix, found = open_source_once(shard.source, run)
     matrix.origin.check_files()
     if shard.fingerprint and shard.fingerprint != found:
@@ -211,18 +211,20 @@ def open_shard(shard: Shard, run: str) -> Matrix:
 
 
 def describe_shard(shard: Shard, run: str) -> tuple[str, Matrix]:
-    """The fingerprint of a shard on the worker that runs this, and its matrix without entries."""
+    """Write the fingerprint of a shard on the worker that runs this, and its matrix without
+    entries.
+    """
     return open_source_once(shard.source, run)[1], without_entries(open_shard(shard, run))
 
 
 def count_rows(path: Path, tensor: str | None, transpose: bool) -> int:
-    """Rows of the embedding matrix in a file, from its header."""
+    """Count rows of the embedding matrix in a file, from its header."""
     choice = choose(open_checkpoint(path), tensor=tensor, output="none", transpose=transpose)
     return choice.input.shape[1 if choice.input_transposed else 0]
 
 
 def pass_task(piece: Piece, task: PassTask) -> PassState:
-    """The state of a pass over a piece."""
+    """Return the state of a pass over a piece."""
     matrix = open_shard(piece.shard, piece.run)
     rows, own, output = cast(Any, matrix.data), slice(piece.start, piece.stop), matrix.output
     if isinstance(rows, RowsOnDemand):  # tasks in other threads read other rows
@@ -236,7 +238,7 @@ def pass_task(piece: Piece, task: PassTask) -> PassState:
 
 
 def merge_task(first: PassState, *others: PassState) -> PassState:
-    """The states merged into a new one; dask may use them again."""
+    """Return the states merged into a new one; dask may use them again."""
     whole = first.blank()
     for state in (first, *others):
         whole.merge(state)
@@ -261,7 +263,7 @@ class Cluster:
         return [Part(piece.first, piece.first + piece.stop - piece.start) for piece in self.pieces]
 
     def describe(self) -> Matrix:
-        """The whole matrix without its entries, from one worker for each shard.
+        """Return the whole matrix without its entries, from one worker for each shard.
 
         All workers have to see the fingerprints of these from then on.
         """
@@ -299,7 +301,7 @@ class Cluster:
 
 
 def cut_pieces(shards: Sequence[Shard], threads: int, memory: int = DEFAULT_MEMORY) -> list[Piece]:
-    """The rows of all shards, cut into tasks for this many threads."""
+    """Return the rows of all shards, cut into tasks for this many threads."""
     total = sum(shard.n for shard in shards)
     size = max(LEAST_ROWS, -(-total // (threads * TASKS_A_THREAD)))
     pieces = []

@@ -88,7 +88,7 @@ class StoredRows:
     entries: Array | None = None
 
     def join(self, other: StoredRows) -> StoredRows:
-        """The rows of both, each once."""
+        """Return the rows of both, each once."""
         if self.entries is None or other.entries is None:
             return self if other.entries is None else other
         index = np.concatenate([self.index, other.index])
@@ -109,7 +109,7 @@ class PassState:
     rows: StoredRows = field(default_factory=StoredRows)
 
     def blank(self) -> Self:
-        """The state of the same pass without rows."""
+        """Return the state of the same pass without rows."""
         return type(self)([], Census(), [statistic.blank() for statistic in self.statistics])
 
     def merge(self, other: Self) -> None:
@@ -150,13 +150,13 @@ def run_pass(task: PassTask, matrix: Matrix, start: int, resources: Resources) -
 
 
 def find_within(rows: IntArray, part: Part) -> IntArray:
-    """The rows that a part holds, counted from its first row."""
+    """Find the rows that a part holds, counted from its first row."""
     low, high = np.searchsorted(rows, (part.start, part.stop))
     return np.asarray(rows[low:high] - part.start)
 
 
 def fingerprint(data: Array) -> str:
-    """A hash that identifies a matrix among others of its shape: SHA-256 of some rows.
+    """Return a hash that identifies a matrix among others of its shape: SHA-256 of some rows.
 
     Rows that would have to be decoded have an `identity` of their own.
     """
@@ -167,7 +167,7 @@ def fingerprint(data: Array) -> str:
 
 
 def sha256_of_rows(data: Array) -> str:
-    """SHA-256 of the entries as they are stored, row by row, in hexadecimal."""
+    """Return SHA-256 of the entries as they are stored, row by row, in hexadecimal."""
     digest = hashlib.sha256()
     step = max(1, _HASH_BYTES // max(1, data.shape[1] * data.dtype.itemsize))
     for start in range(0, len(data), step):

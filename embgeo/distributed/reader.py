@@ -73,7 +73,7 @@ class RemoteRows:
 def without_entries(
     matrix: Matrix, fetch: Callable[[IntArray], StoredRows] | None = None
 ) -> Matrix:
-    """The matrix with entries that lie elsewhere."""
+    """Return the matrix with entries that lie elsewhere."""
     data: Any = RemoteRows((matrix.n, matrix.d), matrix.data.dtype, fetch)
     output = None if matrix.output is None else without_entries(matrix.output)
     origin = replace(matrix.origin, stamps=())
@@ -115,7 +115,7 @@ class RemoteReader(RowReader):
             super().fold(statistics, rows)
 
     def sweep(self, make: Callable[[Any], S], rows: IntArray, what: str) -> Iterator[S]:
-        """Like that of a :class:`RowReader`, in one pass for all blocks of the named rows."""
+        """Yield like that of a :class:`RowReader`, in one pass for all blocks of the named rows."""
         step = self.plan.block_rows
         named = [rows[start : start + step] for start in range(0, len(rows), step)]
         found = [make(Block(index, self.take_stored(index))) for index in named]

@@ -18,7 +18,7 @@ Piece = tuple[int, Matrix]
 
 
 def join_parts(parts: Sequence[Piece]) -> Matrix:
-    """The whole matrix without its entries, with the tokens and counts of its parts.
+    """Return the whole matrix without its entries, with the tokens and counts of its parts.
 
     Raises
     ------

@@ -149,7 +149,7 @@ def _read_output(selection: Selection, data: Rows) -> _Projection:
 
 
 def has_usable_row(rows: Rows) -> bool:
-    """Whether a row is finite and not zero; stops at the first block with one."""
+    """Tell whether a row is finite and not zero; stops at the first block with one."""
     return any(
         bool((np.isfinite(block).all(axis=1) & block.any(axis=1)).any())
         for start in range(0, len(rows), _COMPARED_ROWS)
@@ -163,7 +163,7 @@ def _wide(rows: Rows) -> Rows:
 
 
 def _median_row(rows: Rows) -> Rows:
-    """The row of median norm among the first ones."""
+    """Return the row of median norm among the first ones."""
     with np.errstate(all="ignore"):
         norms = np.linalg.norm(_wide(rows[:_COMPARED_ROWS]), axis=1)
     order = np.argsort(norms)
@@ -171,7 +171,9 @@ def _median_row(rows: Rows) -> Rows:
 
 
 def _note_copies(choice: Choice, data: Rows) -> tuple[str, ...]:
-    """Notes on copies of the embedding for multi-token prediction, and whether they are equal."""
+    """Get notes on copies of the embedding for multi-token prediction, and whether they are
+    equal.
+    """
     notes = []
     for copy in choice.copies if not choice.input_transposed else ():
         rows = copy.open()
@@ -182,7 +184,7 @@ def _note_copies(choice: Choice, data: Rows) -> tuple[str, ...]:
 
 
 def sha256_of(files: Sequence[Path]) -> str:
-    """SHA-256 of the concatenated files, in hexadecimal."""
+    """Return SHA-256 of the concatenated files, in hexadecimal."""
     digest = hashlib.sha256()
     for path in files:
         try:
@@ -210,7 +212,7 @@ def _read_rows(
 
 
 def _has_same_values(one: Rows, other: Rows) -> bool:
-    """Whether two matrices are equal; stops at the first block that differs."""
+    """Tell whether two matrices are equal; stops at the first block that differs."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     return all(
@@ -230,7 +232,10 @@ def _count_vocabulary(selection: Selection, labeling: Labeling) -> int | None:
 def _find_unreachable_rows(
     selection: Selection, labeling: Labeling
 ) -> tuple[int, ...] | str | None:
-    """Rows of tokens that no text leads to, or why they are not known; None if not requested."""
+    """Find rows of tokens that no text leads to, or why they are not known.
+
+    None if not requested.
+    """
     if not selection.source.check_reachable:
         return None
     try:
@@ -247,7 +252,7 @@ def _find_unreachable_rows(
 def _is_tied_as_configured(
     selection: Selection, data: Rows, projection: Rows | None, is_tied: bool
 ) -> bool | None:
-    """Whether configuration and tensors agree on tying; None if that is not known.
+    """Tell whether configuration and tensors agree on tying; None if that is not known.
 
     `projection` is the output matrix, if it is another one than `data`; `is_tied` says whether the
     tensors themselves show that they are tied.

@@ -89,7 +89,10 @@ class Tensor:
 def stored_tensor(
     name: str, raw: Bytes, dtype: str, shape: tuple[int, ...], *, swapped: bool = SWAPPED
 ) -> Tensor:
-    """A tensor that is opened as a view of `raw`, exactly its bytes; little-endian by default."""
+    """Return a tensor that is opened as a view of `raw`, exactly its bytes.
+
+    Little-endian by default.
+    """
     kind = number_type(dtype)
     needed = count(shape) * kind.itemsize
     if len(raw) != needed:
@@ -101,7 +104,7 @@ def stored_tensor(
 
 
 def too_many_tensors(held: int) -> Damaged:
-    """The error for a file with more than `MOST_TENSORS`, before they are looked at."""
+    """Return the error for a file with more than `MOST_TENSORS`, before they are looked at."""
     return Damaged(
         f"it holds {held:,} tensors, more than {MOST_TENSORS:,}",
         "save the embedding in a file of its own",
@@ -188,7 +191,7 @@ class Omissions:
             self.unread.append((name, reason))
 
     def notes(self) -> tuple[str, ...]:
-        """One sentence per reason."""
+        """Return one sentence per reason."""
         return tuple(
             f"not read, because {reason}: {list_short(names, _LISTED)}"
             for reason, names in self._names.items()

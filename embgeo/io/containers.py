@@ -79,7 +79,7 @@ def is_container(path: Path, head: bytes) -> bool:
 
 
 def unpack(path: Path, head: bytes, member: str) -> Unpacked | None:
-    """The content of a compressed file, or one file of an archive, which may be compressed.
+    """Return the content of a compressed file, or one file of an archive, which may be compressed.
 
     Returns None for other files. Without the name of a `member` it is the only one with tensors.
     """
@@ -132,14 +132,17 @@ def _extract(
 
 
 def _kind_of_archive(path: Path, head: bytes) -> str:
-    """``"tar"`` or ``"zip"``, or empty for other files and the archives of torch and numpy."""
+    """Get ``"tar"`` or ``"zip"``, or empty for other files and the archives of torch and numpy."""
     if tar_members.is_tar(head) and not is_torch_tar(head):
         return "tar"
     return "zip" if _is_plain_zip(path, head) else ""
 
 
 def _is_plain_zip(path: Path, head: bytes) -> bool:
-    """Whether a zip archive is neither torch's nor numpy's; torch's reader gets damaged ones."""
+    """Tell whether a zip archive is neither torch's nor numpy's.
+
+    Torch's reader gets damaged ones.
+    """
     if not head.startswith(zip_members.MAGICS) or zip_members.first_name(head).endswith(".npy"):
         return False
     try:
@@ -211,7 +214,7 @@ def _choose_entry(
 
 
 def _with_tensors(entries: list[_ArchivedFile]) -> list[_ArchivedFile]:
-    """Members with tensors, by the names of weights files, else by their first bytes."""
+    """Return members with tensors, by the names of weights files, else by their first bytes."""
     for weights in (_KERAS_WEIGHTS, *WEIGHTS):
         named = [entry for entry in entries if PurePosixPath(entry.name).name == weights]
         if len(named) == 1 and not weights.endswith(".json"):

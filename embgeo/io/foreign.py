@@ -25,7 +25,7 @@ _MOST = 0.99
 
 
 def _text_of(head: bytes) -> bytes:
-    """The head of a text file; empty for other files."""
+    """Return the head of a text file; empty for other files."""
     text = head.removeprefix(b"\xef\xbb\xbf").strip(b" ")
     try:
         text.decode()
@@ -37,12 +37,12 @@ def _text_of(head: bytes) -> bytes:
 
 
 def _is_json(head: bytes) -> bool:
-    """Whether text begins as JSON does; a vocabulary may begin with the token ``[PAD]``."""
+    """Tell whether text begins as JSON does; a vocabulary may begin with the token ``[PAD]``."""
     return _JSON.match(_text_of(head)) is not None
 
 
 def _is_counts(head: bytes) -> bool:
-    """Whether lines end in whole numbers; the first may be a heading, the last cut off."""
+    """Tell whether lines end in whole numbers; the first may be a heading, the last cut off."""
     *lines, rest = _text_of(head).split(b"\n")
     counted = [_COUNTED.fullmatch(line) is not None for line in lines if line]
     return any(counted) and all(counted[1:]) and (len(counted) > 1 or not rest)
@@ -53,12 +53,12 @@ def _is_text(head: bytes) -> bool:
 
 
 def _is_numbers(head: bytes) -> bool:
-    """Whether the bytes are float64 or float32 of the size of vectors' entries."""
+    """Tell whether the bytes are float64 or float32 of the size of vectors' entries."""
     return is_of_numbers(head, "<f8") or is_of_numbers(head)
 
 
 def is_of_numbers(data: bytes, code: str = "<f4", fewest: int = 16) -> bool:
-    """Whether nearly all numbers but zeros, and at least so many, have the size of entries."""
+    """Tell whether nearly all numbers but zeros, and at least so many, have the size of entries."""
     sample = np.frombuffer(data[: len(data) // 8 * 8], dtype=code)
     with np.errstate(invalid="ignore"):
         sizes = np.abs(sample[sample != 0])
@@ -320,19 +320,19 @@ FOLDERS: tuple[Foreign, ...] = (
 
 
 def is_torch_tar(head: bytes) -> bool:
-    """Whether a tar archive is a checkpoint of torch."""
+    """Tell whether a tar archive is a checkpoint of torch."""
     return re.match(_TORCH_TAR, head) is not None
 
 
 def find_foreign(path: Path, head: bytes) -> Foreign | None:
-    """The kind of a file that starts with `head`, if it is known and not read."""
+    """Find the kind of a file that starts with `head`, if it is known and not read."""
     found = next((kind for kind in FOREIGN if kind.fits(path, head)), None)
     is_bare = found is not None and found.sign is _is_numbers
     return GLOVE if is_bare and path.with_name(_GLOVE_VOCABULARY).is_file() else found
 
 
 def refuse_unknown(path: Path, head: bytes) -> UnreadableFile:
-    """Error for a file that starts with `head`, with advice if its kind is known."""
+    """Return error for a file that starts with `head`, with advice if its kind is known."""
     found = find_foreign(path, head)
     if found is None:
         return refuse(path, "its format is not known", _READ)
@@ -340,7 +340,7 @@ def refuse_unknown(path: Path, head: bytes) -> UnreadableFile:
 
 
 def refuse_folder(folder: Path, names: Iterable[str]) -> UnreadableFile | None:
-    """Error for a folder of another tool, by the names in it; None if it is not known."""
+    """Return error for a folder of another tool, by the names in it; None if it is not known."""
     held = list(names)
     for kind in FOLDERS:
         if any(kind.fits(Path(name), b"") for name in held):
@@ -350,7 +350,7 @@ def refuse_folder(folder: Path, names: Iterable[str]) -> UnreadableFile | None:
 
 
 def way_out_of(kind: Foreign, file: Path, folder: Path) -> str:
-    """The way out, with the paths of the file and of its folder between quotation marks."""
+    """Return the way out, with the paths of the file and of its folder between quotation marks."""
     way_out = kind.way_out
     for sign, path in (("{file}", file), ("{folder}", folder)):
         # Placeholders stand for names that would end a quotation in a shell or in Python.

@@ -113,7 +113,9 @@ def inspect_checkpoint(
 
 
 def _list_tensors(checkpoint: Checkpoint, choice: Choice | None) -> tuple[InspectedTensor, ...]:
-    """The chosen matrices, other candidates, further parameters, and the parts of decoded ones."""
+    """List the chosen matrices, other candidates, further parameters, and the parts of decoded
+    ones.
+    """
     roles = {} if choice is None else {choice.input.name: "embedding"}
     if choice is not None and choice.output is not None:
         roles[choice.output.name] = "output projection"
@@ -144,7 +146,7 @@ def _list_tensors(checkpoint: Checkpoint, choice: Choice | None) -> tuple[Inspec
 
 
 def _find_candidates(checkpoint: Checkpoint, choice: Choice | None) -> list[Tensor]:
-    """Matrices whose names are those of embeddings and outputs; without any, the largest."""
+    """Find matrices whose names are those of embeddings and outputs; without any, the largest."""
     groups = group_matrices(checkpoint.tensors, None)
     matrices = [tensor for group in groups for tensor in group.members]
     named = [
@@ -163,7 +165,7 @@ def _find_candidates(checkpoint: Checkpoint, choice: Choice | None) -> list[Tens
 
 
 def _vocabularies(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """A note on several word lists; the one with an entry for each row labels the rows."""
+    """Return a note on several word lists; the one with an entry for each row labels the rows."""
     if len(checkpoint.vocabularies) < 2:
         return ()
     listed = [f"{name} ({len(words):,})" for name, words in checkpoint.vocabularies[:_LISTED]]

@@ -36,7 +36,7 @@ def flatten(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def shape_note(checkpoint: Checkpoint, states: Matrix) -> tuple[str, ...]:
-    """A note on hidden states that are stored with more than two axes."""
+    """Return a note on hidden states that are stored with more than two axes."""
     stored = next(t for t in checkpoint.tensors if t.name == states.origin.tensor)
     if len(stored.shape) == 2:
         return ()

@@ -60,7 +60,7 @@ def find_final_norm(checkpoint: Checkpoint, d: int) -> FinalNorm:
 
 
 def is_final_norm(name: str) -> bool:
-    """Whether a name is that of the scale or bias of the last norm before the output."""
+    """Tell whether a name is that of the scale or bias of the last norm before the output."""
     layer, _, leaf = name.replace("/", ".").rpartition(".")
     is_last = _FINAL.search(layer) is not None and not _IN_A_STACK.search(f".{layer}")
     return is_last and leaf in (*_SCALES, *_BIASES)
@@ -124,7 +124,7 @@ def _in_entries(found: object) -> tuple[float, str] | None:
 
 
 def _number(value: object) -> float | None:
-    """A number that is not negative; the metadata of safetensors are strings."""
+    """Return a number that is not negative; the metadata of safetensors are strings."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
         return float(int(value))
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**15:

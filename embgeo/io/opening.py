@@ -98,7 +98,7 @@ def _refuse_lone_split(path: Path, found: Checkpoint) -> Checkpoint:
 
 
 def _facts_beside(path: Path) -> ModelFacts:
-    """What the configuration beside a named file says; nothing if it cannot be read."""
+    """Return what the configuration beside a named file says; nothing if it cannot be read."""
     try:
         return read_facts(path.parent)
     except (EmbgeoError, OSError):

@@ -118,12 +118,12 @@ is_layer_kernel = partial(_matches, _KERNEL)
 
 
 def is_other_embedding(name: str) -> bool:
-    """Whether a name is that of an embedding of other things than tokens."""
+    """Tell whether a name is that of an embedding of other things than tokens."""
     return _matches(_OTHER, _OF_TOKENS.sub("", name))
 
 
 def kind_of(name: str) -> str:
-    """What the rows of a matrix stand for, by its name; empty for tokens of text."""
+    """Return what the rows of a matrix stand for, by its name; empty for tokens of text."""
     return next((kind for kind, words in _KIND if _matches(words, name)), "")
 
 
@@ -134,7 +134,7 @@ def layer_of(name: str) -> int | None:
 
 
 def is_prediction_copy(name: str, layers: int | None) -> bool:
-    """Whether a name lies in a module for multi-token prediction, which repeats the embedding.
+    """Tell whether a name lies in a module for multi-token prediction, which repeats the embedding.
 
     Such modules are layers beyond the `layers` of the model (DeepSeek V3, GLM 4.5).
     """
@@ -154,14 +154,14 @@ def output_rank(name: str) -> int | None:
 
 
 def is_numbered(name: str) -> bool:
-    """Whether a name is only an index in a list (``"0"``, ``"arr_0"``)."""
+    """Tell whether a name is only an index in a list (``"0"``, ``"arr_0"``)."""
     if input_rank(name) is not None or output_rank(name) is not None:
         return False
     return bool(re.fullmatch(r"(.*[./:])?(arr_)?\d+", name))
 
 
 def side(name: str) -> str:
-    """``"encoder"`` or ``"decoder"`` if the path to the layer says so, else ``""``.
+    """Return ``"encoder"`` or ``"decoder"`` if the path to the layer says so, else ``""``.
 
     The layer's own name does not count: ``encoder.weight`` is an input embedding.
     """
@@ -175,13 +175,13 @@ def side(name: str) -> str:
 
 
 def _parts(name: str) -> list[str]:
-    """Parts of a name without leading underscores, as in Keras's ``_embeddings``."""
+    """Return parts of a name without leading underscores, as in Keras's ``_embeddings``."""
     parts = _SEPARATORS.split(_VARIABLE_ENDING.sub("", name.lower()))
     return [plain for part in parts if (plain := part.lstrip("_")) and plain not in _WRAPPERS]
 
 
 def _rank(name: str, ranks: tuple[tuple[str, ...], ...], sure: int) -> int | None:
-    """The first rank that matches the layer's name, or its wrapper for the first `sure` ranks.
+    """Get the first rank that matches the layer's name, or its wrapper for the first `sure` ranks.
 
     ``generator.0.weight`` and ``lm_head.linear.weight`` are wrapped output projections, but
     ``encoder.0.weight`` may be any layer of an autoencoder.

@@ -26,7 +26,7 @@ class RowsOnDemand:
         self._first, self._held = 0, np.empty((0, self.shape[1]), self.dtype)
 
     def copy(self) -> RowsOnDemand:
-        """The same matrix with its own range."""
+        """Return the same matrix with its own range."""
         other = copy.copy(self)
         other._lock = Lock()
         return other

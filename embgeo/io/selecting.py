@@ -44,7 +44,7 @@ class Selection:
     d: int
 
     def is_of_other_rows(self, length: int) -> bool:
-        """Whether a list of this length belongs to another matrix, or to the columns."""
+        """Tell whether a list of this length belongs to another matrix, or to the columns."""
         if length == self.cut.total or self.checkpoint.path.is_dir():
             return False
         others = (t for t in self.choice.candidates if t != self.choice.input)
@@ -74,7 +74,7 @@ class Labeling:
     frequency: Frequency | None = None
 
     def with_frequency(self, frequency: Frequency | None, notes: Sequence[str] = ()) -> Labeling:
-        """The same labels with frequencies."""
+        """Return the same labels with frequencies."""
         return replace(self, frequency=frequency, notes=(*self.notes, *notes))
 
 
@@ -142,7 +142,7 @@ def _from_checkpoint(selection: Selection) -> Labeling | None:
 
 
 def _without_proof(selection: Selection, tokens: Sequence[str]) -> str:
-    """Why the ids of a tokenizer are not known to be the rows; empty if they are.
+    """Explain why the ids of a tokenizer are not known to be the rows; empty if they are.
 
     Added tokens may lie beyond the last row, where a model was not resized for them.
     """
@@ -168,7 +168,7 @@ def _from_run_folder(selection: Selection) -> Labeling:
 
 
 def _find_beside(path: Path, cut: RowCut) -> tuple[TokenizerVocabulary | None, tuple[str, ...]]:
-    """The vocabulary of the run of a model, if it has one token for each row, and notes."""
+    """Find the vocabulary of the run of a model, if it has one token for each row, and notes."""
     folder = path if path.is_dir() else path.parent
     file = folder / VOCABULARY
     if (folder / SECOND_VOCABULARY).exists() or not (folder / SETTINGS).is_file():
@@ -205,7 +205,7 @@ def count_rows(
 def _size_note(
     selection: Selection, labels: RowLabels | None, frequency: Frequency
 ) -> tuple[str, ...]:
-    """A note on the size of rows of tokens that never occur."""
+    """Return a note on the size of rows of tokens that never occur."""
     real = frequency.counts if labels is None else np.delete(frequency.counts, labels.masked)
     unseen = int(np.sum(real == 0))
     size = unseen * selection.d * number_type(selection.choice.input.dtype).itemsize
@@ -239,7 +239,7 @@ def count_named(source: Source, labeling: Labeling, cut: RowCut, d: int) -> Labe
 
 
 def _own_frequency(selection: Selection, labeling: Labeling) -> Frequency | None:
-    """Counts in the file of tokens or in the checkpoint; 0 beyond the last one."""
+    """Return counts in the file of tokens or in the checkpoint; 0 beyond the last one."""
     cut, vocabulary, checkpoint = selection.cut, labeling.vocabulary, selection.checkpoint
     if vocabulary is not None and vocabulary.counts and labeling.labels is not None:
         values = lay_counts(vocabulary.counts, labeling.labels.first, cut)
@@ -295,7 +295,10 @@ def _by_tokenizer(
 def lay_counts(
     values: Sequence[int] | npt.NDArray[np.float64], first: int, cut: RowCut
 ) -> npt.NDArray[np.float64]:
-    """Counts of the cut rows; entry 0 belongs to row `first`, and rows without an entry get 0."""
+    """Return counts of the cut rows.
+
+    Entry 0 belongs to row `first`, and rows without an entry get 0.
+    """
     given = np.asarray(values, dtype=np.float64)
     places = np.arange(cut.start, cut.stop) - first
     is_given = (places >= 0) & (places < len(given))

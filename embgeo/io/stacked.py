@@ -18,7 +18,7 @@ _PARAMETER = re.compile(r"(?i)(?:^|[./_:])(?:weight|bias|scale|gamma|beta|kernel
 
 
 def stack_vectors(checkpoint: Checkpoint) -> Checkpoint:
-    """The vectors of a file that holds nothing else as one matrix, labeled by their names.
+    """Return the vectors of a file that holds nothing else as one matrix, labeled by their names.
 
     Vectors named by the numbers 0, 1, …, N−1 are put in this order, without labels.
     """

@@ -134,7 +134,9 @@ def complete(
 
 
 def count_stages(measurement: Passes, compared: Sequence[str] | None, now: int) -> str:
-    """Progress of an analysis, such as ``4/8``: two passes, each section, the isotropic rows."""
+    """Count progress of an analysis, such as ``4/8``: two passes, each section, the isotropic
+    rows.
+    """
     families = {family.section for family in measurement.families}
     with_reference = any(
         family.isotropic and (compared is None or family.section in compared)
@@ -222,13 +224,16 @@ def add_mapped_rows(measurement: Passes, values: Iterable[Value]) -> NearestRows
 
 
 def list_nearest(facts: Facts, rows: IntArray, near: IntArray, cosines: FloatArray) -> NearestRows:
-    """The nearest rows as a result lists them: by their positions among the kept rows."""
+    """List the nearest rows as a result lists them: by their positions among the kept rows."""
     at, places = np.searchsorted(facts.kept, rows), np.searchsorted(facts.kept, near)
     return NearestRows(at, np.asarray(places), np.asarray(cosines, dtype=np.float32))
 
 
 def spread_rows(facts: Facts, most: int) -> IntArray:
-    """At most this many kept rows, evenly over the order of frequency; all if they are as few."""
+    """Return at most this many kept rows, evenly over the order of frequency.
+
+    All if they are as few.
+    """
     if facts.m <= most:
         return facts.kept
     order = np.arange(facts.m)
@@ -245,7 +250,7 @@ def list_rows(table: Table) -> Iterator[int]:
 
 
 def cut_influence(influence: Influence, facts: Facts) -> Influence:
-    """The influence of the listed rows only, a sample that suffices for errors."""
+    """Return the influence of the listed rows only, a sample that suffices for errors."""
     if facts.listed is None:
         return influence
     rows = np.arange(facts.m) if influence.rows is None else influence.rows

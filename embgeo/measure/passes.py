@@ -122,11 +122,11 @@ class Passes(Measurement):
         self.shared.add(statistics)
 
     def request_first(self) -> list[Statistic]:
-        """The statistics of the first pass that the families name."""
+        """Return the statistics of the first pass that the families name."""
         return distinct(make(self.facts) for family in self.families for make in family.first)
 
     def request_second(self) -> list[Statistic]:
-        """The statistics of the second pass that the families request, each once."""
+        """Return the statistics of the second pass that the families request, each once."""
         return distinct(one for family in self.families for one in family.second(self))
 
     def compute(self, family: Family) -> list[Value]:

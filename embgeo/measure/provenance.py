@@ -140,7 +140,10 @@ def provenance(
 
 
 def _decoded(origin: Origin) -> dict[str, Any]:
-    """How a matrix was decoded or joined, and from which tensors; nothing if it was not."""
+    """Describe how a matrix was decoded or joined, and from which tensors.
+
+    Nothing if it was not.
+    """
     if not origin.form:
         return {}
     return {"decoded": {"form": origin.form, "tensors": list(origin.parts)}}
@@ -211,7 +214,7 @@ def count_output_damage(facts: Facts, output: Side) -> int:
 
 
 def conventions(options: Options) -> dict[str, str]:
-    """Conventions that hold for every number of this analysis."""
+    """Return conventions that hold for every number of this analysis."""
     if options.precision == "float64":
         return CONVENTIONS
     single = f"float64, but products for the spectrum in float32 as requested; {IN_SINGLE}"
@@ -223,7 +226,7 @@ def count_words(count: int, what: str) -> str:
 
 
 def versions(device: str = "cpu") -> dict[str, str]:
-    """Versions of embgeo, Python and the packages that compute."""
+    """Return versions of embgeo, Python and the packages that compute."""
     found = {"embgeo": VERSION, "python": platform.python_version()}
     packages = PACKAGES if device == "cpu" else PACKAGES + DEVICE_PACKAGES
     return found | {package: installed(package) for package in packages}
@@ -231,7 +234,7 @@ def versions(device: str = "cpu") -> dict[str, str]:
 
 @cache
 def installed(package: str) -> str:
-    """Version of an installed package; cached, because the lookup reads files."""
+    """Return version of an installed package; cached, because the lookup reads files."""
     try:
         return version(package)
     except PackageNotFoundError:

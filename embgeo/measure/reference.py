@@ -132,7 +132,7 @@ def isotropic_twin(norms: FloatArray, d: int, seed: int, spread: Spread) -> Matr
 
 
 def find_expected(measurement: Passes) -> dict[str, float]:
-    """Reference values that have a closed form, by name."""
+    """Find reference values that have a closed form, by name."""
     facts, norms = measurement.facts, measurement.shared.norms
     weights = find_weights(facts)
     known = expected(norms, facts.d)
@@ -142,7 +142,7 @@ def find_expected(measurement: Passes) -> dict[str, float]:
 
 
 def expected(norms: FloatArray, d: int) -> dict[str, float]:
-    """Expectations over independent uniformly random directions in d dimensions.
+    """Return expectations over independent uniformly random directions in d dimensions.
 
     The cosine of two of them has mean 0 and variance 1/d, and E exp(t·cos) = ₀F₁(; d/2; t²/4).
     The mean of Z over directions is the same for all rows of given norms, Σ E exp(‖w‖·cos), and
@@ -169,7 +169,7 @@ def expected(norms: FloatArray, d: int) -> dict[str, float]:
 
 
 def expect_isoscore(norms: FloatArray, d: int) -> float:
-    """IsoScore is (r − 1)/(d − 1), r = (Σλ)²/Σλ² of the covariance's eigenvalues.
+    """Return IsoScore is (r − 1)/(d − 1), r = (Σλ)²/Σλ² of the covariance's eigenvalues.
 
     Of rows of norms n_i, Σλ = Σn_i² and E Σλ² = Σn_i⁴ + Σ_(i≠j) n_i²n_j²/d, so that fewer rows, and
     rows of unequal norms, score lower. Centering takes one degree of freedom, which is neglected.
@@ -181,7 +181,7 @@ def expect_isoscore(norms: FloatArray, d: int) -> float:
 
 
 def expect_weighted(norms: FloatArray, d: int, weights: FloatArray) -> dict[str, float]:
-    """IsoScore where each row has a weight; the weights sum to 1.
+    """Return IsoScore where each row has a weight; the weights sum to 1.
 
     With a_i = p_i²n_i² and c_i = p_i n_i², the mean row m has E‖m‖² = Σa_i and, as directions are
     independent, Var ‖m‖² = (2/d)·Σ_(i≠j) a_i a_j. The covariance is C = S − mmᵀ, S = Σp_i w_i w_iᵀ,

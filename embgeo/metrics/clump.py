@@ -69,7 +69,7 @@ OF_CLUMP = (
 
 
 def draw_samples(m: Measurement) -> list[IntArray]:
-    """Samples of distinct rows; one of all rows where these are few."""
+    """Draw samples of distinct rows; one of all rows where these are few."""
     rows = find_distinct_rows(m.facts, m.shared)
     if len(rows) < clumps.LEAST:
         return []
@@ -93,7 +93,9 @@ def second(m: Measurement) -> list[Statistic]:
 
 
 def choose_clump(m: Measurement, angles: FloatArray) -> tuple[clumps.Clump | None, str, str]:
-    """The clump that most samples find, the name of its direction, and why it is undecided."""
+    """Choose the clump that most samples find, the name of its direction, and why it is
+    undecided.
+    """
     shared, samples = m.shared, max(1, len(draw_samples(m)))
     directions = [name for name in DENSE if shared.get(AngleTo, name) is not None]
     found = [
@@ -175,7 +177,7 @@ def describe_modes(clump: clumps.Clump) -> list[Scalar]:
 
 
 def describe_clump(clump: clumps.Clump, angles: FloatArray) -> list[Scalar]:
-    """Size and width of the clump, and its mean cosine; `angles` are to its direction."""
+    """Return size and width of the clump, and its mean cosine; `angles` are to its direction."""
     rows, count = clump.rows, int(clump.rows.sum())
     spread = float(np.sqrt(count * (1.0 - count / len(rows))))
     counted = [q.CLUMP_ROWS.measured(count, population_error=spread if count else None)]
@@ -188,7 +190,7 @@ def describe_clump(clump: clumps.Clump, angles: FloatArray) -> list[Scalar]:
 
 
 def describe_tilt(clump: clumps.Clump, shared: SharedStatistics, name: str) -> Scalar:
-    """Angle between the direction of the clump and the mean direction."""
+    """Return angle between the direction of the clump and the mean direction."""
     if not clump.rows.any():
         return q.CLUMP_TILT.undefined(NO_CLUMP)
     mean = shared.mean_direction
@@ -199,7 +201,7 @@ def describe_tilt(clump: clumps.Clump, shared: SharedStatistics, name: str) -> S
 
 
 def describe_scattered(clump: clumps.Clump, angles: FloatArray) -> list[Scalar]:
-    """The number of scattered rows, and the mean cosine of the others."""
+    """Return the number of scattered rows, and the mean cosine of the others."""
     count = q.SCATTERED_ROWS.measured(int(clump.scattered.sum()))
     if not clump.scattered.any():
         return [count, q.MEAN_COSINE_GATHERED.undefined("no rows are scattered")]
@@ -207,7 +209,7 @@ def describe_scattered(clump: clumps.Clump, angles: FloatArray) -> list[Scalar]:
 
 
 def bound_mean_cosine(quantity: Quantity, angles: FloatArray) -> Scalar:
-    """A lower bound of the mean cosine of rows, from their angles to one direction.
+    """Return a lower bound of the mean cosine of rows, from their angles to one direction.
 
     The mean of unit rows is at least as long as its part along the direction.
     """
@@ -222,7 +224,7 @@ def bound_mean_cosine(quantity: Quantity, angles: FloatArray) -> Scalar:
 
 
 def count_unused(facts: Facts, clump: clumps.Clump) -> list[Scalar]:
-    """Whether unused and rare tokens lie in the clump; empty if none are known."""
+    """Tell whether unused and rare tokens lie in the clump; empty if none are known."""
     found: list[Scalar] = []
     unused, said = find_unused_rows(facts)
     if len(unused):
@@ -240,14 +242,14 @@ def count_unused(facts: Facts, clump: clumps.Clump) -> list[Scalar]:
 
 
 def group_by_kind(kinds: list[str]) -> dict[str, IntArray]:
-    """Positions among the kept rows by kind, ascending."""
+    """Return positions among the kept rows by kind, ascending."""
     names, inverse = np.unique(np.array(kinds), return_inverse=True)
     groups = np.split(np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse))[:-1])
     return dict(zip(names.tolist(), groups, strict=True))
 
 
 def select_by_kind(groups: dict[str, IntArray], rows: Mask) -> dict[str, IntArray]:
-    """The positions of some rows by kind, the largest kind first."""
+    """Return the positions of some rows by kind, the largest kind first."""
     found = {kind: positions[rows[positions]] for kind, positions in groups.items()}
     ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
     return {kind: positions for kind, positions in ordered if len(positions)}
@@ -260,7 +262,7 @@ def tabulate_scripts(
     angles: FloatArray,
     clump: Mask | None,
 ) -> Table:
-    """A line for each script or other kind of token, the largest first."""
+    """Return a line for each script or other kind of token, the largest first."""
     damaged = Counter(find_kinds(facts, facts.damaged))
     every = Counter({kind: len(positions) for kind, positions in groups.items()}) + damaged
     total = sum(every.values())
@@ -297,7 +299,10 @@ def tabulate_rows(
     angles: FloatArray,
     norms: FloatArray,
 ) -> Table:
-    """Rows of smallest angle, one of each kind in turn; negated angles give the largest first."""
+    """Return rows of smallest angle, one of each kind in turn.
+
+    Negated angles give the largest first.
+    """
     by_kind = (
         [(kind, at) for at in positions[np.argsort(angles[positions], kind="stable")][:SHOWN]]
         for kind, positions in select_by_kind(groups, members).items()

@@ -95,7 +95,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def measure_between(unit: FloatArray, labels: IntArray, m: int, sample: str) -> Scalar:
-    """Mean cosine over pairs of different clusters, with its jackknife error over rows."""
+    """Measure mean cosine over pairs of different clusters, with its jackknife error over rows."""
     error = clusters.jackknife_between(unit, labels)
     drawn = error * float(np.sqrt(max(0.0, 1.0 - len(unit) / m)))
     return q.MEAN_BETWEEN_CLUSTERS.measured(
@@ -111,7 +111,10 @@ def measure_between(unit: FloatArray, labels: IntArray, m: int, sample: str) -> 
 
 
 def choose_clusters(unit: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
-    """Labels and silhouettes of the best k; a single label if no clustering is reasonable."""
+    """Choose labels and silhouettes of the best k.
+
+    A single label if no clustering is reasonable.
+    """
     best, best_scores = np.zeros(len(unit), dtype=np.int64), np.full(len(unit), -1.0)
     cosines = unit @ unit.T
     distances = clusters.measure_distances(cosines)
@@ -154,7 +157,9 @@ def find_loose_groups(unit: FloatArray, rng: np.random.Generator) -> IntArray:
 
 
 def are_apart(unit: FloatArray, labels: IntArray, centers: FloatArray) -> bool:
-    """Whether rows have two modes between any two centers, this many times what chance gives."""
+    """Tell whether rows have two modes between any two centers, this many times what chance
+    gives.
+    """
     for one, other in combinations(range(len(centers)), 2):
         rows = unit[(labels == one) | (labels == other)]
         if len(rows) < 3:
@@ -166,7 +171,7 @@ def are_apart(unit: FloatArray, labels: IntArray, centers: FloatArray) -> bool:
 
 
 def count_dimensions(rows: FloatArray) -> float:
-    """The participation ratio of the rows' squared singular values."""
+    """Count the participation ratio of the rows' squared singular values."""
     gram = rows.T @ rows if rows.shape[1] <= len(rows) else rows @ rows.T
     return float(np.trace(gram) ** 2 / max(np.square(gram).sum(), np.finfo(float).tiny))
 

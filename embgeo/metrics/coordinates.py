@@ -51,12 +51,12 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def energies(moments: Moments) -> FloatArray:
-    """Mean square of each coordinate, shape (d,)."""
+    """Return the mean square of each coordinate, shape (d,)."""
     return np.asarray(moments.diagonal() / moments.n + np.square(moments.mean))
 
 
 def rank_by_energy(moments: Moments) -> IntArray:
-    """Coordinates by falling energy."""
+    """Return coordinates by falling energy."""
     return np.argsort(-energies(moments), kind="stable")
 
 
@@ -78,7 +78,7 @@ def measure_variances(variance: FloatArray, all_rows_equal: str) -> list[Scalar]
 
 
 def measure_mean_cosine(m: Measurement) -> Scalar:
-    """(‖Σŵ‖² − M)/(M(M−1)) of the rows without the largest coordinate."""
+    """Return (‖Σŵ‖² − M)/(M(M−1)) of the rows without the largest coordinate."""
     if m.facts.d < 2:
         return q.MEAN_COSINE_WITHOUT_1.undefined("there is only 1 coordinate")
     reduced = m.shared.find(SumWithout)

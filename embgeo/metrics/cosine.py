@@ -58,7 +58,7 @@ def compute(m: Measurement) -> list[Value]:
 def find_mean_errors(
     facts: Facts, shared: SharedStatistics, mean: float, std: float
 ) -> dict[Quantity, RowError]:
-    """Error over tokens of the mean cosine."""
+    """Find error over tokens of the mean cosine."""
     moments, angles = shared.unit_moments, shared.mean_angles
     if angles is None or facts.m < LEAST_ROWS:
         return {}
@@ -68,7 +68,7 @@ def find_mean_errors(
 
 
 def compute_exact_values(moments: Moments) -> list[Scalar]:
-    """Mean and standard deviation over ordered pairs i ≠ j, from sums over rows.
+    """Compute the mean and standard deviation over ordered pairs i ≠ j, from sums over rows.
 
     The variance comes from the centered scatter C of the unit rows, Σ_ij (cos_ij − ‖ū‖²)² =
     2M·ūᵀCū + ‖C‖_F², which does not cancel if all cosines are close to 1.
@@ -105,7 +105,9 @@ def compute_cone_values(facts: Facts, shared: SharedStatistics) -> list[Value]:
 
 
 def round_range(low: float, high: float, least: float, most: float) -> tuple[float, float]:
-    """The range widened to round numbers, in steps of about a twentieth, within [least, most]."""
+    """Get the range widened to round numbers, in steps of about a twentieth, within [least,
+    most].
+    """
     span = max(high - low, 1e-9 * max(1.0, abs(high), abs(low)))
     step = 10.0 ** np.floor(np.log10(span)) / 2.0
     wide_low = max(least, float(np.floor(low / step) * step))

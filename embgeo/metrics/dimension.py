@@ -45,7 +45,7 @@ def second(m: Measurement) -> list[Statistic]:
 
 
 def find_shift(shared: SharedStatistics) -> FloatArray | None:
-    """The mean row, if it is so long that squared distances would cancel."""
+    """Find the mean row, if it is so long that squared distances would cancel."""
     return shared.moments.mean if shared.mean_is_long else None
 
 
@@ -67,7 +67,7 @@ def draw_queries(facts: Facts, rows: IntArray) -> IntArray:
 
 
 def find_distinct_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
-    """The first of each group of equal rows, which are one point."""
+    """Find the first of each group of equal rows, which are one point."""
     return np.asarray(facts.kept[np.sort(np.unique(shared.hashes, return_index=True)[1])])
 
 
@@ -83,7 +83,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def measure_two_nn(facts: Facts, distances: FloatArray, asked: IntArray, rows: int) -> list[Value]:
-    """TwoNN by maximum likelihood, with an error from the spread of the ratios."""
+    """Measure TwoNN by maximum likelihood, with an error from the spread of the ratios."""
     # Distances of very short rows may vanish, or be lost next to long rows.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(distances[:, 1] / distances[:, 0])
@@ -116,7 +116,7 @@ def measure_two_nn(facts: Facts, distances: FloatArray, asked: IntArray, rows: i
 
 
 def find_nearest(m: Measurement, rows: IntArray) -> FloatArray:
-    """Distances of the queries, or of all rows if requested."""
+    """Find distances of the queries, or of all rows if requested."""
     facts, shared = m.facts, m.shared
     if facts.options.neighbors_of == "sample":
         return np.asarray(shared.find(NearestDistances).distances)

@@ -55,7 +55,7 @@ class Facts:
 
     @classmethod
     def of(cls, matrix: Matrix, options: Options) -> Self:
-        """The facts before any row is read."""
+        """Return the facts before any row is read."""
         finfo: Callable[[Any], Any] = ml_dtypes.finfo
         masked = np.concatenate([NO_ROWS, *matrix.masked.values()])
         return cls(
@@ -77,7 +77,7 @@ class Facts:
         )
 
     def after_sifting(self, rows: RowReader) -> Self:
-        """The facts after the first pass has sorted the rows."""
+        """Return the facts after the first pass has sorted the rows."""
         census = rows.census
         return replace(
             self,
@@ -91,7 +91,7 @@ class Facts:
         )
 
     def generator(self, purpose: str) -> np.random.Generator:
-        """Random numbers for one purpose, by the seed of the options."""
+        """Return random numbers for one purpose, by the seed of the options."""
         return generator(self.options.seed, purpose)
 
     @property
@@ -106,7 +106,7 @@ class Facts:
         return None if bound is None else find_listed(self.kept, bound)
 
     def take_listed(self, values: FloatArray) -> FloatArray:
-        """The entries of the listed rows, from an array with one entry for each kept row."""
+        """Return the entries of the listed rows, from an array with one entry for each kept row."""
         return values if self.listed is None else values[self.listed]
 
     @property
@@ -133,7 +133,9 @@ class Facts:
         return frozenset(named | idle)
 
     def is_padding(self, row: int) -> bool:
-        """Whether a zero row is padding: by its role or spelling, or its place without tokens."""
+        """Tell whether a zero row is padding: by its role or spelling, or its place without
+        tokens.
+        """
         if row in self._padding:
             return True
         return self.tokens is not None and is_padding(self.tokens[row])
@@ -156,11 +158,11 @@ class Facts:
         return self.frequency.counts
 
     def count(self, row: int) -> int | None:
-        """Occurrences of a token; None if unknown."""
+        """Count occurrences of a token; None if unknown."""
         return None if self.counts is None else int(self.counts[row])
 
     def token(self, row: int) -> str:
-        """The label of a row, or its number if there are no labels."""
+        """Return the label of a row, or its number if there are no labels."""
         return f"row {row}" if self.tokens is None else self.tokens[row]
 
     def identify(self, row: int) -> tuple[int, str, int | None]:
@@ -168,25 +170,27 @@ class Facts:
         return row, self.token(row), self.count(row)
 
     def list_rows(self, places: IntArray, *columns: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:
-        """Lines of a table of the kept rows at some places: `identify`, then further columns."""
+        """List lines of a table of the kept rows at some places: `identify`, then further
+        columns.
+        """
         rows = self.kept[places].tolist()
         return tuple(
             (*self.identify(row), *cells) for row, *cells in zip(rows, *columns, strict=True)
         )
 
     def list_examples(self, rows: IntArray, shown: int = 5) -> str:
-        """The first tokens of these rows, in one text."""
+        """List the first tokens of these rows, in one text."""
         more = " …" if len(rows) > shown else ""
         return " · ".join(self.token(row) for row in rows[:shown].tolist()) + more
 
 
 def note_shown(count: int, what: str, shown: int) -> str:
-    """The note of a table that shows only some of its rows; empty if it shows all."""
+    """Return the note of a table that shows only some of its rows; empty if it shows all."""
     return f"{count:,} {what}, {shown} are shown" if count > shown else ""
 
 
 def is_padding(token: str) -> bool:
-    """Whether a token is spelled like padding, whose row a model may set to zero.
+    """Tell whether a token is spelled like padding, whose row a model may set to zero.
 
     >>> is_padding("<pad>"), is_padding("[PAD]"), is_padding("pads")
     (True, True, False)
@@ -195,7 +199,7 @@ def is_padding(token: str) -> bool:
 
 
 def explain_no_output(matrix: Matrix) -> str:
-    """Why there is no output projection to compare with."""
+    """Explain why there is no output projection to compare with."""
     if matrix.origin.tied:
         return "the model is tied: input and output share one matrix"
     return "no output matrix found (use --output NAME)"

@@ -67,13 +67,13 @@ class Popularity:
         return min(edge, len(self.order) - edge) // EDGE_PART
 
     def labels(self, facts: Facts) -> IntArray:
-        """1 popular, 0 rare, −1 left out; shape (N,)."""
+        """Return 1 popular, 0 rare, −1 left out; shape (N,)."""
         labels = np.full(facts.n, -1, dtype=np.int64)
         labels[facts.kept] = self.popular
         return labels
 
     def bins(self, facts: Facts) -> IntArray:
-        """Frequency bin of each of the N rows, 0 the most frequent, −1 left out."""
+        """Return frequency bin of each of the N rows, 0 the most frequent, −1 left out."""
         labels = np.full(facts.n, -1, dtype=np.int64)
         m = len(self.order)
         labels[facts.kept[self.order]] = np.arange(m) * min(BINS, m) // m
@@ -81,7 +81,7 @@ class Popularity:
 
 
 def explain_absence(facts: Facts) -> str:
-    """Why rare and frequent tokens are not known; empty if they are."""
+    """Explain why rare and frequent tokens are not known; empty if they are."""
     if facts.frequency is None:
         return (
             "no token frequencies: give --counts FILE, --corpus FILE, or --rank-order if the rows "
@@ -157,7 +157,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def compare_centroids(classes: GroupMoments, known: Popularity) -> Scalar:
-    """Distance of the class means, compared with random classes of the same sizes.
+    """Return the distance of the class means, compared with random classes of the same sizes.
 
     Random classes differ by sampling alone: E‖μ_p − μ_r‖² = s²(1/n_p + 1/n_r).
     """
@@ -242,7 +242,7 @@ def make_frequency_column(facts: Facts, known: Popularity) -> Column:
 
 
 def find_weights(facts: Facts) -> FloatArray | None:
-    """Share of each of the N tokens in the text, over kept rows; None if unknown."""
+    """Find the share of each of the N tokens in the text, over kept rows; None if unknown."""
     counts = facts.counts
     if counts is None or not np.count_nonzero(counts[facts.kept]) > 1:
         return None
@@ -252,7 +252,7 @@ def find_weights(facts: Facts) -> FloatArray | None:
 
 
 def measure_weighted(facts: Facts, shared: SharedStatistics) -> list[Value]:
-    """Geometry where tokens count as often as they occur (definitions, section 11)."""
+    """Measure geometry where tokens count as often as they occur (definitions, section 11)."""
     weights = find_weights(facts)
     if weights is None:
         reason = (

@@ -44,7 +44,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def describe_hull(hull: Hull, rounding: float) -> list[Value]:
-    """The position of the origin with its certificate; undecided without one."""
+    """Return the position of the origin with its certificate; undecided without one."""
     convention = {
         "outside": "origin outside the hull: a uniformly negative direction exists; certified by "
         "its margin",
@@ -96,7 +96,7 @@ def describe_hull(hull: Hull, rounding: float) -> list[Value]:
 
 
 def compute_layernorm_condition(norm: FinalNorm | None) -> Scalar:
-    """|1ᵀ(b/g)| relative to Σ|b_k/g_k|, from the final LayerNorm's scale g and bias b."""
+    """Return |1ᵀ(b/g)| relative to Σ|b_k/g_k|, from the final LayerNorm's scale g and bias b."""
     if norm is None:
         return q.LAYERNORM_CONDITION.undefined("an array comes without a LayerNorm")
     if norm.scale is None or norm.bias is None:

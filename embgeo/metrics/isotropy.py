@@ -91,7 +91,7 @@ def second(m: Measurement) -> list[Statistic]:
 
 
 def bound_exponents(shared: SharedStatistics, shift: FloatArray | None = None) -> float:
-    """An upper bound of |⟨w − shift, a⟩|; infinite if float32 is not precise enough.
+    """Return an upper bound of |⟨w − shift, a⟩|; infinite if float32 is not precise enough.
 
     For short rows Z is N plus a small part, and I2 depends on that part alone. Compared with
     float64, the error of float32 is less than 1e-6 of I2 for rows of length 0.25 and more, also if
@@ -152,7 +152,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def find_errors(facts: Facts, sample: RowSample) -> dict[Quantity, RowError | None]:
-    """Error over tokens of IsoScore, (r − 1)/(d − 1) with the participation ratio r.
+    """Find error over tokens of IsoScore, (r − 1)/(d − 1) with the participation ratio r.
 
     I1, I2 and the spread of Z have none: sums of exponentials that the longest rows decide, and
     extremes over eigenvectors, which rotate freely where eigenvalues are near each other.
@@ -170,14 +170,14 @@ def add_null_directions(log_z: FloatArray, d: int, rows: int) -> FloatArray:
 
 
 def compute_i1_i2(log_z: FloatArray) -> tuple[float, float]:
-    """I1 and I2 over the given log Z, of any shape."""
+    """Compute I1 and I2 over the given log Z, of any shape."""
     largest = float(log_z.max())
     relative = np.exp(log_z - largest)
     return float(np.exp(log_z.min() - largest)), float(np.std(relative) / np.mean(relative))
 
 
 def by_basis(convention: str, unsafe: bool, unsigned: bool = False) -> dict[str, Any]:
-    """Convention and caveats of a value at eigenvectors."""
+    """Return convention and caveats of a value at eigenvectors."""
     caveats: tuple[Caveat, ...] = ()
     if unsafe:
         caveats += ("basis_dependent",)
@@ -189,7 +189,7 @@ def by_basis(convention: str, unsafe: bool, unsigned: bool = False) -> dict[str,
 
 
 def find_unsigned(shared: SharedStatistics) -> bool:
-    """Whether rounding decides the sign of an eigenvector within the numerical rank."""
+    """Tell whether rounding decides the sign of an eigenvector within the numerical rank."""
     inside = shared.eigen.vectors[:, : shared.rank]
     side = np.abs(shared.moments.mean @ inside)
     return bool((side <= ROUNDING * float(shared.norms.mean())).any())
@@ -249,7 +249,7 @@ def measure_random_directions(shared: SharedStatistics) -> Scalar:
 
 
 def spread_error(relative: FloatArray, spread: float) -> float | None:
-    """Standard error of the relative standard deviation s of Z over random directions.
+    """Return standard error of the relative standard deviation s of Z over random directions.
 
     To first order s changes with a draw z by ((z − 1)² − s²)/(2s) − s(z − 1). A direction and its
     negative are one draw: `relative` has the shape (2, pairs). If a few pairs hold nearly all of
@@ -264,7 +264,7 @@ def spread_error(relative: FloatArray, spread: float) -> float | None:
 
 
 def measure_isoscore(quantity: Quantity, variances: FloatArray, all_rows_equal: str) -> Scalar:
-    """IsoScore from the eigenvalues of the covariance."""
+    """Measure IsoScore from the eigenvalues of the covariance."""
     if len(variances) < 2:
         return quantity.undefined("d = 1: one direction cannot be compared with others")
     if all_rows_equal:
@@ -287,14 +287,14 @@ def make_z_series(quantity: Quantity, log_z: FloatArray) -> Series:
 
 
 def samples(facts: Facts, rows: int) -> Iterator[IntArray]:
-    """The rows of each sample."""
+    """Yield the rows of each sample."""
     rng = facts.generator("isotropy runs")
     for _ in range(facts.options.isotropy_runs):
         yield sample_rows(facts.kept, rows, rng)
 
 
 def measure_samples(facts: Facts, reader: RowReader, rows: int) -> list[Value]:
-    """Wang's protocol: isotropy of uniform samples of rows, with E recomputed for each."""
+    """Measure Wang's protocol: isotropy of uniform samples of rows, with E recomputed for each."""
     table: list[tuple[float, float, float, float]] = []
     for run, chosen in enumerate(samples(facts, rows), 1):
         reader.announce(f"isotropy of samples, {run} of {facts.options.isotropy_runs}", 2 * rows)

@@ -120,7 +120,7 @@ def measure_rarity(
     is_rare: Mask,
     known: Popularity,
 ) -> list[Value]:
-    """Mean share of rare neighbors, with the influence of tokens."""
+    """Measure the mean share of rare neighbors, with the influence of tokens."""
     k = facts.options.neighbors
     near = found.neighbors[np.searchsorted(found.index, queries)]
     share = is_rare[near[:, :k]].mean(axis=1)
@@ -151,7 +151,7 @@ def measure_rarity(
 
 
 def find_edge_slope(facts: Facts, queries: IntArray, near: IntArray, known: Popularity) -> float:
-    """Slope of the mean share of rare neighbors over the share of rare tokens.
+    """Find slope of the mean share of rare neighbors over the share of rare tokens.
 
     By a difference: a fourth of the smaller class, nearest to the edge, moves from the class of the
     queries to the other, among queries and neighbors alike. 1 if no query is left.
@@ -172,7 +172,7 @@ def find_edge_slope(facts: Facts, queries: IntArray, near: IntArray, known: Popu
 def influence_of_tokens(
     facts: Facts, queries: IntArray, near: IntArray, is_rare: Mask, slope: float
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Influence of each kept row on the mean share, its noise, and the standard error.
+    """Return the influence of each kept row on the mean share, its noise, and the standard error.
 
     A token has influence as a query and as a neighbor: without it, the next nearest row takes its
     place. The spread between queries contains the contribution of their own neighbors, so that the
@@ -204,7 +204,7 @@ def influence_of_tokens(
 def make_neighbor_table(
     facts: Facts, found: TopNeighbors, rows: IntArray, is_rare: Mask | None, k: int
 ) -> Table:
-    """The table of neighbors; without classes it has no class, count or marks."""
+    """Make the table of neighbors; without classes it has no class, count or marks."""
     body: list[tuple[Cell, ...]] = []
     rare: list[tuple[int, int]] = []
     what = "rank" if facts.is_ranked else "count"
@@ -248,7 +248,7 @@ def make_rank_table(facts: Facts, closer: CloserRows, is_rare: Mask | None) -> T
 
 
 def search_queries(facts: Facts, reader: RowReader) -> list[TopNeighbors]:
-    """The nearest rows of all queries, one more than requested; empty without queries."""
+    """Return the nearest rows of all queries, one more than requested; empty without queries."""
     rows = list_queries(facts)
     if not len(rows):
         return []
@@ -256,12 +256,12 @@ def search_queries(facts: Facts, reader: RowReader) -> list[TopNeighbors]:
 
 
 def find_searched(shared: SharedStatistics) -> TopNeighbors:
-    """The statistic of `search_queries`."""
+    """Find the statistic of `search_queries`."""
     return shared.find(TopNeighbors, NAME)
 
 
 def list_queries(facts: Facts) -> IntArray:
-    """Rows of all queries, ascending."""
+    """List rows of all queries, ascending."""
     if facts.m <= facts.options.neighbors:
         return NO_ROWS
     rows = [draw_hub_queries(facts)]
@@ -273,14 +273,14 @@ def list_queries(facts: Facts) -> IntArray:
 
 
 def draw_hub_queries(facts: Facts) -> IntArray:
-    """A uniform sample of the rows; empty if every row is a query."""
+    """Draw a uniform sample of the rows; empty if every row is a query."""
     if facts.options.neighbors_of == "all" or facts.m <= max(ALL_ROWS, facts.options.neighbors):
         return NO_ROWS
     return sample_rows(facts.kept, HUB_QUERIES, facts.generator("hubness"))
 
 
 def draw_class_queries(facts: Facts, known: Popularity) -> tuple[IntArray, IntArray]:
-    """Rows of frequent and rare queries, ascending, uniform within each class.
+    """Draw rows of frequent and rare queries, ascending, uniform within each class.
 
     They include the queries of hubs, and further rows if these are too few.
     """
@@ -299,7 +299,7 @@ def draw_class_queries(facts: Facts, known: Popularity) -> tuple[IntArray, IntAr
 
 
 def choose_shown_rows(facts: Facts, known: Popularity | None) -> IntArray:
-    """Rows whose neighbors are listed: requested tokens, or a few of each class."""
+    """Choose rows whose neighbors are listed: requested tokens, or a few of each class."""
     if facts.options.show_neighbors:
         row = map_tokens_to_rows(facts)
         return np.asarray([row[token] for token, _ in facts.options.show_neighbors], dtype=np.int64)
@@ -311,7 +311,7 @@ def choose_shown_rows(facts: Facts, known: Popularity | None) -> IntArray:
 
 
 def map_tokens_to_rows(facts: Facts) -> dict[str, int]:
-    """First kept row of each token."""
+    """Return first kept row of each token."""
     rows: dict[str, int] = {}
     for row in facts.kept:
         rows.setdefault(facts.token(int(row)), int(row))
@@ -319,7 +319,7 @@ def map_tokens_to_rows(facts: Facts) -> dict[str, int]:
 
 
 def find_all_neighbors(facts: Facts, reader: RowReader, shared: SharedStatistics) -> TopNeighbors:
-    """The k + 1 nearest rows of every kept row by cosine, searched once for all families.
+    """Find the k + 1 nearest rows of every kept row by cosine, searched once for all families.
 
     One more than requested, to detect ties of the last neighbor.
     """
@@ -335,7 +335,7 @@ def find_all_neighbors(facts: Facts, reader: RowReader, shared: SharedStatistics
 
 
 def count_all_occurrences(facts: Facts, reader: RowReader, shared: SharedStatistics) -> FloatArray:
-    """How often each kept row is among the k nearest of another, shape (M,).
+    """Count how often each kept row is among the k nearest of another, shape (M,).
 
     Equally near rows that do not all fit share the remaining places.
     """
@@ -357,7 +357,7 @@ def count_all_occurrences(facts: Facts, reader: RowReader, shared: SharedStatist
 
 
 def compute_cosines(facts: Facts, reader: RowReader, rows: IntArray) -> FloatArray:
-    """Cosines of some rows with all kept rows, shape (len(rows), M); −∞ with themselves."""
+    """Compute cosines of some rows with all kept rows, shape (len(rows), M); −∞ with themselves."""
     unit = reader.take_unit(rows)
     cosines = np.hstack([unit @ block.unit.T for block in reader.blocks(None)])
     cosines[np.arange(len(rows)), np.searchsorted(facts.kept, rows)] = -np.inf

@@ -45,7 +45,7 @@ def compute_pair_values(
     shared: SharedStatistics,
     spread: tuple[float, float],
 ) -> tuple[list[Value], PairErrors]:
-    """Values over all pairs or a sample of pairs, and their errors over tokens.
+    """Compute values over all pairs or a sample of pairs, and their errors over tokens.
 
     `spread` is the mean and standard deviation of the cosine over all pairs.
     """
@@ -73,7 +73,7 @@ def compute_pair_values(
 
 
 def list_pair_rows(facts: Facts) -> IntArray:
-    """Rows that `compute_pair_values` reads."""
+    """List rows that `compute_pair_values` reads."""
     if facts.m < 2 or facts.options.pairs == 0:
         return NO_ROWS
     requested = facts.options.pairs
@@ -83,7 +83,7 @@ def list_pair_rows(facts: Facts) -> IntArray:
 
 
 def draw_pairs(facts: Facts, count: int) -> tuple[IntArray, IntArray]:
-    """Positions i ≠ j among the kept rows, uniform, with replacement."""
+    """Draw positions i ≠ j among the kept rows, uniform, with replacement."""
     rng = facts.generator("pairs")
     first = rng.integers(0, facts.m, size=count)
     second = rng.integers(0, facts.m - 1, size=count)
@@ -92,7 +92,7 @@ def draw_pairs(facts: Facts, count: int) -> tuple[IntArray, IntArray]:
 
 
 def sample_pairs(facts: Facts, reader: RowReader, norms: FloatArray, count: int) -> PairSample:
-    """Cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
+    """Return cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
     first, second = draw_pairs(facts, count)
     step = max(1, 2**18 // facts.d)  # rows that stay in the cache
     # Whether products of rows neither overflow nor vanish.
@@ -139,7 +139,7 @@ def visit_all_pairs(facts: Facts, reader: RowReader, statistic: P) -> P:
 
 
 def summarize_sample(sample: PairSample, looked_at: str, *, exact: bool) -> list[Value]:
-    """Values from single cosines, with standard errors unless they are all."""
+    """Return values from single cosines, with standard errors unless they are all."""
     cosines = sample.values()
     n = len(cosines)
     positive = float(np.count_nonzero(cosines > 0)) / n
@@ -176,7 +176,7 @@ def summarize_sample(sample: PairSample, looked_at: str, *, exact: bool) -> list
 
 
 def summarize_histogram(pairs: PairHistogram, looked_at: str) -> list[Value]:
-    """Values over every pair, with quantiles to the width of a fine bin."""
+    """Return values over every pair, with quantiles to the width of a fine bin."""
     low, high = _range(pairs.lowest, pairs.highest)
     centers = (np.arange(FINE_BINS) + 0.5) * (2.0 / FINE_BINS) - 1.0
     used = pairs.counts > 0
@@ -210,7 +210,9 @@ def measure_aperture(lowest: float, looked_at: str, exact: bool) -> Scalar:
 
 
 def _range(low: float, high: float) -> tuple[float, float]:
-    """Limits of the histogram: rounded outward to twentieths, or a small margin around a point."""
+    """Get limits of the histogram: rounded outward to twentieths, or a small margin around a
+    point.
+    """
     wide = (max(-1.0, np.floor(low * 20) / 20), min(1.0, np.ceil(high * 20) / 20))
     if high - low > 0.05:
         return wide
@@ -219,7 +221,7 @@ def _range(low: float, high: float) -> tuple[float, float]:
 
 
 def _mean_exp(cosines: FloatArray) -> tuple[float, float]:
-    """Mean of exp(−2‖ŵ_i−ŵ_j‖²) = exp(4·cos − 4) and its standard error."""
+    """Return the mean of exp(−2‖ŵ_i−ŵ_j‖²) = exp(4·cos − 4) and its standard error."""
     terms = np.exp(4.0 * cosines - 4.0)
     spread = float(terms.std(ddof=1)) if len(terms) > 1 else 0.0
     return float(terms.mean()), spread / float(np.sqrt(len(terms)))
@@ -236,7 +238,7 @@ class PairErrors(NamedTuple):
 
 
 def make_kernels(mean: float, std: float) -> dict[Quantity, Callable[[FloatArray], FloatArray]]:
-    """The kernel of a cosine whose mean has the error of a quantity.
+    """Make the kernel of a cosine whose mean has the error of a quantity.
 
     The uniformity is the log of a mean and the standard deviation the root of one. To first order
     their errors are those of exp(4·cos − 4) divided by its mean, which the caller divides by, and
@@ -252,7 +254,7 @@ def make_kernels(mean: float, std: float) -> dict[Quantity, Callable[[FloatArray
 
 
 def adapt(quantity: Quantity, mean: float, found: RowError) -> RowError:
-    """The error of a quantity from that of its mean kernel.
+    """Return the error of a quantity from that of its mean kernel.
 
     Intervals of share and uniformity hold what they claim for isotropic rows as well: only the
     error of the standard deviation is conservative there (docs/errors.md).
@@ -266,7 +268,7 @@ def adapt(quantity: Quantity, mean: float, found: RowError) -> RowError:
 def errors_of_sample(
     pairs: tuple[IntArray, IntArray], cosines: FloatArray, m: int, mean: float, std: float
 ) -> PairErrors:
-    """Errors from the cosines of drawn pairs, in the order of the pairs."""
+    """Return errors from the cosines of drawn pairs, in the order of the pairs."""
     if m < LEAST_ROWS:
         return PairErrors({})
     found, drawn = {}, DrawnPairs(*pairs, m)
@@ -277,7 +279,7 @@ def errors_of_sample(
 
 
 def errors_of_all(facts: Facts, reader: RowReader, mean: float, std: float) -> PairErrors:
-    """Errors from the means of some rows over all their pairs."""
+    """Return errors from the means of some rows over all their pairs."""
     if facts.m < LEAST_ROWS:
         return PairErrors({})
     places = sample_rows(np.arange(facts.m), ERROR_ROWS, facts.generator("pair errors"))
@@ -285,7 +287,7 @@ def errors_of_all(facts: Facts, reader: RowReader, mean: float, std: float) -> P
     step = max(1, HELD // facts.m)
 
     def average(number: int) -> FloatArray:
-        """For each kernel and row: its mean over pairs, mean square and signed mean."""
+        """Return for each kernel and row its mean over pairs, mean square and signed mean."""
         part = places[number * step : (number + 1) * step]
         cosines = compute_cosines(facts, reader, part)
         drawn = facts.generator(f"pair signs {number}").integers(0, 2, cosines.shape)
@@ -310,7 +312,7 @@ def errors_of_all(facts: Facts, reader: RowReader, mean: float, std: float) -> P
 
 
 def compute_cosines(facts: Facts, reader: RowReader, places: IntArray) -> FloatArray:
-    """Cosines of some kept rows with all of them, shape (len(places), M)."""
+    """Compute cosines of some kept rows with all of them, shape (len(places), M)."""
     unit = reader.take_unit(facts.kept[places])
     step = max(1, HELD // facts.d)
     parts = [
@@ -321,7 +323,7 @@ def compute_cosines(facts: Facts, reader: RowReader, places: IntArray) -> FloatA
 
 
 def error_of_mean(angles: FloatArray, length: float, mean: float, std: float, m: int) -> RowError:
-    """The error of the mean cosine of m rows, from angles of some or all rows to their mean.
+    """Return the error of the mean cosine of m rows, from angles of some or all rows to their mean.
 
     The mean cosine of a row with the others is (cos θ_i·‖Σŵ‖ − 1)/(M − 1); `length` is ‖Σŵ‖.
     """
@@ -333,6 +335,6 @@ OF_PAIRS = (q.POSITIVE_SHARE, q.CONE_APERTURE, q.UNIFORMITY, q.QUANTILES, q.HIST
 
 
 def skip_pairs(options: Options, names: Collection[str]) -> Options:
-    """The options without the sample of pairs, where no name needs it."""
+    """Return the options without the sample of pairs, where no name needs it."""
     needed = any(quantity.name in names for quantity in OF_PAIRS)
     return options if needed else replace(options, pairs=0)

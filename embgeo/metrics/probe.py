@@ -45,7 +45,7 @@ def compute(m: Measurement) -> list[Value]:
     folds = deal_class_folds(facts, known.popular[at])
 
     def fit(number: int) -> tuple[FloatArray, bool]:
-        """One fold of the probe; all folds share the threads."""
+        """Return one fold of the probe; all folds share the threads."""
         train, test = folds[number]
         return log_odds(rows[train], rare[train], rows[test])
 
@@ -54,14 +54,14 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def deal_class_folds(facts: Facts, popular: Mask) -> list[Fold]:
-    """Folds with the same share of frequent rows; none if a class is too small."""
+    """Return folds with the same share of frequent rows; none if a class is too small."""
     if min(popular.sum(), (~popular).sum()) < FOLDS:
         return []
     return list(deal_folds(facts.generator("folds"), ~popular))
 
 
 def join_folds(dealt: Sequence[Fold], found: Sequence[FloatArray]) -> FloatArray:
-    """The prediction for each row by the fit that did not include it."""
+    """Return the prediction for each row by the fit that did not include it."""
     whole = np.empty(sum(len(test) for _, test in dealt))
     for (_, test), part in zip(dealt, found, strict=True):
         whole[test] = part
@@ -69,7 +69,9 @@ def join_folds(dealt: Sequence[Fold], found: Sequence[FloatArray]) -> FloatArray
 
 
 def choose_probe_rows(facts: Facts, known: Popularity) -> tuple[IntArray, str]:
-    """Positions among the kept rows (all, or a sample with the same class shares), and a note."""
+    """Choose positions among the kept rows (all, or a sample with the same class shares), and a
+    note.
+    """
     m = len(known.order)
     most = max(MIN_ROWS, min(MAX_ROWS, MAX_ENTRIES // facts.d))
     if m <= most:
@@ -121,7 +123,7 @@ def measure_probe(
 
 
 def influence_of_edge(score: FloatArray, known: Popularity, at: IntArray) -> FloatArray:
-    """Influence of each token through the edge between rare and frequent tokens.
+    """Return the influence of each token through the edge between rare and frequent tokens.
 
     The share of frequent tokens is fixed: a frequent token makes another one rare. The slope of the
     number over the edge is measured with the same scores and the edge moved to either side.
@@ -137,7 +139,7 @@ def influence_of_edge(score: FloatArray, known: Popularity, at: IntArray) -> Flo
 
 
 def with_fit(influence: FloatArray, noise: float) -> FloatArray:
-    """Influence of tokens both as observations and through the fits to the others.
+    """Return the influence of tokens both as observations and through the fits to the others.
 
     Any two tokens of different folds meet twice, each once in the fit: an out-of-fold number is a
     U-statistic T of pairs of tokens. Let z_i be the contribution of token i to the fit. The squared

@@ -31,7 +31,7 @@ WIDEST = 0.55
 
 
 def choose_rows(facts: Facts) -> IntArray:
-    """Positions of the sample among the kept rows; none if these are too few for d."""
+    """Choose positions of the sample among the kept rows; none if these are too few for d."""
     if not facts.options.row_errors or facts.m < ROWS_PER_DIMENSION * facts.d:
         return NO_ROWS
     size = int(np.clip(ENTRIES // facts.d, *ROWS))
@@ -70,7 +70,7 @@ class RowSample:
 
 
 def take_sample(facts: Facts, reader: RowReader, shared: SharedStatistics) -> RowSample | None:
-    """The sample; None if rows are too few, or if the longest rows would dominate it."""
+    """Return the sample; None if rows are too few, or if the longest rows would dominate it."""
     places = choose_rows(facts)
     if not len(places):
         return None
@@ -83,7 +83,7 @@ def take_sample(facts: Facts, reader: RowReader, shared: SharedStatistics) -> Ro
 def add_row_errors(
     values: Sequence[Value], found: Mapping[Quantity, RowError | None], places: IntArray | None
 ) -> list[Value]:
-    """The values with errors over tokens, which include sampling errors, and the influences.
+    """Return the values with errors over tokens, which include sampling errors, and the influences.
 
     `places` are the positions of the sampled rows among the kept rows (None: all).
     """

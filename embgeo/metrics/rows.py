@@ -71,7 +71,7 @@ class Side:
         return None if gap is None else gap.decades
 
     def state(self, at: int) -> RowState:
-        """The state of the row at a position, by its norm."""
+        """Return the state of the row at a position, by its norm."""
         if not self.damaged[at]:
             return "healthy"
         if not np.isfinite(self.norms[at]):
@@ -79,18 +79,18 @@ class Side:
         return "damaged" if self.norms[at] else "zero"
 
     def finite_norm(self, at: int) -> float | None:
-        """The norm at a position; None if it is not finite."""
+        """Return the norm at a position; None if it is not finite."""
         norm = float(self.norms[at])
         return norm if np.isfinite(norm) else None
 
     def rank(self, at: int) -> float | None:
-        """Percentile of the norm at a position among finite norms; None if it is not finite."""
+        """Get percentile of the norm at a position among finite norms; None if it is not finite."""
         norm = self.finite_norm(at)
         return None if norm is None else 100.0 * float((self.known_norms <= norm).mean())
 
 
 def find_input_side(facts: Facts, shared: SharedStatistics) -> Side:
-    """The rows of the embedding itself."""
+    """Find the rows of the embedding itself."""
     rows = facts.vocabulary
     norms, damaged = np.full(len(rows), np.nan), np.ones(len(rows), dtype=bool)
     kept = np.searchsorted(rows, facts.kept)
@@ -101,7 +101,7 @@ def find_input_side(facts: Facts, shared: SharedStatistics) -> Side:
 
 
 def find_output_side(facts: Facts, shared: SharedStatistics) -> Side | None:
-    """The rows of the output matrix; None if the model is tied or has none."""
+    """Find the rows of the output matrix; None if the model is tied or has none."""
     found = shared.get(OutputNorms)
     if found is None:
         return None
@@ -113,7 +113,7 @@ def find_output_side(facts: Facts, shared: SharedStatistics) -> Side | None:
 
 
 def find_dead_output_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
-    """Kept rows whose output row is damaged, but neither zero nor non-finite."""
+    """Find kept rows whose output row is damaged, but neither zero nor non-finite."""
     output = find_output_side(facts, shared)
     if output is None:
         return NO_ROWS
@@ -132,7 +132,7 @@ class RowStates:
     mean: frozenset[int]
 
     def state(self, row: int) -> RowState:
-        """The state of an input row; duplicates are not searched."""
+        """Return the state of an input row; duplicates are not searched."""
         found = self.find_side_state(self.input, row)
         if found != "healthy":
             return found
@@ -144,16 +144,16 @@ class RowStates:
         return None if self.output is None else self.find_side_state(self.output, row)
 
     def find_side_state(self, side: Side, row: int) -> RowState:
-        """The state by the norm on one side; a zero row of a padding token is intended."""
+        """Find the state by the norm on one side; a zero row of a padding token is intended."""
         found = side.state(self.find(row))
         return "padding" if found == "zero" and self.facts.is_padding(row) else found
 
     def is_damaged(self, row: int) -> bool:
-        """Whether a row is damaged on either side."""
+        """Tell whether a row is damaged on either side."""
         return self.state(row) in DAMAGED_STATES or self.output_state(row) in DAMAGED_STATES
 
     def find(self, row: int) -> int:
-        """Position of a row among those of the vocabulary."""
+        """Find position of a row among those of the vocabulary."""
         return int(np.searchsorted(self.input.rows, row))
 
     @property
@@ -167,7 +167,7 @@ class RowStates:
 
 
 def request_states(m: Measurement) -> list[Statistic]:
-    """The statistics of the second pass that `find_states` reads."""
+    """Return the statistics of the second pass that `find_states` reads."""
     output: list[Statistic] = [OutputNorms()] if m.facts.output_width else []
     return [*m.shared.request_mean_distances(), *output]
 
@@ -195,7 +195,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def find_states(m: Measurement) -> RowStates:
-    """The states of the rows of the vocabulary, after both passes."""
+    """Find the states of the rows of the vocabulary, after both passes."""
     return RowStates(
         m.facts,
         find_input_side(m.facts, m.shared),
@@ -206,7 +206,7 @@ def find_states(m: Measurement) -> RowStates:
 
 
 def find_constant_rows(m: Measurement) -> IntArray:
-    """Kept rows of equal entries, if they have more than one."""
+    """Find kept rows of equal entries, if they have more than one."""
     rows = np.intersect1d(rows_read(m), m.facts.kept)
     found = [NO_ROWS]
     for start in range(0, len(rows), STEP):
@@ -218,7 +218,7 @@ def find_constant_rows(m: Measurement) -> IntArray:
 
 
 def find_mean_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
-    """Kept rows that equal the mean row up to the rounding of the stored type.
+    """Find kept rows that equal the mean row up to the rounding of the stored type.
 
     In a narrow cone all rows may be that near: only rows far nearer than the others count.
     """
@@ -229,7 +229,7 @@ def find_mean_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
 
 
 def tabulate(facts: Facts, found: RowStates) -> Table:
-    """Rows that are not healthy: special tokens first, then the gravest state."""
+    """Return rows that are not healthy: special tokens first, then the gravest state."""
     special = {one.row for one in facts.special}
     rows = sorted(
         found.notable.tolist(), key=lambda row: (row not in special, ORDER[found.state(row)], row)
@@ -251,7 +251,7 @@ def list_cells(facts: Facts, found: RowStates, row: int) -> tuple[Cell, ...]:
 
 
 def describe_norms(side: Side) -> list[Scalar]:
-    """Smallest, median, largest, root mean square, and the gap."""
+    """Return smallest, median, largest, root mean square, and the gap."""
     decades = side.decades
     gap = q.DAMAGED_GAP
     widest = gap.undefined(FEW_ROWS) if decades is None else gap.measured(decades)
@@ -269,13 +269,13 @@ def describe_norms(side: Side) -> list[Scalar]:
 
 
 def measure_variation(norms: FloatArray) -> float:
-    """Standard deviation over mean."""
+    """Measure standard deviation over mean."""
     relative = norms / norms.max()
     return float(relative.std() / relative.mean())
 
 
 def measure_long_rows(norms: FloatArray, d: int) -> list[Scalar]:
-    """How many rows are longer than lognormal norms would be, and what they hold."""
+    """Count how many rows are longer than lognormal norms would be, and what they hold."""
     is_long = measure_log_norms(norms, d).is_long
     energy = np.square(norms / norms.max())
     return [
@@ -285,7 +285,7 @@ def measure_long_rows(norms: FloatArray, d: int) -> list[Scalar]:
 
 
 def root_mean_square(norms: FloatArray) -> float:
-    """Without squares that overflow."""
+    """Return without squares that overflow."""
     largest = float(norms.max())
     return largest * float(np.sqrt(np.mean(np.square(norms / largest))))
 

@@ -47,28 +47,28 @@ LONG_MEAN = 100.0
 
 
 def norms(_: Facts) -> Norms:
-    """Norms of the rows."""
+    """Return norms of the rows."""
     return Norms()
 
 
 def hashes(facts: Facts) -> RowHashes:
-    """Hashes of the rows."""
+    """Return hashes of the rows."""
     return RowHashes(facts.d)
 
 
 def row_moments(facts: Facts, rows: int | None = None) -> Moments:
-    """Mean and scatter of the rows, or of a sample, in the requested precision."""
+    """Return the mean and scatter of the rows, or of a sample, in the requested precision."""
     single = facts.options.precision == "float32"
     return Moments(facts.d, single=single, few=are_few(rows or facts.n, facts.d))
 
 
 def unit_moments(facts: Facts) -> Moments:
-    """Mean and scatter of the rows divided by their norms."""
+    """Return the mean and scatter of the rows divided by their norms."""
     return Moments(facts.d, of="unit", few=are_few(facts.n, facts.d))
 
 
 def count_rank(sigma: FloatArray, rows: int) -> int:
-    """Numerical rank: the number of singular values above the rounding of the largest."""
+    """Count numerical rank: the number of singular values above the rounding of the largest."""
     return int(np.count_nonzero(sigma > sigma[0] * max(rows, len(sigma)) * 2.0**-52))
 
 
@@ -105,11 +105,11 @@ class SharedStatistics:
         }
 
     def get(self, kind: type[S], name: str = "") -> S | None:
-        """The statistic of a class and a name; None if no pass made it."""
+        """Return the statistic of a class and a name; None if no pass made it."""
         return cast("S | None", self.statistics.get((kind.__name__, name)))
 
     def find(self, kind: type[S], name: str = "") -> S:
-        """Like `get`, for a statistic that was requested; KeyError without it."""
+        """Find like `get`, for a statistic that was requested; KeyError without it."""
         return cast(S, self.statistics[kind.__name__, name])
 
     @property
@@ -145,7 +145,7 @@ class SharedStatistics:
         return None if length < 1e-13 else mean / length
 
     def request_mean_angles(self) -> list[Statistic]:
-        """The statistic of the second pass that `mean_angles` reads."""
+        """Return the statistic of the second pass that `mean_angles` reads."""
         return [] if self.mean_direction is None else [AngleTo("mean", self.mean_direction)]
 
     @property
@@ -155,7 +155,7 @@ class SharedStatistics:
         return None if angles is None else angles.values()
 
     def request_mean_distances(self) -> list[Statistic]:
-        """The statistic of the second pass that `mean_distances` reads."""
+        """Return the statistic of the second pass that `mean_distances` reads."""
         return [DistanceTo("mean row", self.moments.mean)]
 
     @property
@@ -211,13 +211,13 @@ class SharedStatistics:
         return Eigen(values, basis @ q, float(scale)), rotation
 
     def singular_values(self, of: Spectrum) -> FloatArray:
-        """σ_1 … σ_d: from the QR factor if one was requested, else from the Gram matrix."""
+        """Return σ_1 … σ_d: from the QR factor if one was requested, else from the Gram matrix."""
         if of not in self._singular_values:
             self._singular_values[of] = self._decompose(of)
         return self._singular_values[of]
 
     def request_singular_values(self, of: Spectrum) -> list[Statistic]:
-        """The statistic of the second pass that `singular_values` needs, if any."""
+        """Return the statistic of the second pass that `singular_values` needs, if any."""
         d, moments = self.moments.d, self.moments
         values = {
             "uncentered": lambda: self.eigen.values,

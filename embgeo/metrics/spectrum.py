@@ -75,7 +75,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def find_errors(sample: RowSample, values: Sequence[Value]) -> dict[Quantity, RowError | None]:
-    """Errors over tokens of the smooth functions of the eigenvalues.
+    """Find errors over tokens of the smooth functions of the eigenvalues.
 
     Counts of dimensions and the weakest direction, an extreme, are not smooth. The share of the
     top direction has an error for every draw: one that appears only where the first eigenvalue
@@ -122,7 +122,7 @@ def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:
 
 
 def compare_with_chance(m: Measurement) -> list[Value]:
-    """How many eigenvalues are too large for isotropic rows, and how unlikely the largest is.
+    """Count how many eigenvalues are too large for isotropic rows, and how unlikely the largest is.
 
     Of unit rows: unlike norms alone put eigenvalues above the edge.
     """

@@ -48,7 +48,7 @@ NOT_SCRIPTS = frozenset(
 
 
 def find_unused_rows(facts: Facts) -> tuple[IntArray, str]:
-    """Kept rows of tokens known to be unused, and how they are known.
+    """Find kept rows of tokens known to be unused, and how they are known.
 
     By spelling, or else by a count of 0: the counted corpus need not be the model's training text.
     """
@@ -85,7 +85,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def measure_masked(reader: RowReader, rows: IntArray) -> float | None:
-    """Median norm of masked rows; None if none of them is finite."""
+    """Measure the median norm of masked rows; None if none of them is finite."""
     found: list[FloatArray] = []
     for start in range(0, len(rows), STEP):
         block = reader.take(rows[start : start + STEP])
@@ -97,7 +97,7 @@ def measure_masked(reader: RowReader, rows: IntArray) -> float | None:
 
 
 def group_rows(facts: Facts) -> dict[str, IntArray]:
-    """Positions among the kept rows by group; a token may be in several."""
+    """Return positions among the kept rows by group; a token may be in several."""
     members: dict[str, list[int]] = {}
     if facts.tokens is not None:
         for at, row in enumerate(facts.kept.tolist()):
@@ -112,14 +112,14 @@ def group_rows(facts: Facts) -> dict[str, IntArray]:
 
 
 def find_kinds(facts: Facts, rows: IntArray) -> list[str]:
-    """The kind of the token of each row."""
+    """Find the kind of the token of each row."""
     if (tokens := facts.tokens) is None:
         return ["unlabeled"] * len(rows)
     return [find_kind(tokens[row]) for row in rows.tolist()]
 
 
 def find_kind(token: str) -> str:
-    """The kind of a token.
+    """Find the kind of a token.
 
     >>> [find_kind(token) for token in ("[unused7]", "<0x0A>", " the", "##ы", "海", "1990", "!?")]
     ['unused', 'byte', 'Latin', 'Cyrillic', 'CJK', 'digits', 'symbols']
@@ -128,7 +128,7 @@ def find_kind(token: str) -> str:
 
 
 def find_script(token: str) -> str:
-    """The script of the first letter; ``"digits"`` or ``"symbols"`` without one.
+    """Find the script of the first letter; ``"digits"`` or ``"symbols"`` without one.
 
     Python does not know the scripts of characters, but their Unicode names begin with them.
     """

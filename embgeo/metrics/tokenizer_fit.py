@@ -64,7 +64,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def list_unreachable(facts: Facts, shared: SharedStatistics) -> list[Value]:
-    """Tokens that no text is encoded to, by a round trip through the tokenizer."""
+    """List tokens that no text is encoded to, by a round trip through the tokenizer."""
     if facts.unreachable is None:
         return []
     if isinstance(facts.unreachable, str):
@@ -83,14 +83,14 @@ def list_unreachable(facts: Facts, shared: SharedStatistics) -> list[Value]:
 
 
 def list_candidates(facts: Facts, shared: SharedStatistics) -> list[IntArray]:
-    """Groups of rows with equal hashes that include a special token."""
+    """List groups of rows with equal hashes that include a special token."""
     special = [one.row for one in facts.special if one.row is not None]
     groups = group_equal_hashes(facts, shared)
     return [rows for rows in groups if np.isin(special, rows).any()]
 
 
 def find_identical(facts: Facts, reader: RowReader, shared: SharedStatistics) -> IntArray:
-    """Rows of special tokens that equal another row, and the rows that they equal."""
+    """Find rows of special tokens that equal another row, and the rows that they equal."""
     groups = [split_equal_rows(facts, reader, rows) for rows in list_candidates(facts, shared)]
     return np.concatenate([NO_ROWS, *(rows for split in groups for rows in split)])
 
@@ -98,7 +98,7 @@ def find_identical(facts: Facts, reader: RowReader, shared: SharedStatistics) ->
 def tabulate(
     facts: Facts, found: RowStates, special: list[SpecialToken], identical: IntArray
 ) -> Table:
-    """Every special token, the gravest state first."""
+    """Return every special token, the gravest state first."""
 
     def state(one: SpecialToken) -> RowState | None:
         if one.row is None:

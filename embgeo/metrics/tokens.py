@@ -64,14 +64,14 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def tabulate_extremes(facts: Facts, quantity: Quantity, keys: FloatArray, label: str) -> Table:
-    """The rows of smallest key; negated keys give the largest first."""
+    """Return the rows of smallest key; negated keys give the largest first."""
     at = np.argsort(keys, kind="stable")[:SHOWN]
     rows = facts.list_rows(at, np.abs(keys[at]).tolist())
     return Table(quantity, ("row", "token", "count", label), rows)
 
 
 def group_equal_hashes(facts: Facts, shared: SharedStatistics) -> list[IntArray]:
-    """Groups of two or more kept rows of equal hashes, ascending in each group."""
+    """Return groups of two or more kept rows of equal hashes, ascending in each group."""
     order = np.argsort(shared.hashes, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(shared.hashes[order]) != 0])
     sizes = np.diff(np.r_[starts, len(order)])
@@ -82,7 +82,7 @@ def group_equal_hashes(facts: Facts, shared: SharedStatistics) -> list[IntArray]
 
 
 def split_equal_rows(facts: Facts, reader: RowReader, rows: IntArray) -> list[IntArray]:
-    """Groups of two or more equal rows among rows of one hash."""
+    """Return groups of two or more equal rows among rows of one hash."""
     step = max(1, 2**22 // facts.d)
     groups: list[IntArray] = []
     while len(rows) > 1:
@@ -102,7 +102,7 @@ def split_equal_rows(facts: Facts, reader: RowReader, rows: IntArray) -> list[In
 def measure_distinct(
     facts: Facts, reader: RowReader, unit: Moments, groups: list[IntArray]
 ) -> Scalar:
-    """The mean cosine with one row of each group of equal rows."""
+    """Measure the mean cosine with one row of each group of equal rows."""
     if not groups:
         return q.MEAN_COSINE_DISTINCT.undefined("no two rows are equal")
     extra = np.array([len(group) - 1 for group in groups])

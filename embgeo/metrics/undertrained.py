@@ -52,7 +52,7 @@ def rows_read(m: Measurement) -> IntArray:
 def find_unused_direction(
     facts: Facts, reader: RowReader, rows: IntArray, removed: FloatArray
 ) -> FloatArray | None:
-    """Mean of the unused rows without the removed direction, as a unit vector."""
+    """Find the mean of the unused rows without the removed direction, as a unit vector."""
     total = np.zeros(facts.d)
     for block in reader.blocks(rows):
         total += block.rows.sum(axis=0)
@@ -90,7 +90,7 @@ def compute(m: Measurement) -> list[Value]:
 def tabulate(
     facts: Facts, indicator: FloatArray, label: str, note: str, known: IntArray
 ) -> list[Value]:
-    """The table without tokens known to be unused, and the column of all rows."""
+    """Return the table without tokens known to be unused, and the column of all rows."""
     order = np.argsort(indicator, kind="stable")
     at = order[~np.isin(facts.kept[order], known)][:SHOWN]
     rows = facts.list_rows(at, indicator[at].tolist())

@@ -48,7 +48,7 @@ class Modes(NamedTuple):
 
 
 def find_modes(numbers: FloatArray) -> Modes:
-    """The excess mass of two modes over one.
+    """Find the excess mass of two modes over one.
 
     Parameters
     ----------
@@ -89,12 +89,14 @@ def find_modes(numbers: FloatArray) -> Modes:
 
 
 def find_levels(densities: FloatArray) -> FloatArray:
-    """Levels between the emptiest and nearly the fullest cell, which may be due to rounding."""
+    """Find levels between the emptiest and nearly the fullest cell, which may be due to
+    rounding.
+    """
     return np.geomspace(densities.min(), np.quantile(densities, FULLEST), LEVELS)
 
 
 def find_critical_excess(count: int) -> float:
-    """Upper bound of the excess mass of this many numbers with one mode."""
+    """Find upper bound of the excess mass of this many numbers with one mode."""
     return float(CRITICAL / np.sqrt(count))
 
 
@@ -148,7 +150,7 @@ class Clump:
 
 
 def find_dense_direction(unit: FloatArray) -> FloatArray | None:
-    """The direction with most near rows minus opposite rows; None if these are few.
+    """Find the direction with most near rows minus opposite rows; None if these are few.
 
     The mean row is subtracted first, because in a cone all rows are near each other. Ellipsoids and
     lines have dense directions without clumps, but as many rows on the opposite side.
@@ -207,7 +209,7 @@ def find_clump(
     none = np.zeros(len(angles), dtype=bool)
 
     def group(first: Mask, second: Mask) -> Mask:
-        """The rows in both groups, if these agree and are small."""
+        """Return the rows in both groups, if these agree and are small."""
         apart = (
             min(of_angles.excess, of_norms.excess) >= critical
             and measure_agreement(first, second) >= AGREEMENT
@@ -228,10 +230,10 @@ def find_clump(
 
 
 def measure_agreement(first: Mask, second: Mask) -> float:
-    """Jaccard index of two groups."""
+    """Measure Jaccard index of two groups."""
     return float((first & second).sum() / max(1, int((first | second).sum())))
 
 
 def find_critical_excess_of_group(count: int, share: float) -> float:
-    """Chance level of the excess mass of a group with this share of the rows."""
+    """Find chance level of the excess mass of a group with this share of the rows."""
     return float(SEARCHED * np.sqrt(2.0 * share / count))

@@ -45,7 +45,7 @@ def find_clusters(cosines: FloatArray, k: int, rng: np.random.Generator) -> IntA
 
 
 def draw_centers(cosines: FloatArray, k: int, rng: np.random.Generator) -> list[int]:
-    """Rows far from each other, drawn with probability ∝ squared distance to those before."""
+    """Draw rows far from each other, drawn with probability ∝ squared distance to those before."""
     n = len(cosines)
     centers = [int(rng.integers(n))]
     nearest = np.full(n, -np.inf)
@@ -57,14 +57,14 @@ def draw_centers(cosines: FloatArray, k: int, rng: np.random.Generator) -> list[
 
 
 def measure_distances(cosines: FloatArray) -> FloatArray:
-    """Euclidean distances between unit rows from their cosines, shape (n, n)."""
+    """Measure Euclidean distances between unit rows from their cosines, shape (n, n)."""
     distances = np.sqrt(np.maximum(2.0 - 2.0 * cosines, 0.0))
     np.fill_diagonal(distances, 0.0)
     return distances
 
 
 def silhouettes(distances: FloatArray, labels: IntArray) -> FloatArray:
-    """(b − a)/max(a, b) of each row (Rousseeuw 1987), shape (n,).
+    """Return (b − a)/max(a, b) of each row (Rousseeuw 1987), shape (n,).
 
     a is the mean distance to the other rows of the cluster, b the mean distance to the rows of the
     nearest other cluster; 0 for a cluster of one row.
@@ -90,7 +90,7 @@ def silhouettes(distances: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def members(labels: IntArray, k: int) -> FloatArray:
-    """1 if a row is in a cluster, else 0; with the shape of the labels and k."""
+    """Return 1 if a row is in a cluster, else 0; with the shape of the labels and k."""
     return np.asarray(labels[..., None] == np.arange(k), dtype=np.float64)
 
 
@@ -112,7 +112,9 @@ def mean_between(unit: FloatArray, labels: IntArray) -> float:
 
 
 def jackknife_between(unit: FloatArray, labels: IntArray) -> float:
-    """Jackknife error over rows of `mean_between` (Efron 1982, §3), from sums without each row."""
+    """Get jackknife error over rows of `mean_between` (Efron 1982, §3), from sums without each
+    row.
+    """
     n, sizes = len(unit), np.bincount(labels).astype(np.float64)
     sums = members(labels, len(sizes)).T @ unit
     total = sums.sum(axis=0)

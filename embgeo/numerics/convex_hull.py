@@ -111,7 +111,7 @@ class NearestPoint:
 
 
 def entered(state: _State, place: int, column: FloatArray) -> _State | None:
-    """The feasible state with one more point; None if the point depends on the others."""
+    """Return the feasible state with one more point; None if the point depends on the others."""
     from scipy.linalg import qr_delete, qr_insert, solve_triangular
 
     size = len(state.at)
@@ -137,13 +137,13 @@ def entered(state: _State, place: int, column: FloatArray) -> _State | None:
 
 
 def narrowed(q: npt.NDArray[Any], r: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    """Q and R cut to the number of columns of R."""
+    """Return Q and R cut to the number of columns of R."""
     size = r.shape[1]
     return np.asarray(q[:, :size], np.float64), np.asarray(r[:size], np.float64)
 
 
 def towards(solution: FloatArray, weights: FloatArray) -> tuple[FloatArray, int]:
-    """Weights moved towards the solution until the first is zero, and its position."""
+    """Return weights moved towards the solution until the first is zero, and its position."""
     negative = solution <= 0
     steps = np.full(len(weights), np.inf)
     np.divide(weights, weights - solution, out=steps, where=negative & (weights > solution))
@@ -154,14 +154,14 @@ def towards(solution: FloatArray, weights: FloatArray) -> tuple[FloatArray, int]
 
 
 def residual(q: FloatArray) -> FloatArray:
-    """The part of b orthogonal to the columns of Q."""
+    """Return the part of b orthogonal to the columns of Q."""
     target = np.zeros(len(q))
     target[-1] = 1.0
     return away_from(q, target)
 
 
 def away_from(q: FloatArray, vector: FloatArray) -> FloatArray:
-    """The part orthogonal to the columns of Q, by two projections."""
+    """Return the part orthogonal to the columns of Q, by two projections."""
     once = vector - q @ (vector @ q)
     return np.asarray(once - q @ (once @ q))
 
@@ -224,7 +224,7 @@ class Hull:
 def distance_to_hull(
     blocks: Blocks, d: int, rounding: float = EPS, repeated: Mask | None = None
 ) -> Hull:
-    """The point of the hull nearest to the origin, from blocks of finite points.
+    """Return the point of the hull nearest to the origin, from blocks of finite points.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def _certified(
     seen: _Overview,
     passes: int,
 ) -> Hull:
-    """The result, decided by its certificate only."""
+    """Return the result, decided by its certificate only."""
     residual = float(np.linalg.norm(weights @ points))
     highest = max(float((block @ direction).max()) for _, block in blocks())
     # Rounding of the products: a smaller margin is not a certificate.
@@ -342,7 +342,7 @@ def _overview(blocks: Blocks, d: int, repeated: Mask | None) -> _Overview:
 def _lowest(
     blocks: Blocks, direction: FloatArray, count: int, repeated: Mask
 ) -> tuple[IntArray, FloatArray]:
-    """The `count` distinct points of smallest ⟨h, direction⟩."""
+    """Return the `count` distinct points of smallest ⟨h, direction⟩."""
     values: list[FloatArray] = []
     index: list[IntArray] = []
     points: list[FloatArray] = []

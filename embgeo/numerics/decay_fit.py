@@ -58,7 +58,7 @@ class Decay:
 
 
 def fit_polynomial(y: FloatArray) -> Decay:
-    """The c₁ and γ that minimize Σ(c₁·k^(−γ) − y)² over k = 1 … n with 0 ≤ γ ≤ 60.
+    """Return the c₁ and γ that minimize Σ(c₁·k^(−γ) − y)² over k = 1 … n with 0 ≤ γ ≤ 60.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def fit_polynomial(y: FloatArray) -> Decay:
 
 
 def fit_exponential(y: FloatArray) -> Decay:
-    """The c₁, c₂ and γ that minimize Σ(c₁·exp(−c₂·k^γ) − y)² over k = 1 … n with c₂ ≤ 20.
+    """Return the c₁, c₂ and γ that minimize Σ(c₁·exp(−c₂·k^γ) − y)² over k = 1 … n with c₂ ≤ 20.
 
     The search is over the logarithms of c₂ and γ.
 
@@ -99,7 +99,7 @@ def fit_exponential(y: FloatArray) -> Decay:
     log_k = np.log(np.arange(1.0, n + 1))
 
     def shape(p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """exp(−c₂·(k^γ − 1)), which is 1 at k = 1; exp(−c₂) is in the factor."""
+        """Return exp(−c₂·(k^γ − 1)), which is 1 at k = 1; exp(−c₂) is in the factor."""
         gamma = np.exp(p[1])
         with np.errstate(under="ignore"):
             grown = np.exp(p[0]) * np.expm1(gamma * log_k)
@@ -123,7 +123,7 @@ def fit_exponential(y: FloatArray) -> Decay:
 
 
 def _exponential_starts(n: int) -> list[FloatArray]:
-    """Logarithms of c₂ and γ: decays of several lengths, then of several slopes at k = 1."""
+    """Return logarithms of c₂ and γ: decays of several lengths, then of several slopes at k = 1."""
     lengths = [
         np.array([-gamma * np.log(n * length), np.log(gamma)])
         for length in (0.03, 0.1, 0.3, 1.0, 3.0, 30.0)
@@ -145,7 +145,7 @@ def _decay(
 
 
 def _factor(shape: FloatArray, y: FloatArray) -> tuple[float, float]:
-    """The best c for a shape, and the sum of squared residuals."""
+    """Return the best c for a shape, and the sum of squared residuals."""
     weight = float(shape @ shape)
     c = float(shape @ y) / weight if weight > 0 else 0.0
     rest = y - c * shape
@@ -155,7 +155,7 @@ def _factor(shape: FloatArray, y: FloatArray) -> tuple[float, float]:
 def _minimize(
     shape: Shape, y: FloatArray, start: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Parameters that minimize Σ(c·φ(p) − y)² within bounds, and that sum."""
+    """Return parameters that minimize Σ(c·φ(p) − y)² within bounds, and that sum."""
     from scipy.optimize import least_squares
 
     def residuals(p: FloatArray) -> FloatArray:

@@ -46,7 +46,7 @@ class Eigen:
     scale: float | None = None
 
     def rank(self, rows: int) -> int:
-        """Numerical rank: the number of eigenvalues above their rounding error."""
+        """Return numerical rank: the number of eigenvalues above their rounding error."""
         if not len(self.values) or self.values[0] <= 0:
             return 0
         scale = self.values[0] if self.scale is None else self.scale
@@ -55,7 +55,7 @@ class Eigen:
 
 
 def signed_eigen(gram: FloatArray, mean: FloatArray | None, eigh: Eigh | None = None) -> Eigen:
-    """Eigenpairs of a positive semidefinite matrix in falling order.
+    """Return eigenpairs of a positive semidefinite matrix in falling order.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def signed_eigen(gram: FloatArray, mean: FloatArray | None, eigh: Eigh | None = 
 
 
 def _with_signs(vectors: FloatArray, mean: FloatArray | None) -> FloatArray:
-    """The columns, with signs as in `signed_eigen`; changed in place."""
+    """Return the columns, with signs as in `signed_eigen`; changed in place."""
     if mean is None:
         largest = np.argmax(np.abs(vectors), axis=0)
         side = vectors[largest, np.arange(vectors.shape[1])]
@@ -90,7 +90,7 @@ def _with_signs(vectors: FloatArray, mean: FloatArray | None) -> FloatArray:
 
 
 def signed_eigen_of_rows(rows: FloatArray, mean: FloatArray | None = None) -> Eigen:
-    """Eigenpairs of ``rowsᵀ rows`` for a few rows, without the matrix.
+    """Return eigenpairs of ``rowsᵀ rows`` for a few rows, without the matrix.
 
     Parameters
     ----------
@@ -133,12 +133,12 @@ def add_outside(vectors: FloatArray, x: FloatArray) -> FloatArray:
 
 
 def eigenvalues(gram: FloatArray) -> FloatArray:
-    """Falling, non-negative eigenvalues of a Gram matrix."""
+    """Return falling, non-negative eigenvalues of a Gram matrix."""
     return np.asarray(np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0))
 
 
 def _decompose(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Rising eigenvalues and their vectors; a large `gram` is overwritten.
+    """Return rising eigenvalues and their vectors; a large `gram` is overwritten.
 
     The threads of scipy's BLAS stay awake for a while after a call and slow those of numpy's. But
     numpy needs memory for five matrices, scipy for three.
@@ -153,7 +153,7 @@ def _decompose(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def add_rank_one(values: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues and eigenvectors of ``diag(values) + z zᵀ``.
+    """Return eigenvalues and eigenvectors of ``diag(values) + z zᵀ``.
 
     Parameters
     ----------
@@ -220,7 +220,9 @@ def _deflate(lam: FloatArray, z: FloatArray) -> tuple[IntArray, list[tuple[int, 
 
 
 def _secular(lam: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Roots of the secular equation and the eigenvectors, for distinct values and no zero in z."""
+    """Get roots of the secular equation and the eigenvectors, for distinct values and no zero in
+    z.
+    """
     from scipy.linalg.lapack import dlasd4
 
     k = len(lam)
@@ -245,7 +247,9 @@ def _secular(lam: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _squares(root: FloatArray, apart: FloatArray) -> FloatArray:
-    """Squares of the z for which the computed roots are exact, so that vectors are orthogonal."""
+    """Get squares of the z for which the computed roots are exact, so that vectors are
+    orthogonal.
+    """
     k = len(root)
     squares = np.empty(k)
     step = max(1, 2**20 // k)
@@ -281,7 +285,7 @@ class BlockRotation:
     blocks: list[tuple[slice, slice, SingleArray]]
 
     def apply(self, x: WorkingArray) -> SingleArray:
-        """``x @ Q`` for float32 rows, shape (b, d)."""
+        """Return ``x @ Q`` for float32 rows, shape (b, d)."""
         out = np.empty(x.shape, dtype=np.float32)
         outside = x @ self.left
         for columns, ranks, factor in self.blocks:
@@ -290,7 +294,7 @@ class BlockRotation:
 
 
 def block_rotation(q: FloatArray) -> BlockRotation | None:
-    """Q in blocks; None if this would save too little work.
+    """Return Q in blocks; None if this would save too little work.
 
     Parameters
     ----------

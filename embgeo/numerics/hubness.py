@@ -34,7 +34,7 @@ def count_places(cosines: FloatArray, k: int) -> FloatArray:
 
 
 def count_occurrences(unit: FloatArray, k: int) -> tuple[FloatArray, IntArray, FloatArray]:
-    """N_k of each row among unit rows; a row is not its own neighbor.
+    """Count n_k of each row among unit rows; a row is not its own neighbor.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def count_occurrences(unit: FloatArray, k: int) -> tuple[FloatArray, IntArray, F
 
 
 def skewness(values: FloatArray) -> float | None:
-    """Third standardized moment; None if all values are equal up to rounding."""
+    """Return third standardized moment; None if all values are equal up to rounding."""
     centered = values - values.mean()
     spread = float(np.sqrt(np.mean(centered**2)))
     if spread <= 1e-9 * abs(float(values.mean())):
@@ -97,7 +97,7 @@ class SampledPlaces:
     group_of: IntArray
 
     def sums(self, used: Mask) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Sums of the shares of each row, their squares and cubes over the used queries."""
+        """Return sums of the shares of each row, their squares and cubes over the used queries."""
         chosen = used[self.query]
         group, share, query = self.group[chosen], self.share[chosen], self.query[chosen]
         inside = self.group_of[self.own[query]] == group
@@ -135,7 +135,7 @@ class SampledPlaces:
 
 
 def share_among_equals(neighbors: IntArray, own: IntArray, group_of: IntArray) -> SampledPlaces:
-    """Places of groups of equal rows among the k nearest rows of queries.
+    """Return places of groups of equal rows among the k nearest rows of queries.
 
     Parameters
     ----------

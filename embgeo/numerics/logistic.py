@@ -54,7 +54,7 @@ QUICK = 0.2
 
 
 def log_odds(rows: FloatArray, positive: Mask, new: FloatArray) -> tuple[FloatArray, bool]:
-    """log-odds of `new` rows from a logistic regression with balanced classes.
+    """Return log-odds of `new` rows from a logistic regression with balanced classes.
 
     Minimizes ½‖w‖² + Σ c_i log(1 + exp(−y_i(⟨w, x_i⟩ + b))) over standardized columns, where c_i
     gives both classes the same weight and the intercept b has no penalty (scikit-learn's
@@ -114,7 +114,7 @@ def _newton(x: FloatArray, positive: Mask) -> tuple[FloatArray, float, bool]:
 
 
 def _curvature(x: SingleArray, weight: FloatArray) -> FloatArray:
-    """Cholesky factor of the second derivative, in float32."""
+    """Return Cholesky factor of the second derivative, in float32."""
     from scipy.linalg import cho_factor
 
     d = x.shape[1]

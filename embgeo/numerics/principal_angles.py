@@ -11,7 +11,7 @@ from embgeo.core.arrays import FloatArray
 
 
 def column_basis(a: FloatArray, rows: int) -> FloatArray:
-    """Orthonormal basis of the column space, by numerical rank.
+    """Return orthonormal basis of the column space, by numerical rank.
 
     Columns are scaled to length 1 first, so that columns of small norm count as dimensions.
 
@@ -38,7 +38,7 @@ def column_basis(a: FloatArray, rows: int) -> FloatArray:
 def principal_cosines_and_sines(
     larger: FloatArray, smaller: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """cos θ_i falling and sin θ_i rising, both accurate to all digits if they are small.
+    """Return cos θ_i falling and sin θ_i rising, both accurate to all digits if they are small.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def principal_cosines_and_sines(
 
 
 def cosines_and_sines(inside: FloatArray, residual: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The same from the parts of the smaller basis inside and outside the larger space."""
+    """Return the same from the parts of the smaller basis inside and outside the larger space."""
     cosines = np.linalg.svd(inside, compute_uv=False)
     sines = np.linalg.svd(residual, compute_uv=False)[::-1]
     return np.minimum(cosines, 1.0), np.minimum(sines, 1.0)

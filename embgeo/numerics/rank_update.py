@@ -53,7 +53,7 @@ def add_gram(rows: WorkingArray, into: WorkingArray) -> None:
 
 @cache
 def _find_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArray], None]:
-    """The routine that scipy exports to compiled code, or else scipy's wrapper.
+    """Find the routine that scipy exports to compiled code, or else scipy's wrapper.
 
     A call through ctypes releases Python's lock; the wrapper holds it, so that threads wait.
     """
@@ -64,7 +64,7 @@ def _find_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArray],
 
 
 def _compiled_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArray], None]:
-    """Raises one of several errors if Python or scipy is not built as expected."""
+    """Return raises one of several errors if Python or scipy is not built as expected."""
     from scipy.linalg import cython_blas
 
     name, real = ROUTINES[dtype]

@@ -16,7 +16,7 @@ _OF_NUMPY = (np.float16, np.float32, np.float64)
 
 
 def round_to(values: FloatArray, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """The nearest numbers of `dtype`; numbers that are too large become infinite or NaN.
+    """Return the nearest numbers of `dtype`; numbers that are too large become infinite or NaN.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def round_to(values: FloatArray, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 @cache
 def _list_numbers(dtype: np.dtype[Any]) -> tuple[FloatArray, npt.NDArray[Any]]:
-    """All finite numbers of a type, ascending, and their bits."""
+    """List all finite numbers of a type, ascending, and their bits."""
     unsigned = np.dtype(f"u{dtype.itemsize}")
     patterns = np.arange(2 ** (8 * dtype.itemsize), dtype=np.int64).astype(unsigned)
     with np.errstate(invalid="ignore"):

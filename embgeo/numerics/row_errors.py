@@ -64,13 +64,13 @@ class RowError:
     noise: FloatArray | None = None
 
     def times(self, factor: float) -> RowError:
-        """The error of the number times a constant."""
+        """Return the error of the number times a constant."""
         noise = None if self.noise is None else factor * self.noise
         return RowError(abs(factor) * self.error, factor * self.influence, self.conservative, noise)
 
 
 def combine(parts: FloatArray, pairs: float, m: int) -> RowError | None:
-    """The error from the influences of all m rows or a uniform sample.
+    """Return the error from the influences of all m rows or a uniform sample.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class RowsOfSpectrum:
         self._inverse = np.divide(1.0, apart, out=apart)
 
     def find_error(self, derive: Callable[[FloatArray], SpectralFunction]) -> RowError | None:
-        """The error of a function of the eigenvalues with the derivatives of `derive`.
+        """Find the error of a function of the eigenvalues with the derivatives of `derive`.
 
         The contribution of pairs is that of normal rows with variances λ/m along the eigenvectors:
         Σh² is (2Σ(Bλλᵀ)² + 4Σ(Hλλᵀ)²)/m², entry by entry. With a sign s for each row, the squares
@@ -161,7 +161,7 @@ class RowsOfSpectrum:
 
 
 def entropy(weights: FloatArray) -> SpectralFunction:
-    """−Σ p ln p of the weights' shares p."""
+    """Return −Σ p ln p of the weights' shares p."""
     total, h = float(weights.sum()), compute_entropy(weights)
     g = -(np.log(weights / total) + h) / total
     second = np.add.outer(-g / total, 1.0 / total**2 - g / total)
@@ -169,7 +169,7 @@ def entropy(weights: FloatArray) -> SpectralFunction:
 
 
 def root_entropy(values: FloatArray) -> SpectralFunction:
-    """The entropy of the roots σ of the eigenvalues."""
+    """Return the entropy of the roots σ of the eigenvalues."""
     sigma = np.sqrt(values)
     of_roots, slope = entropy(sigma), 0.5 / sigma
     g, second = of_roots.gradient * slope, of_roots.hessian
@@ -179,7 +179,7 @@ def root_entropy(values: FloatArray) -> SpectralFunction:
 
 
 def participation_ratio(values: FloatArray) -> SpectralFunction:
-    """(Σλ)²/Σλ²."""
+    """Return (Σλ)²/Σλ²."""
     total, squares = float(values.sum()), float(values @ values)
     g = 2.0 * total / squares - 2.0 * total**2 / squares**2 * values
     along = -4.0 * total / squares**2 * values
@@ -196,7 +196,7 @@ def subtract_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArray:
 
 
 def top_share(values: FloatArray) -> SpectralFunction:
-    """λ₁/Σλ."""
+    """Return λ₁/Σλ."""
     total, top = float(values.sum()), np.eye(1, len(values))[0]
     g = (top - values[0] / total) / total
     second = (2.0 * values[0] / total - top[:, None] - top) / total**2
@@ -214,7 +214,7 @@ def error_from_row_means(
     m: int,
     signed_means: FloatArray | None = None,
 ) -> RowError:
-    """The error from the mean kernel of some or all rows with all others.
+    """Return the error from the mean kernel of some or all rows with all others.
 
     With all rows the squared error is unbiased. A conservative error is too large if the mean is
     0, whose deviation grows with it; a smaller one would be too small for a faint mean.
@@ -283,13 +283,13 @@ class DrawnPairs:
         self.products = float(np.square(often).sum()) - 2.0 * float(self.times.sum())
 
     def _sum(self, parts: FloatArray) -> FloatArray:
-        """Sums over the pairs of each row."""
+        """Return sums over the pairs of each row."""
         r = len(self.rows)
         sums = np.bincount(self.first, parts, r) + np.bincount(self.second, parts, r)
         return np.asarray(sums, dtype=np.float64)
 
     def find_error(self, kernel: FloatArray) -> RowError:
-        """The error of a mean kernel, from the kernel of each pair, shape (n,)."""
+        """Find the error of a mean kernel, from the kernel of each pair, shape (n,)."""
         n, m = len(kernel), self.m
         away = kernel - kernel.mean()
         sums = self._sum(away)

@@ -38,7 +38,7 @@ class NormGap(NamedTuple):
 
 
 def find_norm_gap(norms: FloatArray, one_of: int = ONE_OF) -> NormGap | None:
-    """The largest gap of log₁₀‖w‖ with at most one row of `one_of` below it, 5% by default.
+    """Find the largest gap of log₁₀‖w‖ with at most one row of `one_of` below it, 5% by default.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def find_norm_gap(norms: FloatArray, one_of: int = ONE_OF) -> NormGap | None:
 
 
 def find_norm_limit(norms: FloatArray, given: float | None = None) -> float:
-    """The norm below which rows are damaged; 0 if none are.
+    """Find the norm below which rows are damaged; 0 if none are.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def find_norm_limit(norms: FloatArray, given: float | None = None) -> float:
 
 
 def find_dead_gap(norms: FloatArray) -> NormGap | None:
-    """The highest gap of two decades or more, whatever the share of the rows below it.
+    """Find the highest gap of two decades or more, whatever the share of the rows below it.
 
     It is looked for from the top, so that more dead rows are never judged more mildly. At least 1%
     of the rows, and five of them, lie above it.
@@ -117,7 +117,7 @@ class LogNorms(NamedTuple):
 
 
 def measure_log_norms(norms: FloatArray, d: int) -> LogNorms:
-    """How far log norms spread, and which rows are too long for lognormal norms.
+    """Describe how far log norms spread, and which rows are too long for lognormal norms.
 
     Parameters
     ----------
@@ -160,7 +160,9 @@ def find_short_rows(norms: FloatArray) -> tuple[int, NormGap] | None:
 
 
 def find_high_gap(norms: FloatArray) -> NormGap:
-    """The widest gap with at least half of the rows below it, and more than one of 20 above."""
+    """Find the widest gap with at least half of the rows below it, and more than one of 20
+    above.
+    """
     ordered = np.sort(norms)
     first, last = len(ordered) // HALF, len(ordered) - len(ordered) // ONE_OF
     gaps = np.diff(np.log10(ordered[first - 1 : last]))
@@ -195,7 +197,7 @@ class InitialRows(NamedTuple):
 
 
 def find_initial_rows(norms: FloatArray, d: int) -> InitialRows:
-    """Norms of rows of d uniform entries, by their mean and spread.
+    """Find norms of rows of d uniform entries, by their mean and spread.
 
     The squared norm of entries from ±a has mean d·a²/3 and variance d·a⁴·4/45, so that the norm is
     about a·√(d/3) with a relative standard deviation of √(1/(5d)), or √(1/(5dk)) for the mean of k

@@ -16,7 +16,7 @@ Fold = tuple[IntArray, IntArray]
 
 
 def generator(seed: int, purpose: str) -> np.random.Generator:
-    """A generator for one purpose, independent of draws for others.
+    """Return a generator for one purpose, independent of draws for others.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def generator(seed: int, purpose: str) -> np.random.Generator:
 
 
 def sample_rows(rows: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-    """At most `count` of the rows without replacement, ascending."""
+    """Return at most `count` of the rows without replacement, ascending."""
     if len(rows) <= count:
         return rows
     chosen: npt.NDArray[Any] = rng.choice(rows, size=count, replace=False)
@@ -36,7 +36,7 @@ def sample_rows(rows: IntArray, count: int, rng: np.random.Generator) -> IntArra
 
 
 def deal_folds(rng: np.random.Generator, classes: Mask) -> Iterator[Fold]:
-    """`FOLDS` folds with both classes (bool array, shape (n,)) spread evenly over them."""
+    """Return `FOLDS` folds with both classes (bool array, shape (n,)) spread evenly over them."""
     fold = np.empty(len(classes), dtype=np.int64)
     start = 0
     for value in (False, True):

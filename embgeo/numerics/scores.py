@@ -18,7 +18,7 @@ Judged = tuple[float, FloatArray]
 
 
 def average_ranks(values: FloatArray) -> FloatArray:
-    """Ranks from 1; equal values share the mean of their ranks.
+    """Return ranks from 1; equal values share the mean of their ranks.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def average_ranks(values: FloatArray) -> FloatArray:
 
 
 def spearman(a: FloatArray, b: FloatArray) -> float:
-    """Spearman's ρ: the correlation of the ranks.
+    """Return Spearman's ρ: the correlation of the ranks.
 
     Examples
     --------
@@ -43,12 +43,12 @@ def spearman(a: FloatArray, b: FloatArray) -> float:
 
 
 def error_of(influence: FloatArray) -> float:
-    """The standard error from the influences of all observations."""
+    """Return the standard error from the influences of all observations."""
     return float(np.sqrt(influence @ influence))
 
 
 def widen(error: float, influence: FloatArray) -> float:
-    """The error widened so that ±1.96 errors are an interval of Student's t.
+    """Return the error widened so that ±1.96 errors are an interval of Student's t.
 
     With squared influences s of n observations, the degrees of freedom are
     ν = 2(Σs)²/(Σs² − (Σs)²/n) (Satterthwaite 1946): few if a few observations hold most of the sum.
@@ -68,7 +68,7 @@ def widen(error: float, influence: FloatArray) -> float:
 
 
 def mean_influence(values: FloatArray) -> FloatArray:
-    """Influence of each of n ≥ 2 values on their mean; the squares sum to s²/n.
+    """Return the influence of each of n ≥ 2 values on their mean; the squares sum to s²/n.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def mean_influence(values: FloatArray) -> FloatArray:
 
 
 def auc(score: FloatArray, positive: Mask) -> Judged:
-    """Area under the ROC curve: the probability that a positive scores above a negative.
+    """Return the area under the ROC curve: the probability that a positive scores above a negative.
 
     The area is the mean over positives of the share of negatives below them, V₁₀(i), and the mean
     over negatives of the share of positives above them, V₀₁(j); ties count one half. Its variance
@@ -104,7 +104,7 @@ def auc(score: FloatArray, positive: Mask) -> Judged:
 
 
 def learned_noise(area: float, positives: int, negatives: int, d: int) -> float:
-    """Share of the squared length of a fitted linear classifier that is noise.
+    """Return the share of the squared length of a fitted linear classifier that is noise.
 
     For two normal classes at a distance Δ (in standard deviations within them) with n₁ and n₀
     observations in d dimensions, Δ̂² is Δ² + b with b = d(1/n₁ + 1/n₀). Along the fit, new
@@ -123,7 +123,7 @@ def learned_noise(area: float, positives: int, negatives: int, d: int) -> float:
 
 
 def share_of_noise(seen: float, noise: float) -> float:
-    """Share b/(s + b) of noise b in a fit, from the visible part s²/(s + b) of the signal s.
+    """Return share b/(s + b) of noise b in a fit, from the visible part s²/(s + b) of the signal s.
 
     Examples
     --------
@@ -135,13 +135,13 @@ def share_of_noise(seen: float, noise: float) -> float:
 
 
 def share_error(share: float, n: int) -> float:
-    """Standard error of a sampled share, not 0 if all n agree (Agresti & Coull 1998)."""
+    """Return the standard error of a sampled share, not 0 if all n agree (Agresti & Coull 1998)."""
     near = (share * n + 2.0) / (n + 4.0)
     return float(np.sqrt(near * (1.0 - near) / (n + 4.0)))
 
 
 def quantile_error(values: FloatArray, q: float) -> float:
-    """Standard error of a sample quantile.
+    """Return the standard error of a sample quantile.
 
     Half the distance between the order statistics one binomial deviation √(q(1 − q)/n) to either
     side, which needs no density (Maritz & Jarrett 1978).
@@ -153,7 +153,7 @@ def quantile_error(values: FloatArray, q: float) -> float:
 
 
 def two_sided(z: float) -> float:
-    """Probability that a standard normal deviate is at least as far from 0 as `z`.
+    """Return the probability that a standard normal deviate is at least as far from 0 as `z`.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def two_sided(z: float) -> float:
 
 
 def mcnemar(first: int, second: int) -> float:
-    """Exact two-sided p-value of McNemar's test that two classifiers are right equally often.
+    """Get exact two-sided p-value of McNemar's test that two classifiers are right equally often.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def mcnemar(first: int, second: int) -> float:
 
 
 def adjust_holm(p_values: Sequence[float]) -> list[float]:
-    """p-values after Holm's step-down correction (Holm 1979).
+    """Return p-values after Holm's step-down correction (Holm 1979).
 
     Rejecting p-values below α rejects any true null hypothesis with probability at most α, for any
     dependence between the tests.

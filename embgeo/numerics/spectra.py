@@ -13,19 +13,19 @@ from embgeo.core.arrays import FloatArray
 
 
 def compute_effective_rank(sigma: FloatArray) -> float:
-    """exp of the entropy of σ/Σσ (Roy & Vetterli 2007)."""
+    """Compute exp of the entropy of σ/Σσ (Roy & Vetterli 2007)."""
     return float(np.exp(compute_entropy(sigma)))
 
 
 def compute_entropy(weights: FloatArray) -> float:
-    """−Σ p ln p of the weights' shares p."""
+    """Return −Σ p ln p of the weights' shares p."""
     p = weights / weights.sum()
     p = p[p > 0]
     return float(-np.sum(p * np.log(p)))
 
 
 def average_cosine(total: FloatArray, m: int | float) -> float:
-    """Mean cosine over ordered pairs i ≠ j of m unit rows, (‖Σŵ‖² − m)/(m(m − 1)), from Σŵ."""
+    """Get mean cosine over ordered pairs i ≠ j of m unit rows, (‖Σŵ‖² − m)/(m(m − 1)), from Σŵ."""
     return (float(np.square(total).sum()) - m) / (m * (m - 1.0))
 
 
@@ -89,7 +89,7 @@ def find_largest_law(n: int, d: int) -> LargestLaw:
 
 
 def compute_largest_p(largest: float, n: int, d: int) -> float:
-    """Probability that isotropic unit rows have an eigenvalue of d·ŴᵀŴ this large.
+    """Compute the probability that isotropic unit rows have an eigenvalue of d·ŴᵀŴ this large.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def compute_largest_p(largest: float, n: int, d: int) -> float:
 
 
 def find_edge(n: int, d: int) -> float:
-    """The eigenvalue of d·ŴᵀŴ that isotropic unit rows exceed with a chance of 5% at most."""
+    """Find the eigenvalue of d·ŴᵀŴ that isotropic unit rows exceed with a chance of 5% at most."""
     from scipy.special import gammainccinv
 
     law = find_largest_law(n, d)

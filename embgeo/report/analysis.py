@@ -67,7 +67,7 @@ _PLACED = frozenset(
 
 
 def render(analysis: Analysis) -> str:
-    """The whole page as text; equal analyses give equal text."""
+    """Render the whole page as text; equal analyses give equal text."""
     return environment().get_template("report.html.j2").render(_context(analysis))
 
 
@@ -88,7 +88,10 @@ CHECKED = {
 
 
 def sort_evidence(findings: Sequence[Finding]) -> dict[str, list[Any]]:
-    """Findings for the first screen, the worst first; healthy ones beside a fault in one line."""
+    """Return findings for the first screen, the worst first.
+
+    Healthy ones beside a fault in one line.
+    """
     # The absence of a two-sided collapse needs no line.
     found = [f for f in findings if (f.key, f.state) != ("two-sided", "healthy")]
     worst_first = sorted(found, key=lambda f: -RANK[f.state])
@@ -159,7 +162,7 @@ def list_empty_tables(analysis: Analysis) -> list[str]:
 
 
 def name_file(provenance: dict[str, Any]) -> str:
-    """The last part of the path of the analyzed file."""
+    """Name the last part of the path of the analyzed file."""
     name = str(provenance.get("file") or "matrix").replace("\\", "/").rstrip("/")
     return name.rpartition("/")[2]
 

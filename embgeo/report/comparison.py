@@ -55,7 +55,7 @@ MOST_STEPS = 5
 
 
 def render(comparison: Comparison) -> str:
-    """The whole page as text; equal comparisons give equal text."""
+    """Render the whole page as text; equal comparisons give equal text."""
     return environment().get_template("comparison.html.j2").render(context(comparison))
 
 
@@ -65,7 +65,10 @@ def context(
     bundle: Bundle = COMPARISON,
     more: Gallery | None = None,
 ) -> dict[str, Any]:
-    """The variables of the templates; `more` are charts in addition to those of the comparison."""
+    """Return the variables of the templates.
+
+    `more` are charts in addition to those of the comparison.
+    """
     payload = build(comparison)
     gallery = draw_comparison(comparison)
     if more is not None:
@@ -103,7 +106,7 @@ def context(
 
 
 def draw_comparison(comparison: Comparison) -> Gallery:
-    """The charts of all members, and of the run that they make up."""
+    """Draw the charts of all members, and of the run that they make up."""
     subjects = compared_items(comparison)
     most = len(LINES) if comparison.track is None else MOST_STEPS
     choices = Choices(scalars=training.page_names(subjects), most=most)
@@ -111,7 +114,7 @@ def draw_comparison(comparison: Comparison) -> Gallery:
 
 
 def _numbers(comparison: Comparison) -> dict[str, Any]:
-    """The first lines, and every number of the members side by side."""
+    """Return the first lines, and every number of the members side by side."""
     places = comparison_tables.choose_places(comparison)
     held = places[-1]
     track = comparison.track
@@ -156,7 +159,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def _facts(comparison: Comparison) -> list[str]:
-    """The line under the title: what was compared."""
+    """Return the line under the title: what was compared."""
     sizes = [
         f"{m.analysis.kept:,} × {int(m.analysis.provenance.get('d') or 0):,}"
         for m in comparison.members
@@ -189,7 +192,7 @@ def _version(comparison: Comparison) -> str:
 
 
 def quantities_of_comparison(comparison: Comparison) -> list[Quantity]:
-    """Each quantity once: those of the analyses, then those of pairs."""
+    """Return each quantity once: those of the analyses, then those of pairs."""
     return list_quantities(
         *(member.analysis.values() for member in comparison.members),
         *(pair.values() for pair in comparison.pairs),
@@ -239,14 +242,14 @@ def list_moved(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def is_moves_shown(comparison: Comparison, pair: Pair) -> bool:
-    """Whether a pair is the baseline with a shown member; in a track, with the last one."""
+    """Tell whether a pair is the baseline with a shown member; in a track, with the last one."""
     last = len(comparison.members) - 1
     shown = [last] if comparison.track is not None else comparison_tables.choose_places(comparison)
     return pair.first == 0 and pair.second in shown
 
 
 def explain_no_moved(comparison: Comparison) -> str:
-    """Why neighbors were not compared, if that is known."""
+    """Explain why neighbors were not compared, if that is known."""
     overlaps = (pair.scalar(NEIGHBOR_OVERLAP) for pair in comparison.pairs)
     return next((s.undefined for s in overlaps if s is not None and s.undefined), "")
 

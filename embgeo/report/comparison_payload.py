@@ -24,7 +24,7 @@ OF_TOKENS = (frequency.LOG_COUNT.name, frequency.RANK.name)
 
 
 def build(comparison: Comparison, most: int = payload.MOST_ROWS) -> payload.Payload | None:
-    """The block of a comparison, or None if fewer than two members can be shown together.
+    """Build the block of a comparison, or None if fewer than two members can be shown together.
 
     With more than `most` points, tokens are thinned by frequency.
     """
@@ -62,7 +62,7 @@ def build(comparison: Comparison, most: int = payload.MOST_ROWS) -> payload.Payl
 
 
 def choose_mapped(comparison: Comparison) -> list[int]:
-    """Places of the members with a map: the baseline, and members with matched rows."""
+    """Choose places of the members with a map: the baseline, and members with matched rows."""
     if not find_points(comparison.baseline.analysis, FIRST_VIEW):
         return []
     able = [0]
@@ -75,7 +75,7 @@ def choose_mapped(comparison: Comparison) -> list[int]:
 
 
 def common_views(comparison: Comparison, places: list[int]) -> list[str]:
-    """Planes that all of these members have; with more than two members the first one only."""
+    """Get planes that all of these members have; with more than two members the first one only."""
     keys = [p.name for p in comparison.baseline.analysis.points]
     if len(places) > 2:
         keys = [FIRST_VIEW]
@@ -85,7 +85,7 @@ def common_views(comparison: Comparison, places: list[int]) -> list[str]:
 
 
 def common_columns(comparison: Comparison, places: list[int]) -> list[str]:
-    """Numbers of a row that all of these members have."""
+    """Return numbers of a row that all of these members have."""
     held = [{c.name for c in comparison.members[place].analysis.columns} for place in places]
     everywhere = set.intersection(*held) - set(OF_TOKENS)
     return [c.name for c in comparison.baseline.analysis.columns if c.name in everywhere]
@@ -94,7 +94,7 @@ def common_columns(comparison: Comparison, places: list[int]) -> list[str]:
 def pack_member(
     member: Member, rows: IntArray, keys: list[str], columns: list[str], block: payload.DataBlock
 ) -> dict[str, Any]:
-    """The places of these rows in one matrix, and their numbers there."""
+    """Return the places of these rows in one matrix, and their numbers there."""
     analysis = member.analysis
     planes = [p for key in keys for p in analysis.points if p.name == key]
     own = [c for name in columns for c in analysis.columns if c.name == name]
@@ -115,7 +115,7 @@ def pack_shared_columns(
     chosen: IntArray,
     block: payload.DataBlock,
 ) -> list[dict[str, Any]]:
-    """Numbers of the tokens, and of the baseline with another member."""
+    """Return numbers of the tokens, and of the baseline with another member."""
     analysis = comparison.baseline.analysis
     of_tokens = [c for c in analysis.columns if c.name in OF_TOKENS]
     packed = payload.pack_columns(of_tokens, kept[0][chosen], block)
@@ -136,7 +136,7 @@ def pack_shared_columns(
 
 
 def boxes(comparison: Comparison, places: list[int], keys: list[str]) -> dict[str, Any]:
-    """By plane: the box of all maps at one scale, and whether they start with it."""
+    """Return, by plane, the box of all maps at one scale, and whether they start with it."""
     out = {}
     for key in keys:
         shown = [p for i in places if (p := find_points(comparison.members[i].analysis, key))]

@@ -35,7 +35,9 @@ class NumberRow:
 
 
 def choose_places(comparison: Comparison) -> list[int]:
-    """Places of the members that a table has columns for: all but the baseline, some of a track."""
+    """Choose places of the members that a table has columns for: all but the baseline, some of a
+    track.
+    """
     n = len(comparison.others)
     if comparison.track is None:
         return list(range(1, n + 1))
@@ -44,7 +46,7 @@ def choose_places(comparison: Comparison) -> list[int]:
 
 
 def number_rows(comparison: Comparison, places: list[int]) -> list[NumberRow]:
-    """Every scalar of the analyses, in the order of the differences."""
+    """Return every scalar of the analyses, in the order of the differences."""
     differences = {(d.name, d.member): d for d in comparison.differences}
     rows = []
     for quantity in {d.name: d.quantity for d in comparison.differences}.values():
@@ -61,7 +63,7 @@ def number_rows(comparison: Comparison, places: list[int]) -> list[NumberRow]:
 
 
 def headline_rows(rows: list[NumberRow]) -> list[tuple[HeadlineText, NumberRow]]:
-    """The rows of the first screen, in the order of importance."""
+    """Return the rows of the first screen, in the order of importance."""
     by_name = {row.quantity.name: row for row in rows}
     found = [(r, by_name[r.name]) for r in HEADLINES if r.name in by_name]
     return found[:MOST_HEADLINES]
@@ -77,7 +79,7 @@ class PairRow:
 
 
 def pair_rows(comparison: Comparison, places: list[int]) -> list[PairRow]:
-    """Every number that takes two matrices, for these members."""
+    """Return every number that takes two matrices, for these members."""
     pairs = [comparison.pair(0, place) for place in places]
     quantities = {s.name: s.quantity for pair in pairs if pair for s in pair.scalars}
     rows = []
@@ -90,7 +92,7 @@ def pair_rows(comparison: Comparison, places: list[int]) -> list[PairRow]:
 
 
 def matches(comparison: Comparison) -> list[dict[str, Any]]:
-    """How the rows of each member were matched with those of the baseline."""
+    """Describe how the rows of each member were matched with those of the baseline."""
     found = []
     for place, member in enumerate(comparison.members):
         pair = comparison.pair(0, place)
@@ -164,7 +166,7 @@ def curve_view(track: Track, curve: Curve) -> CurveView:
 
 
 def small_curve(steps: tuple[float, ...], values: tuple[float | None, ...]) -> tuple[str, ...]:
-    """Polylines through the known values, the largest at the top; a lone value is a dash."""
+    """Return polylines through the known values, the largest at the top; a lone value is a dash."""
     known = [v for v in values if v is not None]
     if not known:
         return ()
@@ -198,7 +200,7 @@ def _digits(value: float) -> str:
 
 
 def main_curves(track: Track) -> list[tuple[Curve, str]]:
-    """The curves that the page draws large, with their titles."""
+    """Return the curves that the page draws large, with their titles."""
     by_name = {f"{c.quantity.name}.{c.against}".rstrip("."): c for c in track.curves}
     return [
         (by_name[name], title)
@@ -208,7 +210,7 @@ def main_curves(track: Track) -> list[tuple[Curve, str]]:
 
 
 def list_bends(track: Track) -> list[dict[str, str]]:
-    """The large curves that bend."""
+    """List the large curves that bend."""
     return [
         {"name": curve.quantity.name, "title": title, "step": f"{curve.change_point.step:,.10g}"}
         for curve, title in main_curves(track)
@@ -217,6 +219,6 @@ def list_bends(track: Track) -> list[dict[str, str]]:
 
 
 def explain_no_bend(track: Track) -> str:
-    """Why none of the large curves bends, if all have the same reason."""
+    """Explain why none of the large curves bends, if all have the same reason."""
     reasons = {curve.no_change_point for curve, _ in main_curves(track) if curve.no_change_point}
     return reasons.pop() if len(reasons) == 1 else ""

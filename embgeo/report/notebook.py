@@ -27,7 +27,7 @@ HEIGHT = 820
 
 
 def to_html(analysis: Analysis) -> str:
-    """The verdict and the headline numbers as a table without classes, styles or scripts."""
+    """Return the verdict and the headline numbers as a table without classes, styles or scripts."""
     p = analysis.provenance
     head = " ".join(str(part) for part in (p.get("file"), p.get("tensor")) if part)
     rows = "".join(
@@ -50,7 +50,7 @@ def text(value: str) -> str:
 
 
 def scalars_frame(analysis: Analysis) -> pd.DataFrame:
-    """One row for each single number, by name.
+    """Return one row for each single number, by name.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def scalars_frame(analysis: Analysis) -> pd.DataFrame:
 
 
 def rows_frame(analysis: Analysis) -> pd.DataFrame:
-    """One row for each kept row of the matrix: token, count, coordinates, norm and so on.
+    """Return one row for each kept row of the matrix: token, count, coordinates, norm and so on.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def import_pandas() -> Any:
 
 
 def show(analysis: Analysis) -> None:
-    """The whole report: in a notebook below the cell, elsewhere in the browser."""
+    """Show the whole report: in a notebook below the cell, elsewhere in the browser."""
     from embgeo.report.analysis import render
 
     page = render(analysis)
@@ -126,14 +126,14 @@ def show(analysis: Analysis) -> None:
 
 
 def is_notebook() -> bool:
-    """Whether this process is the kernel of a notebook."""
+    """Tell whether this process is the kernel of a notebook."""
     ipython: Any = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return getattr(shell, "kernel", None) is not None
 
 
 def frame_of(page: str) -> str:
-    """A page inside another one, isolated from it."""
+    """Return a page inside another one, isolated from it."""
     return (
         f'<iframe srcdoc="{html.escape(page)}" width="100%" height="{HEIGHT}" '
         'sandbox="allow-scripts" frameborder="0"></iframe>'

@@ -32,7 +32,7 @@ _OPTION = re.compile("--[a-z]+(?:-[a-z]+)+")
 
 @cache
 def environment() -> Environment:
-    """The templates of all pages."""
+    """Return the templates of all pages."""
     made = Environment(
         loader=PackageLoader("embgeo.report"),
         autoescape=True,
@@ -51,7 +51,7 @@ def environment() -> Environment:
 
 
 def keep_options_whole(text: str) -> Markup:
-    """`text` as HTML in which no line breaks at the hyphens of an option (``--rank-order``)."""
+    """Get `text` as HTML in which no line breaks at the hyphens of an option (``--rank-order``)."""
     html = escape(visible_text(text))
     return Markup(_OPTION.sub(lambda option: f'<span class="option">{option[0]}</span>', html))
 
@@ -84,11 +84,11 @@ class Gallery:
         self.charts = charts
 
     def take(self, name: str) -> FigureView | None:
-        """The chart of that name, unless it is missing or was taken before."""
+        """Return the chart of that name, unless it is missing or was taken before."""
         return self.left.pop(name, None)
 
     def rest(self, section: str) -> list[FigureView]:
-        """The charts of a section that no template took by name."""
+        """Return the charts of a section that no template took by name."""
         names = [name for name, figure in self.left.items() if figure.section == section]
         return [self.left.pop(name) for name in names]
 
@@ -101,7 +101,7 @@ class Gallery:
 
 
 def draw_charts(subjects: Sequence[ChartItem], page: str, choices: Choices = Choices()) -> Gallery:
-    """Every chart of this kind of page that the subjects have values for."""
+    """Draw every chart of this kind of page that the subjects have values for."""
     figures: list[FigureView] = []
     charts: dict[str, Any] = {}
     for chart in CHARTS:
@@ -130,7 +130,7 @@ def draw_charts(subjects: Sequence[ChartItem], page: str, choices: Choices = Cho
 
 
 def name_members(spec: Specification) -> str:
-    """The end of a caption if not every member is shown."""
+    """Name the end of a caption if not every member is shown."""
     if len(spec.members) == spec.total:
         return ""
     names = ", ".join(visible(name) for name in spec.members)
@@ -138,7 +138,7 @@ def name_members(spec: Specification) -> str:
 
 
 def code(bundle: Bundle, charts: dict[str, Any], payload: Payload | None) -> dict[str, Any]:
-    """Script, style and data: with the figures, the only text that goes into a page unescaped.
+    """Get script, style and data: with the figures, the only text that goes into a page unescaped.
 
     `charts` is what ``static/charts.js`` draws, by name. Without a payload the page has no scripts.
     """
@@ -156,7 +156,7 @@ def code(bundle: Bundle, charts: dict[str, Any], payload: Payload | None) -> dic
 
 
 def script_json(value: Any) -> str:
-    """JSON that may stand inside a script element: nothing in it can end the element."""
+    """Return JSON that may stand inside a script element: nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -212,7 +212,7 @@ BUNDLES = (ANALYSIS, COMPARISON, TRAINING)
 
 @cache
 def scripts(bundle: Bundle = ANALYSIS) -> tuple[str, ...]:
-    """The text of every script element of a page."""
+    """Return the text of every script element of a page."""
     own = "\n".join(_read(name) for name in bundle.own_scripts)
     code = f'(() => {{\n"use strict";\n{own}}})();\n'
     return (*(_read(name) for name in VENDOR_SCRIPTS), code)
@@ -220,13 +220,13 @@ def scripts(bundle: Bundle = ANALYSIS) -> tuple[str, ...]:
 
 @cache
 def style(bundle: Bundle = ANALYSIS) -> str:
-    """The text of the page's one style element."""
+    """Return the text of the page's one style element."""
     return "\n".join((theme.stylesheet(), *(_read(name) for name in bundle.styles)))
 
 
 @cache
 def policy(bundle: Bundle = ANALYSIS) -> str:
-    """The content security policy: these scripts, this style, nothing else, from nowhere."""
+    """Return the content security policy: these scripts, this style, nothing else, from nowhere."""
     allowed = " ".join(_hash(text) for text in scripts(bundle))
     return "; ".join(
         (

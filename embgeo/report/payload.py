@@ -53,7 +53,7 @@ class Payload:
 
 
 def build(analysis: Analysis, most: int = MOST_ROWS, blamed: Sequence[int] = ()) -> Payload | None:
-    """The block of an analysis, or None if it has no projection of its rows.
+    """Build the block of an analysis, or None if it has no projection of its rows.
 
     `blamed` are the row numbers that the verdict names: the first of the table of tokens.
     """
@@ -81,13 +81,13 @@ def build(analysis: Analysis, most: int = MOST_ROWS, blamed: Sequence[int] = ())
 
 
 def find_places(analysis: Analysis, rows: IntArray, numbers: Sequence[int]) -> list[int]:
-    """The places on the page of rows with these numbers, without those that are not on it."""
+    """Find the places on the page of rows with these numbers, without those that are not on it."""
     place = {int(analysis.rows[row]): at for at, row in enumerate(rows)}
     return [place[number] for number in numbers if number in place]
 
 
 def thin(counts: FloatArray | None, n: int, most: int) -> IntArray:
-    """At most `most` of `n` rows, the same number from each of ten strata of frequency.
+    """Return at most `most` of `n` rows, the same number from each of ten strata of frequency.
 
     Rows are taken at even distances within a stratum, so the choice needs no random numbers; a
     plain cut at the first rows would lose the rare tokens of a vocabulary sorted by frequency.
@@ -107,7 +107,7 @@ def thin(counts: FloatArray | None, n: int, most: int) -> IntArray:
 def pack_views(
     analysis: Analysis, planes: Iterable[Points], rows: IntArray, block: DataBlock
 ) -> list[dict[str, Any]]:
-    """The places of these rows in each plane, on equal scales."""
+    """Return the places of these rows in each plane, on equal scales."""
     out = []
     for p in planes:
         xy = p.xy[rows]
@@ -130,7 +130,7 @@ def pack_views(
 
 
 def pack_reference(analysis: Analysis, points: Points) -> dict[str, Any]:
-    """The mean row in the plane of the SVD, and how far about 95% of isotropic rows reach."""
+    """Get the mean row in the plane of the SVD, and how far about 95% of isotropic rows reach."""
     rms = find_scalar(analysis, tokens.NORM_RMS)
     if points.name != projection.SVD2.name or rms is None:
         return {}
@@ -140,7 +140,7 @@ def pack_reference(analysis: Analysis, points: Points) -> dict[str, Any]:
 
 
 def pack_ring(ring: Ring | None) -> dict[str, Any] | None:
-    """A circle in the plane, and the lines above it."""
+    """Return a circle in the plane, and the lines above it."""
     if ring is None:
         return None
     lines = [ring.label, ", ".join(ring.examples)]
@@ -150,7 +150,7 @@ def pack_ring(ring: Ring | None) -> dict[str, Any] | None:
 def pack_columns(
     columns: Iterable[Column], rows: IntArray, block: DataBlock
 ) -> list[dict[str, Any]]:
-    """The columns without those that have no finite value."""
+    """Return the columns without those that have no finite value."""
     out = []
     for c in columns:
         values = c.values[rows]
@@ -171,7 +171,7 @@ def pack_columns(
 
 
 def pack_nearest(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[str, Any] | None:
-    """The nearest rows by cosine, as places on the page.
+    """Return the nearest rows by cosine, as places on the page.
 
     A neighbor that is not on the page has the place of the row itself.
     """
@@ -193,7 +193,7 @@ def pack_nearest(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[s
 
 
 def pack_states(analysis: Analysis, rows: IntArray, block: DataBlock) -> list[dict[str, Any]]:
-    """The states of tokens: a word, and the places of the tokens in that state."""
+    """Return the states of tokens: a word, and the places of the tokens in that state."""
     return [
         {"word": word, "rows": block.add(places.astype(np.uint32))}
         for word, places in find_states(analysis, rows).items()
@@ -201,7 +201,7 @@ def pack_states(analysis: Analysis, rows: IntArray, block: DataBlock) -> list[di
 
 
 def pack_counts(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[str, Any] | None:
-    """How often the tokens of these rows occur, if that was counted."""
+    """Describe how often the tokens of these rows occur, if that was counted."""
     if analysis.counts is None or not has_counts(analysis):
         return None
     counts = analysis.counts[rows]
@@ -210,7 +210,7 @@ def pack_counts(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[st
 
 
 def pack_classes(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[str, Any] | None:
-    """Which of these rows are frequent tokens."""
+    """Return which of these rows are frequent tokens."""
     popular = analysis.popular
     return None if popular is None else block.add(popular[rows].astype(np.uint8))
 
@@ -237,7 +237,7 @@ class DataBlock:
         return {"at": at, "length": len(array), "type": array.dtype.name}
 
     def add_floats(self, values: FloatArray, low: float, high: float) -> dict[str, Any]:
-        """Sixteen bits between `low` and `high`, or 32 where a heavy tail needs them."""
+        """Return sixteen bits between `low` and `high`, or 32 where a heavy tail needs them."""
         bulk = float(np.subtract(*np.quantile(values, [0.995, 0.005]))) if len(values) else 0.0
         if not high > low or high - low > HEAVY_TAIL * bulk:
             return self.add(values.astype(np.float32))
@@ -252,7 +252,7 @@ class DataBlock:
 def pack_tokens(
     tokens: tuple[str, ...] | None, rows: IntArray, block: DataBlock
 ) -> dict[str, Any] | None:
-    """The tokens of these rows: lengths and code units, and the full length of cut ones."""
+    """Return the tokens of these rows: lengths and code units, and the full length of cut ones."""
     if tokens is None:
         return None
     chosen = [tokens[i] for i in rows]

@@ -35,7 +35,7 @@ _SECTIONS = (
 
 
 def render(study: Study, comparison: Comparison | None) -> str:
-    """The whole page as text; equal results give equal text.
+    """Render the whole page as text; equal results give equal text.
 
     `comparison` is the one of the embeddings; None if there is a single method.
     """
@@ -64,7 +64,7 @@ def draw_methods(study: Study) -> Gallery:
 
 
 def describe_methods(study: Study, comparison: Comparison | None) -> dict[str, Any]:
-    """The variables about the methods."""
+    """Write the variables about the methods."""
     shared = shared_deviations(study)
     versions = study.provenance.get("versions") or {}
     settings = study.provenance.get("settings") or {}
@@ -112,7 +112,7 @@ def describe_methods(study: Study, comparison: Comparison | None) -> dict[str, A
 
 
 def shared_deviations(study: Study) -> list[str]:
-    """Deviations from the publications that all methods share."""
+    """Return deviations from the publications that all methods share."""
     first, *others = study.methods
     if not others:
         return []
@@ -120,7 +120,7 @@ def shared_deviations(study: Study) -> list[str]:
 
 
 def subject(study: Study) -> str:
-    """``"8 methods on pydocs"``."""
+    """Return ``"8 methods on pydocs"``."""
     corpus = study.provenance.get("corpus") or {}
     n = len(study.methods)
     name = visible(str(corpus.get("name", "a text")))
@@ -128,7 +128,7 @@ def subject(study: Study) -> str:
 
 
 def facts(study: Study) -> list[str]:
-    """The line under the title: model, corpus, steps and seeds."""
+    """Return the line under the title: model, corpus, steps and seeds."""
     corpus = study.provenance.get("corpus") or {}
     settings = study.provenance.get("settings") or {}
     tokens = corpus.get("tokens") or {}
@@ -146,7 +146,7 @@ def facts(study: Study) -> list[str]:
 
 
 def range_text(values: Sequence[float]) -> str:
-    """``"450"``, or ``"300–900"`` for runs that early stopping ended."""
+    """Return ``"450"``, or ``"300–900"`` for runs that early stopping ended."""
     ends = [format_number(end, 3) for end in (min(values), max(values))]
     return ends[0] if ends[0] == ends[1] else "–".join(ends)
 
@@ -168,12 +168,12 @@ def run_rows(study: Study) -> list[dict[str, str]]:
 
 
 def title_balance(study: Study) -> str:
-    """``"Perplexity and geometry"``."""
+    """Return ``"Perplexity and geometry"``."""
     return f"{capital(deciding.spell_score(deciding.find_quality(study.runs)))} and geometry"
 
 
 def sections(study: Study, comparison: Comparison | None, figures: Gallery) -> list[dict[str, str]]:
-    """The table of contents."""
+    """Return the table of contents."""
     present = {"claims": bool(study.outcomes)}
     present |= {key: key in figures for key in ("balance", "training")}
     known = [
@@ -187,7 +187,7 @@ def sections(study: Study, comparison: Comparison | None, figures: Gallery) -> l
 
 
 def quantities(study: Study, comparison: Comparison | None) -> list[Quantity]:
-    """Each quantity once: those of the training, then those of the comparison."""
+    """Return each quantity once: those of the training, then those of the comparison."""
     found = {q.name: q for q in study.quantities}
     for q in [] if comparison is None else quantities_of_comparison(comparison):
         found.setdefault(q.name, q)
@@ -210,7 +210,7 @@ UNFINISHED: dict[Learning, str] = {
 
 
 def headlines(study: Study) -> tuple[str, ...]:
-    """The effects of the methods on perplexity and isotropy, and how many claims held."""
+    """Return the effects of the methods on perplexity and isotropy, and how many claims held."""
     name = deciding.quality_name(study.runs)
     quality, geometry = {}, {}
     for method in study.methods:
@@ -230,7 +230,7 @@ def headlines(study: Study) -> tuple[str, ...]:
 
 
 def sentence(what: str, differences: Mapping[str, Paired | None]) -> str:
-    """``"Test perplexity against each control: lower with cosreg (−1.4%)."``."""
+    """Return ``"Test perplexity against each control: lower with cosreg (−1.4%)."``."""
     known = {visible(name): held for name, held in differences.items() if held is not None}
     if not known:
         return ""
@@ -247,13 +247,13 @@ def sentence(what: str, differences: Mapping[str, Paired | None]) -> str:
 
 
 def join_names(names: Sequence[str]) -> str:
-    """The first names, and the number of the others."""
+    """Return the first names, and the number of the others."""
     left = len(names) - MOST_NAMED
     return ", ".join(names) if left < 2 else f"{', '.join(names[:MOST_NAMED])} and {left} more"
 
 
 def claims_line(study: Study) -> str:
-    """How many claims held."""
+    """Count how many claims held."""
     count = deciding.count_verdicts(study.outcomes)
     if not sum(count.values()):
         return ""

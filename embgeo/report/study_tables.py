@@ -99,7 +99,7 @@ class MethodRow:
 
 
 def heads(study: record.Study) -> tuple[Head, ...]:
-    """Columns with a number of some method; the split that decides comes first."""
+    """Return columns with a number of some method; the split that decides comes first."""
     held = {
         name for run in study.runs for own in (run.numbers, *run.others.values()) for name in own
     }
@@ -123,28 +123,28 @@ def heads(study: record.Study) -> tuple[Head, ...]:
 
 
 def name_unit(corpus: Mapping[str, Any]) -> str:
-    """The unit of the sizes of splits: ``"tokens"``, ``"documents"``."""
+    """Name the unit of the sizes of splits: ``"tokens"``, ``"documents"``."""
     unit = corpus.get("unit", "tokens")
     # Ways to cut a text for language models, whose size is given in tokens.
     return "tokens" if unit in ("sentences", "stream") else visible(str(unit))
 
 
 def own_scores(study: record.Study) -> tuple[str, ...]:
-    """The scores of tasks that are not language models."""
+    """Return the scores of tasks that are not language models."""
     of_language_models = {q.name for q in QUANTITIES}
     names = (q.name for q in study.quantities if q.name.startswith(deciding.SPLITS))
     return tuple(name for name in names if name not in of_language_models)
 
 
 def first_heads(study: record.Study) -> tuple[Head, ...]:
-    """Columns of the first table: perplexity and isotropy."""
+    """Return columns of the first table: perplexity and isotropy."""
     found = heads(study)
     by_name = {head.name: head for head in found}
     return (*found[:1], *(by_name[name] for name in FIRST if name in by_name))
 
 
 def method_rows(study: record.Study, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
-    """The lines of a table; the unigram model last."""
+    """Return the lines of a table; the unigram model last."""
     rows: list[MethodRow] = []
     for place, method in enumerate(study.methods):
         roles = study.roles(method.name)
@@ -157,7 +157,7 @@ def method_rows(study: record.Study, columns: Sequence[Head]) -> tuple[MethodRow
 def method_row(
     study: record.Study, columns: Sequence[Head], place: int, role: record.Role | None
 ) -> MethodRow:
-    """The line of a method, or of one matrix of a model with several.
+    """Return the line of a method, or of one matrix of a model with several.
 
     Numbers of the whole model are in the line of the input embedding only.
     """
@@ -182,7 +182,7 @@ def method_row(
 
 
 def unigram_rows(study: record.Study, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
-    """The line of the unigram model: its perplexity."""
+    """Return the line of the unigram model: its perplexity."""
     known = {
         f"{split}.perplexity": value
         for split in ("valid", "test")
@@ -217,7 +217,7 @@ def cell(
 
 
 def word(held: Paired, quantity: Quantity | None, name: str) -> str:
-    """What the interval of a difference over seeds says."""
+    """Return what the interval of a difference over seeds says."""
     if name in FIXED or held.interval is None:
         return ""
     side = held.side()
@@ -254,7 +254,7 @@ def claim_row(study: record.Study, o: record.ClaimOutcome) -> ClaimRow:
     unit = "%" if o.relative else ""
 
     def write(values: Sequence[float]) -> str:
-        """Differences with their signs; those of logarithms in percent."""
+        """Write differences with their signs; those of logarithms in percent."""
         return " … ".join(signed(in_percent(v) if o.relative else v) for v in values)
 
     mark, chip = MARKS[o.verdict]
@@ -274,21 +274,21 @@ def claim_row(study: record.Study, o: record.ClaimOutcome) -> ClaimRow:
 
 
 def describe_sides(study: record.Study, o: record.ClaimOutcome) -> str:
-    """``"al against untied, input embedding"``: with the matrix if one side has two."""
+    """Return ``"al against untied, input embedding"``: with the matrix if one side has two."""
     sides = f"{visible(o.method)} against {visible(o.reference)}"
     two = any(len(study.roles(name)) > 1 for name in (o.method, o.reference))
     return sides if o.role is None or not two else f"{sides}, {MATRICES[o.role]}"
 
 
 def describe_detectable(o: record.ClaimOutcome) -> str:
-    """``"1.3%"``: the change that most studies of this size would find."""
+    """Return ``"1.3%"``: the change that most studies of this size would find."""
     if o.detectable is not None and o.relative:
         return percent_text(o.detectable).removeprefix("+")
     return format_optional(o.detectable, 2)
 
 
 def settings_text(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Settings as dotted names and values."""
+    """Return settings as dotted names and values."""
     rows: list[tuple[str, str]] = []
     for key, value in settings.items():
         if isinstance(value, Mapping):

@@ -66,7 +66,7 @@ ORDERED_BY = {
 
 
 def table_view(table: Table) -> TableView:
-    """`table` with formatted numbers and every string made visible, without empty columns."""
+    """Get `table` with formatted numbers and every string made visible, without empty columns."""
     table = order_columns(table)
     rare = frozenset(table.rare)
     rows = tuple(
@@ -84,7 +84,10 @@ def table_view(table: Table) -> TableView:
 
 
 def order_columns(table: Table) -> Table:
-    """The columns that hold something; the one that orders the table first, row numbers last."""
+    """Return the columns that hold something.
+
+    The one that orders the table first, row numbers last.
+    """
     held = [
         j for j in range(len(table.columns)) if any(row[j] not in (None, "") for row in table.rows)
     ]
@@ -112,7 +115,7 @@ def _cell(column: str, cell: Cell, is_rare: bool) -> CellView:
 
 
 def facts(analysis: Analysis) -> list[str]:
-    """The line under the title."""
+    """Return the line under the title."""
     p = analysis.provenance
     out = [f"tensor {p['tensor']}"] if p.get("tensor") else []
     kept, d = p.get("kept", len(analysis.rows)), p.get("d", 0)
@@ -135,7 +138,7 @@ def facts(analysis: Analysis) -> list[str]:
 
 
 def _range_of_rows(provenance: dict[str, Any]) -> str:
-    """``rows 0–499 of 5,000`` if part of the matrix was requested, else empty."""
+    """Return ``rows 0–499 of 5,000`` if part of the matrix was requested, else empty."""
     if not provenance.get("row_range"):
         return ""
     first, end = provenance["row_range"]
@@ -145,7 +148,7 @@ def _range_of_rows(provenance: dict[str, Any]) -> str:
 
 
 def list_absences(analysis: Analysis) -> dict[str, str]:
-    """Families without numbers, and why; also sections that were not requested."""
+    """List families without numbers, and why; also sections that were not requested."""
     asked = analysis.provenance.get("sections")
     found = {value.quantity.family for value in analysis.values()}
     skipped = () if asked is None else (f for f in SECTIONS if f not in asked and f not in found)
@@ -153,13 +156,13 @@ def list_absences(analysis: Analysis) -> dict[str, str]:
 
 
 def start_sentence(text: str) -> str:
-    """`text` with a capital letter; a symbol at its start (``d``, ``c₂``) stays unchanged."""
+    """Get `text` with a capital letter; a symbol at its start (``d``, ``c₂``) stays unchanged."""
     word = text.partition(" ")[0].rstrip(",;:")
     return capital(text) if len(word) > 2 and word.isalpha() else text
 
 
 def provenance_rows(provenance: dict[str, Any]) -> list[tuple[str, str]]:
-    """Every field in the stored order, nested ones as ``outer: inner``."""
+    """Return every field in the stored order, nested ones as ``outer: inner``."""
     rows: list[tuple[str, str]] = []
     for key, value in provenance.items():
         if isinstance(value, dict) and value:
@@ -185,7 +188,7 @@ def format_value(key: str, value: Any) -> str:
 
 
 def list_quantities(*groups: Iterable[Value | Difference]) -> list[Quantity]:
-    """Each quantity of these values once, in the order of first appearance."""
+    """List each quantity of these values once, in the order of first appearance."""
     found: dict[str, Quantity] = {}
     for value in chain(*groups):
         found.setdefault(value.name, value.quantity)
@@ -202,7 +205,7 @@ class NumberTable:
 
 
 def number_table(caption: str, scalars: list[Scalar]) -> NumberTable:
-    """Rows of (scalar, reference note, how it was taken), without the contents of `common`."""
+    """Get rows of (scalar, reference note, how it was taken), without the contents of `common`."""
     said = [_pieces(s) for s in scalars if s.value is not None]
     shared = [p for p in (said[0] if len(said) > 2 else []) if all(p in other for other in said)]
     notes = [s.reference_note for s in scalars if s.reference_note]
@@ -224,7 +227,7 @@ def _pieces(scalar: Scalar) -> list[str]:
 
 
 def group_by_family(items: Iterable[T], family: Callable[[T], str]) -> list[tuple[str, list[T]]]:
-    """`items` by family, in the order of first appearance."""
+    """Return `items` by family, in the order of first appearance."""
     groups: dict[str, list[T]] = {}
     for item in items:
         groups.setdefault(family(item), []).append(item)
@@ -264,6 +267,6 @@ HEADLINES: tuple[HeadlineText, ...] = (
 
 
 def headline_rows(analysis: Analysis) -> list[tuple[HeadlineText, Scalar]]:
-    """The headline numbers that the analysis holds, the most important first."""
+    """Return the headline numbers that the analysis holds, the most important first."""
     pairs = [(text, analysis.scalar(text.name)) for text in HEADLINES]
     return [(text, scalar) for text, scalar in pairs if scalar is not None][:MOST]

@@ -14,7 +14,7 @@ from embgeo.result.analysis import Analysis
 
 
 def find_states(analysis: Analysis, rows: IntArray) -> dict[str, IntArray]:
-    """By word, the places among these rows of the tokens in that state."""
+    """Find by word, the places among these rows of the tokens in that state."""
     found: dict[str, IntArray] = {}
     if analysis.tokens is not None:
         groups = [classify_token(analysis.tokens[row]) for row in rows]
@@ -31,12 +31,12 @@ def find_states(analysis: Analysis, rows: IntArray) -> dict[str, IntArray]:
 
 
 def has_counts(analysis: Analysis) -> bool:
-    """Whether its frequencies are counts, and not ranks or weights."""
+    """Tell whether its frequencies are counts, and not ranks or weights."""
     return (analysis.provenance.get("frequency") or {}).get("kind") == "counts"
 
 
 def list_findings(analysis: Analysis, rows: IntArray) -> dict[int, list[str]]:
-    """Titles (and states) of the tables that list these rows, by their places on the page."""
+    """List titles (and states) of the tables that list these rows, by their places on the page."""
     place = {int(analysis.rows[row]): at for at, row in enumerate(rows)}
     found: dict[int, list[str]] = {}
     for table, number, cells in list_rows(analysis):
@@ -64,7 +64,7 @@ def list_left_out(analysis: Analysis) -> dict[int, dict[str, Cell]]:
 
 
 def list_rows(analysis: Analysis) -> Iterator[tuple[Table, int, dict[str, Cell]]]:
-    """Each row of the tables of rows: table, number, and cells by column."""
+    """Yield each row of the tables of rows: table, number, and cells by column."""
     for table in analysis.tables:
         if table.columns[:1] == ("row",):
             for cells in table.rows:

@@ -116,7 +116,7 @@ class Analysis:
     timing: dict[str, float] = field(default_factory=dict)
 
     def __getitem__(self, name: v.Quantity | str) -> v.Value:
-        """The value of a quantity, or with a name.
+        """Return the value of a quantity, or with a name.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class Analysis:
         return any(name in (value.name, value.quantity) for value in self.values())
 
     def scalar(self, quantity: v.Quantity | str) -> v.Scalar | None:
-        """The scalar of a quantity, or with a name; None if it was left out.
+        """Return the scalar of a quantity, or with a name; None if it was left out.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class Analysis:
         return scalar
 
     def influence(self, name: str) -> v.Influence | None:
-        """The contribution of each row to the deviation of a scalar, if known."""
+        """Return the contribution of each row to the deviation of a scalar, if known."""
         return next((one for one in self.influences if one.name == name), None)
 
     def values(self) -> tuple[v.Value, ...]:
@@ -163,7 +163,7 @@ class Analysis:
         )
 
     def keys(self) -> tuple[str, ...]:
-        """Names of all values, in the order of reports."""
+        """Return names of all values, in the order of reports."""
         return tuple(value.name for value in self.values())
 
     @property
@@ -207,7 +207,7 @@ class Analysis:
         return MissingValue(f"{name} is missing: it was not measured with these files and options")
 
     def to_dict(self) -> dict[str, Any]:
-        """The content of ``analysis.json``; equal runs differ in ``timing`` only."""
+        """Return the content of ``analysis.json``; equal runs differ in ``timing`` only."""
         return FORMAT.to_json(self._saved())
 
     def _saved(self) -> SavedAnalysis:

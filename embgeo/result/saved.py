@@ -83,7 +83,7 @@ def check_shapes(values: Iterable[v.Value]) -> None:
 
 
 def pack_tokens(tokens: tuple[str, ...]) -> dict[str, npt.NDArray[Any]]:
-    """Tokens as UTF-8 bytes and offsets, which hold any string, newlines and NULs included."""
+    """Get tokens as UTF-8 bytes and offsets, which hold any string, newlines and NULs included."""
     encoded = [token.encode("utf-8", "surrogatepass") for token in tokens]
     return {
         "tokens_utf8": np.frombuffer(b"".join(encoded), dtype=np.uint8),
@@ -105,7 +105,7 @@ def unpack_tokens(arrays: dict[str, npt.NDArray[Any]]) -> tuple[str, ...] | None
 
 
 def pack_nearest(nearest: NearestRows) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of the archive, with 32 bits per entry."""
+    """Return the arrays of the archive, with 32 bits per entry."""
     return {
         "nearest/rows": nearest.rows.astype(np.int32),
         "nearest/neighbors": nearest.neighbors.astype(np.int32),
@@ -114,7 +114,7 @@ def pack_nearest(nearest: NearestRows) -> dict[str, npt.NDArray[Any]]:
 
 
 def unpack_nearest(arrays: dict[str, npt.NDArray[Any]]) -> NearestRows | None:
-    """None if there are none, as in earlier files."""
+    """Return none if there are none, as in earlier files."""
     if "nearest/rows" not in arrays:
         return None
     rows, near = (arrays[f"nearest/{part}"].astype(np.int64) for part in ("rows", "neighbors"))

@@ -36,7 +36,7 @@ class RowSource:
 
 
 def output(source: RowSource, rows: IntArray) -> FloatArray:
-    """The rows of the output matrix, for untied models whose output was trained there.
+    """Return the rows of the output matrix, for untied models whose output was trained there.
 
     The repair of NVIDIA NeMo Automodel (pull request 3136) and Megatron Bridge (pull request 5005).
     """
@@ -57,7 +57,9 @@ def output(source: RowSource, rows: IntArray) -> FloatArray:
 
 
 def subwords(source: RowSource, rows: IntArray) -> FloatArray:
-    """The mean of the rows of the healthy tokens that the model's tokenizer cuts each text into."""
+    """Get the mean of the rows of the healthy tokens that the model's tokenizer cuts each text
+    into.
+    """
     survey = source.input
     unusable = np.union1d(np.flatnonzero(~survey.healthy), rows)
     try:
@@ -73,7 +75,7 @@ def subwords(source: RowSource, rows: IntArray) -> FloatArray:
 
 
 def mean(source: RowSource, rows: IntArray) -> FloatArray:
-    """The mean of all healthy rows, once for each row.
+    """Return the mean of all healthy rows, once for each row.
 
     Hewitt 2021, "Initializing New Word Embeddings for Pretrained Language Models": with the average
     of the rows, the softmax of the model changes little. The bound holds for the mean itself; here
@@ -96,7 +98,7 @@ METHODS: dict[str, Callable[[RowSource, IntArray], FloatArray]] = {
 
 
 def choose_method(name: str | None, source: RowSource) -> str:
-    """The name of a method; by default "output" for an untied model, else "mean"."""
+    """Choose the name of a method; by default "output" for an untied model, else "mean"."""
     if name is None:
         return "mean" if source.output is None else "output"
     if name not in METHODS:
@@ -105,7 +107,7 @@ def choose_method(name: str | None, source: RowSource) -> str:
 
 
 def make_rows(source: RowSource, rows: IntArray, method: str) -> npt.NDArray[np.generic]:
-    """New rows for one or more rows in ascending order, as the file stores them.
+    """Make new rows for one or more rows in ascending order, as the file stores them.
 
     Their norm is the root mean square of the healthy norms.
     """
@@ -132,7 +134,7 @@ def make_rows(source: RowSource, rows: IntArray, method: str) -> npt.NDArray[np.
 def list_replaced(
     survey: RowSurvey, rows: IntArray, stored: npt.NDArray[np.generic]
 ) -> tuple[ReplacedRow, ...]:
-    """Rows before and after; `stored` are the new ones."""
+    """List rows before and after; `stored` are the new ones."""
     tokens = survey.matrix.tokens
     roles = {one.row: one.roles for one in survey.matrix.special}
     norms = np.linalg.norm(stored.astype(np.float64), axis=1)
@@ -150,7 +152,7 @@ def list_replaced(
 
 
 def refuse_rows(source: RowSource, rows: IntArray, cause: str) -> BadOption:
-    """The error for rows that a method cannot make."""
+    """Return the error for rows that a method cannot make."""
     tokens = source.input.matrix.tokens
     named = [f"{row:,}" if tokens is None else f"{row:,} {tokens[row]!r}" for row in rows[:NAMED]]
     more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""

@@ -39,7 +39,7 @@ class TensorPlace:
     stop: int
 
     def place_rows(self, rows: IntArray, stored: npt.NDArray[np.generic]) -> list[Edit]:
-        """The edits that write these rows, in the byte order of the file."""
+        """Return the edits that write these rows, in the byte order of the file."""
         width = (self.stop - self.start) // self.shape[0]
         size = stored.dtype.itemsize
         ordered = stored.view(f"u{size}").astype(f"<u{size}")
@@ -49,14 +49,14 @@ class TensorPlace:
         ]
 
     def hash_bytes(self, edits: Sequence[Edit] = ()) -> str:
-        """SHA-256 of the bytes after edits."""
+        """Return SHA-256 of the bytes after edits."""
         digest = hashlib.sha256()
         for block in read_edited(map_file(self.file), edits, self.start, self.stop):
             digest.update(block)
         return digest.hexdigest()
 
     def equals(self, other: TensorPlace) -> bool:
-        """Whether another tensor has the same dtype, shape and bytes."""
+        """Tell whether another tensor has the same dtype, shape and bytes."""
         if (self.dtype, self.shape) != (other.dtype, other.shape):
             return False
         one, two = map_file(self.file), map_file(other.file)
@@ -70,7 +70,7 @@ class TensorPlace:
 
 
 def read_edited(data: Bytes, edits: Sequence[Edit], start: int, stop: int) -> Iterator[bytes]:
-    """The bytes `start` to `stop` of a file after edits, block by block."""
+    """Yield the bytes `start` to `stop` of a file after edits, block by block."""
     for first in range(start, stop, _BLOCK):
         last = min(first + _BLOCK, stop)
         block = bytearray(data[first:last])
@@ -98,7 +98,7 @@ def write_edited(source: Path, target: Path, edits: Sequence[Edit]) -> Hashes:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """A hard link, or a copy if the file system does not allow one."""
+    """Make a hard link, or a copy if the file system does not allow one."""
     try:
         os.link(source.resolve(), target)
     except OSError:  # another file system, or one without links
@@ -106,7 +106,7 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 
 def find_places(checkpoint: Checkpoint, chosen: Tensor) -> list[TensorPlace]:
-    """The place of a tensor, then the places of all other tensors with the same bytes.
+    """Find the place of a tensor, then the places of all other tensors with the same bytes.
 
     A tied model may be stored with both of its matrices, which have to stay equal. UnreadableFile
     unless the checkpoint consists of safetensors files.

@@ -89,7 +89,7 @@ class RepairRecord:
 
 
 def check_record(record: RepairRecord) -> None:
-    """ValueError for rows that do not fit the matrix."""
+    """Raise ValueError for rows that do not fit the matrix."""
     if len(record.shape) != 2 or not record.rows:
         raise ValueError("there are no rows")
     places = record.places

@@ -42,7 +42,7 @@ class RowSurvey:
         return np.array(sorted(self.states), dtype=np.int64)
 
     def state(self, row: int) -> RowState | None:
-        """None for a masked row."""
+        """Return none for a masked row."""
         return self.states.get(row, "healthy" if self.healthy[row] else None)
 
     @property
@@ -77,7 +77,7 @@ def survey(matrix: Matrix, min_norm: float | None, progress: Progress | None) ->
 
 
 def choose_rows(survey: RowSurvey, rows: Any) -> IntArray:
-    """Ascending row numbers for the argument `rows` of :func:`embgeo.repair`."""
+    """Choose ascending row numbers for the argument `rows` of :func:`embgeo.repair`."""
     if rows == DAMAGED:
         return survey.damaged
     if rows == SPECIAL:
@@ -91,7 +91,7 @@ def choose_rows(survey: RowSurvey, rows: Any) -> IntArray:
 
 
 def _read_rows(path: Path, survey: RowSurvey) -> list[int]:
-    """The row numbers in a file, or the rows of the tokens unless all lines are numbers."""
+    """Read the row numbers in a file, or the rows of the tokens unless all lines are numbers."""
     lines = [line for line in split_lines(read_text(path)) if line.strip()]
     if all(line.strip().isascii() and line.strip().isdigit() for line in lines):
         return [int(line) for line in lines]

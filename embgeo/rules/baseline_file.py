@@ -35,7 +35,7 @@ ERROR_DIGITS = 3
 
 
 def render(matrices: Sequence[Measured], command: str) -> str:
-    """The text of a baseline file: sorted by name, numbers with ten significant digits."""
+    """Render the text of a baseline file: sorted by name, numbers with ten significant digits."""
     head = {"format": FORMAT.name, "format_version": FORMAT.version, "command": command}
     listed = ",\n".join(map(_render_matrix, matrices))
     return f'{{\n{_entries(head, 1)},\n "matrices": [\n{listed}\n ]\n}}\n'
@@ -49,14 +49,14 @@ def _render_matrix(matrix: Measured) -> str:
 
 
 def _entries(content: Mapping[str, object], indent: int) -> str:
-    """The entries of a JSON object, one a line."""
+    """Return the entries of a JSON object, one a line."""
     entry = json.JSONEncoder(allow_nan=False).encode
     lines = (f"{' ' * indent}{entry(key)}: {entry(value)}" for key, value in content.items())
     return ",\n".join(lines)
 
 
 def to_json(reading: RuleValue) -> Any:
-    """A bare number where it is exact, else an object."""
+    """Return a bare number where it is exact, else an object."""
     if reading.value is None:
         return {"undefined": reading.undefined}
     if reading.scale:
@@ -75,12 +75,12 @@ def to_json(reading: RuleValue) -> Any:
 
 
 def is_baseline(path: Path) -> bool:
-    """Whether a file begins like a baseline of any version."""
+    """Tell whether a file begins like a baseline of any version."""
     return begins_as(path, FORMAT.name)
 
 
 def read(path: Path) -> list[Measured]:
-    """The matrices of a baseline file."""
+    """Read the matrices of a baseline file."""
     content = FORMAT.read(path)
     try:
         matrices = [_read_matrix(entry) for entry in content["matrices"]]
@@ -102,7 +102,7 @@ def _read_matrix(entry: dict[str, Any]) -> Measured:
 
 
 def from_json(entry: Any, name: str = "") -> RuleValue:
-    """What `to_json` wrote; ValueError or TypeError for anything else."""
+    """Return what `to_json` wrote; ValueError or TypeError for anything else."""
     scale = SCALES.get(name, ())
     if entry in scale:
         return RuleValue(float(scale.index(entry)), scale=scale)
@@ -123,7 +123,7 @@ def from_json(entry: Any, name: str = "") -> RuleValue:
 
 
 def _count(entry: dict[str, Any], name: str) -> int | None:
-    """A whole number from 1, if there is one."""
+    """Count a whole number from 1, if there is one."""
     value = entry.get(name)
     if value is not None and (type(value) is not int or value < 1):
         raise ValueError(f"{name} is {value!r}")

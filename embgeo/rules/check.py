@@ -49,7 +49,7 @@ class Measured:
 
     @classmethod
     def of_track(cls, comparison: Comparison) -> list[Measured]:
-        """The run as a whole, then each of its checkpoints."""
+        """Return the run as a whole, then each of its checkpoints."""
         track, first = comparison.track, comparison.baseline.analysis.provenance
         assert track is not None
         places = {
@@ -72,7 +72,7 @@ class Measured:
     def of(
         cls, analysis: Analysis, *, is_default: bool = True, with_verdict: bool = True
     ) -> Measured:
-        """The scalars of an analysis; no verdict of one that holds a few sections only."""
+        """Return the scalars of an analysis; no verdict of one that holds a few sections only."""
         readings = {s.name: RuleValue.of(s) for s in analysis.scalars}
         undecided = NOT_MEASURED
         if with_verdict:
@@ -98,7 +98,7 @@ class Measured:
         return str(self.provenance.get("tensor") or "")
 
     def reading(self, name: str) -> RuleValue:
-        """The value of this name, or an undefined one with the reason."""
+        """Return the value of this name, or an undefined one with the reason."""
         if name in self.readings:
             return self.readings[name]
         family = name.partition(".")[0]
@@ -258,7 +258,7 @@ def require_number(rule: Rule, matrices: Sequence[Measured]) -> None:
 def explain_incomparable(
     rule: Rule, matrix: Measured, other: Measured, now: RuleValue, before: RuleValue
 ) -> str:
-    """Why a value and its baseline are different quantities; empty if they are one."""
+    """Explain why a value and its baseline are different quantities; empty if they are one."""
     options, earlier = (m.provenance.get("options") or {} for m in (matrix, other))
     for name in DEFINING & options.keys() & earlier.keys():
         if options[name] != earlier[name]:
@@ -275,7 +275,7 @@ def explain_incomparable(
 
 
 def list_unlike(matrix: Measured, other: Measured) -> list[str]:
-    """Notes on facts that differ from those of the baseline."""
+    """List notes on facts that differ from those of the baseline."""
     notes = []
     shapes = [(m.provenance.get("n"), m.provenance.get("d")) for m in (other, matrix)]
     if shapes[0] != shapes[1] and not any(None in shape for shape in shapes):
@@ -289,7 +289,7 @@ def list_unlike(matrix: Measured, other: Measured) -> list[str]:
 def counterpart(
     matrix: Measured, matrices: Sequence[Measured], baseline: Sequence[Measured], name: str
 ) -> Measured:
-    """The matrix of the baseline with the same tensor and, of several, the same file.
+    """Return the matrix of the baseline with the same tensor and, of several, the same file.
 
     One matrix and one baseline belong together whatever their names are.
     """

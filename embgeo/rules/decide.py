@@ -33,7 +33,7 @@ class Decision(NamedTuple):
 
 
 def decide(rule: Rule, value: RuleValue, baseline: RuleValue | None, z: float) -> Decision:
-    """Whether a rule holds for a value; only relative rules use the `baseline`.
+    """Tell whether a rule holds for a value; only relative rules use the `baseline`.
 
     A sampled value passes only if its whole interval of ± `z` standard errors does. The errors of
     value and baseline are taken as independent.
@@ -62,14 +62,14 @@ def _is_proved(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> bool:
 
 
 def _is_within(rule: Rule, low: float, high: float) -> bool:
-    """Whether the whole interval satisfies the rule."""
+    """Tell whether the whole interval satisfies the rule."""
     limit = 0.0 if rule.is_relative else rule.amount
     compare = _COMPARISONS[rule.op]
     return bool(compare(low, limit) and compare(high, limit))
 
 
 def _intervals(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> list[Interval]:
-    """Intervals that all have to satisfy the rule.
+    """Return intervals that all have to satisfy the rule.
 
     For a relative rule they are those of ±(x − b) − p·|b|, or minus the amount itself: linear in
     x and b, so that the errors combine without a quotient. |b| = s·b with the sign s of b, and
@@ -99,7 +99,7 @@ def _intervals(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> list[
 
 
 def _scale(factor: float, slack: Interval) -> Interval:
-    """The slack of a multiple: a negative factor swaps the sides."""
+    """Return the slack of a multiple: a negative factor swaps the sides."""
     if factor == 0.0:
         return 0.0, 0.0
     below, above = slack if factor > 0 else slack[::-1]
@@ -109,7 +109,7 @@ def _scale(factor: float, slack: Interval) -> Interval:
 def describe_decision(
     rule: Rule, x: RuleValue, b: RuleValue | None, z: float, *, passed: bool, alone: bool
 ) -> str:
-    """``is 0.09125, has to be at least 0.5``: the value, and what is required of it.
+    """Return ``is 0.09125, has to be at least 0.5``: the value, and what is required of it.
 
     `b` is the baseline of a relative rule; `alone`: the rule holds if errors are ignored.
     """
@@ -129,7 +129,7 @@ def describe_value(rule: Rule, x: RuleValue, alone: bool) -> str:
 
 
 def describe_change(x: RuleValue, b: RuleValue) -> str:
-    """``fell from 0.8 to 0.76, by 0.04 (5%)``."""
+    """Return ``fell from 0.8 to 0.76, by 0.04 (5%)``."""
     assert x.value is not None
     assert b.value is not None
     difference = x.value - b.value
@@ -156,7 +156,7 @@ def describe_limit(rule: Rule) -> str:
 
 
 def describe_doubt(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> str:
-    """Why a rule fails that holds if errors are ignored."""
+    """Describe why a rule fails that holds if errors are ignored."""
     assert x.value is not None
     vague = next((r for r in (x, b) if r is not None and math.isinf(max(r.slack(z)))), None)
     if vague is None and b is None:
@@ -174,12 +174,12 @@ def describe_doubt(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> s
 
 
 def is_same(value: float, other: float) -> bool:
-    """Whether two numbers are equal up to `RESOLUTION`."""
+    """Tell whether two numbers are equal up to `RESOLUTION`."""
     return abs(value - other) <= RESOLUTION * max(abs(value), abs(other))
 
 
 def format_apart(value: float, other: float) -> str:
-    """`value` with enough digits to tell it from `other`."""
+    """Return `value` with enough digits to tell it from `other`."""
     for digits in range(4, _ALL_DIGITS + 1):
         shown = format_number(value, digits)
         if shown != format_number(other, digits):

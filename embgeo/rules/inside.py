@@ -10,7 +10,7 @@ from embgeo.core.errors import BadOption, argument
 
 
 def find_root(folder: Path) -> Path:
-    """The root of the repository that holds a folder, else the folder itself.
+    """Find the root of the repository that holds a folder, else the folder itself.
 
     A repository of the whole home folder does not count.
     """
@@ -35,7 +35,7 @@ def require_inside(name: str, path: Path, what: str) -> None:
 
 
 def _leaves(name: str, folder: Path, root: Path) -> str:
-    """How a name leads out of `root`; empty if it stays inside."""
+    """Describe how a name leads out of `root`; empty if it stays inside."""
     # Also in the middle: a path relative to the working folder can begin there.
     if ":/" in name:
         return "is a remote name"

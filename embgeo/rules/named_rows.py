@@ -25,7 +25,7 @@ _LISTED: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
 
 
 def name_rows(analysis: Analysis) -> dict[str, str]:
-    """Some rows of each count above 0: ``row 2,950 <|im_start|>, …``."""
+    """Name some rows of each count above 0: ``row 2,950 <|im_start|>, …``."""
     tables = {table.name: table for table in analysis.tables}
     found = {}
     for name, (listing, states) in _LISTED.items():
@@ -42,7 +42,7 @@ def name_rows(analysis: Analysis) -> dict[str, str]:
 
 
 def find_rows(table: Table, states: dict[str, tuple[str, ...]]) -> list[tuple[Cell, Cell]]:
-    """Row and token of the rows of a table with one of these states."""
+    """Find row and token of the rows of a table with one of these states."""
     row_at, token_at = table.columns.index("row"), table.columns.index("token")
     checked = [(table.columns.index(c), own) for c, own in states.items() if c in table.columns]
     return [

@@ -156,7 +156,7 @@ class _Fault(Exception):
 
 
 def _read_amount(found: re.Match[str], text: str) -> float:
-    """The limit; a word of a scale counts as its place in it."""
+    """Read the limit; a word of a scale counts as its place in it."""
     scale, amount = SCALES.get(found["name"], ()), found["amount"]
     if amount in scale:
         return float(scale.index(amount))
@@ -170,5 +170,5 @@ def _read_amount(found: re.Match[str], text: str) -> float:
 
 
 def is_called(tensor: str, name: str) -> bool:
-    """Whether `name` is that of the tensor, or ends it behind a dot."""
+    """Tell whether `name` is that of the tensor, or ends it behind a dot."""
     return tensor == name or tensor.endswith(f".{name}")

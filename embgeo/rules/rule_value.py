@@ -65,7 +65,7 @@ class RuleValue:
 
     @classmethod
     def of_verdict(cls, verdict: Verdict) -> RuleValue:
-        """The state as its place in the scale; undefined for "undecided"."""
+        """Return the state as its place in the scale; undefined for "undecided"."""
         if verdict.state == "undecided":
             return cls.missing(verdict.headline)
         scale = SCALES[VERDICT]
@@ -76,11 +76,11 @@ class RuleValue:
         return cls(None, undefined=reason)
 
     def as_exact(self) -> RuleValue:
-        """The value without its error."""
+        """Return the value without its error."""
         return replace(self, standard_error=None, known="exact")
 
     def slack(self, z: float) -> tuple[float, float]:
-        """How far the true value may lie below and above, at `z` standard errors.
+        """Describe how far the true value may lie below and above, at `z` standard errors.
 
         With few degrees of freedom, the interval of Student's t of the same confidence.
         """
@@ -109,7 +109,7 @@ class RuleValue:
 
 
 def find_doubt(scalar: Scalar) -> Known:
-    """How the value of a scalar is known."""
+    """Find how the value of a scalar is known."""
     if scalar.known == "at_least":
         return "least"
     if scalar.known == "at_most":
@@ -121,7 +121,7 @@ def find_doubt(scalar: Scalar) -> Known:
 
 
 def deviations(level: float) -> float:
-    """Half the width, in standard errors, of a normal interval of this confidence level."""
+    """Return half the width, in standard errors, of a normal interval of this confidence level."""
     require_number(level, "level")
     if not 0.0 <= level < 1.0:
         way_out = "give a number from 0 (errors are ignored) to below 1; 0.95 is usual"
@@ -130,7 +130,7 @@ def deviations(level: float) -> float:
 
 
 def show(amount: float, scale: tuple[str, ...] = ()) -> str:
-    """A number, or the word that it stands for.
+    """Return a number, or the word that it stands for.
 
     >>> show(0.25), show(1.0, SCALES[VERDICT])
     ('0.25', 'mild')
@@ -141,6 +141,6 @@ def show(amount: float, scale: tuple[str, ...] = ()) -> str:
 
 
 def round_digits(value: float, digits: int = DIGITS) -> float | int:
-    """`value` with this many significant digits; an int if it is whole."""
+    """Return `value` with this many significant digits; an int if it is whole."""
     short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() and abs(short) < 2**53 else short

@@ -64,12 +64,12 @@ class GateSettings:
     analyze: Mapping[str, Any] = field(default_factory=dict)
 
     def resolve_path(self, name: str) -> Path:
-        """A path in the file, as seen from the current folder."""
+        """Return a path in the file, as seen from the current folder."""
         return Path(name) if self.path is None else self.path.parent / name
 
 
 def find_gate(start: Path, trust_settings: bool = False) -> GateSettings:
-    """The settings of a gate for a folder: of the nearest file that has some."""
+    """Find the settings of a gate for a folder: of the nearest file that has some."""
     found = (read_gate(path, trust_settings) for path in find_files(start))
     found_first = next((one for one in found if one.path is not None), None)
     if found_first is not None:
@@ -84,7 +84,7 @@ def find_options(
     trust_settings: bool = False,
     start: Path | None = None,
 ) -> dict[str, Any]:
-    """The options of the table ``[analyze]``: of a file, or of the nearest that has it."""
+    """Find the options of the table ``[analyze]``: of a file, or of the nearest that has it."""
     if config is not None:
         refuse_both(search)
         found = read_options(config, trust_settings)
@@ -103,7 +103,7 @@ def refuse_both(search: bool) -> None:
 
 
 def find_files(start: Path) -> Iterator[Path]:
-    """Files of settings in a folder and those above, the nearest first.
+    """Yield files of settings in a folder and those above, the nearest first.
 
     The search ends at the root of the repository or at the home folder. Outside of both only the
     folder itself is searched: others may write to those above it, such as ``/tmp``.
@@ -124,13 +124,13 @@ def _searched(start: Path) -> Sequence[Path]:
 
 
 def read_options(path: Path, trust_settings: bool = False) -> dict[str, Any] | None:
-    """The options of the table ``[analyze]`` of a file; None without one."""
+    """Read the options of the table ``[analyze]`` of a file; None without one."""
     _, name, table = _read_table(path, "analyze")
     return None if table is None else _parse_options(table, OF_ALL, name, path, trust_settings)
 
 
 def _read_table(path: Path, key: str) -> tuple[str, str, dict[str, Any] | None]:
-    """The text of a file, and the name and the content of one of its tables."""
+    """Read the text of a file, and the name and the content of one of its tables."""
     text = settings.read_document(path)
     document = settings.parse_document(
         text, path, "correct it, or ignore files of settings: --no-config"
@@ -153,7 +153,7 @@ def _parse_options(
     path: Path,
     trust_settings: bool,
 ) -> dict[str, Any]:
-    """Options of analyze; paths are relative to the folder of the file."""
+    """Parse options of analyze; paths are relative to the folder of the file."""
     settings.refuse_unknown(table, known, name, path)
     found = {}
     for key, value in table.items():
@@ -172,7 +172,7 @@ def _of_gates(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_gate(path: Path, trust_settings: bool = False) -> GateSettings:
-    """The settings of one file; without a path if it has no table for the gate."""
+    """Read the settings of one file; without a path if it has no table for the gate."""
     text, name, table = _read_table(path, "gate")
     if table is None:
         return GateSettings()
@@ -215,7 +215,7 @@ def _rule_table(rule: Any, path: Path) -> dict[str, Any]:
 
 
 def rule_lines(text: str, at: Sequence[str], rules: Sequence[str]) -> list[int | None]:
-    """The line of each rule in a valid TOML document, counted from 1.
+    """Return the line of each rule in a valid TOML document, counted from 1.
 
     Python's parser keeps no positions. Each string that equals a rule is replaced with its number;
     the numbers that the parser then finds in the table at the keys `at` tell which strings the

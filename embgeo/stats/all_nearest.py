@@ -32,7 +32,7 @@ HELD = 2**21
 def find_all_nearest(
     reader: RowReader, rows: IntArray, k: int, what: str
 ) -> tuple[IntArray, FloatArray]:
-    """Numbers and cosines of the k nearest rows of each row, shape (m, k).
+    """Find numbers and cosines of the k nearest rows of each row, shape (m, k).
 
     `rows` are all kept rows. Where they do not fit into memory, or are on a device, they are read
     block by block. Of fewer than k other rows the last numbers are −1, with a cosine of −inf.
@@ -85,7 +85,9 @@ class AllNearest:
         self.found: list[Candidates] = []
 
     def search(self, reader: RowReader, what: str) -> tuple[IntArray, FloatArray]:
-        """Positions and cosines of the nearest rows, shape (m, k), on all threads of the reader."""
+        """Get positions and cosines of the nearest rows, shape (m, k), on all threads of the
+        reader.
+        """
         parts = tiles(self.m)
         # Tiles on the diagonal first: they give every row a bound.
         pairs = [(part, part) for part in parts]
@@ -96,7 +98,7 @@ class AllNearest:
         return self.finish()
 
     def compare(self, first: slice, second: slice) -> list[Candidates]:
-        """The pairs of these rows that may be nearest, from either side."""
+        """Return the pairs of these rows that may be nearest, from either side."""
         scores = self.unit[first] @ self.unit[second].T
         if first == second:
             np.fill_diagonal(scores, -np.inf)
@@ -104,7 +106,9 @@ class AllNearest:
         return [self.choose(scores, first, second), self.choose(scores.T, second, first)]
 
     def choose(self, scores: SingleArray, mine: slice, theirs: slice) -> Candidates:
-        """The entries that may be among the k best of their row, or the k best themselves."""
+        """Choose the entries that may be among the k best of their row, or the k best
+        themselves.
+        """
         least = self.best[1][mine, -1]
         if np.isinf(least).any() and scores.shape[1] >= self.k:
             least = np.maximum(least, HOST.kth_largest(scores, self.k))
@@ -116,7 +120,7 @@ class AllNearest:
         return query + mine.start, column + theirs.start, scores[query, column]
 
     def choose_equals(self, mine: slice, theirs: slice) -> Candidates:
-        """The k best of each row in float64, where too many rows are equally near."""
+        """Choose the k best of each row in float64, where too many rows are equally near."""
         cosines = round_to_grid(np, self.normalize(mine) @ self.normalize(theirs).T)
         every = np.arange(self.m)
         leave_out_self(HOST, cosines, every[mine], every[theirs])
@@ -127,7 +131,7 @@ class AllNearest:
         return query + mine.start, best[query, place] + theirs.start, rough
 
     def normalize(self, at: slice | IntArray) -> FloatArray:
-        """Unit rows in float64."""
+        """Return unit rows in float64."""
         return np.asarray(self.rows[at] / self.lengths[at][:, None], dtype=np.float64)
 
     def add(self, candidates: Candidates) -> None:
@@ -153,6 +157,6 @@ class AllNearest:
 
 
 def tiles(count: int, step: int = 0) -> Sequence[slice]:
-    """Consecutive ranges of `count` positions; by default, those of tiles."""
+    """Return consecutive ranges of `count` positions; by default, those of tiles."""
     step = step or TILE
     return [slice(at, min(at + step, count)) for at in range(0, count, step)]

@@ -109,7 +109,7 @@ class Block:
         return self.stored * self.backend.put(1.0 / self.norms, xp.float32)[:, None]
 
     def product(self, directions: Array) -> Array:
-        """``stored @ directions``, computed once for the same array of directions."""
+        """Return ``stored @ directions``, computed once for the same array of directions."""
         if id(directions) not in self._products:
             # The array is kept with its product, so that its id is not reused.
             self._products[id(directions)] = (directions, self.stored @ directions)

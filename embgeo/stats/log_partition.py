@@ -93,7 +93,7 @@ class LogPartition(Statistic):
             self._top = both
 
     def _multiply(self, block: Block) -> tuple[Backend, Array]:
-        """⟨w_i, a⟩, shape (b, k), in the precision that the bound allows, and its backend."""
+        """Get ⟨w_i, a⟩, shape (b, k), in the precision that the bound allows, and its backend."""
         backend, dtype = block.backend, block.stored.dtype
         if self.bound > SINGLE_BOUND:
             return block.wide, block.rows @ block.wide.constant(self.directions)
@@ -105,7 +105,7 @@ class LogPartition(Statistic):
         return backend, products if self.rotation is None else self.rotation.apply(products)
 
     def _add_bounded(self, block: Block) -> FloatArray:
-        """Σ exp of the products, if no exponent overflows."""
+        """Return Σ exp of the products, if no exponent overflows."""
         backend, products = self._multiply(block)
         xp, total = backend.xp, np.zeros_like(self._sum)
         offset = None if self.offset is None else backend.put(self.offset, products.dtype)
@@ -122,7 +122,7 @@ class LogPartition(Statistic):
         return total
 
     def _add_unbounded(self, block: Block) -> tuple[FloatArray, FloatArray]:
-        """The largest of the products, and Σ exp relative to it."""
+        """Return the largest of the products, and Σ exp relative to it."""
         wide = block.wide
         products = block.rows @ wide.constant(self.directions)
         xp, tops, total = wide.xp, np.empty_like(self._top), np.empty_like(self._sum)
@@ -146,7 +146,7 @@ class LogPartition(Statistic):
         return tops, total
 
     def _inverse_norms(self, block: Block, backend: Backend, dtype: Any = None) -> list[Array]:
-        """1/‖w_i‖ for products of unit rows, shape (b, 1); empty if they are not requested."""
+        """Get 1/‖w_i‖ for products of unit rows, shape (b, 1); empty if they are not requested."""
         if not self.unit_rows:
             return []
         inverse = 1.0 / block.wide.to_host(block.norms)

@@ -22,7 +22,9 @@ NARROW = 0.05
 
 
 def are_few(rows: int, d: int) -> bool:
-    """Whether rows are so few for their dimensions that sums of d×d would be larger and slower."""
+    """Tell whether rows are so few for their dimensions that sums of d×d would be larger and
+    slower.
+    """
     return 2 * rows <= d
 
 
@@ -184,7 +186,7 @@ class Moments(Statistic):
         return np.vstack([self.factor, self.mean * np.sqrt(self.n)])
 
     def eigenvalues(self, centered: bool = False) -> FloatArray:
-        """Falling eigenvalues of Σxxᵀ, or of the scatter matrix, shape (d,)."""
+        """Return falling eigenvalues of Σxxᵀ, or of the scatter matrix, shape (d,)."""
         if not self.few:
             return eigenvalues(self.scatter if centered else self.gram())
         rows = self.factor if centered else self.uncentered_factor
@@ -214,7 +216,7 @@ class Moments(Statistic):
         return diagonal
 
     def trace(self) -> float:
-        """Σ‖x−μ‖²."""
+        """Return σ‖x−μ‖²."""
         return float(self.diagonal().sum())
 
     def squares(self) -> float:
@@ -227,7 +229,7 @@ class Moments(Statistic):
         return 2.0 * upper - float(np.square(self.diagonal()).sum())
 
     def along_mean(self) -> float:
-        """μᵀCμ of the scatter matrix C and the mean row μ."""
+        """Return μᵀCμ of the scatter matrix C and the mean row μ."""
         if self._kept:
             return self._kept[2]
         mean = self.mean
@@ -247,7 +249,7 @@ class Moments(Statistic):
         self._rows = []
 
     def gram(self) -> FloatArray:
-        """Σxxᵀ, uncentered, shape (d, d): a sum of two positive semidefinite parts."""
+        """Return σxxᵀ, uncentered, shape (d, d): a sum of two positive semidefinite parts."""
         gram = self.scatter
         gram += np.outer(self.mean, self.n * self.mean)
         return gram
@@ -261,7 +263,7 @@ def _sum(mine: WorkingArray | None, other: WorkingArray) -> WorkingArray:
 
 
 def _mirror(lower: FloatArray) -> FloatArray:
-    """The symmetric matrix of a lower triangle, filled in place by square tiles."""
+    """Return the symmetric matrix of a lower triangle, filled in place by square tiles."""
     d, tile = len(lower), 512
     for i in range(0, d, tile):
         corner = lower[i : i + tile, i : i + tile]
@@ -272,7 +274,7 @@ def _mirror(lower: FloatArray) -> FloatArray:
 
 
 def _unit_mean(block: Block) -> Array:
-    """Mean of the unit rows, in float64."""
+    """Return the mean of the unit rows, in float64."""
     if block.stored.dtype == block.backend.xp.float64:
         return block.wide.xp.mean(block.unit, axis=0)
     return (1.0 / block.norms) @ block.rows / len(block.index)

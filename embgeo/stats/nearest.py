@@ -16,7 +16,7 @@ MOST = 8
 
 
 def bound_rounding(backend: Backend, rows: Array) -> float:
-    """Twice the rounding error of a product of two unit rows, in the precision of `rows`."""
+    """Return twice the rounding error of a product of two unit rows, in the precision of `rows`."""
     return 8.0 * float(backend.xp.finfo(rows.dtype).eps) * float(np.sqrt(rows.shape[1]))
 
 
@@ -61,7 +61,7 @@ def leave_out_self(backend: Backend, scores: Array, mine: IntArray, theirs: IntA
 
 
 def compute_pairs(backend: Backend, count: int, d: int, work: Callable[[slice], Array]) -> Array:
-    """``work(slice)`` over `count` pairs of rows of d entries, some at a time, joined."""
+    """Return ``work(slice)`` over `count` pairs of rows of d entries, some at a time, joined."""
     parts = [work(part) for part in backend.slices(count, d) or [slice(0, 0)]]
     return backend.xp.concat(parts)
 
@@ -173,7 +173,7 @@ class TopNeighbors(Statistic):
         return query, wide.put(block.index)[column], round_to_grid(xp, cosines)
 
     def _search_all(self, block: Block) -> tuple[Array, Array, Array]:
-        """The k best rows of the block in float64, if too many rows are equally near."""
+        """Return the k best rows of the block in float64, if too many rows are equally near."""
         wide, xp = block.wide, block.wide.xp
         cosines = wide.constant(self.queries, xp.float64) @ block.unit.T
         cosines = round_to_grid(xp, cosines)
@@ -281,7 +281,7 @@ class NearestDistances(Statistic):
         self._join(part.wide, query, self._measure(part, query, column))
 
     def _shift(self, block: Block) -> tuple[Block, Array]:
-        """The rows, and the queries in float64, without `shift`."""
+        """Return the rows, and the queries in float64, without `shift`."""
         wide = block.wide
         queries = wide.constant(self.queries, wide.xp.float64)
         if self.shift is None:
@@ -290,7 +290,7 @@ class NearestDistances(Statistic):
         return Block(block.index, block.rows - shift, backend=wide), queries - shift
 
     def _find_near(self, block: Block) -> tuple[Array, Array] | None:
-        """Queries and columns that may be nearer than the current k-th distance."""
+        """Find queries and columns that may be nearer than the current k-th distance."""
         block, queries = self._shift(block)
         wide, xp = block.wide, block.wide.xp
         squares, own = xp.square(block.norms), xp.vecdot(queries, queries)
@@ -309,7 +309,7 @@ class NearestDistances(Statistic):
         return find_candidates(backend, scores, least, slack, self.k)
 
     def _search_all(self, block: Block) -> tuple[Array, Array]:
-        """The best few by the product in float64, if too many rows are equally near."""
+        """Return the best few by the product in float64, if too many rows are equally near."""
         block, queries = self._shift(block)
         wide, xp = block.wide, block.wide.xp
         scores = queries @ block.rows.T
@@ -321,7 +321,7 @@ class NearestDistances(Statistic):
         return query, best[query, place]
 
     def _measure(self, block: Block, query: Array, column: Array) -> Array:
-        """Distances of some queries to some rows of the block, from the differences."""
+        """Measure distances of some queries to some rows of the block, from the differences."""
         wide, rows = block.wide, block.rows
         queries = wide.constant(self.queries, wide.xp.float64)
         return compute_pairs(

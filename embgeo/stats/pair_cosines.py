@@ -33,11 +33,11 @@ class PairSample(Statistic):
         self.add(cosines[np.triu_indices(len(cosines), 1)] if left is right else cosines)
 
     def values(self) -> FloatArray:
-        """All cosines, ascending."""
+        """Return all cosines, ascending."""
         return np.sort(self.in_order())
 
     def in_order(self) -> FloatArray:
-        """All cosines, in the order in which they were added."""
+        """Return all cosines, in the order in which they were added."""
         return np.asarray(concatenate(self._values))
 
 
@@ -115,7 +115,7 @@ class PairHistogram(Statistic):
         self.lowest, self.highest = ends
 
     def quantile(self, q: float) -> float:
-        """The q-quantile, good to half a bin (4e-6)."""
+        """Return the q-quantile, good to half a bin (4e-6)."""
         at = int(np.searchsorted(np.cumsum(self.counts), q * self.n))
         center = (min(at, FINE_BINS - 1) + 0.5) * 2.0 / FINE_BINS - 1.0
         return min(max(center, self.lowest), self.highest)

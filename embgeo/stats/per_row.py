@@ -46,11 +46,11 @@ class PerRow(Statistic):
         self._values.append(values)
 
     def index(self) -> IntArray:
-        """Row numbers seen, ascending."""
+        """Return row numbers seen, ascending."""
         return np.sort(concatenate([np.asarray(part) for part in self._index]).astype(np.int64))
 
     def values(self) -> npt.NDArray[Any]:
-        """The values in ascending order of row number; joins the parts."""
+        """Return the values in ascending order of row number; joins the parts."""
         if len(self._values) != 1 or not isinstance(self._index[0], range):
             self._join()
         return self._values[0]
@@ -93,7 +93,7 @@ class Norms(PerRow):
         return block.norms
 
     def find_small(self, limit: float | None) -> tuple[IntArray, FloatArray]:
-        """The rows with a norm below a limit, in ascending order, and their norms.
+        """Find the rows with a norm below a limit, in ascending order, and their norms.
 
         Without a limit, the largest gap between norms decides.
         """
@@ -221,7 +221,7 @@ class AngleTo(PerRow):
 
 
 def angle_between(xp: Any, u: Array, v: Array) -> Array:
-    """Angles in radians between unit rows of `u` and of `v` (or one unit vector `v`).
+    """Return angles in radians between unit rows of `u` and of `v` (or one unit vector `v`).
 
     2·atan2(‖u−v‖, ‖u+v‖) (Kahan), accurate at 0 and at π.
     """
@@ -323,7 +323,7 @@ class Census(Statistic):
         self.largest, self.lowest = extremes
 
     def renumber(self, by: int) -> Census:
-        """The same rows with larger row numbers."""
+        """Return the same rows with larger row numbers."""
         other = copy(self)
         for name in ("_zero", "_nonfinite", "_flat"):
             setattr(other, name, [rows + by for rows in getattr(self, name)])

@@ -61,7 +61,10 @@ class Resources:
         return DEFAULT_MEMORY if self.memory is None else self.memory
 
     def explain_refusal(self, n: int, d: int) -> str:
-        """Why a matrix of n rows and d columns does not fit into memory; empty if it may."""
+        """Explain why a matrix of n rows and d columns does not fit into memory.
+
+        Empty if it may.
+        """
         need = SQUARE_BYTES * (n if are_few(n, d) else d) * d
         if self.memory is None or need <= self.memory:
             return ""
@@ -72,7 +75,9 @@ class Resources:
         )
 
     def plan(self, n: int, d: int, weighted: bool = False) -> PassPlan:
-        """Workers and block size for a matrix of n rows and d columns, with weights or without."""
+        """Get workers and block size for a matrix of n rows and d columns, with weights or
+        without.
+        """
         threads = self.threads or blas_threads()
         # In the first pass each worker keeps sums of d×d, in float64 and in float32 (of very many
         # rows also what was moved from the latter to the former); in the second all share the
@@ -101,7 +106,7 @@ class PassPlan:
     threads: int
 
     def parts(self, n: int) -> list[tuple[int, int]]:
-        """Ranges of rows of the workers: adjacent, of whole blocks."""
+        """Return ranges of rows of the workers: adjacent, of whole blocks."""
         blocks = -(-n // self.block_rows)
         edges = [self.block_rows * (blocks * w // self.workers) for w in range(self.workers)]
         return [(a, b) for a, b in zip(edges, [*edges[1:], n], strict=True) if a < b]

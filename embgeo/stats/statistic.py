@@ -66,7 +66,7 @@ class Statistic:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def blank(self) -> Self:
-        """A new identity with the same key."""
+        """Return a new identity with the same key."""
         other = copy.copy(self)
         other.clear()
         return other

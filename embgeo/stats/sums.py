@@ -143,7 +143,7 @@ class GroupMoments(Statistic):
             self._join(int(group), n[group], mean[group], spread[group])
 
     def _spread(self, part: Block, mean: FloatArray) -> float:
-        """Σ‖x−μ‖² of some rows, from the differences."""
+        """Return σ‖x−μ‖² of some rows, from the differences."""
         apart = (part.rows if self.of == "rows" else part.unit) - part.wide.put(mean)
         return float(part.wide.xp.sum(part.wide.xp.square(apart)))
 
@@ -201,7 +201,7 @@ class PairedSums(Statistic):
             setattr(self, name, getattr(self, name) + float(xp.sum(part)))
 
     def _measure(self, xp: Any, rows: Array) -> tuple[Array, Array, Array, Array]:
-        """‖x‖², ‖y‖², ⟨x, y⟩ and ‖y − x‖² of each of the rows."""
+        """Return ‖x‖², ‖y‖², ⟨x, y⟩ and ‖y − x‖² of each of the rows."""
         x, y = rows[:, : self.p], rows[:, self.p :]
         both = min(x.shape[1], y.shape[1])
         change = y[:, :both] - x[:, :both]

@@ -20,7 +20,7 @@ def require(name: str, value: object, fits: bool, way_out: str) -> None:
 
 
 def require_whole(least: int) -> Callable[[str, int], int]:
-    """The check of a whole number from `least`."""
+    """Return the check of a whole number from `least`."""
 
     def check(name: str, value: int) -> int:
         fits = isinstance(value, int) and is_number(value) and value >= least
@@ -34,7 +34,7 @@ natural, whole = require_whole(0), require_whole(1)
 
 
 def require_real(range_: str, fits: Callable[[float], bool]) -> Callable[[str, float], float]:
-    """The check of a finite number in a range, which is named in the way out."""
+    """Return the check of a finite number in a range, which is named in the way out."""
 
     def check(name: str, value: float) -> float:
         require(name, value, is_number(value) and fits(value), f"give a number {range_}")
@@ -50,26 +50,26 @@ positive = require_real("above 0", lambda value: value > 0.0)
 
 
 def flag(name: str, value: bool) -> bool:
-    """True or false."""
+    """Return true or false."""
     require(name, value, isinstance(value, bool), "give true or false")
     return value
 
 
 def choice(name: str, value: str, known: Collection[str]) -> str:
-    """One of the known values."""
+    """Return one of the known values."""
     require(name, value, value in known, f"give {' or '.join(known)}")
     return value
 
 
 def texts(name: str, value: Sequence[str], way_out: str) -> tuple[str, ...]:
-    """Texts in a list."""
+    """Return texts in a list."""
     listed = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
     require(name, value, listed, way_out)
     return tuple(value)
 
 
 def list_defaults(function: Callable[..., Any]) -> dict[str, Any]:
-    """The settings of a function: its keyword-only parameters with their defaults."""
+    """List the settings of a function: its keyword-only parameters with their defaults."""
     parameters = inspect.signature(function).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 

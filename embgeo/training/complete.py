@@ -51,7 +51,7 @@ def check_tuned(config: StudySettings) -> None:
 
 
 def complete_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[str, Any]]:
-    """Tables of the methods: complete for compared ones, unchanged for others.
+    """Return tables of the methods: complete for compared ones, unchanged for others.
 
     The others may be added to the comparison later.
     """
@@ -64,12 +64,12 @@ def complete_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[s
 
 
 def set_fields(settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """Settings that are not None."""
+    """Return settings that are not None."""
     return drop_none({name: getattr(settings, name) for name in names})
 
 
 def drop_none(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The table without unset values, which TOML cannot hold."""
+    """Return the table without unset values, which TOML cannot hold."""
     return {name: value for name, value in table.items() if value is not None}
 
 

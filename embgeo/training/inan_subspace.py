@@ -79,11 +79,11 @@ class InanSubspace:
             raise BadOption("nothing is swept", where="betas and taus", way_out="give some values")
 
     def count_steps(self, tokens: int) -> int:
-        """Windows of all epochs."""
+        """Count Windows of all epochs."""
         return self.epochs * -(-(tokens // self.batch - 1) // self.bptt)
 
     def points(self) -> tuple[Point, ...]:
-        """Every training of the sweeps, each once."""
+        """Return every training of the sweeps, each once."""
         of_beta = [Point("beta", beta, beta, self.tau) for beta in self.betas]
         of_tau = [Point("tau", tau, 1.0, tau) for tau in self.taus]
         return (*of_beta, *of_tau)
@@ -124,13 +124,13 @@ class UntiedLstm(nn.Module):
         nn.init.uniform_(self.decoder.weight, -0.1, 0.1)
 
     def embedding(self) -> Tensor:
-        """The input embedding with rows of norm 1."""
+        """Return the input embedding with rows of norm 1."""
         return F.normalize(self.encoder.weight, dim=1)
 
     def forward(
         self, inputs: Tensor, state: tuple[Tensor, Tensor] | None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Logits, shape (T, B, N), and the state to carry on."""
+        """Return logits, shape (T, B, N), and the state to carry on."""
         raw, (h, c) = self.rnn(F.embedding(inputs, self.embedding()), state)
         return self.decoder(raw), (h.detach(), c.detach())
 
@@ -191,7 +191,7 @@ def train_point(
 
 
 def save(model: UntiedLstm, folder: Path) -> None:
-    """Both matrices, as ``model.safetensors``."""
+    """Save both matrices, as ``model.safetensors``."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = {
         "encoder.weight": model.embedding().detach().cpu().contiguous(),

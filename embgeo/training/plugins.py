@@ -66,7 +66,7 @@ def register(thing: type[LanguageModel] | Method | type[Task]) -> Any:
 
 
 def choose_kind(thing: object) -> tuple[str, dict[str, Any], Callable[[Any], str]]:
-    """The kind of what is registered, all of that kind by name, and its check."""
+    """Choose the kind of what is registered, all of that kind by name, and its check."""
     if isinstance(thing, Method):
         return "method", METHODS, check_method
     if isinstance(thing, type) and issubclass(thing, Task):
@@ -176,7 +176,10 @@ def naming_plugins(files: Sequence[Path | str] | None) -> Iterator[None]:
 
 
 def list_files() -> list[str]:
-    """Files of registered objects, without those of embgeo; a method has the files of its parts."""
+    """List files of registered objects, without those of embgeo.
+
+    A method has the files of its parts.
+    """
     things = [thing for known in (MODELS, METHODS, TASKS) for thing in known.values()]
     parts = [one for thing in things for one in getattr(thing, "parts", (thing,))]
     files = {file_of(one) for one in parts if not one.__module__.startswith("embgeo.")}
@@ -184,7 +187,7 @@ def list_files() -> list[str]:
 
 
 def find_line(error: BaseException, path: Path) -> str:
-    """``" (line 3)"`` for the line of a file that raised an error; empty if unknown."""
+    """Return ``" (line 3)"`` for the line of a file that raised an error; empty if unknown."""
     if isinstance(error, SyntaxError):
         return ""
     name = f"{path.resolve()}"

@@ -24,7 +24,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 def is_name(name: object) -> bool:
-    """Whether a name is valid."""
+    """Tell whether a name is valid."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
@@ -36,20 +36,20 @@ def check_name(name: Any) -> str:
 
 
 def check_defaults(kind: type, defaults: Mapping[str, Any]) -> None:
-    """ValueError for a setting without a default that a file of settings can hold."""
+    """Raise ValueError for a setting without a default that a file of settings can hold."""
     for name, default in defaults.items():
         if not isinstance(default, _DEFAULTS):
             raise ValueError(f"the setting {name} of {kind.__name__} has no plain default")
 
 
 def file_of(thing: object) -> str | None:
-    """The file of a class, or of the class of an object."""
+    """Return the file of a class, or of the class of an object."""
     kind = thing if isinstance(thing, type) else type(thing)
     return getattr(sys.modules.get(kind.__module__), "__file__", None)
 
 
 def find(kind: str, known: dict[str, T], name: str, check: Callable[[Any], str]) -> T | None:
-    """The model, method or task of a name, which an installed package may add.
+    """Find the model, method or task of a name, which an installed package may add.
 
     `check` gives the name of what a package adds; ValueError if that cannot be used. `BadOption` if
     a package cannot be imported, or its entry point has another kind or name.
@@ -72,7 +72,7 @@ def find(kind: str, known: dict[str, T], name: str, check: Callable[[Any], str])
 
 
 def require(kind: str, known: dict[str, T], name: str, check: Callable[[Any], str]) -> T:
-    """Like `find`; `BadOption` with the nearest name if there is none."""
+    """Act like `find`; raise `BadOption` with the nearest name if there is none."""
     if (found := find(kind, known, name, check)) is None:
         raise refuse_name(kind, name, known)
     return found

@@ -80,7 +80,7 @@ class StudySettings:
         return [(method, seed) for seed in self.seeds for method in self.compare]
 
     def one(self, method: str, seed: int, tuned: Mapping[str, Any] = NONE) -> StudySettings:
-        """The settings of one run of the comparison, with `tuned` values by dotted name."""
+        """Return the settings of one run of the comparison, with `tuned` values by dotted name."""
         own = {method: self.method[method]} if method in self.method else {}
         found = replace(self, compare=(method,), seeds=(seed,), method=own, tune={})
         changes: dict[str, Any] = {}
@@ -93,7 +93,7 @@ class StudySettings:
         return found.updated(changes) if changes else found
 
     def list_tuned(self, method: str) -> dict[str, tuple[Any, ...]]:
-        """The tuned settings that concern a method."""
+        """List the tuned settings that concern a method."""
         return {
             name: values
             for name, values in self.tune.items()
@@ -101,7 +101,7 @@ class StudySettings:
         }
 
     def tables(self) -> dict[str, Any]:
-        """Tables of plain values for TOML, without unset ones."""
+        """Return tables of plain values for TOML, without unset ones."""
         found: dict[str, Any] = {"compare": list(self.compare), "seeds": list(self.seeds)}
         for entry in fields(self):
             if is_dataclass(section := getattr(self, entry.name)):
@@ -118,14 +118,14 @@ class StudySettings:
         return found
 
     def updated(self, changes: Mapping[str, Any]) -> StudySettings:
-        """With other values, such as ``{"training": {"epochs": 3}}``.
+        """Return settings with other values, such as ``{"training": {"epochs": 3}}``.
 
         ``None`` takes a setting back to its default.
         """
         return from_tables(merge_tables(self.tables(), changes))
 
     def text(self) -> str:
-        """As a TOML document."""
+        """Return the settings as a TOML document."""
         try:
             import tomli_w
         except ImportError as error:
@@ -137,7 +137,7 @@ class StudySettings:
 
 
 def read_settings(path: Path) -> StudySettings:
-    """Settings from a file.
+    """Read settings from a file.
 
     Raises
     ------
@@ -150,19 +150,19 @@ def read_settings(path: Path) -> StudySettings:
 
 
 def parse_settings(text: str, where: settings.Where) -> StudySettings:
-    """Settings from a TOML document; `where` is named in errors."""
+    """Parse settings from a TOML document; `where` is named in errors."""
     return from_tables(settings.parse_document(text, where, "correct it there"), where)
 
 
 def list_presets() -> dict[str, Traversable]:
-    """The files of settings that come with the package, by name."""
+    """List the files of settings that come with the package, by name."""
     folder = resources.files("embgeo.training") / "presets"
     files = sorted(folder.iterdir(), key=lambda file: file.name)
     return {f.name.removesuffix(".toml"): f for f in files if f.name.endswith(".toml")}
 
 
 def load_preset(name: str) -> StudySettings:
-    """Settings that come with the package."""
+    """Load settings that come with the package."""
     known = list_presets()
     if name not in known:
         raise refuse_name("preset", name, known)
@@ -170,7 +170,7 @@ def load_preset(name: str) -> StudySettings:
 
 
 def from_tables(tables: Mapping[str, Any], where: settings.Where = None) -> StudySettings:
-    """Settings from tables of plain values.
+    """Return settings from tables of plain values.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def _parse_entry(name: str, value: Any, hint: Any, where: settings.Where) -> Any
 def _parse_tuned(
     table: Mapping[str, Any], where: settings.Where, outer: str = ""
 ) -> dict[str, Any]:
-    """Values to try by dotted name, from tables inside each other."""
+    """Parse values to try by dotted name, from tables inside each other."""
     found: dict[str, Any] = {}
     for key, value in table.items():
         name = f"{outer}{key}"

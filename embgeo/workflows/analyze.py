@@ -42,7 +42,7 @@ class Analysis(result.Analysis):
 
     @classmethod
     def of(cls, plain: result.Analysis) -> Self:
-        """The analysis with the methods of this class."""
+        """Return the analysis with the methods of this class."""
         return cls(**{field.name: getattr(plain, field.name) for field in fields(plain)})
 
     def _repr_html_(self) -> str:
@@ -51,7 +51,7 @@ class Analysis(result.Analysis):
         return to_html(self)
 
     def to_pandas(self, *, rows: bool = False) -> pd.DataFrame:
-        """The scalars as a DataFrame, by name; with `rows` the columns, by kept row.
+        """Return the scalars as a DataFrame, by name; with `rows` the columns, by kept row.
 
         Raises
         ------
@@ -178,7 +178,7 @@ def analyze(
 
 
 def measure(matrix: Matrix, options: Options, **how: Any) -> Analysis:
-    """Analyze a matrix; `how` are further arguments of :func:`embgeo.measure.analyze`."""
+    """Measure analyze a matrix; `how` are further arguments of :func:`embgeo.measure.analyze`."""
     return Analysis.of(measuring.analyze(matrix, options=options, **how))
 
 
@@ -192,7 +192,7 @@ def analyze_sides(
     progress: Progress | None = None,
     resources: Resources | None = None,
 ) -> tuple[Analysis, Analysis | None]:
-    """Analyze a matrix in a file and, of an untied model, the output matrix.
+    """Return analyze a matrix in a file and, of an untied model, the output matrix.
 
     The verdict on the output matrix is in the provenance of the first analysis.
     """

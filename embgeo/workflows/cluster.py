@@ -36,7 +36,7 @@ def analyze_in_cluster(
     progress: Progress | None = None,
     resources: Resources | None = None,
 ) -> Analysis:
-    """Analyze a file, or all files that a pattern matches, on the cluster at this address.
+    """Return analyze a file, or all files that a pattern matches, on the cluster at this address.
 
     Without a `scheduler` a local cluster is started.
     """
@@ -80,7 +80,7 @@ def check_in_cluster(source: Source, options: Options, device: str) -> None:
 
 
 def find_files(path: Path) -> list[Path]:
-    """The path, or the files that it matches as a pattern, by name."""
+    """Find the path, or the files that it matches as a pattern, by name."""
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
     found = sorted(glob.glob(str(path), recursive=True))
@@ -89,7 +89,7 @@ def find_files(path: Path) -> list[Path]:
 
 
 def make_shard(matrix: Matrix, source: Source) -> Shard:
-    """A single file, opened by the workers as it was opened here; labels stay here."""
+    """Make a single file, opened by the workers as it was opened here; labels stay here."""
     opened = Source(
         find_place(source).path.absolute(),
         tensor=matrix.origin.tensor or None,
@@ -101,7 +101,7 @@ def make_shard(matrix: Matrix, source: Source) -> Shard:
 
 
 def list_shards(paths: list[Path], source: Source) -> list[Shard]:
-    """Several files whose rows are stacked; only their headers are read."""
+    """List several files whose rows are stacked; only their headers are read."""
     for name, what in (("corpus", "is counted for one file only"), ("output", "is of one file")):
         refuse_if(getattr(source, name) is not None, argument(name), what, "leave it out")
     shards: list[Shard] = []

@@ -119,7 +119,7 @@ def diff(
 
 
 def list_run(inputs: Sequence[Any], every: int | None) -> Checkpoints:
-    """The checkpoints of a track, given by path."""
+    """List the checkpoints of a track, given by path."""
     paths = [Path(one) for one in inputs if is_path(one)]
     where, cause = argument("track"), "takes checkpoints in files"
     refuse_if(len(paths) < len(inputs), where, cause, "name them by their paths")
@@ -210,7 +210,7 @@ def diff_run(
 def order_names(
     names: Sequence[str], inputs: Sequence[Any], run: Checkpoints | None
 ) -> Sequence[str]:
-    """The names of all inputs, in the order of the steps of a track."""
+    """Return the names of all inputs, in the order of the steps of a track."""
     where, cause = argument("names"), f"{len(names)} for {len(inputs)} inputs"
     refuse_if(len(names) != len(inputs), where, cause, "give one for each")
     refuse_if(len(set(names)) < len(names), where, "are not all different", "rename one")
@@ -223,7 +223,7 @@ def order_names(
 
 
 def parse_queries(queries: int | str | None) -> QueryCount:
-    """The number of queries, which may be a text."""
+    """Parse the number of queries, which may be a text."""
     if queries is None or queries == "all":
         return queries  # type: ignore[return-value]
     wrong = not (str(queries).isascii() and str(queries).isdigit())
@@ -277,7 +277,7 @@ def check_use(
 
 
 def is_measured(one: Any) -> bool:
-    """Whether an input is an analysis, saved or not."""
+    """Tell whether an input is an analysis, saved or not."""
     if isinstance(one, Path):
         return saved_folder(one) is not None
     return isinstance(one, Analysis)
@@ -295,7 +295,7 @@ def open_run(
 def open_input(
     one: Any, source: Source, sections: Sequence[str] | None, progress: Progress | None
 ) -> Opened:
-    """The matrix of an input, its analysis, and why one of a saved analysis has no matrix."""
+    """Open the matrix of an input, its analysis, and why one of a saved analysis has no matrix."""
     saved = saved_folder(one) if isinstance(one, Path) else None
     if isinstance(one, Analysis) or saved is not None:
         analysis = one if isinstance(one, Analysis) else load_analysis(saved or one)
@@ -309,7 +309,7 @@ def open_input(
 
 
 def describe_input(one: Any, matrix: Matrix | None, of_hub: bool) -> tuple[str, str]:
-    """The name of an input, and the input as the user wrote it."""
+    """Write the name of an input, and the input as the user wrote it."""
     if isinstance(one, Path) and (of_hub or is_measured(one)):
         return result_name(one), as_written(one) if of_hub else str(one)
     if isinstance(one, Analysis):

@@ -76,7 +76,7 @@ EXPERIMENT = RecordFormat(
 def plan_sweep(
     data: Path | str | None = None, **arguments: Any
 ) -> tuple[dict[str, Any], list[str]]:
-    """What :func:`run_sweep` would train, JSON-ready and as a line; nothing is written."""
+    """Return what :func:`run_sweep` would train, JSON-ready and as a line; nothing is written."""
     settings, corpus, folder, seeds, _ = prepare_sweep(data, **arguments)
     trainings, steps = len(seeds) * len(settings.points()), settings.count_steps(len(corpus.train))
     plan = {
@@ -102,7 +102,7 @@ def prepare_sweep(
     device: str | None = None,
     out: Path | str | None = None,
 ) -> tuple[InanSubspace, Corpus, Path, tuple[int, ...], str]:
-    """Settings, text, folder, seeds and device of an experiment.
+    """Return settings, text, folder, seeds and device of an experiment.
 
     Arguments are as in :func:`embgeo.train`, but `settings` belong to the experiment, such as
     ``{"betas": [0, 0.5, 1]}``.
@@ -125,7 +125,7 @@ def prepare_sweep(
 
 
 def read_sweep_settings(settings: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
-    """Settings of the experiment, in which lists may be written as 0,0.5,1."""
+    """Read settings of the experiment, in which lists may be written as 0,0.5,1."""
     tables = as_tables(settings)
     tables |= tables.pop("experiment", {})
     for key, value in tables.items():
@@ -137,7 +137,7 @@ def read_sweep_settings(settings: Mapping[str, Any] | Sequence[str]) -> dict[str
 
 
 def parse_numbers(value: Any, key: str) -> list[float]:
-    """``0,0.5,1``, ``[0, 0.5, 1]``, one number, or nothing."""
+    """Return ``0,0.5,1``, ``[0, 0.5, 1]``, one number, or nothing."""
     parts = value.split(",") if isinstance(value, str) else value
     parts = parts if isinstance(parts, list | tuple) else [parts]
     try:
@@ -249,7 +249,7 @@ def train_and_analyze(
 
 
 def read_point(point: Point, seed: int, home: Path, folder: Path) -> PointResult:
-    """The distance of a finished point."""
+    """Read the distance of a finished point."""
     scalar = load_analysis(home).scalar(DISTANCE)
     if scalar is None or scalar.value is None:
         raise UnreadableFile(f"its analysis holds no {DISTANCE}", where=home)
@@ -274,7 +274,7 @@ def draw_sweep(parameter: str, points: Sequence[PointResult], folder: Path, comm
 
 
 def tabulate_sweeps(tau: float, points: Sequence[PointResult], folder: Path) -> Iterator[str]:
-    """The lines of each sweep: a table, and the path of its figure."""
+    """Yield the lines of each sweep: a table, and the path of its figure."""
     from embgeo.core.text import align
     from embgeo.training.study.spread import spread
 

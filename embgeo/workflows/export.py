@@ -168,7 +168,7 @@ def export(
 
 
 def is_study(source: object) -> TypeGuard[Study | Path | str]:
-    """Whether the source is a study, or the folder or file of a saved one."""
+    """Tell whether the source is a study, or the folder or file of a saved one."""
     if isinstance(source, str | os.PathLike):
         return names_result(Path(source), STUDY_NAME)
     return isinstance(source, Study)
@@ -177,7 +177,7 @@ def is_study(source: object) -> TypeGuard[Study | Path | str]:
 def refuse_no_study(
     source: Analysis | Path | str, to: str, targets: Iterable[str]
 ) -> errors.EmbgeoError:
-    """The error for a format of studies and another source."""
+    """Return the error for a format of studies and another source."""
     if isinstance(source, Analysis) or Path(source).exists():
         way_out = f"choose from {', '.join(targets)}"
         return errors.BadOption(
@@ -243,7 +243,7 @@ def check_free(target: Target, path: Path) -> None:
 
 
 def describe_export(to: str, source: str, command: str) -> dict[str, Any]:
-    """The record of an export."""
+    """Write the record of an export."""
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -269,7 +269,7 @@ def write_export(target: Target, request: Request, path: Path) -> list[Path]:
 def read_original(
     analysis: Analysis, folder: Path | None, checkpoint: Path | str | None, at_most: int | None
 ) -> Vectors:
-    """The kept rows of the analyzed matrix, labeled with the columns of the analysis."""
+    """Read the kept rows of the analyzed matrix, labeled with the columns of the analysis."""
     moved = {} if checkpoint is None else {"file": str(checkpoint)}
     named = replace(analysis, provenance={**analysis.provenance, **moved})
     matrix, reason = load_analyzed_matrix(named, None if moved else folder)
@@ -297,7 +297,7 @@ def read_checkpoint(
     at_most: int | None,
     loading: Mapping[str, Any],
 ) -> Vectors:
-    """The finite rows of a checkpoint without padding, labeled with tokens and counts."""
+    """Read the finite rows of a checkpoint without padding, labeled with tokens and counts."""
     if not target.needs_vectors:
         raise errors.UnreadableFile(
             "no saved analysis" if path.exists() else "no such folder",
@@ -334,7 +334,7 @@ def take_rows(
     falling: npt.NDArray[Any] | None,
     at_most: int | None,
 ) -> Vectors:
-    """At most this many of the rows, evenly over the order of frequency, with their labels."""
+    """Get at most this many of the rows, evenly over the order of frequency, with their labels."""
     positions = thin_rows(falling, len(rows), at_most)
 
     def blocks() -> Iterator[npt.NDArray[np.float64]]:

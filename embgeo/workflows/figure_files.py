@@ -53,7 +53,7 @@ def make_figure(
     choices: Choices,
     command: str,
 ) -> WrittenFigure:
-    """A figure in all formats."""
+    """Make a figure in all formats."""
     spec = chart.specify(items, choices)
     assert spec is not None
     files: dict[str, bytes] = {}
@@ -92,7 +92,7 @@ def make_table(
     signs: str,
     command: str,
 ) -> WrittenFigure:
-    """A table in LaTeX."""
+    """Make a table in LaTeX."""
     methods = [TableColumn(s.label, s.analysis) for s in items if s.analysis is not None]
     content = table.fill(methods, signs)
     maker = f"made by embgeo {VERSION}; {table.name}.json says how"
@@ -132,7 +132,7 @@ def add_record(
 
 
 def describe_source(item: ChartItem) -> dict[str, Any]:
-    """The provenance of an item."""
+    """Write the provenance of an item."""
     source: dict[str, Any] = {"label": item.label}
     if item.x is not None:
         source["x"] = item.x

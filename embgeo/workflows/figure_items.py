@@ -31,7 +31,7 @@ def load_items(
     xs: Sequence[float] = (),
     parameter: str = "",
 ) -> list[ChartItem]:
-    """One item for each analysis or run, in the order of the results.
+    """Load one item for each analysis or run, in the order of the results.
 
     A comparison gives its members, and the run if it is a track; a study gives its methods. A path
     names a folder, or the JSON file in it. Without `xs`, the values of
@@ -70,7 +70,7 @@ def check_number(values: Sequence[object], items: Sequence[ChartItem], name: str
 
 
 def list_items(result: Result) -> list[tuple[ChartItem, Path]]:
-    """The items of a result, each with a path that names it."""
+    """List the items of a result, each with a path that names it."""
     if isinstance(result, Analysis):
         file = Path(str(result.provenance.get("file") or "matrix"))
         return [(ChartItem(file.stem, result), file)]
@@ -96,7 +96,9 @@ def list_items(result: Result) -> list[tuple[ChartItem, Path]]:
 
 
 def list_methods(home: Path) -> list[tuple[ChartItem, Path]]:
-    """Each method of a study: its curves, and its analysis for the first seed that all have."""
+    """List each method of a study: its curves, and its analysis for the first seed that all
+    have.
+    """
     training = load_study(home)
     places = [home / training.choose_shown_run(method.name).folder for method in training.methods]
     return [
@@ -106,7 +108,7 @@ def list_methods(home: Path) -> list[tuple[ChartItem, Path]]:
 
 
 def list_members(comparison: Comparison, home: Path) -> list[tuple[ChartItem, Path]]:
-    """The compared analyses and, of a track, the run."""
+    """List the compared analyses and, of a track, the run."""
     items = compared_items(comparison)
     members = zip(items, comparison.members, strict=False)
     found = [(replace(s, label=m.name, x=m.step, place=None), Path(m.given)) for s, m in members]
@@ -115,12 +117,12 @@ def list_members(comparison: Comparison, home: Path) -> list[tuple[ChartItem, Pa
 
 
 def folder_name(folder: Path) -> str:
-    """The name of a saved result in legends."""
+    """Return the name of a saved result in legends."""
     return (folder.name or folder.resolve().name).removesuffix(".embgeo")
 
 
 def parse_parameter(name: str, parameter: str) -> float | None:
-    """The finite number behind the last mention of `parameter`, or None.
+    """Parse the finite number behind the last mention of `parameter`, or None.
 
     >>> parse_parameter("runs/beta=0.25.embgeo", "beta"), parse_parameter("tau2", "tau")
     (0.25, 2.0)

@@ -180,7 +180,7 @@ def figures(
 def choose(
     figures: Sequence[str], tables: Sequence[str]
 ) -> tuple[tuple[Chart, ...], tuple[LatexTable, ...]]:
-    """The named charts and tables; all if nothing is named."""
+    """Choose the named charts and tables; all if nothing is named."""
     known = {"figure": [one.name for one in CHARTS], "table": [one.name for one in TABLES]}
     for kind, names in (("figure", figures), ("table", tables)):
         for name in names:
@@ -207,7 +207,7 @@ def check_concerns(
 
 
 def parse_numbers(text: str) -> list[float]:
-    """Numbers separated by commas."""
+    """Parse numbers separated by commas."""
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
@@ -242,7 +242,7 @@ def check_use(made: FigureSet, given: Sequence[str]) -> None:
 
 
 def choose_width(venue: str | None, text: bool | None, width: float | None) -> float:
-    """The width in inches: as given, or of the venue's text or column."""
+    """Choose the width in inches: as given, or of the venue's text or column."""
     if width is not None:
         require_number(width, "width")
         both = venue is not None or text is not None
@@ -290,7 +290,7 @@ def make_all(
 
 
 def refuse(one: Chart | LatexTable, item: ChartItem, choices: Choices) -> str:
-    """Why an item cannot be in a figure or table; empty if it can."""
+    """Explain why an item cannot be in a figure or table; empty if it can."""
     if isinstance(one, Chart):
         return one.refuse(item, choices)
     return Unrelated.NO_ANALYSIS if item.analysis is None else one.missing(item.analysis)

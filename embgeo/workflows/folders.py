@@ -41,12 +41,15 @@ ELSEWHERE = f"choose another folder with {errors.argument('out')}"
 
 
 def is_occupied(folder: Path) -> bool:
-    """Whether a folder exists and is not empty; BadOption if the path cannot be a folder."""
+    """Tell whether a folder exists and is not empty; BadOption if the path cannot be a folder."""
     return bool(list_names(folder))
 
 
 def list_names(folder: Path) -> list[str]:
-    """The names in a folder; none if there is no folder, BadOption if the path cannot be one."""
+    """List the names in a folder.
+
+    None if there is no folder, BadOption if the path cannot be one.
+    """
     refuse_place(folder, ELSEWHERE)
     with errors.looking_at(folder, ELSEWHERE):
         try:
@@ -69,7 +72,7 @@ def refuse_place(out: Path, way_out: str) -> None:
 
 
 def find_nearest(folder: Path) -> Path:
-    """The folder, or the nearest one above it that exists."""
+    """Find the folder, or the nearest one above it that exists."""
     return next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
 
 
@@ -126,7 +129,7 @@ def refuse_other(folder: Path, path: Path | str) -> None:
 
 
 def is_same_place(first: str, second: str) -> bool:
-    """Whether two names are of one file, or of a file and a folder that it lies in."""
+    """Tell whether two names are of one file, or of a file and a folder that it lies in."""
     if first == second or is_remote(first) or is_remote(second):
         return first == second
     one, other = Path(first).resolve(), Path(second).resolve()
@@ -210,7 +213,7 @@ def write_whole(
 
 
 def can_be_renamed(folder: Path) -> bool:
-    """Whether another folder can take the place; a shell would be left in one that is gone."""
+    """Tell whether another folder can take the place; a shell would be left in one that is gone."""
     folder = folder.resolve()
     return os.access(folder.parent, os.W_OK | os.X_OK) and folder != Path.cwd()
 
@@ -283,12 +286,12 @@ def keep_others(old: Path, folder: Path, own: Sequence[str]) -> None:
 
 
 def find_files(folder: Path, patterns: Iterable[str]) -> set[Path]:
-    """The relative paths that match."""
+    """Find the relative paths that match."""
     return {path.relative_to(folder) for one in patterns for path in folder.glob(one)}
 
 
 def list_files(folder: Path) -> list[Path]:
-    """The relative paths of all files, records first."""
+    """List the relative paths of all files, records first."""
     found = (p.relative_to(folder) for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
     return sorted(found, key=lambda path: (path.suffix != ".json", path))
 
@@ -327,7 +330,7 @@ def write_set(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def default_name(path: Path) -> str:
-    """The name of a folder or an archive's member, or of a file without its last suffix."""
+    """Return the name of a folder or an archive's member, or of a file without its last suffix."""
     if str(path) == "-":
         return "stdin"
     if is_remote(path):
@@ -338,7 +341,7 @@ def default_name(path: Path) -> str:
 
 
 def result_name(path: Path) -> str:
-    """The name of the folder of a saved analysis, or of a checkpoint."""
+    """Return the name of the folder of a saved analysis, or of a checkpoint."""
     folder = saved_folder(path)
     if folder is None:
         return default_name(path)
@@ -346,7 +349,7 @@ def result_name(path: Path) -> str:
 
 
 def comparison_folder(paths: Sequence[Path], track: bool) -> Path:
-    """``BASELINE-vs-OTHER.embgeo``, or ``FIRST-to-LAST.embgeo`` for a track."""
+    """Return ``BASELINE-vs-OTHER.embgeo``, or ``FIRST-to-LAST.embgeo`` for a track."""
     names = [result_name(path)[:60] for path in paths]
     if track:
         return Path(f"{names[0]}-to-{names[-1]}.embgeo")

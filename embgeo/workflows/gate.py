@@ -115,7 +115,7 @@ def plan_gate(
     preset: str | None = None,
     allow_undefined: bool = False,
 ) -> Gate:
-    """A gate from arguments and settings; nothing is measured.
+    """Return a gate from arguments and settings; nothing is measured.
 
     Arguments add to the rules of the settings and override everything else in them.
     """
@@ -157,7 +157,7 @@ def plan_gate(
 def gate_settings(
     config: Path | None = None, search: bool = True, trust_settings: bool = False
 ) -> GateSettings:
-    """The settings of a file, or of the current folder.
+    """Return the settings of a file, or of the current folder.
 
     Names in them may lead out of the folder or repository of the file only with `trust_settings`.
     """
@@ -171,7 +171,7 @@ def gate_settings(
 
 
 def parse_entry(entry: RuleEntry, settings: GateSettings) -> Rule:
-    """A rule of the settings; its table may add to its text."""
+    """Parse a rule of the settings; its table may add to its text."""
     place = Place("" if settings.path is None else shorten_path(settings.path), entry.line)
     rule = Rule.parse(entry.rule, place)
     if rule.tensor and entry.tensor:
@@ -185,7 +185,7 @@ def parse_entry(entry: RuleEntry, settings: GateSettings) -> Rule:
 
 
 def settings_path(settings: GateSettings, name: str, *, may_be_missing: bool = False) -> Path:
-    """A path in the settings; a missing one is absolute, so that it is no model in a cache.
+    """Return a path in the settings; a missing one is absolute, so that it is no model in a cache.
 
     A baseline may be missing: it is written, or refused before anything looks for a model.
     """
@@ -197,7 +197,7 @@ def settings_path(settings: GateSettings, name: str, *, may_be_missing: bool = F
 
 
 def shorten_path(path: Path) -> str:
-    """A path relative to the current folder, the same in every checkout."""
+    """Return a path relative to the current folder, the same in every checkout."""
     try:
         return Path(os.path.relpath(path)).as_posix()
     except ValueError:  # on another drive
@@ -246,7 +246,7 @@ class Gate:
         )
 
     def measured(self, command: str = "", progress: Progress | None = None) -> list[Measured]:
-        """The scalars that the rules need, of every source."""
+        """Return the scalars that the rules need, of every source."""
         return self._numbers(self.sources, self.rules, command, progress)
 
     def _measured_baseline(self, command: str, progress: Progress | None) -> list[Measured]:
@@ -296,7 +296,7 @@ class Gate:
     def _matrices(
         self, source: Any, rules: Sequence[Rule], alone: bool, progress: Progress | None
     ) -> Iterable[tuple[list[str], Matrix]]:
-        """Each tensor that rules are about, with the names that the rules give it."""
+        """Return each tensor that rules are about, with the names that the rules give it."""
         if not isinstance(source, Path):
             matrix = as_matrix(source)
             return [([rule.tensor for rule in rules if not rule.tensor], matrix)]
@@ -312,7 +312,7 @@ class Gate:
 
 
 def load_saved(source: Any) -> Any:
-    """The analysis or the track that was saved at a path; anything else unchanged."""
+    """Load the analysis or the track that was saved at a path; anything else unchanged."""
     if not isinstance(source, Path):
         return source
     if (source / COMPARISON_NAME).is_file():
@@ -325,12 +325,12 @@ def load_saved(source: Any) -> Any:
 
 
 def is_saved(path: Path) -> bool:
-    """Whether a path is a saved analysis, not a checkpoint."""
+    """Tell whether a path is a saved analysis, not a checkpoint."""
     return (path / JSON_NAME).is_file() or begins_as(path, FORMAT.name)
 
 
 def is_unmeasured(baseline: Path | Analysis) -> bool:
-    """Whether a baseline is a checkpoint."""
+    """Tell whether a baseline is a checkpoint."""
     if not isinstance(baseline, Path):
         return False
     return not (baseline_file.is_baseline(baseline) or is_saved(baseline))

@@ -134,7 +134,7 @@ class GateOutputs:
 
 
 def find_obstacle(name: str, path: Path) -> str:
-    """Why a file must not be written to; empty for a new or empty one and an earlier output.
+    """Find why a file must not be written to; empty for a new or empty one and an earlier output.
 
     Devices and pipes are written to and not read.
     """
@@ -154,7 +154,7 @@ def find_obstacle(name: str, path: Path) -> str:
 
 
 def measure_room(summary: Path) -> int:
-    """Bytes left in the summary of the step; other tools may have written to it."""
+    """Measure bytes left in the summary of the step; other tools may have written to it."""
     with contextlib.suppress(OSError):
         return SUMMARY_BYTES - summary.stat().st_size
     return SUMMARY_BYTES
@@ -172,7 +172,7 @@ def append_summary(summary: Path, text: str) -> None:
 
 
 def locate_in_repository(file: str) -> str:
-    """The path of a file from the root of the checkout, as annotations name it."""
+    """Return the path of a file from the root of the checkout, as annotations name it."""
     root = os.environ.get("GITHUB_WORKSPACE")
     path = Path(file).resolve()
     if root and path.is_relative_to(Path(root).resolve()):

@@ -42,7 +42,7 @@ _WITHOUT_NUMBERS = (
 
 
 def read_kept(folder: Path, matrix: Matrix) -> Analysis | None:
-    """The analysis of a matrix in a folder; None without one, and for one that is not ours."""
+    """Read the analysis of a matrix in a folder; None without one, and for one that is not ours."""
     seal = _seal(folder)
     try:
         if seal is None or not hmac.compare_digest((folder / SEAL_NAME).read_bytes(), seal):
@@ -65,7 +65,7 @@ def keep_analysis(analysis: Analysis, folder: Path) -> None:
 
 
 def identify(matrix: Matrix, how: object) -> str:
-    """A hash of everything that decides the numbers of an analysis."""
+    """Return a hash of everything that decides the numbers of an analysis."""
     origin = matrix.origin
     hidden = None if matrix.hidden is None else matrix.hidden.origin.sha256
     facts = (
@@ -84,7 +84,7 @@ def identify(matrix: Matrix, how: object) -> str:
 
 @cache
 def digest_code() -> str:
-    """SHA-256 of the source files that numbers depend on."""
+    """Return SHA-256 of the source files that numbers depend on."""
     home = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(home.rglob("*.py")):
@@ -96,7 +96,7 @@ def digest_code() -> str:
 
 
 def _seal(folder: Path) -> bytes | None:
-    """The seal of the record in a folder; its SHA-256 of the arrays seals those, too."""
+    """Return the seal of the record in a folder; its SHA-256 of the arrays seals those, too."""
     try:
         content = (folder / JSON_NAME).read_bytes()
         named = folder.name.encode("utf-8", "surrogateescape")
@@ -106,7 +106,7 @@ def _seal(folder: Path) -> bytes | None:
 
 
 def _read_key() -> bytes:
-    """The key of this user, which is made when it is needed first."""
+    """Read the key of this user, which is made when it is needed first."""
     path = own_cache() / KEY_NAME
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)

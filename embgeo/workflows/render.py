@@ -53,7 +53,7 @@ def render(
 
 
 def open_page(result: Analysis | Comparison | Study | Path | str) -> Callable[[], str]:
-    """A function that renders a result; a saved one is read at once."""
+    """Open a function that renders a result; a saved one is read at once."""
     from embgeo.report import analysis as single
     from embgeo.report import comparison as several
     from embgeo.report import study as methods
@@ -80,12 +80,12 @@ def open_page(result: Analysis | Comparison | Study | Path | str) -> Callable[[]
 
 
 def names_result(folder: Path, name: str) -> bool:
-    """Whether a path is a file of this name, or a folder that holds it."""
+    """Tell whether a path is a file of this name, or a folder that holds it."""
     return folder.name == name or (folder / name).is_file()
 
 
 def default_target(folder: Path) -> Path:
-    """``report.html`` next to a saved result."""
+    """Return ``report.html`` next to a saved result."""
     return (folder if folder.is_dir() else folder.parent) / REPORT_NAME
 
 

@@ -200,7 +200,7 @@ def repair_rows(
     min_norm: float | None,
     progress: Progress | None,
 ) -> tuple[RepairRecord, Edits] | None:
-    """The record of new rows and where to write them; None if there is nothing to replace."""
+    """Get the record of new rows and where to write them; None if there is nothing to replace."""
     matrix, projection = target.matrix, target.matrix.output
     found = survey(matrix, min_norm, progress)
     chosen = choose_rows(found, rows)
@@ -239,7 +239,7 @@ def repair_rows(
 
 
 def list_other_weights(target: _Target) -> tuple[str, ...]:
-    """Notes on files that may hold the old rows in another format."""
+    """List notes on files that may hold the old rows in another format."""
     if target.model.is_file():
         return ()
     read = {path.name for path in target.checkpoint.files}
@@ -315,7 +315,7 @@ def _is_in_cache(folder: Path) -> bool:
 
 
 def list_model_files(model: Path) -> list[Path]:
-    """The relative paths of the files of a model, without hidden ones."""
+    """List the relative paths of the files of a model, without hidden ones."""
     if model.is_file():
         return [Path(model.name)]
     found = []
@@ -364,7 +364,7 @@ def write_copy(
 
 
 def check_space(root: Path, files: Sequence[Path], written: Set[Path], home: Path) -> None:
-    """EmbgeoError if the disk has no room for the files that are written or copied."""
+    """Raise EmbgeoError if the disk has no room for the files that are written or copied."""
     device = home.stat().st_dev
     status = {name: (root / name).stat() for name in files}
     copied = [n for n in files if n in written or status[n].st_dev != device]
@@ -380,5 +380,5 @@ def check_space(root: Path, files: Sequence[Path], written: Set[Path], home: Pat
 
 
 def format_room(size: int) -> str:
-    """``"7.5 GB"``, and less than one in MB."""
+    """Return ``"7.5 GB"``, and less than one in MB."""
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.3f} MB"

@@ -13,7 +13,7 @@ from embgeo.result.saved import JSON_NAME
 
 
 def saved_folder(path: Path) -> Path | None:
-    """The folder of a saved analysis, if `path` is one (or its ``analysis.json``)."""
+    """Return the folder of a saved analysis, if `path` is one (or its ``analysis.json``)."""
     if path.name == JSON_NAME and path.is_file():
         return path.parent
     return path if path.is_dir() and (path / JSON_NAME).is_file() else None
@@ -22,7 +22,7 @@ def saved_folder(path: Path) -> Path | None:
 def load_analyzed_matrix(
     analysis: Analysis, folder: Path | None, *, anywhere: bool = False
 ) -> tuple[Matrix | None, str]:
-    """The analyzed matrix, or why it cannot be read.
+    """Load the analyzed matrix, or why it cannot be read.
 
     `folder` is that of a saved analysis, which may be a stranger's: unless it may lie `anywhere`,
     the file has to lie beside it, or below the working folder. A relative path in the provenance is
@@ -54,7 +54,7 @@ def load_analyzed_matrix(
 
 
 def locate_checkpoint(given: str, folder: Path | None) -> str | None:
-    """The path of the existing file; a member of an archive keeps its name."""
+    """Return the path of the existing file; a member of an archive keeps its name."""
     if is_remote(given):
         hub = read_hub_name(given)
         found = None if hub is None else find_cached(hub, Source())
@@ -74,13 +74,13 @@ def locate_checkpoint(given: str, folder: Path | None) -> str | None:
 
 
 def is_beside(path: str, folder: Path) -> bool:
-    """Whether a file lies in or below the parent of an analysis, or the working folder."""
+    """Tell whether a file lies in or below the parent of an analysis, or the working folder."""
     file = Path(path if Path(path).exists() else path.partition("::")[0]).resolve()
     return any(file.is_relative_to(home) for home in (folder.resolve().parent, Path.cwd()))
 
 
 def load_again(path: str, provenance: dict[str, Any]) -> Matrix:
-    """The same tensor, rows and orientation as in the analysis; without labels and counts."""
+    """Load the same tensor, rows and orientation as in the analysis; without labels and counts."""
     from embgeo.io import load
 
     rows = provenance.get("row_range")

@@ -25,7 +25,10 @@ LEAST_MEMORY = 64 * 10**6
 def read_settings(
     settings: Mapping[str, Any], sections: Any = None, path: Any = ""
 ) -> tuple[Source, Options, tuple[str, ...] | None]:
-    """What to read, how to measure and which sections; BadOption for unknown and useless names."""
+    """Return what to read, how to measure and which sections.
+
+    BadOption for unknown and useless names.
+    """
     loading, measuring = split_settings(settings)
     chosen = choose_sections(sections)
     options = Options.of(measuring, chosen)
@@ -35,7 +38,7 @@ def read_settings(
 
 
 def fit_options(options: Options, matrix: Matrix) -> Options:
-    """The options for a matrix; BadOption if one of them needs frequencies that it lacks."""
+    """Return the options for a matrix; BadOption if one of them needs frequencies that it lacks."""
     files = f"{argument('counts', 'FILE')}, {argument('corpus', 'FILE')}"
     way_out = f"give {files} or {argument('rank_order')}"
     for name in NEED_FREQUENCIES:
@@ -55,7 +58,7 @@ def load_source(
 
 
 def refuse_loading(source: Source) -> None:
-    """BadOption if an argument of loading is given for a matrix in memory."""
+    """Raise BadOption if an argument of loading is given for a matrix in memory."""
     for name in source.collect_changes():
         cause = "is about a file, and this is a matrix in memory"
         raise BadOption(cause, where=argument(name), way_out="leave it out")
@@ -88,7 +91,7 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
 def choose_resources(
     memory: str | None = None, threads: int | None = None, device: str = "cpu"
 ) -> Resources:
-    """Resources from plain arguments; memory is written as in ``"2GB"``."""
+    """Choose resources from plain arguments; memory is written as in ``"2GB"``."""
     from embgeo.stats.backend.torch import resolve_device
     from embgeo.stats.resources import Resources
 

@@ -49,7 +49,7 @@ class Steps:
 
 
 def steps_of(paths: Sequence[Path], read: ReadStep) -> Steps:
-    """The steps of checkpoints of one run.
+    """Return the steps of checkpoints of one run.
 
     `read` returns the step in a file with the name of its entry, or None.
     """
@@ -84,7 +84,7 @@ def refuse_equal(paths: Sequence[Path], values: Sequence[float]) -> None:
 
 
 def from_names(names: Sequence[str]) -> Steps | None:
-    """The number that distinguishes the names; None if there is none.
+    """Return the number that distinguishes the names; None if there is none.
 
     If several numbers differ, one that is called a step (an iteration, …) is preferred, then the
     last one.
@@ -117,7 +117,7 @@ def word_of(match: re.Match[str]) -> str:
 
 
 def rank_of(word: str) -> int:
-    """The place in `WORDS` of a word or its ending (global_step); lower is better."""
+    """Return the place in `WORDS` of a word or its ending (global_step); lower is better."""
     ranks = (rank for rank, name in enumerate(WORDS) if f"_{word}".endswith(f"_{name}"))
     return next(ranks, len(WORDS))
 
@@ -134,7 +134,7 @@ class Checkpoints:
 
 
 def fetch_checkpoints(run: Checkpoints, source: Source) -> tuple[Path, ...]:
-    """What to read for each step.
+    """Return what to read for each step.
 
     Revisions of the same commit, or with the same SHA-256 of all weights, are fetched once.
     """
@@ -154,7 +154,7 @@ def fetch_checkpoints(run: Checkpoints, source: Source) -> tuple[Path, ...]:
 
 
 def list_checkpoints(paths: Sequence[Path], every: int | None = None) -> Checkpoints:
-    """The checkpoints of a track by rising step.
+    """List the checkpoints of a track by rising step.
 
     ``*``, ``?`` and ``[…]`` in a path, or in the revision of a model on the Hub, are a pattern.
     """
@@ -181,7 +181,7 @@ def list_checkpoints(paths: Sequence[Path], every: int | None = None) -> Checkpo
 
 
 def _list_matches(path: Path) -> dict[Path, str]:
-    """The paths that a pattern matches, with the commits of revisions; a plain path itself."""
+    """List the paths that a pattern matches, with the commits of revisions; a plain path itself."""
     text = as_written(path)
     if not glob.has_magic(text):
         return {path: ""}
@@ -208,7 +208,7 @@ def _list_revisions(path: Path, text: str) -> dict[Path, str]:
 
 
 def _find_weights(name: HubName, source: Source, folders: dict[Path, Path]) -> Path:
-    """The name of a commit, or of an earlier one with the same weights.
+    """Find the name of a commit, or of an earlier one with the same weights.
 
     `folders` maps the folders of earlier commits to their names; this one is added.
     """
@@ -219,7 +219,7 @@ def _find_weights(name: HubName, source: Source, folders: dict[Path, Path]) -> P
 
 
 def steps_folder(folder: Path, run: Checkpoints) -> Path:
-    """The folder of the analyses of all steps: next to the result, named by the first step."""
+    """Get the folder of the analyses of all steps: next to the result, named by the first step."""
     return folder.absolute().parent / f"{result_name(run.paths[0])[:60]}.steps"
 
 
@@ -235,7 +235,7 @@ def measure_kept(
     command: str,
     progress: Progress | None,
 ) -> Analysis:
-    """Analyze a step, unless this user's analysis of it is in the folder `keep`."""
+    """Measure analyze a step, unless this user's analysis of it is in the folder `keep`."""
     folder = None
     if keep is not None and matrix.origin.sha256:
         device = getattr(resources, "device", "cpu")

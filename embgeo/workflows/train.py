@@ -44,7 +44,7 @@ class TrainedStudy:
     failed: Mapping[tuple[str, int], RunFailed]
 
     def error(self) -> EmbgeoError | None:
-        """The error if runs failed, else None."""
+        """Return the error if runs failed, else None."""
         if not self.failed:
             return None
         names = ", ".join(f"{method} with seed {seed}" for method, seed in self.failed)
@@ -180,7 +180,7 @@ def train(
 
 
 def plan_training(data: Path | str | None = None, **arguments: Any) -> tuple[Path, dict[str, Any]]:
-    """The folder and the runs of :func:`train` with these arguments; nothing is written.
+    """Return the folder and the runs of :func:`train` with these arguments; nothing is written.
 
     The plan is JSON-ready: corpus, model, epochs, seeds, methods with their sizes and steps.
     """
@@ -203,7 +203,7 @@ def plan_training(data: Path | str | None = None, **arguments: Any) -> tuple[Pat
 
 
 def require_torch() -> None:
-    """EmbgeoError if a package for training is missing."""
+    """Raise EmbgeoError if a package for training is missing."""
     missing = [name for name in ("torch", "tomli_w") if find_spec(name) is None]
     if missing:
         named = " and ".join(missing).replace("tomli_w", "tomli-w")
@@ -319,6 +319,6 @@ def check_runs(settings: StudySettings, dataset: Dataset, folder: Path, tuned: T
 def explain_interrupt(
     folder: Path, command: str, kept: str = "what was trained is kept"
 ) -> EmbgeoError:
-    """The error of an interrupted training, with the command that resumes it."""
+    """Return the error of an interrupted training, with the command that resumes it."""
     state = kept if folder.exists() else "nothing was written"
     return EmbgeoError(f"interrupted; {state}", way_out=f"resume it with: {command}")

@@ -92,7 +92,7 @@ class Worker:
         self.process: subprocess.Popen[bytes] | None = None
 
     def ask(self, message: Any) -> Any:
-        """The answer to a message; RunFailed if the process ends without one."""
+        """Return the answer to a message; RunFailed if the process ends without one."""
         if self.process is None:
             self.process = self.begin()
         process = self.process
@@ -137,7 +137,7 @@ class Worker:
 
 
 def deal_gpus(settings: StudySettings, jobs: int) -> list[str | None]:
-    """The GPU of each worker; None where the settings name the device, or there are none."""
+    """Return the GPU of each worker; None where the settings name the device, or there are none."""
     import torch
 
     if settings.training.device not in ("auto", "cuda") or not torch.cuda.is_available():

@@ -55,7 +55,7 @@ Array = npt.NDArray[np.float32]
 def geometry_measure(
     counts: npt.NDArray[np.int64],
 ) -> Callable[[Array, Array | None], dict[str, float]]:
-    """A function that measures an embedding and, of an untied model, the output matrix.
+    """Return a function that measures an embedding and, of an untied model, the output matrix.
 
     :func:`embgeo.training.loop.loop.train_run` calls it; `counts` are token counts of the training
     split.
@@ -149,7 +149,7 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
 
 
 def choose_pass_device(device: str) -> str:
-    """The device of analyses: the CUDA device that trained, else the CPU."""
+    """Choose the device of analyses: the CUDA device that trained, else the CPU."""
     from embgeo.training.loop.distributed import find_device
 
     found = find_device(device)
@@ -158,7 +158,7 @@ def choose_pass_device(device: str) -> str:
 
 
 def is_analyzed(folder: Path, model: Path) -> bool:
-    """Whether the folder holds an analysis of this file, by its hash."""
+    """Tell whether the folder holds an analysis of this file, by its hash."""
     try:
         content: Any = json.loads((folder / JSON_NAME).read_text(encoding="utf-8"))
         own = content["provenance"]["sha256"] if (folder / ARRAYS_NAME).is_file() else None

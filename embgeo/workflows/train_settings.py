@@ -79,7 +79,7 @@ def gather_settings(
 
 
 def read_own(path: Path) -> dict[str, Any]:
-    """The tables of a user's file of settings; paths in it are relative to its folder."""
+    """Read the tables of a user's file of settings; paths in it are relative to its folder."""
     from embgeo.training.settings import read_settings
 
     read_settings(path)  # names the file in errors
@@ -91,7 +91,7 @@ def read_own(path: Path) -> dict[str, Any]:
 
 
 def read_begun(folder: Path) -> StudySettings:
-    """The settings of the runs in a folder."""
+    """Read the settings of the runs in a folder."""
     from embgeo.training.settings import STUDY_SETTINGS_NAME, read_settings
 
     path = folder / STUDY_SETTINGS_NAME
@@ -101,7 +101,7 @@ def read_begun(folder: Path) -> StudySettings:
 
 
 def as_tables(settings: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
-    """Settings by dotted names, in tables, or as texts such as ``training.epochs=3``.
+    """Return settings by dotted names, in tables, or as texts such as ``training.epochs=3``.
 
     >>> as_tables({"training.epochs": 3, "model": {"d": 8}})
     {'training': {'epochs': 3}, 'model': {'d': 8}}
@@ -132,7 +132,7 @@ def put(tables: dict[str, Any], keys: list[str], value: Any) -> None:
 
 
 def parse_assignment(text: str) -> tuple[list[str], Any]:
-    """``training.epochs=3`` as keys and a value; a value that is not TOML is text.
+    """Return ``training.epochs=3`` as keys and a value; a value that is not TOML is text.
 
     >>> parse_assignment("model.width=96"), parse_assignment("model.name=vd-lstm")
     ((['model', 'width'], 96), (['model', 'name'], 'vd-lstm'))
@@ -150,7 +150,7 @@ def parse_assignment(text: str) -> tuple[list[str], Any]:
 
 
 def parse_tuned(tune: Mapping[str, Sequence[Any]] | Sequence[str]) -> dict[str, list[Any]]:
-    """Values to try by setting; a value that is not TOML is text.
+    """Parse values to try by setting; a value that is not TOML is text.
 
     >>> parse_tuned(["lr=1e-3,3e-3", "model.layers=1,2"])
     {'lr': [0.001, 0.003], 'model.layers': [1, 2]}
@@ -168,7 +168,7 @@ def parse_tuned(tune: Mapping[str, Sequence[Any]] | Sequence[str]) -> dict[str, 
 
 
 def parse_list(values: str) -> list[Any]:
-    """``1e-3,3e-3`` as a list.
+    """Return ``1e-3,3e-3`` as a list.
 
     >>> parse_list("a, b"), parse_list("[0.1, 0.1], [1.0, 1.0]")
     (['a', 'b'], [[0.1, 0.1], [1.0, 1.0]])

@@ -60,7 +60,7 @@ def make_study(
     failed: Mapping[tuple[str, int], RunFailed],
     command: str,
 ) -> Study:
-    """The study of the runs that did not fail."""
+    """Make the study of the runs that did not fail."""
     from embgeo.training.loop.checkpoint import run_folder
     from embgeo.training.methods.definitions import choose_reference, find_method
     from embgeo.training.study.assemble import assemble_study
@@ -95,7 +95,7 @@ def make_study(
 
 
 def describe_missing(controls: Mapping[str, str]) -> tuple[str, ...]:
-    """A note on each control that was not trained, given the methods with theirs.
+    """Write a note on each control that was not trained, given the methods with theirs.
 
     Controls of other methods are trained for these: they need no control themselves.
     """
@@ -111,7 +111,7 @@ def describe_missing(controls: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def order_methods(names: tuple[str, ...]) -> list[str]:
-    """The baseline first, the others in their order."""
+    """Return the baseline first, the others in their order."""
     first = next((name for name in BASELINES if name in names), names[0])
     return [first, *(name for name in names if name != first)]
 

@@ -67,12 +67,12 @@ TUNING = RecordFormat(
 
 
 def tuning_folder(folder: Path, method: str) -> Path:
-    """The folder of a method's trials, one for each value."""
+    """Return the folder of a method's trials, one for each value."""
     return folder / method / "tuning"
 
 
 def read_tuning(folder: Path, method: str, values: Mapping[str, tuple[Any, ...]]) -> Tuning | None:
-    """The saved tuning of a method; None if not all values were tried yet."""
+    """Read the saved tuning of a method; None if not all values were tried yet."""
     home = tuning_folder(folder, method)
     if not values or not (home / TUNING_NAME).is_file():
         return None
@@ -85,7 +85,7 @@ def read_tuning(folder: Path, method: str, values: Mapping[str, tuple[Any, ...]]
 
 
 def read_tuned(settings: StudySettings, folder: Path) -> dict[str, dict[str, Any]]:
-    """The chosen values of each method that was tuned."""
+    """Read the chosen values of each method that was tuned."""
     found = {
         name: read_tuning(folder, name, settings.list_tuned(name)) for name in settings.compare
     }
@@ -130,7 +130,7 @@ def try_values(
     runs: RunsHere | RunsBeside,
     known: dict[str, Score],
 ) -> list[Score]:
-    """The score of each trial, none of which is made twice; the last error if all failed."""
+    """Return the score of each trial, none of which is made twice; the last error if all failed."""
     keys = [str(one.tables()) for one in trials]
     names = [f"{setting} {spell_value(read_setting(one, setting))}" for one in trials]
     new = [place for place, key in enumerate(keys) if key not in known]
@@ -150,7 +150,7 @@ def try_values(
 
 
 def read_setting(settings: StudySettings, name: str) -> Any:
-    """The value of a setting by its dotted name."""
+    """Read the value of a setting by its dotted name."""
     found: Any = settings.tables()
     for key in name.split("."):
         found = found[key]
@@ -172,14 +172,14 @@ class Score(NamedTuple):
 
 
 def choose(scores: Sequence[Score]) -> int:
-    """The place of the best score; one trial has not failed."""
+    """Choose the place of the best score; one trial has not failed."""
     held = {i: s.value for i, s in enumerate(scores) if s.value is not None}
     best = max if any(s.higher_is_better for s in scores) else min
     return best(held, key=held.__getitem__)
 
 
 def read_score(outcome: RunResult | RunFailed) -> Score:
-    """The deciding score of a finished trial, or its loss."""
+    """Read the deciding score of a finished trial, or its loss."""
     if isinstance(outcome, RunFailed):
         return Score(None, "")
     name = outcome.quality if outcome.valid.get(outcome.quality) is not None else "loss"

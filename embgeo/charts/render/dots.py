@@ -51,7 +51,10 @@ def draw_maps(
     output: OutputStyle,
     handles: Mapping[str, Any],
 ) -> tuple[str, ...]:
-    """One map per panel with equal scales on both axes; notes say how many tokens lie outside."""
+    """Draw one map per panel with equal scales on both axes.
+
+    Notes say how many tokens lie outside.
+    """
     if spec.shading == "share":
         return draw_hexagon_maps(figure, axes, spec, output, handles)
     clouds = [panel.cloud for panel in spec.panels if panel.cloud is not None]
@@ -93,7 +96,7 @@ def draw_maps(
 
 
 def draw_cloud(ax: Axes, xy: FloatArray) -> None:
-    """Pale dots behind a line."""
+    """Draw pale dots behind a line."""
     draw_dots(ax, xy, theme.PALE.light, 2.0)
 
 
@@ -102,7 +105,7 @@ Colors = tuple[list[Any], dict[str, Any], Callable[["Figure", Sequence["Axes"]],
 
 
 def choose_colors(clouds: Sequence[Cloud], spec: Specification) -> Colors:
-    """The colors of all dots, and what explains them."""
+    """Choose the colors of all dots, and what explains them."""
     if spec.shading == "frequency":
         return color_by_frequency(clouds, spec.frequency_label)
     if spec.shading == "class":
@@ -130,7 +133,7 @@ def color_by_class(clouds: Sequence[Cloud]) -> Colors:
 
 
 def color_by_frequency(clouds: Sequence[Cloud], label: str) -> Colors:
-    """One scale for all clouds, which all have frequencies: logarithmic for counts."""
+    """Return one scale for all clouds, which all have frequencies: logarithmic for counts."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm, Normalize
 
@@ -153,7 +156,7 @@ def color_by_frequency(clouds: Sequence[Cloud], label: str) -> Colors:
 
 
 def frequency_steps(*, falling: bool) -> ListedColormap:
-    """A scale of few colors, which keeps pictures small; distinct under every color vision.
+    """Return a scale of few colors, which keeps pictures small; distinct under every color vision.
 
     It omits the light end, which is invisible on paper.
     """
@@ -189,14 +192,14 @@ def fill_panels(figure: Figure, axes: Sequence[Axes], fitted: Sequence[View]) ->
 
 
 def widen(view: View, shape: float) -> View:
-    """The view, widened to the height by width of its panel."""
+    """Return the view, widened to the height by width of its panel."""
     across, up = (view.left + view.right) / 2.0, (view.bottom + view.top) / 2.0
     half = max((view.right - view.left) / 2.0, (view.top - view.bottom) / 2.0 / shape)
     return View(across - half, across + half, up - shape * half, up + shape * half)
 
 
 def draw_dots(ax: Axes, xy: FloatArray, colors: Any, side: float) -> None:
-    """Every point as a dot in a picture inside the vector file.
+    """Draw every point as a dot in a picture inside the vector file.
 
     `side` is the approximate side of the panel in inches. Dots are drawn in a fixed random order:
     class by class, the last class would hide the others. Edges are not smoothed: few colors
@@ -222,7 +225,7 @@ def draw_dots(ax: Axes, xy: FloatArray, colors: Any, side: float) -> None:
 
 
 def draw_density(ax: Axes, xy: FloatArray, colors: Any, view: View, side: float) -> None:
-    """The mean color of the points in each cell, paler where there are few (logarithmic)."""
+    """Draw the mean color of the points in each cell, paler where they are few (logarithmic)."""
     from matplotlib.colors import to_rgba_array
 
     inside = view.holds(xy)
@@ -252,5 +255,5 @@ def draw_density(ax: Axes, xy: FloatArray, colors: Any, view: View, side: float)
 
 
 def dot_size(count: int, side: float) -> float:
-    """Area of a dot in square points: smaller for many points, but always printable."""
+    """Return the area of a dot in square points: smaller for many points, but always printable."""
     return float(np.clip(760.0 * side**2 / max(count, 1), 0.4, 6.0))

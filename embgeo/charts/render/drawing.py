@@ -65,7 +65,7 @@ class OutputStyle:
 
 
 def import_matplotlib() -> Any:
-    """Matplotlib, imported without a ``matplotlibrc`` of the working folder.
+    """Return Matplotlib, imported without a ``matplotlibrc`` of the working folder.
 
     Matplotlib reads it before all others; it may be a stranger's, and damaged.
     """
@@ -81,7 +81,7 @@ def import_matplotlib() -> Any:
 
 @contextmanager
 def default_settings(changes: Any) -> Iterator[None]:
-    """Matplotlib's defaults with these changes, whatever the user's matplotlibrc says."""
+    """Set matplotlib's defaults with these changes, whatever the user's matplotlibrc says."""
     matplotlib = import_matplotlib()
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
@@ -90,7 +90,7 @@ def default_settings(changes: Any) -> Iterator[None]:
 
 
 def draw(spec: Specification, output: OutputStyle) -> tuple[Figure, tuple[str, ...]]:
-    """The figure, and notes on what it does not show; call it within the output's settings."""
+    """Draw the figure, and notes on what it does not show; call it within the output's settings."""
     from matplotlib.figure import Figure
 
     layout = output.arrange(spec)
@@ -114,7 +114,7 @@ def draw(spec: Specification, output: OutputStyle) -> tuple[Figure, tuple[str, .
 
 
 def add_panels(figure: Figure, count: int, across: int, *, stretched: bool) -> list[Axes]:
-    """Panels in rows; with `stretched` those of a shorter last row are wider."""
+    """Return panels in rows; with `stretched` those of a shorter last row are wider."""
     down = -(-count // across)
     last = count - (down - 1) * across
     if not stretched or last == across:
@@ -149,7 +149,7 @@ def count_letters(count: int) -> list[str]:
 def set_title(
     ax: Axes, panel: Panel, letter: str, layout: FigureLayout, output: OutputStyle
 ) -> None:
-    """Letter and title of a panel; a name is cut in its middle until it fits."""
+    """Write letter and title of a panel; a name is cut in its middle until it fits."""
     write, name = (
         (output.write_name, panel.member) if panel.member else (output.write_label, panel.title)
     )
@@ -167,7 +167,7 @@ def set_title(
 
 
 def draw_panel(ax: Axes, panel: Panel, output: OutputStyle, handles: dict[str, Any]) -> None:
-    """Everything in one pair of axes; `handles` gets an entry for each new name of a legend."""
+    """Draw all of a pair of axes; `handles` gets an entry for each new name of a legend."""
     if panel.cloud is not None and panel.lines and output.draw_cloud is not None:
         output.draw_cloud(ax, panel.cloud.xy)
     filled = len([line for line in panel.lines if not is_guide(line)]) <= FILLED
@@ -195,17 +195,17 @@ def draw_panel(ax: Axes, panel: Panel, output: OutputStyle, handles: dict[str, A
 
 
 def listed(guide: Guide) -> bool:
-    """Whether a legend names it."""
+    """Tell whether a legend names it."""
     return bool(guide.label) and guide.listed
 
 
 def is_marks(line: Line | HistogramSteps) -> bool:
-    """Whether it consists of points alone, which need room around them."""
+    """Tell whether it consists of points alone, which need room around them."""
     return isinstance(line, Line) and line.form in ("marks", "dots", "arrow")
 
 
 def is_guide(line: Line | HistogramSteps) -> bool:
-    """Whether it is a reference, not a member."""
+    """Tell whether it is a reference, not a member."""
     return line.style.scale == "guide"
 
 
@@ -218,7 +218,7 @@ def line_y(line: Line | HistogramSteps) -> FloatArray:
 
 
 def draw_line(ax: Axes, line: Line, dash: Any) -> Any:
-    """A line with its band and error bars; the handle for a legend, if it has an entry."""
+    """Draw a line with its band and error bars; the handle for a legend, if it has an entry."""
     color = theme.color_of(line.style)
     if line.low is not None and line.high is not None:
         ax.fill_between(line.x, line.low, line.high, color=color, alpha=0.15, lw=0)
@@ -247,7 +247,7 @@ def draw_line(ax: Axes, line: Line, dash: Any) -> Any:
 
 
 def draw_steps(ax: Axes, steps: HistogramSteps, dash: Any, filled: bool) -> Any:
-    """The outline of a histogram, lightly filled."""
+    """Draw the outline of a histogram, lightly filled."""
     color = theme.color_of(steps.style)
     if is_guide(steps):
         return ax.stairs(steps.heights, steps.edges, color=color, ls=dash, lw=0.8, zorder=1.5)
@@ -257,7 +257,7 @@ def draw_steps(ax: Axes, steps: HistogramSteps, dash: Any, filled: bool) -> Any:
 
 
 def draw_guide(ax: Axes, guide: Guide) -> Any:
-    """A dashed line at a value of one axis; the handle for a legend."""
+    """Draw a dashed line at a value of one axis; the handle for a legend."""
     line = ax.axhline if guide.axis == "y" else ax.axvline
     return line(guide.value, color=theme.GRAY.light, lw=0.8, ls=theme.DASHED, zorder=0.5)
 
@@ -279,7 +279,7 @@ def set_axis(axis: Any, planned: Axis, values: Sequence[FloatArray], output: Out
 
 
 def set_log_ticks(axis: Any, values: FloatArray, write: Callable[[float], str]) -> None:
-    """A logarithmic axis; within a decade and a half, 2 and 5 have labels, too."""
+    """Make an axis logarithmic; within a decade and a half, 2 and 5 have labels, too."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     positive = values[np.isfinite(values) & (values > 0)]
@@ -292,14 +292,14 @@ def set_log_ticks(axis: Any, values: FloatArray, write: Callable[[float], str]) 
 
 
 def shorten(value: float) -> str:
-    """5,000 unchanged, 40000 as 40k: steps and counts are large, and panels are narrow."""
+    """Return 5,000 unchanged, 40000 as 40k: steps and counts are large, and panels are narrow."""
     return f"{value:,.10g}" if abs(value) < 10_000 else f"{value / 1000:,.10g}k"
 
 
 def add_legend(
     figure: Figure, handles: Sequence[Any], labels: Sequence[str], **options: Any
 ) -> None:
-    """A legend above all panels, in as few lines as the width allows; the figure grows by them."""
+    """Add a legend above all panels, in as few lines as the width allows; the figure grows."""
     import matplotlib
 
     size = matplotlib.rcParams["legend.fontsize"]
@@ -328,7 +328,7 @@ def add_legend(
 
 
 def text_width(figure: Figure, label: str, size: float) -> float:
-    """The width of a text in inches."""
+    """Return the width of a text in inches."""
     text = figure.text(0.0, 0.0, label, fontsize=size)
     width = float(text.get_window_extent().width) / figure.dpi
     text.remove()

@@ -60,7 +60,10 @@ def draw_maps(
     output: OutputStyle,
     _handles: Mapping[str, Any],
 ) -> tuple[str, ...]:
-    """One map per panel; hexagons are colored by the number of tokens or the share of rare ones."""
+    """Draw one map per panel.
+
+    Hexagons are colored by the number of tokens or the share of rare ones.
+    """
     from matplotlib.patches import Patch
 
     clouds = [panel.cloud for panel in spec.panels if panel.cloud is not None]
@@ -102,7 +105,7 @@ Levels = tuple[tuple[str, ...], list[str], list[npt.NDArray[np.int64]]]
 
 
 def shade_density(cells: Sequence[Hexagons]) -> Levels:
-    """Colors by the number of tokens, with the same meaning in all maps."""
+    """Return colors by the number of tokens, with the same meaning in all maps."""
     most = max(1.0, *(float(cell.counts.max(initial=0)) for cell in cells))
     # At most as many levels as there are different counts.
     n = int(min(len(theme.DENSITY), most))
@@ -115,7 +118,7 @@ def shade_density(cells: Sequence[Hexagons]) -> Levels:
 def shade_shares(
     clouds: Sequence[Cloud], views: Sequence[View], cells: Sequence[Hexagons]
 ) -> Levels:
-    """Colors by the share of rare tokens."""
+    """Return colors by the share of rare tokens."""
     n = len(theme.MIXTURE)
     levels = []
     for cloud, view, cell in zip(clouds, views, cells, strict=True):

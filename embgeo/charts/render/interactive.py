@@ -20,24 +20,24 @@ DOTTED = 2
 
 
 def render_interactive(spec: Specification) -> dict[str, dict[str, Any]]:
-    """What ``static/charts.js`` draws: an entry for each panel of lines, by `chart_key`."""
+    """Return what ``static/charts.js`` draws: an entry for each panel of lines, by `chart_key`."""
     return {
         chart_key(spec, panel): describe(panel) for panel in spec.panels if is_interactive(panel)
     }
 
 
 def chart_key(spec: Specification, panel: Panel) -> str:
-    """The name of a panel on a page."""
+    """Return the name of a panel on a page."""
     return f"{spec.name}.{panel.key}" if panel.key else spec.name
 
 
 def is_interactive(panel: Panel) -> bool:
-    """Whether a panel has lines to read values from; for marks alone a figure is as good."""
+    """Tell whether a panel has lines to read values from; for marks alone a figure is as good."""
     return any(not isinstance(line, Line) or line.form == "line" for line in panel.lines)
 
 
 def describe(panel: Panel) -> dict[str, Any]:
-    """One panel: the x of all lines, and the values of each line there."""
+    """Write one panel: the x of all lines, and the values of each line there."""
     steps = [line for line in panel.lines if isinstance(line, HistogramSteps)]
     curves = [line for line in panel.lines if isinstance(line, Line)]
     guides = [line for line in curves if is_guide(line)]
@@ -85,7 +85,7 @@ def describe_line(
 
 
 def count_own(lines: Sequence[Line | HistogramSteps]) -> int:
-    """The number of lines without references."""
+    """Count lines without references."""
     return sum(not is_guide(line) for line in lines)
 
 
@@ -94,14 +94,14 @@ def is_hollow(line: Line | HistogramSteps) -> bool:
 
 
 def spread_values(line: Line, x: FloatArray) -> FloatArray:
-    """The values of a line at its own places among `x`, and gaps elsewhere."""
+    """Return the values of a line at its own places among `x`, and gaps elsewhere."""
     out = np.full(len(x), np.nan)
     out[np.searchsorted(x, line.x)] = line.y
     return out
 
 
 def step_values(steps: HistogramSteps, edges: FloatArray) -> FloatArray:
-    """The height on each interval of `edges`, 0 outside the bins; the last edge closes them."""
+    """Get the height on each interval of `edges`, 0 outside the bins; the last edge closes them."""
     at = np.searchsorted(steps.edges, edges, side="right") - 1
     last = len(steps.heights) - 1
     values = np.where((at >= 0) & (at <= last), steps.heights[np.clip(at, 0, last)], 0.0)
@@ -111,7 +111,7 @@ def step_values(steps: HistogramSteps, edges: FloatArray) -> FloatArray:
 
 
 def plain(values: FloatArray, positive: bool = False) -> list[float | None]:
-    """Six digits of each number; None if it is not finite, or has no logarithm."""
+    """Return six digits of each number; None if it is not finite, or has no logarithm."""
     return [
         float(f"{v:.6g}") if math.isfinite(v) and not (positive and v <= 0) else None
         for v in values.tolist()

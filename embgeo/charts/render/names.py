@@ -32,7 +32,7 @@ BOX = {"boxstyle": "square,pad=0.1", "facecolor": "white", "alpha": 0.75, "linew
 def draw_names(
     ax: Axes, named: Sequence[NamedPoint], write: Callable[[str], str], xy: FloatArray
 ) -> list[NamedPoint]:
-    """A mark at each point, and its name beside it; the points whose name has no room.
+    """Draw a mark at each point, and its name beside it; the points whose name has no room.
 
     The limits and the place of the panel are final. `xy` are the points that names should not hide.
     """
@@ -71,7 +71,7 @@ def draw_names(
 
 
 def explain_crowded(member: str, points: Sequence[NamedPoint]) -> list[str]:
-    """Notes on tokens that are not named."""
+    """Write notes on tokens that are not named."""
     return [
         f"{member}: no room for the name of {visible(point.name)}; a wider figure has it"
         for point in points
@@ -117,7 +117,7 @@ def find_room(
 
 
 def draw_ring(ax: Axes, ring: Ring | None, write: Callable[[str], str], xy: FloatArray) -> None:
-    """The ring, and its label in the emptiest corner of the panel."""
+    """Draw the ring, and its label in the emptiest corner of the panel."""
     if ring is None:
         return
     from matplotlib.patches import Circle

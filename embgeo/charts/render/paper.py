@@ -84,7 +84,7 @@ MATH = {
 
 @contextmanager
 def settings(preamble: str = "") -> Iterator[None]:
-    """The settings of papers; `preamble` is LaTeX that text in PGF needs."""
+    """Set what papers need; `preamble` is LaTeX that text in PGF needs."""
     with drawing.default_settings(
         {
             "font.family": list(FONTS),
@@ -134,7 +134,7 @@ def settings(preamble: str = "") -> Iterator[None]:
 
 
 def arrange(spec: Specification, width: float) -> drawing.FigureLayout:
-    """A figure of this width in inches, with panels as large as their number allows."""
+    """Return a figure of this width in inches, with panels as large as their number allows."""
     n = len(spec.panels)
     if spec.one_row:
         across, down = divide(width, n, LEAST_IN_ROW)
@@ -153,14 +153,14 @@ def arrange(spec: Specification, width: float) -> drawing.FigureLayout:
 
 
 def divide(width: float, count: int, least: float) -> tuple[int, int]:
-    """Panels across and down, in as few rows as panels of the `least` width allow."""
+    """Return panels across and down, in as few rows as panels of the `least` width allow."""
     across = max(1, min(count, int(width / least)))
     down = -(-count // across)
     return -(-count // down), down  # even rows: four panels as 2 + 2, not as 3 + 1
 
 
 def write_power(value: float) -> str:
-    """A label of a logarithmic axis: 0.01 to 100 as numbers, others as powers of ten."""
+    """Write a label of a logarithmic axis: 0.01 to 100 as numbers, others as powers of ten."""
     if 1e-2 <= value < 1e3:
         return f"{value:g}"
     mantissa, exponent = f"{value:.0e}".split("e")
@@ -169,7 +169,7 @@ def write_power(value: float) -> str:
 
 
 def output(width: float, write_name: Callable[[str], str]) -> drawing.OutputStyle:
-    """The output of figures of this width in inches."""
+    """Return the output of figures of this width in inches."""
     return drawing.OutputStyle(
         lambda spec: arrange(spec, width),
         write_name,
@@ -182,18 +182,20 @@ def output(width: float, write_name: Callable[[str], str]) -> drawing.OutputStyl
 
 
 def plain_text(text: str) -> str:
-    """`text` that matplotlib draws letter by letter: no mathematics, □ for what has no glyph."""
+    """Get `text` that matplotlib draws letter by letter: no mathematics, □ for what has no
+    glyph.
+    """
     shown = "".join(c if is_drawable(c) else MISSING for c in shortened(text))
     return shown.replace("$", r"\$")
 
 
 def is_drawable(character: str) -> bool:
-    """Whether the fonts have it."""
+    """Tell whether the fonts have it."""
     return character.isprintable() and ord(character) in _glyphs()
 
 
 def explain_missing(spec: Specification) -> list[str]:
-    """A note on names in the figure with characters that the fonts lack."""
+    """Write a note on names in the figure with characters that the fonts lack."""
     named = [point.name for panel in spec.panels if panel.cloud for point in panel.cloud.named]
     lacking = [name for name in (*spec.members, *named) if not all(map(is_drawable, name))]
     if not lacking:
@@ -203,13 +205,13 @@ def explain_missing(spec: Specification) -> list[str]:
 
 
 def shortened(text: str) -> str:
-    """`text` cut to a length that a legend can hold."""
+    """Return `text` cut to a length that a legend can hold."""
     return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
 
 
 @cache
 def _glyphs() -> frozenset[int]:
-    """All characters of the fonts, which come with matplotlib."""
+    """Return all characters of the fonts, which come with matplotlib."""
     drawing.import_matplotlib()
     from matplotlib.font_manager import findfont, get_font
 
@@ -225,7 +227,7 @@ def render_paper(
     write_name: Callable[[str], str] = plain_text,
     preamble: str = "",
 ) -> RenderedFigure:
-    """The chart as files of one format; equal charts give equal bytes.
+    """Render the chart as files of one format; equal charts give equal bytes.
 
     Parameters
     ----------
@@ -279,7 +281,7 @@ def check_format(form: str) -> None:
 
 
 def save(figure: Figure, name: str, form: str, creator: str) -> dict[str, bytes]:
-    """The figure as files of that format, by file name; call it within `settings`."""
+    """Return the figure as files of that format, by file name; call it within `settings`."""
     metadata: dict[str, Any] = {
         "pdf": {"metadata": {"Creator": creator, "CreationDate": None}},
         "svg": {"metadata": {"Creator": creator, "Date": None}},

@@ -77,7 +77,7 @@ def settings() -> Iterator[None]:
 
 
 def arrange(spec: Specification) -> FigureLayout:
-    """Sizes that a page shows without scaling: one panel, two next to each other, or a grid."""
+    """Get sizes that a page shows without scaling: one panel, two next to each other, or a grid."""
     n = len(spec.panels)
     if spec.one_row:
         return FigureLayout(3.4 * n, 3.3, n)
@@ -93,7 +93,7 @@ def arrange(spec: Specification) -> FigureLayout:
 
 
 def write_label(label: str) -> str:
-    """``σ_k / σ_1`` as σₖ / σ₁."""
+    """Return ``σ_k / σ_1`` as σₖ / σ₁."""
     label = visible_text(label)
     for plain, small in _SUBSCRIPTS.items():
         label = label.replace(plain, small)
@@ -101,7 +101,7 @@ def write_label(label: str) -> str:
 
 
 def write_power(value: float) -> str:
-    """``0.001`` as 0.001, ``1e-6`` as 10⁻⁶: plain Unicode, no mathematics fonts."""
+    """Return ``0.001`` as 0.001, ``1e-6`` as 10⁻⁶: plain Unicode, no mathematics fonts."""
     if 1e-3 <= value < 1e4:
         return f"{value:g}"
     mantissa, exponent = f"{value:.0e}".split("e")
@@ -113,7 +113,7 @@ MEDIUM = OutputStyle(arrange, drawable, write_label, write_power, draw_maps)
 
 
 def render_svg(spec: Specification) -> str:
-    """The chart as an inline ``<svg>`` element.
+    """Render the chart as an inline ``<svg>`` element.
 
     Equal charts give equal bytes; ids begin with the chart's name; there is no ``style``
     attribute, no ``<style>`` element, no date and no reference to anything outside.
@@ -124,7 +124,7 @@ def render_svg(spec: Specification) -> str:
 
 
 def write_svg(figure: Figure, name: str, alternative: str) -> str:
-    """A figure as an ``<svg>`` element; call it within `settings`."""
+    """Write a figure as an ``<svg>`` element; call it within `settings`."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     stream = io.StringIO()

@@ -13,7 +13,7 @@ def render_csv(spec: Specification) -> bytes:
 
 
 def tabulate(spec: Specification) -> FigureTable:
-    """A row for each point of each line: member, panel, line, x and y."""
+    """Return a row for each point of each line: member, panel, line, x and y."""
     first = spec.panels[0]
     alone = spec.members[0] if len(spec.members) == 1 else ""
     rows: list[tuple[Cell, ...]] = [
@@ -33,6 +33,6 @@ def tabulate(spec: Specification) -> FigureTable:
 
 
 def points_of(line: Line | HistogramSteps) -> list[tuple[float | None, ...]]:
-    """The points of a line, or the left ends and heights of a histogram."""
+    """Return the points of a line, or the left ends and heights of a histogram."""
     x, y = (line.edges[:-1], line.heights) if isinstance(line, HistogramSteps) else (line.x, line.y)
     return [(a, b if np.isfinite(b) else None) for a, b in zip(x.tolist(), y.tolist(), strict=True)]

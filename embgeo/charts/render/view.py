@@ -40,13 +40,13 @@ class View:
         return self.left, self.right, self.bottom, self.top
 
     def holds(self, xy: FloatArray) -> npt.NDArray[np.bool_]:
-        """Which points lie inside."""
+        """Return which points lie inside."""
         x, y = xy[:, 0], xy[:, 1]
         inside = (self.left <= x) & (x <= self.right) & (self.bottom <= y) & (y <= self.top)
         return np.asarray(inside)
 
     def frame(self, ax: Axes) -> None:
-        """Equal aspect, the axes through the origin, and a cross at it."""
+        """Set an equal aspect; draw the axes through the origin, and a cross at it."""
         ax.set_aspect("equal")
         ax.set_xlim(self.left, self.right)
         ax.set_ylim(self.bottom, self.top)
@@ -54,14 +54,14 @@ class View:
 
 
 def draw_origin(ax: Axes) -> None:
-    """The axes through the origin, and a cross at it."""
+    """Draw the axes through the origin, and a cross at it."""
     ax.axhline(0.0, color=theme.GRAY.light, lw=0.6, zorder=0.5)
     ax.axvline(0.0, color=theme.GRAY.light, lw=0.6, zorder=0.5)
     ax.plot([0.0], [0.0], marker="+", ms=7, mew=1.2, color=theme.INK.light, zorder=3)
 
 
 def fit_view(xy: FloatArray, outside: float = OUTSIDE) -> View:
-    """Nearly all points, and the origin: a map shows whether they surround it."""
+    """Return nearly all points, and the origin: a map shows whether they surround it."""
     low, high = np.quantile(xy, [outside, 1.0 - outside], axis=0)
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     span = max(float(np.max(high - low)), np.finfo(np.float64).tiny)
@@ -73,13 +73,13 @@ def fit_view(xy: FloatArray, outside: float = OUTSIDE) -> View:
 
 
 def common_views(clouds: Sequence[FloatArray]) -> list[View]:
-    """The same view for all maps, or one each if their scales are far apart."""
+    """Return the same view for all maps, or one each if their scales are far apart."""
     views = [fit_view(xy) for xy in clouds]
     return [unite(views)] * len(views) if share_scale(views) else views
 
 
 def unite(views: Sequence[View]) -> View:
-    """The smallest rectangle around all of them."""
+    """Return the smallest rectangle around all of them."""
     return View(
         min(view.left for view in views),
         max(view.right for view in views),
@@ -89,6 +89,6 @@ def unite(views: Sequence[View]) -> View:
 
 
 def share_scale(views: Sequence[View]) -> bool:
-    """Whether one scale shows all of them well."""
+    """Tell whether one scale shows all of them well."""
     spans = [view.span for view in views]
     return max(spans) <= MOST_RATIO * min(spans)

@@ -24,7 +24,7 @@ FAMILIES: tuple[ModuleType, ...] = tuple(
 
 
 def quantities_of(*families: ModuleType) -> dict[str, Quantity]:
-    """The quantities of modules by name."""
+    """Return the quantities of modules by name."""
     return {
         value.name: value
         for family in families
@@ -51,7 +51,7 @@ def require_known(name: str, known: Collection[str], where: str) -> None:
 
 
 def suggest(name: str, known: Collection[str]) -> str:
-    """A way out for an unknown name: what replaces it, similar names, or those of its family.
+    """Get a way out for an unknown name: what replaces it, similar names, or those of its family.
 
     >>> suggest("cosine.men", ["cosine.mean", "cosine.std"])
     'did you mean cosine.mean or cosine.std?'

@@ -65,7 +65,7 @@ def _quote_place(a: finding.Numbers) -> list[finding.Part]:
 
 
 def _is_one_of_clusters(a: finding.Numbers) -> bool:
-    """Whether the other rows form clusters as well, which is another question."""
+    """Tell whether the other rows form clusters as well, which is another question."""
     silhouette = finding.find_scalar(a, cosine.SILHOUETTE)
     if not finding.find_scalar(a, clump.CLUMP_TILT) or silhouette is None:
         return False

@@ -47,13 +47,15 @@ def answer(a: finding.Numbers) -> Answer:
 
 
 def is_inside_cone(a: finding.Numbers) -> bool:
-    """Whether pairs of rows of different clusters have the mean cosine of a cone."""
+    """Tell whether pairs of rows of different clusters have the mean cosine of a cone."""
     between = finding.find_scalar(a, cosine.MEAN_BETWEEN_CLUSTERS)
     return between is not None and limits.CONE.state(float(between)) != "healthy"
 
 
 def is_one_line(a: finding.Numbers) -> bool:
-    """Whether two clusters point in opposite directions: the collapse on both sides says it."""
+    """Tell whether two clusters point in opposite directions: the collapse on both sides says
+    it.
+    """
     between = finding.find_scalar(a, cosine.MEAN_BETWEEN_CLUSTERS)
     count = finding.need(a, cosine.CLUSTERS)
     return int(count) == 2 and between is not None and float(between) < limits.OPPOSITE

@@ -68,7 +68,9 @@ def answer(a: finding.Numbers) -> Answer:
 
 
 def _describe_cone(a: finding.Numbers) -> tuple[list[finding.Part], str]:
-    """Clusters inside the cone, and entries of one sign: parts of the sentence and the clause."""
+    """Write clusters inside the cone, and entries of one sign: parts of the sentence and the
+    clause.
+    """
     if a.provenance.get("nonnegative"):
         entries = (
             " No entry is negative, which alone makes every cosine positive. That is usual after "
@@ -102,7 +104,10 @@ def _name_groups(a: finding.Numbers) -> str:
 
 
 def _find_cause(a: finding.Numbers, state: finding.State) -> list[finding.Part]:
-    """What raises the mean cosine without a cone, and the number without it; empty if nothing."""
+    """Find what raises the mean cosine without a cone, and the number without it.
+
+    Empty if nothing.
+    """
     for quantity, cause in _CAUSES if state != "healthy" else ():
         scalar = finding.find_scalar(a, quantity)
         if scalar is not None and limits.CONE.state(float(scalar)) == "healthy":

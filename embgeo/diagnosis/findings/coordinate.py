@@ -47,7 +47,7 @@ def _by_variance(a: finding.Numbers) -> Answer | None:
 
 
 def _by_mean_cosine(a: finding.Numbers) -> Answer | None:
-    """Only where the cone exceeds chance; at most mild where it is small."""
+    """Judge the mean cosine where the cone exceeds chance; at most mild where it is small."""
     mean = finding.find_scalar(a, cosine.MEAN)
     if mean is None or not finding.is_cone_significant(a):
         return None

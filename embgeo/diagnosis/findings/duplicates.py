@@ -31,7 +31,10 @@ def answer(a: finding.Numbers) -> Answer:
 
 
 def _judge_twins(a: finding.Numbers) -> finding.State:
-    """The state of near-duplicates beyond chance; in a narrow cone all rows are near each other."""
+    """Return the state of near-duplicates beyond chance.
+
+    In a narrow cone all rows are near each other.
+    """
     near, mean = (
         finding.find_scalar(a, tokens.NEAR_DUPLICATE_SHARE),
         finding.find_scalar(a, cosine.MEAN),

@@ -39,7 +39,7 @@ def answer(a: finding.Numbers) -> Answer:
 
 
 def _neighbors(a: finding.Numbers) -> tuple[finding.State, list[finding.Part], str]:
-    """By two tests: more rare neighbors than frequent tokens have, and than by chance."""
+    """Judge by two tests: more rare neighbors than frequent tokens have, and than by chance."""
     rare = finding.find_scalar(a, frequency.NEIGHBOR_RARITY_RARE)
     popular = finding.find_scalar(a, frequency.NEIGHBOR_RARITY_POPULAR)
     if rare is None or popular is None:
@@ -82,7 +82,7 @@ def _norms(a: finding.Numbers) -> list[finding.Part]:
 
 
 def _weights(a: finding.Numbers) -> list[finding.Part]:
-    """The mean cosine weighted by counts, where its state differs from that of the matrix."""
+    """Get the mean cosine weighted by counts, where its state differs from that of the matrix."""
     plain = finding.find_scalar(a, cosine.MEAN)
     weighted = finding.find_scalar(a, frequency.WEIGHTED_MEAN_COSINE)
     if plain is None or weighted is None:

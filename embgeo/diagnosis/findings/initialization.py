@@ -52,7 +52,7 @@ def vary_by_chance(d: int) -> float:
 
 
 def _has_other_structure(a: finding.Numbers) -> bool:
-    """Whether rows are equal, or tell frequent from rare tokens."""
+    """Tell whether rows are equal, or tell frequent from rare tokens."""
     duplicates = finding.find_scalar(a, tokens.DUPLICATE_ROWS)
     if duplicates:
         return True

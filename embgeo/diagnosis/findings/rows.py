@@ -45,20 +45,20 @@ def _lead(clause: str, damage: Mapping[str, Any]) -> list[finding.Part]:
 
 
 def has_short_rows(a: finding.Numbers) -> bool:
-    """Whether some rows are far shorter than all others, but too many to leave out."""
+    """Tell whether some rows are far shorter than all others, but too many to leave out."""
     damage = a.provenance.get("damaged")
     return isinstance(damage, Mapping) and bool(damage.get("short"))
 
 
 def names_all_rows(a: finding.Numbers) -> bool:
-    """Whether as many rows are constant, or equal to the mean row, as are kept."""
+    """Tell whether as many rows are constant, or equal to the mean row, as are kept."""
     kept = int(a.provenance.get("kept") or 0)
     named = max(_count(a, tokens.CONSTANT_ROWS), _count(a, tokens.MEAN_ROWS))
     return 0 < kept <= named
 
 
 def _count_untrained(damage: Mapping[str, Any]) -> int:
-    """Damaged rows with initial values; files of earlier versions do not count them."""
+    """Count damaged rows with initial values; files of earlier versions do not count them."""
     return int(damage.get("initial", 0))
 
 
@@ -68,7 +68,7 @@ def _count_dead(damage: Mapping[str, Any]) -> int:
 
 
 def _input_clause(damage: Mapping[str, Any]) -> str:
-    """``79 rows are damaged, among them <|im_start|>, which the chat template uses``."""
+    """Return ``79 rows are damaged, among them <|im_start|>, which the chat template uses``."""
     rows = _count_dead(damage)
     if not rows:
         return ""
@@ -99,7 +99,7 @@ def _count(a: finding.Numbers, quantity: Quantity) -> int:
 
 
 def _idle_clause(a: finding.Numbers, damage: Mapping[str, Any]) -> str:
-    """Rows with initial or collapsed values, and short ones; empty if there are none."""
+    """Return rows with initial or collapsed values, and short ones; empty if there are none."""
     untrained = _count_untrained(damage)
     constant, mean = _count(a, tokens.CONSTANT_ROWS), _count(a, tokens.MEAN_ROWS)
     clauses = []
@@ -141,7 +141,7 @@ def _describe(a: finding.Numbers, damage: Mapping[str, Any]) -> list[finding.Par
 
 
 def _name_kinds(damage: Mapping[str, Any]) -> str:
-    """``: 2 exactly zero, 1 not finite``, for rows that no gap between norms makes damaged."""
+    """Get ``: 2 exactly zero, 1 not finite``, for rows that no gap between norms makes damaged."""
     zero, nonfinite = damage["zero"] - damage["padding"], damage["nonfinite"]
     if not zero:
         return ""

@@ -98,7 +98,7 @@ def _has_many_short_rows(a: finding.Numbers) -> bool:
 
 
 def count_long_rows(a: finding.Numbers) -> int:
-    """Rows that are too long for lognormal norms; 0 where they are many or hold little."""
+    """Count rows that are too long for lognormal norms; 0 where they are many or hold little."""
     rows, energy = (
         finding.find_scalar(a, tokens.LONG_ROWS),
         finding.find_scalar(a, tokens.LONG_ROWS_ENERGY),
@@ -110,7 +110,7 @@ def count_long_rows(a: finding.Numbers) -> int:
 
 
 def is_made_by_norms(a: finding.Numbers, share: float) -> bool:
-    """Whether rows of unit length would not have such a share in any direction.
+    """Tell whether rows of unit length would not have such a share in any direction.
 
     The mean squared cosine is Σλ² over the eigenvalues' shares of the unit rows, at least the
     square of the largest share.

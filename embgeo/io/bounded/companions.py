@@ -9,13 +9,15 @@ COPY_IT = "put the file itself into the folder"
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether `name`, from an index or a listing, names a file in its own folder on any system."""
+    """Tell whether `name`, from an index or a listing, names a file in its own folder on any
+    system.
+    """
     is_whole = PurePosixPath(name).name == name == PureWindowsPath(name).name
     return is_whole and name not in ("", ".", "..") and name.isprintable()
 
 
 def is_foreign_link(path: Path) -> bool:
-    """Whether a file is a link out of its folder, except into the blobs of a Hub cache.
+    """Tell whether a file is a link out of its folder, except into the blobs of a Hub cache.
 
     A downloaded folder may hold ``vocab.txt -> /etc/passwd``, and what is read goes into reports.
     """
@@ -30,7 +32,10 @@ def is_foreign_link(path: Path) -> bool:
 
 
 def is_companion(path: Path) -> bool:
-    """Whether there is such a file; raises UnreadableFile if it is a link out of its folder."""
+    """Tell whether there is such a file.
+
+    Raises UnreadableFile if it is a link out of its folder.
+    """
     if not path.is_file():
         return False
     if is_foreign_link(path):

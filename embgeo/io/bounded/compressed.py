@@ -46,7 +46,7 @@ class Codec:
 
 
 def codec_of(head: bytes) -> Codec | None:
-    """Compression of a file that starts with `head`; None for a plain file."""
+    """Return compression of a file that starts with `head`; None for a plain file."""
     return next((codec for codec in CODECS if codec.start.match(head)), None)
 
 
@@ -164,7 +164,7 @@ class _Zstandard:
         return getattr(self._machine, name)
 
     def decompress(self, data: bytes, _size: int) -> bytes:
-        """All content of `data`: this package cannot give a part of it."""
+        """Return all content of `data`: this package cannot give a part of it."""
         return bytes(self._machine.decompress(data))
 
 

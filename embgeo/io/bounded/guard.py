@@ -57,12 +57,12 @@ class MissingPiece(UnreadableFile):
 
 
 def refuse(path: Path | str, cause: str, way_out: str) -> UnreadableFile:
-    """Error for a file that is not read."""
+    """Return error for a file that is not read."""
     return UnreadableFile(cause, where=path, way_out=way_out)
 
 
 def cannot_read(path: Path | str, error: OSError) -> UnreadableFile:
-    """Error for a file that the operating system refuses to read."""
+    """Return error for a file that the operating system refuses to read."""
     if isinstance(error, FileNotFoundError):
         return refuse(path, "there is no such file", "check the path")
     if isinstance(error, PermissionError):

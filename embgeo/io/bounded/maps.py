@@ -40,12 +40,12 @@ def map_file(path: Path) -> Bytes:
 
 
 def number_type(name: str) -> np.dtype[Any]:
-    """Type of numpy or ml_dtypes by its name, such as ``float8_e4m3fn``."""
+    """Return type of numpy or ml_dtypes by its name, such as ``float8_e4m3fn``."""
     return np.dtype(getattr(ml_dtypes, name)) if hasattr(ml_dtypes, name) else np.dtype(name)
 
 
 def is_numeric(dtype: np.dtype[Any]) -> bool:
-    """Whether arrays of this type hold numbers; ml_dtypes' types have kind ``V``."""
+    """Tell whether arrays of this type hold numbers; ml_dtypes' types have kind ``V``."""
     return dtype.kind in "biufc" or _is_ml_type(dtype)
 
 
@@ -105,7 +105,7 @@ def view(
     swapped: bool = False,
     fortran: bool = False,
 ) -> Array:
-    """Read-only array over `buffer`; copies only ml_dtypes' numbers of the other byte order.
+    """Return read-only array over `buffer`; copies only ml_dtypes' numbers of the other byte order.
 
     `dtype` is in native byte order, and `swapped` says that the bytes are not. Strides and offset
     count elements. Without strides the array is contiguous, with `fortran` column-major.

@@ -72,12 +72,12 @@ def varints(data: memoryview, most: int) -> list[int]:
 
 
 def signed(value: int) -> int:
-    """A varint of 64 bits as a signed number."""
+    """Return a varint of 64 bits as a signed number."""
     return value - 2**64 if value >= 2**63 else value
 
 
 def text(value: Value) -> str:
-    """A short string field; bytes that are not UTF-8 are escaped."""
+    """Return a short string field; bytes that are not UTF-8 are escaped."""
     content = raw(value)
     if len(content) > _LONGEST_TEXT:
         raise Damaged("a name is implausibly long")
@@ -85,14 +85,14 @@ def text(value: Value) -> str:
 
 
 def raw(value: Value) -> memoryview:
-    """A field of bytes; refuses a number."""
+    """Return a field of bytes; refuses a number."""
     if not isinstance(value, memoryview):
         raise Damaged(_OTHER_KIND)
     return value
 
 
 def number(value: Value) -> int:
-    """A field of a number; refuses bytes."""
+    """Return a field of a number; refuses bytes."""
     if not isinstance(value, int):
         raise Damaged(_OTHER_KIND)
     return value

@@ -43,7 +43,7 @@ _HUGE = re.compile(r"[eE]\+?\d{3}")
 
 
 def in_archive(suffix: str = "", key: str | None = None) -> Mapping[str, Any]:
-    """Metadata of a dataclass field whose array goes into the archive.
+    """Return metadata of a dataclass field whose array goes into the archive.
 
     The array's name is the path of the dataclass in the record and `suffix`; entries of tuples are
     called by their ``name`` or their index. `key` is the key in the JSON file.
@@ -69,7 +69,7 @@ class RecordFormat(Generic[T]):
     check: Callable[[T], object] | None = None
 
     def to_json(self, record: T, arrays: Arrays | None = None) -> Json:
-        """Content of the JSON file; adds arrays of the archive to `arrays`."""
+        """Return content of the JSON file; adds arrays of the archive to `arrays`."""
         head = {"format": self.name, "format_version": self.version}
         return {**head, **plain(record, {} if arrays is None else arrays)}
 
@@ -89,7 +89,7 @@ class RecordFormat(Generic[T]):
         return record
 
     def text(self, record: T, arrays: Arrays | None = None) -> str:
-        """Text of the JSON file; raises ValueError for a number that is not finite."""
+        """Return the text of the JSON file; raises ValueError for a number that is not finite."""
         return as_text(self.to_json(record, arrays))
 
     def save(self, record: T, folder: Path, more: Arrays | None = None) -> Path:
@@ -157,7 +157,7 @@ def _finite(text: str) -> float:
 
 
 def parse(text: str) -> Any:
-    """The content of a JSON file; raises ValueError for a number that is not finite."""
+    """Parse the content of a JSON file; raises ValueError for a number that is not finite."""
     # Calling a function for every number would take most of the time.
     return json.loads(
         text, parse_constant=_refuse, parse_float=_finite if _HUGE.search(text) else None
@@ -165,12 +165,12 @@ def parse(text: str) -> Any:
 
 
 def as_text(content: Json) -> str:
-    """Text of a JSON file; raises ValueError for a number that is not finite."""
+    """Return the text of a JSON file; raises ValueError for a number that is not finite."""
     return json.dumps(content, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file in hexadecimal."""
+    """Return SHA-256 of a file in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -193,7 +193,7 @@ def read_arrays(path: Path, content: Json) -> Arrays:
 
 @cache
 def _saved_fields(kind: type) -> tuple[tuple[Field[Any], str, Any], ...]:
-    """The saved fields of a dataclass with their keys and resolved types."""
+    """Return the saved fields of a dataclass with their keys and resolved types."""
     hints = get_type_hints(kind)
     saved = (entry for entry in fields(kind) if entry.metadata.get("saved", True))
     return tuple((e, str(e.metadata.get("key", e.name)), hints[e.name]) for e in saved)
@@ -201,7 +201,7 @@ def _saved_fields(kind: type) -> tuple[tuple[Field[Any], str, Any], ...]:
 
 @cache
 def _keys(kind: type) -> tuple[str, ...]:
-    """The keys of the table of a dataclass, those of its inline fields among them."""
+    """Return the keys of the table of a dataclass, those of its inline fields among them."""
     found: list[str] = []
     for entry, key, hint in _saved_fields(kind):
         found += _keys(hint) if entry.metadata.get("inline") else (key,)

@@ -24,13 +24,13 @@ MOST_BYTES = 512 * 2**20
 
 
 def name_temporary(home: Path) -> Path:
-    """A path in `home` that nothing has."""
+    """Name a path in `home` that nothing has."""
     return home / f"{PREFIX}{secrets.token_hex(8)}"
 
 
 @contextmanager
 def atomic_file(target: Path) -> Iterator[Path]:
-    """A temporary path next to `target`, renamed to it on success and removed otherwise."""
+    """Yield a temporary path next to `target`, renamed to it on success and removed otherwise."""
     temporary = name_temporary(target.parent)
     try:
         yield temporary
@@ -41,7 +41,7 @@ def atomic_file(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def temporary_folder(home: Path) -> Iterator[Path]:
-    """A temporary folder in `home`, removed at the end unless it was renamed."""
+    """Yield a temporary folder in `home`, removed at the end unless it was renamed."""
     home.mkdir(parents=True, exist_ok=True)
     folder = name_temporary(home)
     folder.mkdir()
@@ -66,7 +66,7 @@ def require_plain(path: Path, most: int = MOST_BYTES) -> None:
 
 
 def is_record(path: Path, form: str) -> bool:
-    """Whether a file is JSON whose ``format`` is `form`."""
+    """Tell whether a file is JSON whose ``format`` is `form`."""
     try:
         require_plain(path)
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -76,7 +76,10 @@ def is_record(path: Path, form: str) -> bool:
 
 
 def begins_as(path: Path, form: str) -> bool:
-    """Whether a file begins like a JSON record whose ``format`` is `form`; it may be damaged."""
+    """Tell whether a file begins like a JSON record whose ``format`` is `form`.
+
+    It may be damaged.
+    """
     try:
         with path.open("rb") as stream:
             start = stream.read(4096)
@@ -86,7 +89,7 @@ def begins_as(path: Path, form: str) -> bool:
 
 
 def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[bytes]:
-    r"""Lines of a table as CSV by RFC 4180, in UTF-8, with Unix line ends.
+    r"""Yield lines of a table as CSV by RFC 4180, in UTF-8, with Unix line ends.
 
     None is an empty cell. A lone surrogate, which UTF-8 cannot hold, is written as ``\udXXX``, and
     ``'`` goes before a text that a spreadsheet would run as a formula.
@@ -106,7 +109,7 @@ _FORMULA = re.compile(r"\s*[=+\-@].*[(|!#$:'\"\\/]", re.DOTALL)
 
 
 def is_formula(cell: Cell) -> bool:
-    """Whether a spreadsheet might run the text; not ``-ing``, ``+1`` and ``=``."""
+    """Tell whether a spreadsheet might run the text; not ``-ing``, ``+1`` and ``=``."""
     return isinstance(cell, str) and _FORMULA.match(cell) is not None
 
 

@@ -20,7 +20,7 @@ MEMORY_BYTES = 256 * 2**20
 
 
 def empty(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
-    """An array to be filled, in memory or in an unnamed temporary file."""
+    """Return an array to be filled, in memory or in an unnamed temporary file."""
     size = np.dtype(dtype).itemsize * math.prod(shape)
     if size <= MEMORY_BYTES:
         return np.empty(shape, dtype=dtype)

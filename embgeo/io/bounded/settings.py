@@ -51,7 +51,7 @@ def parse_document(text: str, where: Where, way_out: str) -> dict[str, Any]:
 def parse_table(
     kind: type[T], table: Any, name: str, where: Where, derived: Collection[str] = ()
 ) -> T:
-    """A table as the dataclass `kind`; `name`, as in ``[training]``, is for errors.
+    """Parse a table as the dataclass `kind`; `name`, as in ``[training]``, is for errors.
 
     The file cannot set the `derived` fields.
 
@@ -84,7 +84,7 @@ def parse_value(value: Any, hint: Any, name: str, where: Where) -> Any:
 
 
 def _explain(problem: str, value: Any, hint: Any, name: str, where: Where) -> BadOption:
-    """The error of msgspec, with the value and the type of the setting."""
+    """Return the error of msgspec, with the value and the type of the setting."""
     place = _PLACE.search(problem)
     key = place[1] if place else None
     if is_dataclass(hint) and key is not None and isinstance(value, Mapping) and key in value:
@@ -105,7 +105,7 @@ def _explain(problem: str, value: Any, hint: Any, name: str, where: Where) -> Ba
 
 
 def _entry_hint(hint: Any, index: int) -> Any:
-    """The type of an entry of a tuple; None for other types."""
+    """Return the type of an entry of a tuple; None for other types."""
     kinds = get_args(hint) if _is_union(hint) else (hint,)
     entries = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), ())
     return entries[0] if Ellipsis in entries else dict(enumerate(entries)).get(index)
@@ -116,7 +116,7 @@ def _is_union(hint: Any) -> bool:
 
 
 def describe(hint: Any) -> str:
-    """A type in words.
+    """Write a type in words.
 
     >>> describe(int | None), describe(Literal["a", "b"]), describe(tuple[str, ...])
     ('a whole number', 'a or b', 'a list')

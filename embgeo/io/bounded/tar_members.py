@@ -27,7 +27,7 @@ class TarMember:
 
 
 def is_tar(head: bytes) -> bool:
-    """Whether `head` is a tar header with a name and a right checksum."""
+    """Tell whether `head` is a tar header with a name and a right checksum."""
     return len(head) >= _BLOCK and head[0] != 0 and _checksum_holds(head[:_BLOCK])
 
 
@@ -97,7 +97,7 @@ def _extension(data: Bytes, start: int, size: int) -> bytes:
 
 
 def _pax(records: bytes) -> dict[str, str]:
-    """The ``length key=value`` records of a POSIX extended header."""
+    """Return the ``length key=value`` records of a POSIX extended header."""
     facts: dict[str, str] = {}
     while records:
         digits, _, _ = records.partition(b" ")

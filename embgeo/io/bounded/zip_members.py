@@ -54,7 +54,7 @@ class Archive:
     members: dict[str, ZipMember]
 
     def bytes_of(self, name: str, *, whole: bool = False) -> Bytes:
-        """The member's bytes: a view of the map if they are stored uncompressed.
+        """Return the member's bytes: a view of the map if they are stored uncompressed.
 
         The checksum of inflated members is always verified; `whole` verifies that of a stored one,
         too, which reads all of it.
@@ -80,7 +80,7 @@ class Archive:
         return self.data[member.start : member.start + member.stored]
 
     def start_of(self, name: str, size: int) -> Bytes:
-        """The member's first `size` bytes at most; no more is inflated."""
+        """Return the member's first `size` bytes at most; no more is inflated."""
         member = self.members[name]
         if not member.compressed:
             return self._stored(member)[:size]
@@ -229,7 +229,7 @@ def _join(pieces: Iterator[bytes], size: int) -> Bytes:
 
 
 def _inflate_pieces(member: ZipMember, raw: Bytes) -> Iterator[bytes]:
-    """Inflate a member's bytes, a piece at a time."""
+    """Yield inflate a member's bytes, a piece at a time."""
     machine = zlib.decompressobj(-zlib.MAX_WBITS)
     fed, pending = 0, b""
     while not machine.eof:

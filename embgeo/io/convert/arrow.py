@@ -57,7 +57,7 @@ _RATIO_FREE_BYTES = 256 * 2**20
 
 
 def sniff(head: bytes) -> bool:
-    """A magic string, or the mark and a plausible length before the schema of a stream."""
+    """Return a magic string, or the mark and a plausible length before the schema of a stream."""
     if head.startswith((_PARQUET, _FILE, _OLD_FEATHER)):
         return True
     length = int.from_bytes(head[4:8], "little")
@@ -65,7 +65,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The matrices of a table, one for each column of vectors, with words and counts.
+    """Open the matrices of a table, one for each column of vectors, with words and counts.
 
     Without such a column the floating-point columns together are the matrix ``columns``.
     """
@@ -112,7 +112,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 def _labels(
     path: Path, answer: dict[str, Any]
 ) -> tuple[tuple[str, ...] | None, npt.NDArray[np.float64] | None, tuple[str, ...]]:
-    """Labels and counts of the rows, with a note if the column of counts is left out."""
+    """Return labels and counts of the rows, with a note if the column of counts is left out."""
     if path.stat().st_size > 2 * SIDE_FILE_BYTES:
         raise Damaged(f"its counts take more than {SIDE_FILE_BYTES // 2**20:,} MiB")
     tokens: list[str] = []
@@ -155,7 +155,7 @@ def _tensor(
 
 
 def _hash_samples(data: Bytes) -> str:
-    """SHA-256 of the footer of a Parquet file, which describes every page, and of samples."""
+    """Get SHA-256 of the footer of a Parquet file, which describes every page, and of samples."""
     length = int.from_bytes(data[-8:-4].tobytes(), "little")
     digest = hashlib.sha256(data[max(0, len(data) - 8 - length) :].data)
     for start in np.linspace(0, len(data), _SAMPLES, endpoint=False).astype(np.int64).tolist():
@@ -237,7 +237,7 @@ def join_tables(folder: Path, tables: Sequence[Checkpoint]) -> Checkpoint:
 
 
 def _kind(tensor: Tensor) -> tuple[object, ...]:
-    """What has to agree in all files of a table."""
+    """Return what has to agree in all files of a table."""
     return tensor.shape[1:], tensor.dtype, tensor.columns, tensor.ranges is None
 
 
@@ -251,7 +251,7 @@ def _join_column(parts: Sequence[Tensor]) -> Tensor:
 
 
 def _read(parts: Sequence[Tensor], start: int, stop: int, rows: IntArray | None = None) -> Array:
-    """Rows `start` to `stop` of the table, or those of `rows` among them."""
+    """Read rows `start` to `stop` of the table, or those of `rows` among them."""
     pieces: list[tuple[Box, Callable[[], Array]]] = []
     width, end, n = parts[0].shape[1], 0, 0
     for part in parts:

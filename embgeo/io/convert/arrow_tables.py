@@ -141,7 +141,7 @@ def write_rows(table: BatchedTable, matrix: dict[str, Any], rows: Any, out: Bina
 
 
 def choose_groups(groups: tuple[int, ...], start: int, stop: int) -> tuple[range | None, int]:
-    """The row groups that hold rows of a range, and the first row of these groups."""
+    """Choose the row groups that hold rows of a range, and the first row of these groups."""
     ends = list(itertools.accumulate(groups))
     if not ends:
         return None, 0
@@ -213,7 +213,7 @@ def open_ipc(path: str, *, is_file: bool) -> BatchedTable:
 
 
 def file_batches(part: Any, reader: Any) -> Iterator[Any]:
-    """The batches of an Arrow file; `part` reads some of the columns, `reader` all.
+    """Yield the batches of an Arrow file; `part` reads some of the columns, `reader` all.
 
     pyarrow copies a part of the columns, but not a whole batch without compression: a single batch
     is read whole, so that it can be mapped, unless that takes too much memory.
@@ -229,17 +229,17 @@ def file_batches(part: Any, reader: Any) -> Iterator[Any]:
 
 
 def float_name(kind: Any) -> str:
-    """The numpy name of a floating-point type; empty for other types."""
+    """Return the numpy name of a floating-point type; empty for other types."""
     return FLOATS.get(str(kind), "")
 
 
 def storage(kind: Any) -> Any:
-    """The storage type of an extension type, such as that of tensors."""
+    """Return the storage type of an extension type, such as that of tensors."""
     return getattr(kind, "storage_type", kind)
 
 
 def item_type(schema: Any, place: int) -> str:
-    """The numpy name of the items of a column of lists; empty unless they are floats."""
+    """Return the numpy name of the items of a column of lists; empty unless they are floats."""
     from pyarrow import types
 
     kind = storage(schema.field(place).type)
@@ -266,7 +266,7 @@ def matrix_of(table: BatchedTable, place: int) -> dict[str, Any]:
 
 
 def label_column(schema: Any) -> tuple[int | None, str]:
-    """The only column of strings, or the only one with a usual name; else None and a note."""
+    """Get the only column of strings, or the only one with a usual name; else None and a note."""
     texts = [place for place in range(len(schema)) if is_text(schema.field(place).type)]
     if len(texts) <= 1:
         return (texts[0] if texts else None), ""
@@ -297,7 +297,7 @@ def count_column(schema: Any) -> int | None:
 
 
 def numbers(column: Any, row: int) -> Any:
-    """A column of numbers; `row` is the first row, for the message."""
+    """Return a column of numbers; `row` is the first row, for the message."""
     refuse_missing(column, row, "a missing number")
     return column.to_numpy(zero_copy_only=False)
 
@@ -309,7 +309,7 @@ def refuse_missing(column: Any, row: int, what: str) -> None:
 
 
 def list_values(column: Any, width: int, row: int) -> Any:
-    """The numbers of a column of lists, shape (rows, width), as a view where possible."""
+    """List the numbers of a column of lists, shape (rows, width), as a view where possible."""
     from pyarrow import types
 
     column = getattr(column, "storage", column)
@@ -330,7 +330,7 @@ def list_values(column: Any, width: int, row: int) -> Any:
 
 
 def offset_in(table: BatchedTable, block: Any) -> int | None:
-    """The offset of mapped numbers in the file; None if they are decoded."""
+    """Return the offset of mapped numbers in the file; None if they are decoded."""
     if table.mapped is None or not block.flags.c_contiguous or not len(block):
         return None
     start = block.__array_interface__["data"][0] - table.mapped.address

@@ -78,7 +78,9 @@ class Dictionary:
 
 
 def settings_fit(fields: tuple[int | float, ...]) -> bool:
-    """Whether settings are plausible, by which models without a magic number are recognized."""
+    """Tell whether settings are plausible, by which models without a magic number are
+    recognized.
+    """
     dim, loss, model, bucket, threshold = (fields[place] for place in (0, 6, 7, 8, 12))
     return (
         0 < dim <= _WIDEST
@@ -139,7 +141,7 @@ def read_dictionary(path: Path) -> Dictionary:
 def _entries(
     data: mmap.mmap, at: int, words: int, labels: int
 ) -> tuple[list[bytes], npt.NDArray[np.float64], int]:
-    """Words, their counts, and the end of the last entry."""
+    """Return words, their counts, and the end of the last entry."""
     entries = words + labels
     if entries * (1 + ENTRY.size) > len(data) - at:
         raise Damaged(f"its dictionary promises {entries:,} entries, more than the file can hold")
@@ -171,7 +173,7 @@ def _entries(
 def _pairs(
     data: mmap.mmap, at: int, kept: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """Hashes of a pruned model in ascending order, and the row of each."""
+    """Return hashes of a pruned model in ascending order, and the row of each."""
     if kept < 0:
         return None
     if 8 * kept > len(data) - at:
@@ -227,7 +229,7 @@ class QuantizedMatrix:
 
 
 def read_quantized(data: Bytes, at: int) -> tuple[QuantizedMatrix, int]:
-    """The quantized matrix at byte `at`, and its end."""
+    """Read the quantized matrix at byte `at`, and its end."""
     with_lengths, rows, columns, size = _HEADER.unpack(data[at : at + _HEADER.size].tobytes())
     at += _HEADER.size
     if rows <= 0 or columns <= 0 or size <= 0 or rows > len(data) or at + size > len(data):
@@ -310,7 +312,7 @@ def _is_old(head: bytes) -> bool:
 def _read_matrix(
     data: Bytes, at: int, has_flag: bool, *, can_be_quantized: bool
 ) -> tuple[_Stored, int]:
-    """The matrix at byte `at`, after a flag that says whether it is quantized, and its end."""
+    """Read the matrix at byte `at`, after a flag that says whether it is quantized, and its end."""
     if has_flag:
         if at >= len(data) or data[at] > 1:
             raise Damaged("the flag before a matrix is damaged or cut off")

@@ -46,7 +46,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The arrays of a model, in the pickle and in files next to it, its words and counts."""
+    """Open the arrays of a model, in the pickle and in files next to it, its words and counts."""
     found = find_objects(load(map_file(path).data))
     if not found:
         raise Damaged("the pickle holds no object of gensim")
@@ -155,7 +155,7 @@ class Saved:
         return f"{self.name}.{attribute}" if self.name else attribute
 
     def names(self, attribute: str) -> list[str]:
-        """A list of attribute names that gensim stores, such as ``__numpys``."""
+        """Return a list of attribute names that gensim stores, such as ``__numpys``."""
         listed = self.attributes.get(attribute, [])
         if not isinstance(listed, list) or len(listed) > _MOST_SIDECARS:
             raise Damaged(f"its {attribute} is not a list of at most {_MOST_SIDECARS} names")
@@ -166,7 +166,7 @@ class Saved:
 
 
 def find_objects(root: object) -> list[Saved]:
-    """The root and the objects of gensim among its attributes."""
+    """Find the root and the objects of gensim among its attributes."""
     found: list[Saved] = []
     seen: set[int] = set()
     pending = [("", root, 0)]
@@ -201,7 +201,7 @@ def pickled_arrays(saved: Saved) -> Iterator[tuple[str, PickledArray]]:
 
 
 def sidecars(saved: Saved, path: Path) -> Iterator[tuple[str, Tensor | str, Path]]:
-    """Arrays in separate files: name, tensor or why it is not read, file."""
+    """Yield arrays in separate files: name, tensor or why it is not read, file."""
     dense = saved.names("__numpys")
     for place, attribute in enumerate([*dense, *saved.names("__scipys")]):
         name = saved.path_to(attribute)
@@ -257,7 +257,7 @@ def find_counts(saved: Saved, n: int) -> npt.NDArray[np.float64] | None:
 
 
 def _field(entry: object, name: str) -> object:
-    """An attribute of a ``Vocab`` object, or the row number in its place."""
+    """Return an attribute of a ``Vocab`` object, or the row number in its place."""
     if not isinstance(entry, Stub):
         return entry
     # Parts are not merged: a hostile file may share one large state between all words.
@@ -268,7 +268,7 @@ def _field(entry: object, name: str) -> object:
 
 
 def _scalar(stub: Stub) -> object:
-    """A numpy integer."""
+    """Return a numpy integer."""
     if len(stub.args) != 2 or not isinstance(stub.args[1], bytes | str):
         return None
     array = PickledArray()

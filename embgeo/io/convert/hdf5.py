@@ -45,7 +45,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Every dataset of numbers, named by its path in the file."""
+    """Open every dataset of numbers, named by its path in the file."""
     if importlib.util.find_spec("h5py") is None:
         raise Damaged(
             "is an HDF5 file (Keras, pandas), which needs an extra package",

@@ -43,7 +43,7 @@ def _open(path: str) -> h5py.File:
 
 
 def describe(path: str) -> dict[str, Any]:
-    """Every dataset of numbers or words, with its offset if its bytes are contiguous."""
+    """Write every dataset of numbers or words, with its offset if its bytes are contiguous."""
     size = os.stat(path).st_size
     found: list[dict[str, Any]] = []
     left_out: LeftOut = []
@@ -103,7 +103,7 @@ def check_chunks(dataset: h5py.Dataset) -> None:
 
 
 def inflated_size(packed: bytes, most: int) -> int:
-    """Bytes that a deflate stream inflates to, counted as far as the piece beyond `most`."""
+    """Return bytes that a deflate stream inflates to, counted as far as the piece beyond `most`."""
     machine, size = zlib.decompressobj(), 0
     while not machine.eof and size <= most:
         piece = machine.decompress(packed, _PIECE)
@@ -115,7 +115,7 @@ def inflated_size(packed: bytes, most: int) -> int:
 
 
 def unpacked_size(packed: bytes) -> int:
-    """Bytes that an LZF stream unpacks to.
+    """Return bytes that an LZF stream unpacks to.
 
     A control byte below 32 is followed by one literal byte more than it says. Others are a copy of
     earlier bytes: two more than their upper three bits say, with a byte of extra length after 7,
@@ -151,7 +151,7 @@ def words(path: str, output: str, keys: list[str], most: int) -> None:
 
 
 def at(file: h5py.File, keys: list[str]) -> h5py.Dataset:
-    """The dataset under these keys, which are hard links."""
+    """Return the dataset under these keys, which are hard links."""
     item: Any = file
     for key in keys:
         item = item[key]
@@ -159,7 +159,7 @@ def at(file: h5py.File, keys: list[str]) -> h5py.Dataset:
 
 
 def datasets(file: h5py.File, left_out: LeftOut) -> Iterator[tuple[Keys, h5py.Dataset, Keys]]:
-    """Every dataset under hard links, and the first keys of one that occurs again."""
+    """Yield every dataset under hard links, and the first keys of one that occurs again."""
     seen: dict[Any, Keys] = {h5py.h5o.get_info(file.id).addr: ()}
     pending: list[tuple[Keys, h5py.Group]] = [((), file)]
     entries = 0
@@ -189,7 +189,7 @@ def datasets(file: h5py.File, left_out: LeftOut) -> Iterator[tuple[Keys, h5py.Da
 
 
 def reason_to_refuse(dataset: h5py.Dataset, file_size: int, words: bool) -> str:
-    """Why a dataset is not read; empty if it is."""
+    """Explain why a dataset is not read; empty if it is."""
     properties = dataset.id.get_create_plist()
     if properties.get_external_count():
         return "its numbers lie in another file"
@@ -212,7 +212,7 @@ def reason_to_refuse(dataset: h5py.Dataset, file_size: int, words: bool) -> str:
 
 
 def is_stored_plainly(dataset: h5py.Dataset) -> bool:
-    """Whether the bytes of a dataset are contiguous and of exactly the numpy type.
+    """Tell whether the bytes of a dataset are contiguous and of exactly the numpy type.
 
     HDF5 has floats of any bias and normalization and integers that do not fill their bytes, for
     which h5py gives the numpy type of that size; they need a conversion.
@@ -222,7 +222,7 @@ def is_stored_plainly(dataset: h5py.Dataset) -> bool:
 
 
 def is_words(dataset: h5py.Dataset) -> bool:
-    """Whether a dataset holds strings, of fixed or variable length."""
+    """Tell whether a dataset holds strings, of fixed or variable length."""
     try:
         return h5py.check_string_dtype(dataset.dtype) is not None
     except TypeError:
@@ -230,7 +230,7 @@ def is_words(dataset: h5py.Dataset) -> bool:
 
 
 def number_name(dataset: h5py.Dataset) -> str:
-    """The name of the number type; empty for other types."""
+    """Return the name of the number type; empty for other types."""
     try:
         dtype = dataset.dtype
     except TypeError:
@@ -241,7 +241,7 @@ def number_name(dataset: h5py.Dataset) -> str:
 
 
 def is_bfloat16(dataset: h5py.Dataset) -> bool:
-    """Whether Keras wrote bfloat16, as two opaque bytes with an attribute."""
+    """Tell whether Keras wrote bfloat16, as two opaque bytes with an attribute."""
     dtype = dataset.dtype
     return bool(
         dtype.kind == "V"

@@ -27,7 +27,7 @@ class ValueStream:
         self._decoder = json.JSONDecoder(parse_int=_whole)
 
     def peek(self) -> str:
-        """The next character that is not blank; empty at the end."""
+        """Return the next character that is not blank; empty at the end."""
         while True:
             self._at = _BLANK.match(self._text, self._at).end()  # type: ignore[union-attr]
             if self._at < len(self._text):
@@ -36,7 +36,7 @@ class ValueStream:
                 return ""
 
     def opens_list(self) -> bool:
-        """Whether the next value is a list of lists or objects."""
+        """Tell whether the next value is a list of lists or objects."""
         if self.peek() != "[":
             return False
         while not (found := _INSIDE.match(self._text, self._at)) and self._more():
@@ -84,7 +84,7 @@ class ValueStream:
 
 
 def keys_of(stream: ValueStream) -> Iterator[str]:
-    """The keys of an object; the caller takes the value after each key."""
+    """Yield the keys of an object; the caller takes the value after each key."""
     stream.expect("{")
     if stream.take("}"):
         return

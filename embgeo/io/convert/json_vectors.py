@@ -121,7 +121,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Labels and shapes of the vectors; their numbers are read when a tensor is opened."""
+    """Open labels and shapes of the vectors; their numbers are read when a tensor is opened."""
     listing = _Listing(path)
     for found in _read(path):
         listing.add(found)
@@ -149,7 +149,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def _groups(listing: _Listing) -> list[_Group]:
-    """The vectors by kind, or all together if there are very many kinds, which name them."""
+    """Return the vectors by kind, or all together if there are very many kinds, which name them."""
     kind, names = np.asarray(listing.kind), list(listing.kinds)
     if len(names) == 1:
         return _split_named("vectors", np.arange(len(kind)), listing)
@@ -165,7 +165,7 @@ def _groups(listing: _Listing) -> list[_Group]:
 
 
 def _split_named(name: str, places: IntArray, listing: _Listing) -> list[_Group]:
-    """The vectors of a kind; those that every record has under the same names are apart."""
+    """Return the vectors of a kind; those that every record has under the same names are apart."""
     labels = None if listing.labels is None else [listing.labels.tokens[k] for k in places]
     if labels is not None:
         period = next((k for k, label in enumerate(labels) if k and label == labels[0]), 0)
@@ -196,7 +196,7 @@ def _other_width(place: int, width: int, expected: int) -> Damaged:
 
 
 def _fill(path: Path, places: IntArray, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
-    """The vectors at these places of the file, in their order."""
+    """Return the vectors at these places of the file, in their order."""
     in_file = np.sort(places)
     wanted = iter(in_file)
 
@@ -239,7 +239,7 @@ def _read(path: Path) -> Iterator[Found]:
 
 
 def _entries(stream: ValueStream, kind: str) -> Iterator[Found]:
-    """The vectors of the next value."""
+    """Yield the vectors of the next value."""
     if stream.peek() == "{":
         yield from _object_entries(stream, kind)
     elif stream.opens_list():
@@ -258,7 +258,7 @@ def _list_entries(stream: ValueStream, kind: str) -> Iterator[Found]:
 
 
 def _some(entries: Iterator[Found], where: str) -> Iterator[Found]:
-    """The entries; none at all is an error."""
+    """Yield the entries; none at all is an error."""
     first = next(entries, None)
     if first is None:
         raise Damaged(f"{where} holds no vector", "leave it out")
@@ -267,7 +267,7 @@ def _some(entries: Iterator[Found], where: str) -> Iterator[Found]:
 
 
 def _object_entries(stream: ValueStream, kind: str) -> Iterator[Found]:
-    """Vectors of a record, under words, or in the fields of a response."""
+    """Yield vectors of a record, under words, or in the fields of a response."""
     fields: dict[str, Any] = {}
     vectors: dict[str, list[float]] = {}
     under_words = False
@@ -295,7 +295,7 @@ def _object_entries(stream: ValueStream, kind: str) -> Iterator[Found]:
 
 
 def _read_record(kind: str, fields: dict[str, Any], vectors: dict[str, list[float]]) -> Found:
-    """The label and vector of a record; the label of a lone word is the word."""
+    """Read the label and vector of a record; the label of a lone word is the word."""
     if len(vectors) == 1 and not fields:
         ((name, vector),) = vectors.items()
         return Found(kind, None if name in _VECTORS else name, None, vector)
@@ -316,7 +316,7 @@ def _read_record(kind: str, fields: dict[str, Any], vectors: dict[str, list[floa
 
 
 def _vector(value: object, *, is_named: bool = False) -> list[float] | None:
-    """A list of numbers, or under the name of a vector its float32 in base64."""
+    """Return a list of numbers, or under the name of a vector its float32 in base64."""
     if isinstance(value, list):
         is_vector = len(value) > 1 and all(type(number) in (float, int) for number in value)
         return value if is_vector else None
@@ -329,7 +329,7 @@ def _vector(value: object, *, is_named: bool = False) -> list[float] | None:
 
 
 def _unpack(text: object) -> list[float]:
-    """The float32 of a text in base64."""
+    """Return the float32 of a text in base64."""
     try:
         raw = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
     except ValueError:

@@ -90,7 +90,7 @@ def run_limited(
 
 
 def exchange(request: dict[str, Any], text: Iterable[bytes] | None) -> tuple[int, bytes | None]:
-    """The exit code of a process and its answer; None if its wall time was over."""
+    """Return the exit code of a process and its answer; None if its wall time was over."""
     with start() as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -177,7 +177,7 @@ def serve() -> None:
 def answer_to(
     request: dict[str, Any], text: Iterable[bytes] | None, *, limited: bool = False
 ) -> dict[str, Any]:
-    """The answer to a request, within its limits if this process is `limited`."""
+    """Return the answer to a request, within its limits if this process is `limited`."""
     module, _, name = request["job"].partition(":")
     arguments = {**request["arguments"], **({} if text is None else {"text": text})}
     try:

@@ -52,7 +52,7 @@ class Subwords:
 
 
 def ngram_rows(words: Sequence[bytes], subwords: Subwords) -> tuple[Integers, Integers]:
-    """The number of n-grams of each word, and the rows of all n-grams in word order."""
+    """Return the number of n-grams of each word, and the rows of all n-grams in word order."""
     flat = np.frombuffer(b"".join(b"<%b>" % word for word in words), dtype=np.uint8)
     lengths = np.array([len(word) + 2 for word in words], dtype=np.int64)
     starts = np.flatnonzero((flat & 0xC0) != 0x80)  # first bytes of UTF-8 characters
@@ -80,7 +80,7 @@ def _hashes(
     cut: npt.NDArray[np.bool_],
     subwords: Subwords,
 ) -> tuple[Integers, Integers]:
-    """The first character and the hash of every n-gram, in the order of lengths."""
+    """Return the first character and the hash of every n-gram, in the order of lengths."""
     signed = flat.view(np.int8).astype(np.int32).view(np.uint32)
     widths = np.diff(starts, append=len(flat))
     ends = np.searchsorted(word_of, word_of, side="right")  # after the last character of each word
@@ -114,7 +114,7 @@ def mean_vectors(
     ngram_vectors: Callable[[Integers], Floats],
     d: int,
 ) -> Floats:
-    """The vector of each word, the mean of its row and those of its n-grams, read-only.
+    """Return the vector of each word, the mean of its row and those of its n-grams, read-only.
 
     `word_rows` and `ngram_vectors` return the float32 rows with the given numbers.
     """

@@ -31,7 +31,7 @@ LabeledVector = tuple[str | None, list[float]]
 
 
 def is_plain_number(cell: bytes) -> bool:
-    """Whether a cell is a number without blanks around it."""
+    """Tell whether a cell is a number without blanks around it."""
     return _PLAIN_NUMBER.fullmatch(cell) is not None
 
 
@@ -42,7 +42,7 @@ def too_wide() -> Damaged:
 def bad_number(
     rows: Iterable[tuple[int, Iterable[bytes]]], is_number: Callable[[bytes], bool], way_out: str
 ) -> Damaged:
-    """The error that names the first cell that is not a number, in lines with their numbers."""
+    """Get the error that names the first cell that is not a number, in lines with their numbers."""
     for line, cells in rows:
         for place, cell in enumerate(cells, 1):
             if not is_number(cell):
@@ -56,7 +56,7 @@ LineBlock = tuple[int, list[bytes]]
 
 
 def line_blocks(path: Path, *, headings: bool = False) -> Iterator[LineBlock]:
-    """Blocks of lines; with `headings` those after the first line that is not empty."""
+    """Yield blocks of lines; with `headings` those after the first line that is not empty."""
     blocks = _all_blocks(path)
     while headings:
         number, lines = next(blocks, (1, []))
@@ -96,7 +96,7 @@ def read_vectors(
     unit: str = "vector",
     first: int = 1,
 ) -> Checkpoint:
-    """Labels and shape of the vectors that `read` parses; it is called again for the numbers.
+    """Read labels and shape of the vectors that `read` parses; it is called again for the numbers.
 
     Errors count vectors as `unit`, from `first`. Labels are used if every vector has one.
     """
@@ -125,7 +125,7 @@ def tensor_of_lines(
     parse: Callable[[int, list[bytes]], npt.NDArray[np.float32]],
     shape: tuple[int, int],
 ) -> Tensor:
-    """The vectors in lines; `parse` reads those of a block."""
+    """Return the vectors in lines; `parse` reads those of a block."""
 
     def read() -> npt.NDArray[np.float32]:
         blocks = line_blocks(path, headings=headings)
@@ -147,7 +147,7 @@ def _fill(
 
 
 def are_plain(lines: Sequence[bytes], spaces: int) -> bool:
-    """Whether each line has exactly `spaces` blanks: single spaces, none at its ends."""
+    """Tell whether each line has exactly `spaces` blanks: single spaces, none at its ends."""
     if {line.count(b" ") for line in lines} != {spaces}:
         return False
     text = b"\n%b\n" % b"\n".join(lines)
@@ -157,7 +157,7 @@ def are_plain(lines: Sequence[bytes], spaces: int) -> bool:
 def numbers_in(
     lines: Sequence[bytes], separator: bytes, columns: Sequence[int], *, quoted: bool = False
 ) -> npt.NDArray[np.float32]:
-    """The numbers in these columns of each line; an empty separator is any blanks.
+    """Return the numbers in these columns of each line; an empty separator is any blanks.
 
     Raises ValueError for a cell that is not a number.
     """
@@ -177,7 +177,7 @@ def numbers_in(
 
 
 def split_cells(line: bytes, separator: bytes) -> list[bytes]:
-    """The cells of a line without quotes; an empty separator is any blanks."""
+    """Return the cells of a line without quotes; an empty separator is any blanks."""
     if not separator:
         return line.split()
     if b'"' not in line:
@@ -186,7 +186,7 @@ def split_cells(line: bytes, separator: bytes) -> list[bytes]:
 
 
 def split_quoted_cells(lines: Iterable[bytes], separator: bytes) -> list[list[str]]:
-    """The cells of several lines; a quoted cell may span lines."""
+    """Return the cells of several lines; a quoted cell may span lines."""
     texts = b"\n".join(lines).decode("utf-8", "surrogateescape").split("\n")
     try:
         return list(csv.reader(texts, delimiter=separator.decode()))

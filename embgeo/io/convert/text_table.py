@@ -60,7 +60,10 @@ class TableLayout:
 
 
 def lines_of(head: bytes) -> list[bytes]:
-    """The first lines of a file, or the first cells of a single line; nothing that is cut off."""
+    """Return the first lines of a file, or the first cells of a single line.
+
+    Nothing that is cut off.
+    """
     lines = head.split(b"\n")
     last = lines.pop()
     lines = [line.removesuffix(b"\r") for line in lines if line.strip()]
@@ -71,7 +74,7 @@ def lines_of(head: bytes) -> list[bytes]:
 
 
 def layout_of(lines: Sequence[bytes]) -> TableLayout | None:
-    """The layout of a table with these first lines; None if they are not a table of numbers."""
+    """Get the layout of a table with these first lines; None if they are not a table of numbers."""
     if not lines:
         return None
     lines = [lines[0].removeprefix(text_blocks.BYTE_ORDER_MARK), *lines[1:]]
@@ -85,7 +88,7 @@ def layout_of(lines: Sequence[bytes]) -> TableLayout | None:
 
 
 def is_number(cell: bytes) -> bool:
-    """Whether a cell is a number, possibly between blanks."""
+    """Tell whether a cell is a number, possibly between blanks."""
     return _NUMBER.fullmatch(cell) is not None
 
 
@@ -107,19 +110,22 @@ def _with_separator(lines: Sequence[bytes], separator: bytes) -> TableLayout | N
 
 
 def _alike(rows: list[list[bytes]]) -> list[list[bytes]]:
-    """The first rows of equal width; none if the second row has another width."""
+    """Return the first rows of equal width; none if the second row has another width."""
     alike = list(itertools.takewhile(lambda row: len(row) == len(rows[0]), rows))
     return alike if len(alike) >= min(2, len(rows)) else []
 
 
 def _is_text(cells: list[bytes]) -> bool:
-    """Whether a column holds words; some words are numbers, and some numbers may be damaged."""
+    """Tell whether a column holds words.
+
+    Some words are numbers, and some numbers may be damaged.
+    """
     numbers = [is_number(cell) for cell in cells]
     return not numbers[0] or 2 * sum(numbers) < len(numbers)
 
 
 def _headings(rows: list[list[bytes]]) -> list[str] | None:
-    """The first row, if it is a row of headings."""
+    """Return the first row, if it is a row of headings."""
     names = [cell.decode("utf-8", "replace").strip().lower() for cell in rows[0]]
     if _count_numbered(names) >= max(_FEWEST, len(names) - _MOST_BESIDE):
         return names
@@ -129,7 +135,7 @@ def _headings(rows: list[list[bytes]]) -> list[str] | None:
 
 
 def _count_numbered(names: list[str]) -> int:
-    """How many headings at the end are numbered 0, 1, 2, … or 1, 2, 3, … after one prefix."""
+    """Count how many headings at the end are numbered 0, 1, 2, … or 1, 2, 3, … after one prefix."""
     found = re.fullmatch(r"(.*?)(\d{1,7})", names[-1])
     if found is None or not (found[1] == "" or re.search("[a-z]", found[1])):
         return 0
@@ -191,7 +197,7 @@ def _assign(
 
 
 def _numbers_of(headings: list[str], is_text: list[bool]) -> list[int]:
-    """The columns of the vector: those that headings number, else all that hold numbers.
+    """Return the columns of the vector: those that headings number, else all that hold numbers.
 
     Columns whose headings say that they hold words, counts or row numbers are no part of it.
     """
@@ -210,7 +216,7 @@ def _numbers_of(headings: list[str], is_text: list[bool]) -> list[int]:
 
 
 def _are_row_numbers(data: list[list[bytes]]) -> bool:
-    """Whether the first column counts 0, 1, 2, … or 1, 2, 3, … before measured numbers."""
+    """Tell whether the first column counts 0, 1, 2, … or 1, 2, 3, … before measured numbers."""
     first = [row[0] for row in data]
     if not all(_WHOLE.fullmatch(cell) and len(cell) < 18 for cell in first):
         return False
@@ -220,7 +226,7 @@ def _are_row_numbers(data: list[list[bytes]]) -> bool:
 
 
 def _between_tabs(rows: list[list[bytes]], width: int) -> TableLayout | None:
-    """Numbers between tabs; whole numbers before measured ones are words of text vectors."""
+    """Return numbers between tabs; whole numbers before measured ones are words of text vectors."""
     if len(rows[0]) < _FEWEST or not all(is_number(cell) for row in rows for cell in row):
         return None
     are_words = all(_SIGNED.fullmatch(row[0]) for row in rows) and not all(
@@ -230,7 +236,7 @@ def _between_tabs(rows: list[list[bytes]], width: int) -> TableLayout | None:
 
 
 def _bare(lines: Sequence[bytes]) -> TableLayout | None:
-    """Numbers between blanks; the first number of a line must not look like a word."""
+    """Return numbers between blanks; the first number of a line must not look like a word."""
     rows = _alike([line.split() for line in lines])
     if not rows or len(rows[0]) < _FEWEST or b"\t" in lines[0]:
         return None
@@ -264,7 +270,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def read_table(path: Path, layout: TableLayout) -> Checkpoint:
-    """The words, counts and numbers of a table of known layout."""
+    """Read the words, counts and numbers of a table of known layout."""
     if len(layout.numbers) > text_blocks.MAX_COLUMNS:
         raise text_blocks.too_wide()
     words = WordList(path)
@@ -320,7 +326,7 @@ def _drop_empty(lines: list[bytes]) -> list[bytes]:
 
 
 def _sides(start: int, lines: list[bytes], layout: TableLayout) -> list[list[bytes]]:
-    """The first cells of each line, up to the last that is used; checks the number of cells."""
+    """Get the first cells of each line, up to the last that is used; checks the number of cells."""
     filled, expected, beside = _drop_empty(lines), layout.width, layout.beside
     if not layout.separator:
         if all(len(line.split()) == expected for line in filled):
@@ -342,7 +348,7 @@ def _is_quoted(lines: list[bytes]) -> bool:
 
 
 def _odd_line(start: int, lines: list[bytes], layout: TableLayout) -> Damaged:
-    """The error for the first line with a wrong number of cells."""
+    """Return the error for the first line with a wrong number of cells."""
     expected = layout.width
     for number, line in enumerate(lines, start):
         line = line.removesuffix(b"\r")
@@ -365,7 +371,7 @@ def _add_counts(counts: list[int], cells: list[bytes]) -> list[int] | None:
 
 
 def _parse(layout: TableLayout, start: int, lines: list[bytes]) -> npt.NDArray[np.float32]:
-    """The numbers of a block of lines."""
+    """Parse the numbers of a block of lines."""
     filled = _drop_empty(lines)
     try:
         return text_blocks.numbers_in(

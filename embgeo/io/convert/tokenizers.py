@@ -112,7 +112,7 @@ KINDS: dict[str, Callable[[list[str], bool], Encode]] = {
 
 
 def find_unreachable(file: str, size: int) -> list[int]:
-    """Ids below `size` that encoding their text does not give."""
+    """Find ids below `size` that encoding their text does not give."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(file)
@@ -145,7 +145,7 @@ def find_pieces(file: str, rows: list[int], unusable: list[int]) -> list[list[in
 
 
 def pieces_of(row: int, whole: Any, cut: Any, refused: Collection[int | None]) -> list[int]:
-    """Ids of the pieces of the text of a row; empty if it cannot be cut into usable pieces."""
+    """Get ids of the pieces of the text of a row; empty if it cannot be cut into usable pieces."""
     text = whole.decode([row], skip_special_tokens=False)
     if not text or _REPLACEMENT in text:
         return []
@@ -154,7 +154,7 @@ def pieces_of(row: int, whole: Any, cut: Any, refused: Collection[int | None]) -
 
 
 def unknown_id(model: dict[str, Any], tokenizer: Any) -> int | None:
-    """The id that stands for text without a token."""
+    """Return the id that stands for text without a token."""
     if "unk_id" in model:
         found: int | None = model["unk_id"]
         return found
@@ -182,11 +182,11 @@ def hide(model: dict[str, Any], tokens: Collection[str]) -> None:
 
 
 def parts(pair: str | list[str], prefix: str) -> tuple[str, str, str]:
-    """Both sides of a merge, and its result."""
+    """Return both sides of a merge, and its result."""
     left, right = pair.split(" ") if isinstance(pair, str) else pair
     return left, right, left + right.removeprefix(prefix)
 
 
 def rename(token: str) -> str:
-    """A name with NUL, which no text of a token contains."""
+    """Return a name with NUL, which no text of a token contains."""
     return f"\0{token}\0"

@@ -59,7 +59,7 @@ def sniff(head: bytes) -> bool:
 
 
 def _form_of(first: str) -> _Form | None:
-    """The form of a table with this first line."""
+    """Return the form of a table with this first line."""
     if "[" not in first and "{" not in first:
         sign = max(_SIGNS, key=first.count)
         return _Form(sign, True) if first.count(sign) else None
@@ -92,7 +92,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def _label_column(headings: list[str], first: list[str], vector: int) -> int | None:
-    """A column with a heading of tokens, else the first that does not hold numbers."""
+    """Return a column with a heading of tokens, else the first that does not hold numbers."""
     others = [place for place in range(len(headings)) if place != vector]
     named = (place for place in others if headings[place] in TOKEN_HEADINGS)
     texts = (place for place in others if not first[place].replace(".", "").strip("-").isdigit())
@@ -126,7 +126,7 @@ def _read_rows(path: Path, form: _Form) -> Generator[list[str]]:
 
 
 def _copied_rows(file: TextIO) -> Iterator[list[str]]:
-    """Rows with the escapes of COPY."""
+    """Yield rows with the escapes of COPY."""
     while line := file.readline(_LONGEST_CELL):
         line = line.rstrip("\r\n")
         if line == _END:

@@ -74,7 +74,7 @@ def _is_line_of_vectors(text: bytes, columns: int | None) -> bool:
 
 
 def _has_columns(text: bytes, columns: int) -> bool:
-    """Whether the first line is a word and as many numbers, some of which may be cut off."""
+    """Tell whether the first line is a word and as many numbers, some of which may be cut off."""
     line, end, _ = text.partition(b"\n")
     fields = line.split()
     numbers = sum(map(text_blocks.is_plain_number, fields[1:]))
@@ -82,7 +82,7 @@ def _has_columns(text: bytes, columns: int) -> bool:
 
 
 def _trailing_numbers(fields: list[bytes]) -> int:
-    """How many fields at the end are numbers; the first field is a token."""
+    """Count how many fields at the end are numbers; the first field is a token."""
     count = 0
     for field in reversed(fields[1:]):
         if not text_blocks.is_plain_number(field):
@@ -162,7 +162,7 @@ def _split(line: bytes, number: int, columns: int) -> tuple[bytes, bytes]:
 
 
 def _words(path: Path, layout: _LineForm) -> WordList:
-    """The words of all lines; checks the structure of each line and their number."""
+    """Return the words of all lines; checks the structure of each line and their number."""
     words = WordList(path)
     promised = layout.promised or 0
     way_out = "it is probably cut off; write or download it again"
@@ -197,14 +197,16 @@ def _unpack(word: bytes) -> bytes:
 
 
 def _ends_with_a_line(path: Path) -> bool:
-    """Whether the file ends with a newline, as after `head -n` but not after a broken download."""
+    """Tell whether the file ends with a newline, as after `head -n` but not after a broken
+    download.
+    """
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read() == b"\n"
 
 
 def _parse(columns: int, start: int, lines: list[bytes]) -> npt.NDArray[np.float32]:
-    """The numbers of a block of lines."""
+    """Parse the numbers of a block of lines."""
     if text_blocks.are_plain(lines, columns):
         try:
             return text_blocks.numbers_in(lines, b" ", range(1, columns + 1))

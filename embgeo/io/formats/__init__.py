@@ -52,6 +52,6 @@ FORMATS: tuple[Format, ...] = (
 
 
 def find_format(head: bytes) -> Format | None:
-    """The format of a file that begins with `head`, if any; plug-ins are tried last."""
+    """Find the format of a file that begins with `head`, if any; plug-ins are tried last."""
     known = next((known for known in FORMATS if known.sniff(head)), None)
     return known or find_plugin(head)

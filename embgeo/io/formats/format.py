@@ -43,10 +43,10 @@ class Format(Protocol):
     def EXTRA(self) -> str: ...
 
     def sniff(self, head: bytes, /) -> bool:
-        """Whether a file that begins with `head` (at most 4,096 bytes) has this format."""
+        """Tell whether a file that begins with `head` (at most 4,096 bytes) has this format."""
 
     def open_checkpoint(self, path: Path, /) -> Checkpoint:
-        """The tensors of a file, not yet read, with its labels and counts.
+        """Open the tensors of a file, not yet read, with its labels and counts.
 
         Compare every size in the file with the file before using it, and execute nothing. The
         caller, :func:`open_with`, names the file in errors.
@@ -85,7 +85,7 @@ T = TypeVar("T")
 
 
 def find_plugin(head: bytes) -> Format | None:
-    """The first installed plug-in that recognizes a file; a plug-in that fails is an error."""
+    """Find the first installed plug-in that recognizes a file; a plug-in that fails is an error."""
     return next((plugin for plugin in _load_installed(tuple(sys.path)) if plugin.sniff(head)), None)
 
 

@@ -12,7 +12,7 @@ Box = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def is_grid(boxes: Sequence[Box], shape: tuple[int, ...]) -> bool:
-    """Whether the boxes are the cells of a grid, so that each element is in exactly one."""
+    """Tell whether the boxes are the cells of a grid, so that each element is in exactly one."""
     if not count(shape):
         return not boxes
     if not boxes or any(not len(first) == len(part) == len(shape) for first, part in boxes):
@@ -34,7 +34,10 @@ def put_together(
     shape: tuple[int, ...],
     dtype: str,
 ) -> Array:
-    """The read-only tensor of pieces that make up a grid; a large one is in a temporary file."""
+    """Return the read-only tensor of pieces that make up a grid.
+
+    A large one is in a temporary file.
+    """
     whole: Array = scratch.empty(shape, number_type(dtype))
     for (first, part), read in pieces:
         whole[tuple(slice(a, a + n) for a, n in zip(first, part, strict=True))] = read()
@@ -65,7 +68,7 @@ class SideFiles:
 
 
 def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
-    """The file that an index or other metadata in `folder` names."""
+    """Find the file that an index or other metadata in `folder` names."""
     if not companions.is_plain_name(name):
         raise Damaged(f"the index names the {what} {short(name)}, which is not a plain file name")
     shard = folder / name

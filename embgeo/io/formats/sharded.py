@@ -35,7 +35,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The tensors of all shards, in the order of the index."""
+    """Open the tensors of all shards, in the order of the index."""
     weight_map = read_weight_map(path)
     names = list(dict.fromkeys(weight_map.values()))
     shards = {name: _open_shard(path.parent, name) for name in names}

@@ -46,6 +46,6 @@ def count_words(tokens: Sequence[str], text: CorpusText) -> tuple[Frequency, tup
 
 
 def missing_note(values: np.ndarray[tuple[int], np.dtype[np.float64]], name: str) -> list[str]:
-    """A note on the tokens with count 0, if there are any."""
+    """Return a note on the tokens with count 0, if there are any."""
     missing = int(np.sum(values == 0))
     return [f"{missing:,} of {len(values):,} tokens do not occur in {name}"] if missing else []

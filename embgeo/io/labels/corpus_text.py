@@ -41,7 +41,7 @@ class CorpusText:
         self._read = 0
 
     def pieces(self, *, words: bool) -> Iterator[bytes]:
-        """The text, cut after line ends or else before white space.
+        """Yield the text, cut after line ends or else before white space.
 
         With `words` a MiB without white space is refused; otherwise it is cut between characters.
         A file that is not text is refused, or left out if it is one of a folder.
@@ -55,7 +55,7 @@ class CorpusText:
                 raise cannot_read(file, error) from error
 
     def notes(self) -> tuple[str, ...]:
-        """Files left out and invalid bytes, for the user."""
+        """Return files left out and invalid bytes, for the user."""
         notes = list(self._left_out.notes())
         if self.invalid:
             notes.append(f"{self.invalid:,} bytes of {self.name} are not valid UTF-8")
@@ -117,7 +117,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _describe_binary(start: bytes) -> str:
-    """Why bytes are not the beginning of a text; empty for text."""
+    """Describe why bytes are not the beginning of a text; empty for text."""
     if start.startswith(_UTF16_MARKS):
         return "it is UTF-16, not UTF-8"
     if b"\0" in start:
@@ -143,7 +143,7 @@ def _cut(data: bytes) -> tuple[bytes, bytes]:
 
 
 def _between_characters(data: bytes) -> int:
-    """The last place at which no UTF-8 character is cut."""
+    """Return the last place at which no UTF-8 character is cut."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte < 0x80:

@@ -22,7 +22,7 @@ _WHOLE = re.compile(r"-?\d{1,30}", re.ASCII)
 
 
 def read_counts(path: Path) -> vocabulary.TokenizerVocabulary:
-    """Tokens and counts of a file, in its order; `source` is the name of the file.
+    """Read tokens and counts of a file, in its order; `source` is the name of the file.
 
     Formats: ``token<TAB>count`` or ``token count`` on each line, below an optional header row that
     names the counts, with or without the quotation marks of csv; JSON, a dict token → count or a
@@ -74,7 +74,7 @@ def from_counts(
 def _comparable(
     listed: Sequence[str], tokens: Sequence[str]
 ) -> tuple[Sequence[str], Sequence[str], str]:
-    """Tokens of the file and of the matrix in one spelling, and a remark for the source.
+    """Return tokens of the file and of the matrix in one spelling, and a remark for the source.
 
     Tokens of a subword vocabulary are decoded (``" the"``). A counts file may spell them as the
     tokenizer stores them, or count whole words.
@@ -89,7 +89,7 @@ def _comparable(
 
 
 def from_rank(n: int) -> Frequency:
-    """Ranks in place of counts: row 0 is the most frequent token."""
+    """Return ranks in place of counts: row 0 is the most frequent token."""
     values = np.arange(n, 0, -1, dtype=np.float64)
     return Frequency("rank", values, "row order (rows sorted by frequency, most frequent first)")
 
@@ -149,7 +149,7 @@ def _from_lines(lines: list[str], path: Path) -> vocabulary.TokenizerVocabulary:
 
 
 def whole_counts(texts: Iterable[str]) -> list[int] | None:
-    """A column of counts, or None if it holds anything else, such as shares."""
+    """Return a column of counts, or None if it holds anything else, such as shares."""
     counts = []
     for text in texts:
         count = _whole_number(text)
@@ -205,5 +205,5 @@ def _from_json(data: Any, path: Path) -> vocabulary.TokenizerVocabulary:
 
 
 def examples(tokens: Sequence[str]) -> str:
-    """The first few tokens, for a message."""
+    """Return the first few tokens, for a message."""
     return ", ".join(ascii(token[:20]) for token in tokens[:3])

@@ -18,7 +18,7 @@ _TOKEN_AND_COUNT = re.compile(r"\S+ [0-9]{1,15}(?: #fairseq:overwrite)?\s*")
 
 
 def read_labels(path: Path) -> TokenizerVocabulary:
-    r"""The tokens of `path` in row order.
+    r"""Read the tokens of `path` in row order.
 
     Text has one token on each line; a line may be empty. Text whose lines have the same number of
     tabs is a table: tokens are in its first column, or in the one that a header row calls token,
@@ -60,7 +60,9 @@ def _from_text(text: str, path: Path) -> TokenizerVocabulary:
 
 
 def _json_or_none(text: str, path: Path) -> Any:
-    """The JSON value, or None for a text file whose first token happens to be ``[`` or ``{``."""
+    """Get the JSON value, or None for a text file whose first token happens to be ``[`` or
+    ``{``.
+    """
     if path.name.lower().removesuffix(".gz").endswith(".json"):
         return small_files.parse_json(text, path)
     small_files.check_json(text, path)

@@ -36,7 +36,7 @@ _BY_FAIRSEQ_TOOLS = "sentencepiece.bpe.model"
 def vocabulary_of(
     folder: Path, model_type: str
 ) -> tuple[TokenizerVocabulary | None, tuple[str, ...]]:
-    """The tokens in row order, and notes on files that are left out."""
+    """Return the tokens in row order, and notes on files that are left out."""
     path = folder / "tokenizer.json"
     if is_companion(path):
         data = small_files.read_json(path)
@@ -122,7 +122,7 @@ def _with_added(vocabulary: TokenizerVocabulary, path: Path) -> TokenizerVocabul
 
 
 def _read_added(folder: Path) -> dict[str, Any]:
-    """Added tokens and their ids, from the files of older and newer tokenizers."""
+    """Read added tokens and their ids, from the files of older and newer tokenizers."""
     settings = folder / "tokenizer_config.json"
     found: dict[str, Any] = {}
     if is_companion(settings):

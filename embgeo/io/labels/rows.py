@@ -33,7 +33,7 @@ class RowCut:
         return self.size == self.total
 
     def fit(self, length: int) -> slice | None:
-        """The slice of `length` entries that belongs to the cut; None if no length fits."""
+        """Return the slice of `length` entries that belongs to the cut; None if no length fits."""
         if length == self.size:
             return slice(None)
         return slice(self.start, self.stop) if length == self.total else None
@@ -77,7 +77,7 @@ def parse_rows(rows: RowRange, total: int) -> RowCut:
 def lay_given(
     tokens: Sequence[str], cut: RowCut, padding: str, where: Path, columns: int
 ) -> RowLabels:
-    """Labels from a file that the user named.
+    """Return labels from a file that the user named.
 
     Their number is that of the cut or of the whole matrix; with `padding` "mask" or "keep" it may
     be smaller. `columns` recognizes a transposed matrix.
@@ -97,7 +97,7 @@ def lay_given(
 
 
 def lay_found(tokens: Sequence[str], cut: RowCut, padding: str, source: str) -> RowLabels:
-    """Labels that came with the model: they start at row 0, and models often pad their rows."""
+    """Get labels that came with the model: they start at row 0, and models often pad their rows."""
     labels = _lay(tokens, 0, cut, padding, source)
     if len(tokens) <= cut.total:
         return labels

@@ -35,7 +35,7 @@ ID_HEADINGS = frozenset({"index", "id", "ids", "idx", "row", "row_id", "token_id
 
 
 def split_cells(lines: Sequence[str]) -> Iterator[list[str]]:
-    """The cells of each line, without the quotation marks of csv, pandas and spreadsheets.
+    """Yield the cells of each line, without the quotation marks of csv, pandas and spreadsheets.
 
     These enclose cells of every line, or those that hold a quotation mark, comma or tab. If any
     mark of the file is not one of theirs, such as the token ``"``, all marks belong to tokens.
@@ -91,7 +91,7 @@ class TokenColumns:
 
 
 def find_columns(cells: list[str]) -> TokenColumns | None:
-    """The columns that a header row names; None if it is not a header.
+    """Find the columns that a header row names; None if it is not a header.
 
     A row with a number in it is data: ``word<TAB>12`` counts the word "word". Where only counts or
     row numbers are named, tokens are in the first other column.
@@ -112,7 +112,10 @@ def find_columns(cells: list[str]) -> TokenColumns | None:
 
 
 def order_of(numbers: Sequence[int] | IntArray) -> IntArray | None:
-    """The places of the rows 0 to N−1, or 1 to N; None if the rows are in this order, or others."""
+    """Return the places of the rows 0 to N−1, or 1 to N.
+
+    None if the rows are in this order, or others.
+    """
     given = np.asarray(numbers, dtype=np.int64)
     order = np.argsort(given, kind="stable")
     sorted_numbers = given[order]

@@ -29,7 +29,7 @@ _RolesByToken = dict[str, set[Role]]
 
 
 def find_special(folder: Path, vocabulary: TokenizerVocabulary) -> tuple[SpecialToken, ...]:
-    """The special tokens of a model folder, by row; those without a row come last."""
+    """Find the special tokens of a model folder, by row; those without a row come last."""
     tables = [_object(folder / name) for name in ("special_tokens_map.json", _SETTINGS)]
     template = "\n".join(_templates(folder, tables[-1]))
     return collect_special(vocabulary, tables, template, _object(folder / "config.json"))
@@ -41,7 +41,7 @@ def collect_special(
     template: str,
     config: Mapping[str, Any],
 ) -> tuple[SpecialToken, ...]:
-    """The special tokens, by row; those without a row come last.
+    """Collect the special tokens, by row; those without a row come last.
 
     `tables` name tokens by role, as tokenizer_config.json does; `template` joins all chat
     templates; `config` names rows by role, as config.json does.
@@ -92,7 +92,7 @@ def _list_named(table: Mapping[str, Any]) -> Iterator[tuple[Role, str]]:
 
 
 def _content(entry: Any) -> str:
-    """The text of a token, which may be wrapped in an object; empty if there is none."""
+    """Return the text of a token, which may be wrapped in an object; empty if there is none."""
     text = entry.get("content") if isinstance(entry, dict) else entry
     return safe_text(text) if isinstance(text, str) else ""
 
@@ -106,7 +106,7 @@ def _list_rows(config: Mapping[str, Any], size: int) -> Iterator[tuple[Role, int
 
 
 def _templates(folder: Path, settings: Mapping[str, Any]) -> Iterator[str]:
-    """Chat templates from all files that may hold one."""
+    """Yield chat templates from all files that may hold one."""
     for value in (
         settings.get("chat_template"),
         _object(folder / "chat_template.json").get("chat_template"),
@@ -120,7 +120,7 @@ def _templates(folder: Path, settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _find_used(template: str, named: _RolesByToken) -> Iterator[str]:
-    """Tokens that a template writes: named ones, and whatever is spelled like a token."""
+    """Yield tokens that a template writes: named ones, and whatever is spelled like a token."""
     for token, roles in named.items():
         variables = (key for key, role in _NAMED.items() if role in roles)
         # A word may be part of the template language.

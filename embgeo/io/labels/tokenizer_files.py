@@ -36,7 +36,9 @@ def is_tokenizer_json(data: Any) -> bool:
 
 
 def is_keras_configuration(data: Any) -> bool:
-    """Whether a tokenizer.json is that of KerasHub, which names a class and holds no tokens."""
+    """Tell whether a tokenizer.json is that of KerasHub, which names a class and holds no
+    tokens.
+    """
     return (
         isinstance(data, dict) and isinstance(data.get("class_name"), str) and "model" not in data
     )
@@ -47,12 +49,12 @@ _MOST_SPECIAL = 10_000
 
 
 def is_tekken(data: Any) -> bool:
-    """Whether JSON is a vocabulary of mistral-common, a list of ranks and bytes in base64."""
+    """Tell whether JSON is a vocabulary of mistral-common, a list of ranks and bytes in base64."""
     return isinstance(data, dict) and isinstance(data.get("config"), dict) and "vocab" in data
 
 
 def from_tekken(data: Any, path: Path) -> vocabulary.TokenizerVocabulary:
-    """Special tokens, then the first ranks, as many as the vocabulary has ids."""
+    """Return special tokens, then the first ranks, as many as the vocabulary has ids."""
     if not is_tekken(data) or not isinstance(data["vocab"], list):
         raise _malformed_error(path, "no list of tokens under vocab")
     size, special = (
@@ -94,7 +96,7 @@ def from_tekken(data: Any, path: Path) -> vocabulary.TokenizerVocabulary:
 
 
 def from_tokenizer_json(data: Any, path: Path) -> vocabulary.TokenizerVocabulary:
-    """The decoded vocabulary of a tokenizer.json, with added tokens."""
+    """Return the decoded vocabulary of a tokenizer.json, with added tokens."""
     pieces = _pieces(data, path)
     added = _added_tokens(data, path)
     scheme = _scheme(data) or vocabulary.guess_scheme([token for token, _ in pieces])
@@ -110,7 +112,7 @@ def from_tokenizer_json(data: Any, path: Path) -> vocabulary.TokenizerVocabulary
 
 
 def from_ids(data: dict[Any, Any], path: Path) -> vocabulary.TokenizerVocabulary:
-    """The decoded vocabulary of a dict token → id (vocab.json) or id → token."""
+    """Return the decoded vocabulary of a dict token → id (vocab.json) or id → token."""
     if all(isinstance(value, str) for value in data.values()):
         if not all(isinstance(key, str) and key.isdecimal() and len(key) < 16 for key in data):
             raise _malformed_error(path, "a dict of strings whose keys are not row numbers")
@@ -126,7 +128,7 @@ def from_ids(data: dict[Any, Any], path: Path) -> vocabulary.TokenizerVocabulary
 def in_order(
     pairs: Iterable[tuple[str, Any]], path: Path
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Tokens sorted by id, with notes; ids without a token get ``<unused id 123>``."""
+    """Return tokens sorted by id, with notes; ids without a token get ``<unused id 123>``."""
     pairs = list(pairs)
     for token, number in pairs:
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
@@ -190,7 +192,7 @@ def _scheme(data: dict[str, Any]) -> vocabulary.Scheme | None:
 
 
 def _kinds(part: Any, depth: int) -> Iterable[str]:
-    """Every ``type`` inside a pipeline description."""
+    """Yield every ``type`` inside a pipeline description."""
     if depth == 0:
         return
     if isinstance(part, dict):
@@ -221,7 +223,7 @@ _LOOKED_AT = 3
 
 
 def is_tiktoken(text: str) -> bool:
-    """Whether the first lines are base64 with the ranks 0, 1, 2."""
+    """Tell whether the first lines are base64 with the ranks 0, 1, 2."""
     lines = text[:4096].split("\n")[:_LOOKED_AT]
     found = [_LINE.fullmatch(line.rstrip("\r")) for line in lines]
     return len(found) == _LOOKED_AT and all(
@@ -230,7 +232,7 @@ def is_tiktoken(text: str) -> bool:
 
 
 def read_tiktoken(text: str, path: Path) -> vocabulary.TokenizerVocabulary:
-    """The tokens in the order of their ranks; invalid UTF-8 becomes ``<0xE2>``."""
+    """Read the tokens in the order of their ranks; invalid UTF-8 becomes ``<0xE2>``."""
     pairs: list[tuple[str, int]] = []
     for number, line in enumerate(split_lines(text), 1):
         if not line:
@@ -262,7 +264,7 @@ _TAGS_AFTER_TEXT = b"\x15\x18"  # score, type
 
 
 def is_sentencepiece(head: bytes) -> bool:
-    """Whether the first field is a message that begins with a short text."""
+    """Tell whether the first field is a message that begins with a short text."""
     if len(head) < 5 or head[0:1] != _TAG_OF_BYTES or head[2:3] != _TAG_OF_BYTES:
         return False
     whole, part = head[1], head[3]
@@ -273,7 +275,7 @@ def is_sentencepiece(head: bytes) -> bool:
 
 
 def read_sentencepiece(data: bytes, path: Path) -> vocabulary.TokenizerVocabulary:
-    """The decoded pieces in the order of their ids."""
+    """Read the decoded pieces in the order of their ids."""
     with reading(path, NAME):
         content = memoryview(data)
         # Counted first, so that a file of empty pieces is refused before it takes memory.

@@ -79,7 +79,7 @@ _SECONDS = 30.0
 def find_pieces(
     encoder: TextEncoder | None, rows: Sequence[int], unusable: IntArray
 ) -> list[list[int]]:
-    """Ids of the tokens that make up the text of each row, none of them `unusable`.
+    """Find ids of the tokens that make up the text of each row, none of them `unusable`.
 
     The list is empty where there are none. Raises `NotUsable` without a tokenizer.json that can be
     run.
@@ -91,7 +91,7 @@ def find_pieces(
 
 
 def find_unreachable(vocabulary: TokenizerVocabulary | None) -> list[int]:
-    """Ids that encoding their text does not give, alone or after a letter, digit or hyphen.
+    """Find ids that encoding their text does not give, alone or after a letter, digit or hyphen.
 
     Land & Bartolo 2024, §3.1, call such tokens unreachable. Raises `NotUsable` without a
     tokenizer.json that can be run.

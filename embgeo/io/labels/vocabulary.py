@@ -49,7 +49,7 @@ _INVALID = re.compile("[\udc80-\udcff]")
 
 
 def _byte_of_character() -> dict[str, int]:
-    """The alphabet of byte-level BPE: printable bytes as such, others from U+0100."""
+    """Return the alphabet of byte-level BPE: printable bytes as such, others from U+0100."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     alphabet = {chr(byte): byte for byte in printable}
     hidden = (byte for byte in range(256) if byte not in set(printable))
@@ -94,24 +94,24 @@ READERS: dict[Scheme, Callable[[str], str]] = {
 
 
 def guess_scheme(tokens: Collection[str]) -> Scheme:
-    """Infer from the tokens how the vocabulary writes spaces."""
+    """Return infer from the tokens how the vocabulary writes spaces."""
     if uses_sign(tokens, BYTE_SPACE_SIGN):
         return "byte-level"
     return "sentencepiece" if uses_sign(tokens, SPACE_SIGN) else "plain"
 
 
 def uses_sign(tokens: Collection[str], sign: str) -> bool:
-    """Whether enough tokens begin with a sign for it to mark words."""
+    """Tell whether enough tokens begin with a sign for it to mark words."""
     return sum(token.startswith(sign) for token in tokens) >= max(1.0, _SIGN_SHARE * len(tokens))
 
 
 def marks_words_by_spaces(tokens: Sequence[str]) -> bool:
-    """Whether decoded tokens that begin a word begin with a space, as in ``" the"``."""
+    """Tell whether decoded tokens that begin a word begin with a space, as in ``" the"``."""
     return uses_sign(tokens, " ")
 
 
 def word_of(token: str, spaced: bool) -> str:
-    """The word that a token spells, or an empty string for a part of a word.
+    """Return the word that a token spells, or an empty string for a part of a word.
 
     Where the vocabulary marks words by spaces (`spaced`), ``" the"`` is one and ``"the"`` a part.
     """

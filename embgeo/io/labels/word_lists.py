@@ -32,12 +32,14 @@ _NAME = re.compile(
 
 
 def is_vocabulary_name(key: str) -> bool:
-    """Whether vocabularies are usually stored under this key."""
+    """Tell whether vocabularies are usually stored under this key."""
     return len(key) < 24 and _NAME.fullmatch(key.replace("_", "").lower()) is not None
 
 
 def is_numbering(value: object) -> bool:
-    """Whether a dict gives its words the numbers 0 to N−1, under whatever name it is stored."""
+    """Tell whether a dict gives its words the numbers 0 to N−1, under whatever name it is
+    stored.
+    """
     if not isinstance(value, dict) or len(value) < _FEWEST_NUMBERED:
         return False
     if not all(type(number) is int and isinstance(word, str) for word, number in value.items()):
@@ -49,7 +51,7 @@ def is_numbering(value: object) -> bool:
 def tokens_for(
     tensors: Sequence[Tensor], vocabularies: Iterable[tuple[str, object]]
 ) -> tuple[tuple[str, ...] | None, str]:
-    """The first vocabulary with one entry for each row of a matrix, and where it is.
+    """Return the first vocabulary with one entry for each row of a matrix, and where it is.
 
     A wide matrix may have its words in columns. Larger matrices are tried first: a small one may
     have as many rows as a short word list by chance.
@@ -68,7 +70,7 @@ def tokens_for(
 def find_fitting(
     vocabularies: Iterable[tuple[str, tuple[str, ...]]], tensor: str, rows: int
 ) -> tuple[tuple[str, ...] | None, str]:
-    """The word list with `rows` entries, and where it is.
+    """Find the word list with `rows` entries, and where it is.
 
     Of several the one of the same side (encoder or decoder) as the matrix named `tensor` is taken.
     """
@@ -82,7 +84,7 @@ def find_fitting(
 def word_lists(
     vocabularies: Iterable[tuple[str, object]],
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The named values that are word lists, within `MOST_WORDS` and `MOST_WORD_BYTES`.
+    """Return the named values that are word lists, within `MOST_WORDS` and `MOST_WORD_BYTES`.
 
     A hostile file may hold many lists of the same few words.
     """
@@ -103,7 +105,7 @@ def word_lists(
 
 
 def word_list(value: object) -> tuple[str, ...] | None:
-    """The words of a list, an array of strings, or a dict of words and row numbers 0 to N−1."""
+    """Get the words of a list, an array of strings, or a dict of words and row numbers 0 to N−1."""
     if isinstance(value, PickledArray):
         texts = value.texts()
         return None if texts is None else _all_words(texts)
@@ -155,7 +157,7 @@ _UNDECODABLE = 200
 
 
 def room_for_words(size: int) -> int:
-    """Bytes that the words of a file of `size` bytes may take.
+    """Return bytes that the words of a file of `size` bytes may take.
 
     Without a limit the very short words of some compressed hundred kilobytes would fill the memory.
     """
@@ -201,7 +203,7 @@ class WordList:
         self.tokens.append(token)
 
     def finish(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Tokens, and notes on invalid and repeated words."""
+        """Return tokens, and notes on invalid and repeated words."""
         notes = []
         if bad := self._undecodable:
             notes.append(f"{bad:,} words are not valid UTF-8; their bytes are shown as \\xNN")
@@ -214,7 +216,7 @@ class WordList:
 
 
 def decode_words(raw_words: Iterable[bytes], path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Tokens and notes, as :class:`WordList` gives them."""
+    """Decode tokens and notes, as :class:`WordList` gives them."""
     words = WordList(path)
     for raw in raw_words:
         words.add(raw)

@@ -171,7 +171,7 @@ class _Cursor:
         return length
 
     def value(self, kind: int) -> Any:
-        """A number, a text, or a list of either."""
+        """Return a number, a text, or a list of either."""
         if kind == _STRING:
             return self.text()
         if kind != _ARRAY:
@@ -199,7 +199,7 @@ class _Cursor:
                 self._jump(struct.calcsize(_code(inner)) * length)
 
     def tensor(self) -> TensorInfo:
-        """The description of a tensor; its offset counts from the end of the header."""
+        """Return the description of a tensor; its offset counts from the end of the header."""
         name = self.text()
         dimensions = self.number("I")
         if dimensions > _MOST_DIMENSIONS:
@@ -275,7 +275,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def _read_facts(header: GGUFHeader) -> ModelFacts:
-    """Sizes that the metadata states; the architecture is the first part of their keys."""
+    """Read sizes that the metadata states; the architecture is the first part of their keys."""
     found: dict[str, int] = {}
     for key, value in header.metadata.items():
         end = key.rpartition(".")[2]
@@ -362,7 +362,7 @@ def _quantized_note(header: GGUFHeader) -> list[str]:
 
 
 def _tokens(header: GGUFHeader) -> tuple[tuple[str, ...] | None, list[str]]:
-    """The decoded vocabulary, and notes on tokens that are not text."""
+    """Return the decoded vocabulary, and notes on tokens that are not text."""
     stored = header.metadata.get(TOKENS)
     if not isinstance(stored, list) or not stored or not isinstance(stored[0], str):
         return None, []

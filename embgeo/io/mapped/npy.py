@@ -53,7 +53,9 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The array of the file, with an empty name, or the arrays that were saved into it in turn."""
+    """Open the array of the file, with an empty name, or the arrays that were saved into it in
+    turn.
+    """
     data = map_file(path)
     pieces = list(_arrays(data))
     if len(pieces) == 1:
@@ -64,7 +66,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def _arrays(data: Bytes) -> Iterator[tuple[Bytes, NpyHeader]]:
-    """The arrays, each with what follows it."""
+    """Yield the arrays, each with what follows it."""
     for number in itertools.count():
         if number > MOST_TENSORS:
             raise too_many_tensors(number)
@@ -76,7 +78,7 @@ def _arrays(data: Bytes) -> Iterator[tuple[Bytes, NpyHeader]]:
 
 
 def array_tensor(name: str, data: Bytes, header: NpyHeader) -> Tensor:
-    """The array after `header`; NotNumbers for an array of strings."""
+    """Return the array after `header`; NotNumbers for an array of strings."""
     if not is_numeric(header.dtype):
         raise NotNumbers("an array of strings, not of numbers")
     return Tensor(name, header.shape, header.dtype.name, lambda: read_array(data, header))

@@ -25,7 +25,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The arrays of the archive; a vector of strings such as ``words`` gives the tokens."""
+    """Open the arrays of the archive; a vector of strings such as ``words`` gives the tokens."""
     archive = open_archive(path)
     tensors: list[Tensor] = []
     vocabularies: list[tuple[str, object]] = []

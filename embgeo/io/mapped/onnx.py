@@ -65,7 +65,7 @@ class _Initializer:
 
 
 def sniff(head: bytes) -> bool:
-    """A version number, then the graph or the name of the producer in printable characters."""
+    """Get a version number, then the graph or the name of the producer in printable characters."""
     if len(head) < 6 or head[0] != _IR_VERSION << 3 or not 0 < head[1] < _LARGEST_IR_VERSION:
         return False
     if head[2] == _GRAPH << 3 | wire.BYTES or head[2] == 8 << 3 | wire.BYTES:
@@ -82,7 +82,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The initializers of the graph; files of external data are next to the model."""
+    """Open the initializers of the graph; files of external data are next to the model."""
     left_out = Omissions()
     tensors: dict[str, Tensor] = {}
     packed: dict[str, Codes] = {}
@@ -136,7 +136,7 @@ def _initializers(
 
 
 def _node(message: wire.Message, data: memoryview) -> Node | None:
-    """A node of an operator that dequantizes; None for others."""
+    """Return a node of an operator that dequantizes; None for others."""
     made = Node()
     attributes = []
     for place, _, value in message.fields(data):
@@ -163,7 +163,7 @@ def _node(message: wire.Message, data: memoryview) -> Node | None:
 
 
 def _packed_codes(found: _Initializer, files: SideFiles) -> Codes | None:
-    """Numbers of 4 bits, two a byte with the low one first; None if rows do not fill bytes."""
+    """Get numbers of 4 bits, two a byte with the low one first; None if rows do not fill bytes."""
     shape = maps.whole_numbers(found.dims, f"the shape of {short(found.name)}")
     if len(shape) != 2 or shape[1] % 2:
         return None
@@ -208,7 +208,7 @@ def _entry(message: wire.Message, data: memoryview) -> dict[str, str]:
 
 
 def _tensor(found: _Initializer, files: SideFiles, left_out: Omissions) -> Tensor | None:
-    """The tensor, or None and a note for a kind that is not read."""
+    """Return the tensor, or None and a note for a kind that is not read."""
     label = short(found.name)
     if found.type not in _DTYPES:
         kind = "strings" if found.type == _STRING else f"numbers of type {found.type}"

@@ -42,7 +42,7 @@ class Codes:
     shape: tuple[int, ...] = ()
 
     def read(self, array: Array, rows: slice) -> Array:
-        """Whole numbers of some rows."""
+        """Read whole numbers of some rows."""
         if self.bits == 8:
             return array[rows]
         codes = forms.unpack(np.ascontiguousarray(array[rows]), self.bits)[:, : self.shape[1]]
@@ -52,7 +52,7 @@ class Codes:
 def read_weights(
     tensors: Mapping[str, Tensor], packed: Mapping[str, Codes], nodes: Iterable[Node]
 ) -> tuple[Tensor, ...]:
-    """All initializers, with decoded matrices in place of the codes that nodes dequantize."""
+    """Read all initializers, with decoded matrices in place of the codes that nodes dequantize."""
     made: dict[str, Tensor] = {}
     gathered: dict[str, str] = {}
     codes = {name: Codes(t, 8, shape=t.shape) for name, t in tensors.items()} | dict(packed)
@@ -86,7 +86,7 @@ def read_weights(
 
 
 def _rename(name: str, node: Node) -> str:
-    """The name of the weight: without what quantizers add, or that of the layer of the node."""
+    """Get the name of the weight: without what quantizers add, or that of the layer of the node."""
     plain = _ENDING.sub("", name)
     if input_rank(plain) is not None or output_rank(plain) is not None:
         return plain
@@ -96,7 +96,7 @@ def _rename(name: str, node: Node) -> str:
 
 
 def _linear(name: str, codes: Codes, scale: Tensor, zero: Codes | None, node: Node) -> Tensor:
-    """(code − zero point) · scale of the tensor, of an axis or of blocks along it."""
+    """Return (code − zero point) · scale of the tensor, of an axis or of blocks along it."""
     axis, size = node.numbers.get("axis", 1) % 2, node.numbers.get("block_size", 0)
     parts = (codes.tensor, scale, None if zero is None else zero.tensor)
     if len(codes.shape) != 2:
@@ -121,7 +121,7 @@ def _linear(name: str, codes: Codes, scale: Tensor, zero: Codes | None, node: No
 
 
 def _blocks(name: str, codes: Codes, scale: Tensor, zero: Codes | None, node: Node) -> Tensor:
-    """GatherBlockQuantized: rows in blocks of columns; bytes may hold two codes."""
+    """Return GatherBlockQuantized: rows in blocks of columns; bytes may hold two codes."""
     bits, size = node.numbers.get("bits", 4), node.numbers.get("block_size", 128)
     # Without zero points those of bytes are in the middle, those of types of 4 bits are 0.
     default = 2 ** (bits - 1) if codes.tensor.dtype == "uint8" and codes.bits == 8 else 0
@@ -148,7 +148,7 @@ def _blocks(name: str, codes: Codes, scale: Tensor, zero: Codes | None, node: No
 
 
 def _matmul(name: str, codes: Codes, scale: Tensor, zero: Codes | None, node: Node) -> Tensor:
-    """MatMulNBits: B is (N, blocks, bytes of a block), with N outputs of K inputs."""
+    """Return MatMulNBits: B is (N, blocks, bytes of a block), with N outputs of K inputs."""
     numbers = node.numbers
     n, d, bits = numbers.get("N", 0), numbers.get("K", 0), numbers.get("bits", 4)
     size = numbers.get("block_size", 32)

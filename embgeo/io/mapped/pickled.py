@@ -33,7 +33,7 @@ _OLD = re.compile(
 
 
 def sniff(head: bytes) -> bool:
-    """Protocols 2 to 5 by their first two bytes, 0 and 1 by `_OLD`."""
+    """Return protocols 2 to 5 by their first two bytes, 0 and 1 by `_OLD`."""
     if torch_legacy.sniff(head) or torch_distributed.sniff(head):
         return False
     if head[:1] == b"\x80" and len(head) > 1:
@@ -42,7 +42,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """The arrays of a pickle, named by keys, indices and attributes.
+    """Open the arrays of a pickle, named by keys, indices and attributes.
 
     A dict of words and vectors, or a list of vectors, becomes one matrix. A vocabulary in the
     pickle with one word for each row of a matrix gives the tokens.

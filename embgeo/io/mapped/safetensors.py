@@ -54,7 +54,7 @@ class TensorEntry:
 
 
 def sniff(head: bytes) -> bool:
-    """The length of a header with a zero byte, unlike text, and the start of a JSON object.
+    """Return the length of a header with a zero byte, unlike text, and the start of a JSON object.
 
     A file with an absurd length is recognized, so that the error names the format.
     """
@@ -85,7 +85,7 @@ def open_checkpoint(path: Path) -> checkpoint.Checkpoint:
 
 
 def read_entries(data: Bytes, path: Path, size: int | None = None) -> tuple[int, list[TensorEntry]]:
-    """The end of the header and the tensors in the order of their bytes, which do not overlap.
+    """Read the end of the header and the tensors in the order of their bytes, which do not overlap.
 
     `data` may be the beginning of a file of `size` bytes.
     """
@@ -97,7 +97,7 @@ def read_entries(data: Bytes, path: Path, size: int | None = None) -> tuple[int,
 
 
 def read_header(data: Bytes, path: Path) -> tuple[int, dict[str, object]]:
-    """The end of the header, and its entries by name."""
+    """Read the end of the header, and its entries by name."""
     if len(data) < LENGTH_BYTES:
         raise Damaged("the file ends inside its header")
     length = int.from_bytes(data[:LENGTH_BYTES].tobytes(), "little")

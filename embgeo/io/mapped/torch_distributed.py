@@ -90,7 +90,7 @@ _Places = dict[tuple[str, tuple[int, ...]], _PiecePlace]
 
 
 def _tensor(name: str, entry: Stub, places: _Places, room: int) -> Tensor | str:
-    """The tensor of an entry of the metadata, or the reason why it is not read."""
+    """Return the tensor of an entry of the metadata, or the reason why it is not read."""
     fields = _fields(entry, "TensorStorageMetadata")
     shape = whole_numbers(fields.get("size"), "a tensor's shape")
     dtype = _dtype(fields.get("properties"))
@@ -116,7 +116,7 @@ def _tensor(name: str, entry: Stub, places: _Places, room: int) -> Tensor | str:
 
 
 def _chunks(value: object, shape: tuple[int, ...]) -> list[Box]:
-    """First element and shape of each piece, without empty and repeated ones."""
+    """Return first element and shape of each piece, without empty and repeated ones."""
     if not isinstance(value, (list, tuple)):
         raise Damaged("the metadata list no pieces of a tensor")
     chunks: dict[tuple[int, ...], tuple[int, ...]] = {}
@@ -143,7 +143,10 @@ def _check_room(name: str, pieces: list[tuple[Box, _PiecePlace]], item: int, roo
 
 
 def _places(folder: Path, storage: dict[object, object]) -> tuple[_Places, dict[Path, int]]:
-    """Places of all pieces, and the files with their sizes; checks that the pieces are in them."""
+    """Return places of all pieces, and the files with their sizes.
+
+    Checks that the pieces are in them.
+    """
     places: _Places = {}
     files: dict[str, Path] = {}
     sizes: dict[Path, int] = {}
@@ -170,7 +173,7 @@ def _places(folder: Path, storage: dict[object, object]) -> tuple[_Places, dict[
 
 
 def _dtype(properties: object) -> str:
-    """The numpy name of the type; empty for unknown types."""
+    """Return the numpy name of the type; empty for unknown types."""
     states = properties.states if isinstance(properties, Stub) else []
     for state in states:
         value = state.get("dtype") if isinstance(state, dict) else state
@@ -188,7 +191,7 @@ def _dict_of(fields: dict[object, object], name: str) -> dict[object, object]:
 
 
 def _fields(value: object, cls: str) -> dict[object, object]:
-    """The fields of a dataclass of this name."""
+    """Return the fields of a dataclass of this name."""
     if isinstance(value, Stub) and value.name.endswith(f".{cls}"):
         for state in value.states:
             if isinstance(state, dict):

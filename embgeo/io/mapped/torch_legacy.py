@@ -62,7 +62,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def read_object(data: Bytes, size: int) -> tuple[LegacyStorages, object]:
-    """The pickled object and its located storages.
+    """Read the pickled object and its located storages.
 
     `data` may be the beginning of a file of `size` bytes, with all of its pickles.
     """
@@ -193,7 +193,7 @@ def _size(value: object) -> int:
 
 
 def _view(metadata: object, elements: int) -> tuple[int, int]:
-    """First element and length of a storage that is a part of another one."""
+    """Return first element and length of a storage that is a part of another one."""
     # (key of the part, first element, number of elements)
     if not isinstance(metadata, tuple) or len(metadata) != 3:
         raise Damaged("a view of a storage has a damaged description")

@@ -52,12 +52,12 @@ _OTHERS = (
 
 
 def sniff(head: bytes) -> bool:
-    """Any zip archive except those of numpy."""
+    """Return any zip archive except those of numpy."""
     return head.startswith(zip_members.MAGICS) and not zip_members.first_name(head).endswith(".npy")
 
 
 def is_of_torch(names: Iterable[str]) -> bool:
-    """Whether torch wrote an archive with these members, in any format."""
+    """Tell whether torch wrote an archive with these members, in any format."""
     rooted = [f"/{name}" for name in names]
     return _has(rooted, "/data.pkl") or _other(rooted) is not None
 
@@ -88,7 +88,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def saved_tensor(data: Bytes) -> Leaf:
-    """The tensor that ``torch.save`` wrote into a part of a file."""
+    """Return the tensor that ``torch.save`` wrote into a part of a file."""
     archive = zip_members.archive_in(data)
     leaf = _object(archive, find_root(archive.members), _PICKLE)
     if not isinstance(leaf, Leaf) or leaf.unread:
@@ -107,7 +107,7 @@ def _object(
 
 
 def find_root(members: Iterable[str]) -> str:
-    """The folder of ``data.pkl``, with a slash at its end."""
+    """Find the folder of ``data.pkl``, with a slash at its end."""
     members = list(members)
     roots = [
         name.removesuffix(_PICKLE)

@@ -37,7 +37,7 @@ def as_matrix(
     rank_order: bool = False,
     hidden: Any = None,
 ) -> Matrix:
-    """The embedding matrix of an object in memory.
+    """Return the embedding matrix of an object in memory.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def as_matrix(
 
 
 def states_of(hidden: Any) -> Matrix:
-    """Hidden states, one per row; a batch of texts is flattened to its positions."""
+    """Return hidden states, one per row; a batch of texts is flattened to its positions."""
     if isinstance(hidden, Matrix):
         return hidden
     found = find(hidden)
@@ -98,7 +98,7 @@ def find(W: Any) -> MatrixOfObject:
 
 
 def from_array(W: Any) -> MatrixOfObject:
-    """A numpy array, or one of a library whose arrays numpy converts."""
+    """Return a numpy array, or one of a library whose arrays numpy converts."""
     name = type(W).__name__
     if isinstance(W, str | bytes) or hasattr(W, "__fspath__"):
         raise BadOption(

@@ -44,7 +44,7 @@ def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
 
 
 def vocabulary_of(tokens: Any) -> Mapping[Any, Any] | None:
-    """Token → row of a mapping or tokenizer; None for other objects."""
+    """Return token → row of a mapping or tokenizer; None for other objects."""
     if callable(getattr(tokens, "get_vocab", None)):
         tokens = tokens.get_vocab()
     return tokens if isinstance(tokens, Mapping) else None
@@ -64,7 +64,7 @@ def sequence_of(tokens: Any) -> Sequence[str]:
 
 
 def from_vocabulary(vocabulary: Mapping[Any, Any], n: int) -> Sequence[str]:
-    """Decoded tokens in row order; rows without a token get ``<row 123>``."""
+    """Return decoded tokens in row order; rows without a token get ``<row 123>``."""
     rows: dict[int, str] = {}
     for token, row in vocabulary.items():
         if not isinstance(token, str) or isinstance(row, bool) or not hasattr(row, "__index__"):
@@ -111,7 +111,7 @@ def find_added(tokenizer: Any) -> dict[str, int]:
 
 
 def find_roles(tokenizer: Any) -> dict[str, Any]:
-    """Tokens by role, with the keys of tokenizer_config.json."""
+    """Find tokens by role, with the keys of tokenizer_config.json."""
     named = getattr(tokenizer, "special_tokens_map", None)
     if not isinstance(named, Mapping):
         return {}
@@ -152,7 +152,7 @@ def match_counts(matrix: Matrix, counts: Mapping[Any, Any]) -> tuple[Frequency, 
 
 
 def check_counts(counts: Any) -> npt.NDArray[np.float64]:
-    """Counts as an array of whole numbers up to 2^53."""
+    """Return counts as an array of whole numbers up to 2^53."""
     try:
         values = np.asarray(counts, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:

@@ -35,7 +35,7 @@ class MatrixOfObject:
 
 
 def find_in_dataframe(W: Any) -> MatrixOfObject | None:
-    """The numbers of a DataFrame; an index other than 0, 1, … gives the tokens."""
+    """Find the numbers of a DataFrame; an index other than 0, 1, … gives the tokens."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(W, pandas.DataFrame):
         return None
@@ -54,7 +54,7 @@ def find_in_dataframe(W: Any) -> MatrixOfObject | None:
 
 
 def find_in_keyed_vectors(W: Any) -> MatrixOfObject | None:
-    """The vectors of gensim's KeyedVectors, or of a model with such a ``wv``."""
+    """Find the vectors of gensim's KeyedVectors, or of a model with such a ``wv``."""
     vectors = getattr(W, "wv", W)
     rows = getattr(vectors, "vectors", None)
     words = getattr(vectors, "index_to_key", None) or getattr(vectors, "index2word", None)
@@ -71,7 +71,7 @@ def find_in_keyed_vectors(W: Any) -> MatrixOfObject | None:
 
 
 def find_frequency(vectors: Any, words: list[Any]) -> Frequency | None:
-    """Counts of the training corpus, or ranks where gensim has no counts."""
+    """Find counts of the training corpus, or ranks where gensim has no counts."""
     counts = find_counts(vectors, words)
     if counts is None or not np.isfinite(counts).all() or (counts < 0).any() or not counts.any():
         return None
@@ -97,7 +97,7 @@ VIEWED = ("bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8
 
 
 def find_in_torch(W: Any) -> MatrixOfObject | None:
-    """The entries of a tensor or parameter, or the embeddings of a module."""
+    """Find the entries of a tensor or parameter, or the embeddings of a module."""
     if is_tensor(W):
         return MatrixOfObject(as_array(W), format="torch tensor")
     torch = sys.modules.get("torch")
@@ -117,7 +117,7 @@ def is_tensor(W: Any) -> bool:
 
 
 def as_array(tensor: Any, name: str = "tensor") -> npt.NDArray[Any]:
-    """The entries of a tensor; a sharded one is gathered from all processes."""
+    """Return the entries of a tensor; a sharded one is gathered from all processes."""
     torch: Any = sys.modules["torch"]
     if getattr(tensor, "ds_id", None) is not None and not tensor.numel():
         raise BadOption(
@@ -155,7 +155,7 @@ def check_storage(tensor: Any, name: str) -> None:
 
 
 def stored_bytes(tensor: Any) -> int:
-    """Bytes of a storage up to the last entry of a tensor."""
+    """Return bytes of a storage up to the last entry of a tensor."""
     if not tensor.numel():
         return 0
     reach = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
@@ -163,7 +163,7 @@ def stored_bytes(tensor: Any) -> int:
 
 
 def embedding_layer(W: Any) -> tuple[Any, str, Any]:
-    """The layer of the input embedding, why it was taken, and the model that names it."""
+    """Return the layer of the input embedding, why it was taken, and the model that names it."""
     for module in W.modules():
         layer = ask_module(module, "get_input_embeddings")
         if layer is not None:
@@ -181,7 +181,7 @@ def embedding_layer(W: Any) -> tuple[Any, str, Any]:
 
 
 def ask_module(module: Any, method: str) -> Any:
-    """The layer that a method of the model returns, if any."""
+    """Return the layer that a method of the model returns, if any."""
     if not callable(getattr(module, method, None)):
         return None
     try:
@@ -197,7 +197,7 @@ def has_matrix(layer: Any) -> bool:
 
 
 def stored_weight(layer: Any) -> Any:
-    """The weight of a layer, or its packed codes."""
+    """Return the weight of a layer, or its packed codes."""
     weight = getattr(layer, "weight", None)
     return getattr(layer, "weight_packed", None) if weight is None else weight
 
@@ -215,20 +215,20 @@ def add_output(held: MatrixOfObject, W: Any, layer: Any, head: Any) -> MatrixOfO
 
 
 def is_in_fsdp(W: Any) -> bool:
-    """Whether FSDP 1 shards the module, so that its parameters are views of flat ones."""
+    """Tell whether FSDP 1 shards the module, so that its parameters are views of flat ones."""
     fsdp: Any = sys.modules.get("torch.distributed.fsdp")
     return fsdp is not None and bool(fsdp.FullyShardedDataParallel.fsdp_modules(W))
 
 
 def is_adapted(layer: Any) -> bool:
-    """Whether an active PEFT adapter of the layer is not merged into its weight."""
+    """Tell whether an active PEFT adapter of the layer is not merged into its weight."""
     if not hasattr(layer, "base_layer") or not getattr(layer, "active_adapters", ()):
         return False
     return not getattr(layer, "merged", False) and not getattr(layer, "disable_adapters", False)
 
 
 def layer_entries(layer: Any, name: str, in_fsdp: bool = False) -> npt.NDArray[Any]:
-    """The weight of a layer, with the low-rank changes of active adapters."""
+    """Return the weight of a layer, with the low-rank changes of active adapters."""
     decoded = decode_layer(layer, name)
     if decoded is not None:
         return decoded
@@ -253,7 +253,7 @@ def layer_entries(layer: Any, name: str, in_fsdp: bool = False) -> npt.NDArray[A
 
 
 def decode_layer(layer: Any, name: str) -> npt.NDArray[Any] | None:
-    """The weight of a quantized layer, from its codes and scales; None for other layers."""
+    """Decode the weight of a quantized layer, from its codes and scales; None for other layers."""
     held = dict(layer.named_parameters(recurse=False)) | dict(layer.named_buffers(recurse=False))
     codes = held.get("weight_packed", held.get("weight"))
     if codes is None or (codes.dtype.is_floating_point and codes.element_size() > 1):

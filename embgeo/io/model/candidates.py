@@ -67,7 +67,7 @@ def copy_kind(name: str) -> int:
 
 
 def is_real(dtype: str) -> bool:
-    """Whether a type of numpy or ml_dtypes holds floating-point numbers."""
+    """Tell whether a type of numpy or ml_dtypes holds floating-point numbers."""
     if dtype.startswith(("float", "bfloat")):
         return True
     try:
@@ -110,7 +110,7 @@ def input_rank(tensor: Tensor, facts: ModelFacts) -> int | None:
 
 
 def has_vocabulary(tensor: Tensor, facts: ModelFacts) -> bool:
-    """Whether a matrix has the rows of the vocabulary of text, perhaps padded."""
+    """Tell whether a matrix has the rows of the vocabulary of text, perhaps padded."""
     known = facts.vocabulary
     if known is None or len(tensor.shape) != 2:
         return False
@@ -119,7 +119,9 @@ def has_vocabulary(tensor: Tensor, facts: ModelFacts) -> bool:
 
 
 def contradicts(tensor: Tensor, facts: ModelFacts, *, transposed: bool = False) -> bool:
-    """Whether a matrix has fewer rows than the vocabulary, and no mapping of ids explains it."""
+    """Tell whether a matrix has fewer rows than the vocabulary, and no mapping of ids explains
+    it.
+    """
     known = facts.vocabulary
     if known is None or tensor.row_ids is not None or len(tensor.shape) != 2:
         return False
@@ -128,13 +130,16 @@ def contradicts(tensor: Tensor, facts: ModelFacts, *, transposed: bool = False) 
 
 
 def lacks_rows(tensor: Tensor, facts: ModelFacts) -> bool:
-    """Whether a matrix has so few rows that not only padding of the vocabulary is missing."""
+    """Tell whether a matrix has so few rows that not only padding of the vocabulary is missing."""
     known = facts.vocabulary
     return known is not None and contradicts(tensor, facts) and tensor.shape[0] < _FEWEST * known
 
 
 def count_slices(tensor: Tensor, others: tuple[Tensor, ...], facts: ModelFacts) -> int:
-    """How many such matrices would have the sizes of the configuration; 1 if it is not a slice."""
+    """Count how many such matrices would have the sizes of the configuration.
+
+    1 if it is not a slice.
+    """
     known, columns = facts.vocabulary, facts.columns
     if not known or tensor.row_ids is not None or len(tensor.shape) != 2 or 0 in tensor.shape:
         return 1
@@ -153,7 +158,7 @@ def count_slices(tensor: Tensor, others: tuple[Tensor, ...], facts: ModelFacts) 
 
 
 def collect_evidence(tensor: Tensor, facts: ModelFacts) -> tuple[Evidence, ...]:
-    """What speaks for a matrix as the embedding, and what against it."""
+    """Return what speaks for a matrix as the embedding, and what against it."""
     found: list[Evidence] = []
 
     def add(kind: EvidenceKind, speaks_for: bool, text: str) -> None:

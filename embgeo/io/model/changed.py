@@ -92,7 +92,7 @@ def _static(m: Module) -> Tensor | None:
 
 
 def _lora(m: Module) -> Tensor | None:
-    """A weight with a low-rank change beside it: merged where its factor is known."""
+    """Return a weight with a low-rank change beside it: merged where its factor is known."""
     base = m["weight"]
     outer = m.prefix.removesuffix("base_layer.")
     found = _lora_pair(outer, m.by)
@@ -134,7 +134,7 @@ def _lora_pair(outer: str, by: Mapping[str, Tensor]) -> tuple[Tensor, Tensor, bo
 
 
 def _trainable_tokens(m: Module) -> Tensor | None:
-    """Rows of some tokens (PEFT): in place of those of the base, or alone with their ids."""
+    """Return rows of some tokens (PEFT): in place of those of the base, or alone with their ids."""
     new = next(part for end in _DELTAS if (part := m.get(end)) is not None)
     ids = _token_ids(m.facts)
     outer = m.prefix.removesuffix("token_adapter.")

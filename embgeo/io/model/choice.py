@@ -167,7 +167,7 @@ def _form_notes(tensor: Tensor) -> tuple[str, ...]:
 
 
 def _missing_input_note(chosen: Tensor, named: Tensor | None) -> tuple[str, ...]:
-    """A note if the output projection takes the place of an embedding that is not stored."""
+    """Return a note if the output projection takes the place of an embedding that is not stored."""
     has_input_name = names.input_rank(chosen.name) is not None
     if named is not None or has_input_name or names.output_rank(chosen.name) is None:
         return ()
@@ -182,7 +182,7 @@ def _vocabulary_note(checkpoint: Checkpoint, chosen: Tensor, n: int) -> tuple[st
 
 
 def _averaged_copies(every: list[CandidateGroup], kind: int, chosen: Tensor) -> tuple[str, ...]:
-    """A note on averaged copies of the chosen matrix."""
+    """Return a note on averaged copies of the chosen matrix."""
     if kind == 1:
         return ()
     copies = [g.members[0].name for g in every if g.copy_kind == 1 and g.shape == chosen.shape]
@@ -242,12 +242,14 @@ def _find_input(
 
 
 def _may_be_embedding(checkpoint: Checkpoint, tensor: Tensor) -> bool:
-    """Whether neither the kind of layer nor the sizes of the configuration speak against it."""
+    """Tell whether neither the kind of layer nor the sizes of the configuration speak against
+    it.
+    """
     return not names.is_layer_kernel(tensor.name) and not contradicts(tensor, checkpoint.facts)
 
 
 def _surest(checkpoint: Checkpoint, ranked: list[tuple[int, Tensor]]) -> tuple[list[Tensor], str]:
-    """The tensors that the evidence cannot tell apart, and why they go before the others."""
+    """Return the tensors that the evidence cannot tell apart, and why they go before the others."""
     facts = checkpoint.facts
     outer = _outermost(checkpoint, [t for _, t in ranked])
     ranks = {t.name: rank for rank, t in ranked}
@@ -264,7 +266,7 @@ def _surest(checkpoint: Checkpoint, ranked: list[tuple[int, Tensor]]) -> tuple[l
 
 
 def _with_unread(outer: list[Tensor], ranks: dict[str, int], surest: list[Tensor]) -> list[Tensor]:
-    """The surest tensors; alone the one that cannot be read, if its name is as sure."""
+    """Return the surest tensors; alone the one that cannot be read, if its name is as sure."""
     if len(surest) > 1 and any(t.problem for t in surest):
         return [next(t for t in surest if t.problem)]
     highest = max(ranks[t.name] for t in surest)
@@ -273,7 +275,7 @@ def _with_unread(outer: list[Tensor], ranks: dict[str, int], surest: list[Tensor
 
 
 def _outermost(checkpoint: Checkpoint, tensors: list[Tensor]) -> list[Tensor]:
-    """Without copies for multi-token prediction and tensors of one layer, if others remain."""
+    """Drop copies for multi-token prediction and tensors of one layer, if others remain."""
     layers = checkpoint.facts.layers
     kept = [t for t in tensors if not names.is_prediction_copy(t.name, layers)] or tensors
     return [t for t in kept if names.layer_of(t.name) is None] or kept
@@ -313,7 +315,7 @@ def _refuse_slice(checkpoint: Checkpoint, chosen: Tensor, role: TensorRole) -> N
 
 
 def _stopped(checkpoint: Checkpoint, tensor: Tensor) -> AmbiguousTensor:
-    """Error for an embedding whose form cannot be read: nothing takes its place."""
+    """Return error for an embedding whose form cannot be read: nothing takes its place."""
     module = short(tensor.name.removesuffix(".weight")) or "the matrix"
     cause = f"{module} {tensor.problem}"
     return AmbiguousTensor(cause, where=checkpoint.path, way_out=tensor.way_out)

@@ -34,7 +34,7 @@ _LONGEST_PATH = 1000
 
 
 def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
-    """The checkpoint with its parameters in place of the stored tensors; nothing is read."""
+    """Read the checkpoint with its parameters in place of the stored tensors; nothing is read."""
     stored = checkpoint.tensors
     by = {tensor.name: tensor for tensor in stored}
     made: dict[str, Tensor] = {}
@@ -97,7 +97,7 @@ def _name_unknown(tensors: list[Tensor], checkpoint: Checkpoint) -> list[Tensor]
 
 
 def _has_codes(tensor: Tensor, facts: ModelFacts) -> bool:
-    """Whether integers or FP8 numbers are as many as the codes of an embedding."""
+    """Tell whether integers or FP8 numbers are as many as the codes of an embedding."""
     if tensor.dtype in _PLAIN or layer_of(tensor.name) is not None:
         return False
     fewest = _FEWEST_BYTES
@@ -111,7 +111,9 @@ def _is_matrix(tensor: Tensor) -> bool:
 
 
 def _module_of(name: str) -> str:
-    """The outermost module on the path of a name that is an embedding or an output projection."""
+    """Get the outermost module on the path of a name that is an embedding or an output
+    projection.
+    """
     ends = (at for at, sign in enumerate(name[:_LONGEST_PATH]) if sign in ".:/")
     found = (name[:end] for end in ends)
     return next((one for one in found if _is_surely_sought(one)), "")
@@ -122,7 +124,7 @@ def _is_surely_sought(name: str) -> bool:
 
 
 def is_sought(name: str) -> bool:
-    """Whether a name is that of an embedding or, surely, of an output projection."""
+    """Tell whether a name is that of an embedding or, surely, of an output projection."""
     return input_rank(name) is not None or output_rank(name) == 0
 
 

@@ -94,7 +94,7 @@ class ModelFacts:
 
 
 def read_facts(folder: Path) -> ModelFacts:
-    """The facts of a model folder; empty without its files."""
+    """Read the facts of a model folder; empty without its files."""
     data = _read_configuration(folder)
     inner = list(_language_models(data))
     parts = [*inner, data]
@@ -130,7 +130,7 @@ def read_facts(folder: Path) -> ModelFacts:
 
 
 def _read_configuration(folder: Path) -> dict[str, Any]:
-    """The configuration in a folder; that of nanotron lies above, that of GPT-NeoX below."""
+    """Read the configuration in a folder; that of nanotron lies above, that of GPT-NeoX below."""
     found = _object(folder / CONFIGURATION) or _object(folder / _PARAMETERS)
     if not found and "pp_block" in folder.parts:
         above = list(folder.resolve().parents)[:_LEVELS]
@@ -154,7 +154,9 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 def _language_models(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The configurations of the language model inside that of a multimodal model, inmost first."""
+    """Yield the configurations of the language model inside that of a multimodal model, inmost
+    first.
+    """
     for key in _INNER:
         inner = data.get(key)
         if isinstance(inner, dict):
@@ -170,7 +172,7 @@ def _is_tie(part: Mapping[str, Any]) -> bool:
 
 
 def _has_head(configuration: Mapping[str, Any]) -> bool:
-    """Whether the model has an output matrix; true if no class is listed."""
+    """Tell whether the model has an output matrix; true if no class is listed."""
     classes = configuration.get("architectures")
     if not isinstance(classes, list) or not classes:
         return True

@@ -71,7 +71,7 @@ def open_folder(
     open_file: Callable[[Path], Checkpoint],
     is_known: Callable[[Path], bool],
 ) -> Checkpoint:
-    """The weights of a model folder, with its tokens and whether the model is tied.
+    """Open the weights of a model folder, with its tokens and whether the model is tied.
 
     `is_known` tells whether `open_file` reads the format of a file.
     """
@@ -131,7 +131,7 @@ def _open_weights(
 
 
 def _lying_beside(files: list[Path]) -> tuple[str, ...]:
-    """Notes on other weights beside those that are read, which transformers would not take."""
+    """Get notes on other weights beside those that are read, which transformers would not take."""
     read = files[0]
     if read.name not in WEIGHTS:
         return ()
@@ -148,7 +148,7 @@ def _lying_beside(files: list[Path]) -> tuple[str, ...]:
 
 
 def _is_index_of(other: Path, read: Path) -> bool:
-    """Whether `other` is an index that names the file that is read, and no other."""
+    """Tell whether `other` is an index that names the file that is read, and no other."""
     if not other.name.endswith(".index.json"):
         return False
     try:
@@ -160,7 +160,7 @@ def _is_index_of(other: Path, read: Path) -> bool:
 def _weights_files(
     folder: Path, open_file: Callable[[Path], Checkpoint], is_known: Callable[[Path], bool]
 ) -> list[Path]:
-    """The file with the weights, or the files of a table."""
+    """Return the file with the weights, or the files of a table."""
     try:
         entries = sorted(folder.iterdir())
         files = [entry for entry in entries if entry.is_file()]
@@ -214,7 +214,7 @@ def _weights_files(
 
 
 def _opens(file: Path, open_file: Callable[[Path], Checkpoint]) -> bool:
-    """Whether JSON with lists of numbers is a matrix and not, for example, a training log."""
+    """Tell whether JSON with lists of numbers is a matrix and not, for example, a training log."""
     try:
         open_file(file)
     except UnreadableFile:
@@ -223,7 +223,10 @@ def _opens(file: Path, open_file: Callable[[Path], Checkpoint]) -> bool:
 
 
 def _find_inner(folder: Path) -> list[Path]:
-    """Folders below that hold weights: of a pipeline, or of a trainer; the one to take is last."""
+    """Find folders below that hold weights: of a pipeline, or of a trainer.
+
+    The one to take is last.
+    """
     held: list[Path] = []
     level = [folder]
     for _ in range(_DEEPEST):

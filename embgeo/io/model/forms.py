@@ -22,7 +22,7 @@ def f32(values: Array) -> Rows:
 
 
 def spread(scale: Array, shape: tuple[int, int], block: tuple[int, int], rows: slice) -> Rows:
-    """The entries of `scale` (⌈N/b₀⌉, ⌈d/b₁⌉) for rows of an N×d matrix in blocks b₀×b₁."""
+    """Return the entries of `scale` (⌈N/b₀⌉, ⌈d/b₁⌉) for rows of an N×d matrix in blocks b₀×b₁."""
     of_rows = f32(scale[np.arange(rows.start, rows.stop) // block[0]])
     if block[1] == 1:
         return of_rows
@@ -48,7 +48,7 @@ def scaled(
 
 
 def unpack(words: Array, bits: int, per_word: int | None = None) -> npt.NDArray[np.uint32]:
-    """Codes of `bits` bits in rows of words, lowest bits first; (n, m) words give (n, k) codes.
+    """Get codes of `bits` bits in rows of words, lowest bits first; (n, m) words give (n, k) codes.
 
     With `per_word` codes a word, as compressed-tensors packs them, upper bits may be unused; else
     the words of a row are one stream of bits, as MLX packs 3, 5 and 6 bits.
@@ -74,7 +74,7 @@ def packed_int(
     rows: slice,
     zero: Array | None = None,
 ) -> Rows:
-    """W = (code − 2^(bits−1) − zero) · scale of the column's group: compressed-tensors.
+    """Return W = (code − 2^(bits−1) − zero) · scale of the column's group: compressed-tensors.
 
     compressors/pack_quantized: signed codes are stored with this offset, those of zero points too,
     which are packed along the rows.
@@ -91,7 +91,7 @@ def packed_int(
 
 
 def e2m1(codes: Array, scale: Rows, group: int, factor: float = 1.0) -> Rows:
-    """W = E2M1 · scale of each `group` entries · factor; the low nibble comes first.
+    """Return W = E2M1 · scale of each `group` entries · factor; the low nibble comes first.
 
     NVFP4 of ModelOpt (factor is ``weight_scale_2``) and compressed-tensors (its inverse is
     ``weight_global_scale``), and MXFP4, whose scales are powers of two.
@@ -101,12 +101,12 @@ def e2m1(codes: Array, scale: Rows, group: int, factor: float = 1.0) -> Rows:
 
 
 def powers(exponents: Array) -> Rows:
-    """E8M0: 2^(code − 127) (OCP Microscaling Formats 1.0, section 5.4.1)."""
+    """Return E8M0: 2^(code − 127) (OCP Microscaling Formats 1.0, section 5.4.1)."""
     return np.ldexp(np.float32(1), exponents.astype(np.int32) - 127)
 
 
 def affine(words: Array, scales: Array, biases: Array, bits: int, rows: slice) -> Rows:
-    """W = scale · code + bias of each group (mlx.core.quantize)."""
+    """Return W = scale · code + bias of each group (mlx.core.quantize)."""
     codes = unpack(words[rows], bits)
     groups = f32(codes).reshape(len(codes), scales.shape[1], -1)
     groups *= f32(scales[rows])[:, :, None]
@@ -115,7 +115,7 @@ def affine(words: Array, scales: Array, biases: Array, bits: int, rows: slice) -
 
 
 def weight_norm(g: Array, v: Array, norms: Array | None, rows: slice) -> Rows:
-    """W = g · v / ‖v‖ with the norm of each row, or with `norms` of columns or of all entries.
+    """Get W = g · v / ‖v‖ with the norm of each row, or with `norms` of columns or of all entries.
 
     torch.nn.utils.weight_norm: `dim` 0, 1 or None.
     """
@@ -127,23 +127,23 @@ def weight_norm(g: Array, v: Array, norms: Array | None, rows: slice) -> Rows:
 
 
 def spectral_norm(weight: Array, sigma: float, rows: slice) -> Rows:
-    """W = V / σ with σ = uᵀ V v (torch.nn.utils.parametrizations.spectral_norm)."""
+    """Return W = V / σ with σ = uᵀ V v (torch.nn.utils.parametrizations.spectral_norm)."""
     return f32(weight[rows]) / np.float32(sigma)
 
 
 def mapped(vectors: Array, mapping: Array | None, weights: Array | None, rows: slice) -> Rows:
-    """Row i of W is vectors[mapping[i]] · weights[i] (model2vec.StaticModel)."""
+    """Return row i of W is vectors[mapping[i]] · weights[i] (model2vec.StaticModel)."""
     made = f32(vectors[rows] if mapping is None else vectors[mapping[rows]])
     return made if weights is None else made * f32(weights[rows])[:, None]
 
 
 def low_rank(base: Array, left: Array, right: Array, factor: float, rows: slice) -> Rows:
-    """W = base + factor · left · right, left (N, r) and right (r, d): LoRA of PEFT."""
+    """Return W = base + factor · left · right, left (N, r) and right (r, d): LoRA of PEFT."""
     return f32(base[rows]) + np.float32(factor) * (f32(left[rows]) @ f32(right))
 
 
 def replaced(base: Array, new: Array, ids: npt.NDArray[np.int64], rows: slice) -> Rows:
-    """W = base with the rows of `ids` replaced: trainable tokens of PEFT."""
+    """Return W = base with the rows of `ids` replaced: trainable tokens of PEFT."""
     made = np.array(base[rows], dtype=np.float32)
     inside = (ids >= rows.start) & (ids < rows.stop)
     made[ids[inside] - rows.start] = f32(new)[inside]
@@ -151,5 +151,5 @@ def replaced(base: Array, new: Array, ids: npt.NDArray[np.int64], rows: slice) -
 
 
 def codebook(sums: Array, usage: Array, rows: slice) -> Rows:
-    """W = embed_sum / max(cluster_usage, 1e-5): the codebooks of Mimi and EnCodec."""
+    """Return W = embed_sum / max(cluster_usage, 1e-5): the codebooks of Mimi and EnCodec."""
     return f32(f32(sums[rows]) / np.maximum(f32(usage[rows]), np.float32(1e-5))[:, None])

@@ -46,7 +46,7 @@ OpenFile = Callable[[Path], Checkpoint]
 
 
 def open_pieces(path: Path, facts: ModelFacts, open_file: OpenFile) -> Checkpoint | None:
-    """The model that a named file is a piece of; None if it is whole, or cannot be joined."""
+    """Open the model that a named file is a piece of; None if it is whole, or cannot be joined."""
     refuse_folder_of_slices(path)
     if not path.is_file():
         return None
@@ -71,7 +71,10 @@ def open_pieces(path: Path, facts: ModelFacts, open_file: OpenFile) -> Checkpoin
 
 
 def _open_numbered(path: Path, facts: ModelFacts, open_file: OpenFile) -> Checkpoint | None:
-    """The model of slices whose names differ in one number; None if nothing says that they are."""
+    """Open the model of slices whose names differ in one number.
+
+    None if nothing says that they are.
+    """
     if not path.name.endswith(OF_CHECKPOINTS):
         return None
     for found in re.finditer(r"\d+", path.name[:_LONGEST_NAME]):
@@ -100,12 +103,15 @@ def _open_numbered(path: Path, facts: ModelFacts, open_file: OpenFile) -> Checkp
 
 
 def _known(facts: ModelFacts, own: ModelFacts) -> ModelFacts:
-    """What the configuration beside a file says, else what the file itself says."""
+    """Return what the configuration beside a file says, else what the file itself says."""
     return own if facts == ModelFacts() else facts
 
 
 def _are_slices(opened: Sequence[Checkpoint], embedding: Tensor) -> bool:
-    """Whether norms are equal in all files, and no row of the embedding is; steps share rows."""
+    """Tell whether norms are equal in all files, and no row of the embedding is.
+
+    Steps share rows.
+    """
     by = [{t.name: t for t in one.tensors} for one in opened]
     norms = [t for t in opened[0].tensors if len(t.shape) == 1 and t.shape[0] > 1]
     first = [np.asarray(t.open()) for t in norms[:_COMPARED_NORMS]]
@@ -197,7 +203,7 @@ def join_files(
 
 
 def _open_all(files: Sequence[Path], open_file: OpenFile) -> list[Checkpoint]:
-    """The opened files; the first of a split GGUF may hold metadata alone."""
+    """Open the opened files; the first of a split GGUF may hold metadata alone."""
     opened: list[Checkpoint] = []
     first: Checkpoint | None = None
     for number, file in enumerate(files):
@@ -212,7 +218,7 @@ def _open_all(files: Sequence[Path], open_file: OpenFile) -> list[Checkpoint]:
 
 
 def _metadata_only(file: Path) -> Checkpoint | None:
-    """A GGUF file without tensors, as ``--no-tensor-first-split`` of llama.cpp writes it."""
+    """Return a GGUF file without tensors, as ``--no-tensor-first-split`` of llama.cpp writes it."""
     if file.suffix != ".gguf" or not gguf.sniff(read_head(file)):
         return None
     with reading(file, gguf.NAME):
@@ -242,7 +248,7 @@ def _check_complete(files: Sequence[Path], piece: FilePiece) -> None:
 
 
 def _every(opened: Sequence[Checkpoint]) -> list[Tensor]:
-    """The first tensor of each name."""
+    """Return the first tensor of each name."""
     found: dict[str, Tensor] = {}
     for checkpoint in opened:
         for tensor in checkpoint.tensors:
@@ -257,7 +263,10 @@ def _join(
     total: int,
     facts: ModelFacts,
 ) -> Tensor | None:
-    """The whole tensor; one with a problem if the axis is not proved; None if nothing needs it."""
+    """Return the whole tensor.
+
+    One with a problem if the axis is not proved; None if nothing needs it.
+    """
     if len(offsets) == len(pieces):
         stated = list(zip(offsets, (one.shape for one in pieces), strict=True))
         return _put(tensor, pieces, stated) or _unproved(tensor, len(pieces))
@@ -289,7 +298,7 @@ def _join(
 
 
 def _are_equal(pieces: Sequence[Tensor]) -> bool:
-    """Whether all slices hold the same first rows, that is, the whole matrix each."""
+    """Tell whether all slices hold the same first rows, that is, the whole matrix each."""
     first = [np.asarray(one.open()[:_COMPARED_ROWS]) for one in pieces]
     return all(one.tobytes() == first[0].tobytes() for one in first[1:])
 

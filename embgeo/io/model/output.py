@@ -104,13 +104,13 @@ def _check_named(
 
 
 def _is_over_fewer(tensor: Tensor, chosen: Tensor, n: int) -> bool:
-    """Whether a matrix has the width of the embedding, and rows for most of its tokens."""
+    """Tell whether a matrix has the width of the embedding, and rows for most of its tokens."""
     rows, columns = tensor.shape
     return _SHARED * n <= rows < n and columns == chosen.shape[1] and tensor.row_ids is None
 
 
 def _is_padded(tensor: Tensor, chosen: Tensor, n: int) -> bool:
-    """Whether a matrix has the width of the embedding, and rows beyond its tokens."""
+    """Tell whether a matrix has the width of the embedding, and rows beyond its tokens."""
     rows, columns = tensor.shape
     beyond = rows - n
     return 0 < beyond <= max(PADDING_ROWS, int(PADDING_SHARE * n)) and columns == chosen.shape[1]
@@ -123,7 +123,7 @@ def _over_fewer_tokens(
     chosen: Tensor,
     n: int,
 ) -> OutputChoice:
-    """An output with the surest of names whose rows are fewer than those of the input."""
+    """Return an output with the surest of names whose rows are fewer than those of the input."""
     if names.side(chosen.name) == "encoder":
         return OutputChoice()  # the output projection may be over the decoder's tokens
     surest = [
@@ -163,7 +163,7 @@ def _is_outer(checkpoint: Checkpoint, tensor: Tensor) -> bool:
 
 
 def _find_unread(checkpoint: Checkpoint, groups: list[CandidateGroup]) -> Tensor | None:
-    """A parameter with the surest name of an output, whose form cannot be read."""
+    """Find a parameter with the surest name of an output, whose form cannot be read."""
     return next(
         (
             best[1]

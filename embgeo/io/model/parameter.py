@@ -40,7 +40,7 @@ class Module:
         return self.by[self.prefix + end]
 
     def get(self, *ends: str) -> Tensor | None:
-        """The first of these that is stored."""
+        """Return the first of these that is stored."""
         return next((self.by[name] for end in ends if (name := self.prefix + end) in self.by), None)
 
 
@@ -51,7 +51,7 @@ def decoded(
     parts: tuple[Tensor | None, ...],
     rows_of: Callable[..., Array],
 ) -> Tensor:
-    """A parameter of float32 whose rows ``rows_of(*arrays, rows=slice)`` gives."""
+    """Return a parameter of float32 whose rows ``rows_of(*arrays, rows=slice)`` gives."""
 
     def decode() -> Array:
         arrays = [None if part is None else part.open() for part in parts]
@@ -70,7 +70,7 @@ def decoded(
 def unreadable(
     name: str, shape: tuple[int, ...], dtype: str, problem: str, way_out: str, *parts: Tensor
 ) -> Tensor:
-    """A parameter whose form is known and not decoded."""
+    """Return a parameter whose form is known and not decoded."""
 
     def refuse_opening() -> Array:
         raise refuse(short(name), problem, way_out)
@@ -80,7 +80,7 @@ def unreadable(
 
 
 def cannot(name: str, codes: Tensor, problem: str, *parts: Tensor | None) -> Tensor:
-    """The weight of `codes`, which cannot be read."""
+    """Return the weight of `codes`, which cannot be read."""
     others = (part for part in parts if part is not None)
     return unreadable(name, codes.shape, codes.dtype, problem, BEFORE, codes, *others)
 

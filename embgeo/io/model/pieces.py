@@ -51,7 +51,7 @@ class FilePiece:
 
 
 def read_name(name: str) -> FilePiece | None:
-    """What the name of a file says of it as a piece; None for other names."""
+    """Return what the name of a file says of it as a piece; None for other names."""
     split = _SPLIT.match(name)
     found = next((match for scheme in _SLICES if (match := re.search(scheme, name))), None)
     is_sure = found is not None
@@ -72,7 +72,7 @@ def read_name(name: str) -> FilePiece | None:
 
 
 def find_siblings(path: Path, piece: FilePiece) -> list[Path]:
-    """The files of all pieces in the order of their numbers, with the named one."""
+    """Find the files of all pieces in the order of their numbers, with the named one."""
     numbered = {
         int(found[1]): file
         for file in path.parent.iterdir()
@@ -86,14 +86,16 @@ def is_range(numbers: Sequence[int]) -> bool:
 
 
 def are_consecutive(files: Sequence[Path]) -> bool:
-    """Whether files are numbered 0, 1, … or 1, 2, …, and are several."""
+    """Tell whether files are numbered 0, 1, … or 1, 2, …, and are several."""
     pieces = [piece for file in files if (piece := read_name(file.name)) is not None]
     numbers = [piece.number for piece in pieces]
     return len(numbers) > 1 and numbers[0] < 2 and is_range(numbers)
 
 
 def with_offsets(path: Path) -> list[Path]:
-    """The safetensors files of a folder that state offsets of pieces, if `path` is one of them."""
+    """Get the safetensors files of a folder that state offsets of pieces, if `path` is one of
+    them.
+    """
     offsets = read_offsets(path) if path.suffix == ".safetensors" else {}
     if not offsets:
         return []
@@ -130,7 +132,7 @@ def refuse_folders_of_slices(folder: Path, names: Sequence[str]) -> None:
 
 
 def group_pieces(files: Sequence[Path]) -> list[list[Path]]:
-    """`files` in groups, if they are the pieces of one model; else none.
+    """Return `files` in groups, if they are the pieces of one model; else none.
 
     A group are the slices of one file: GPT-NeoX writes one for each layer, vLLM several parts.
     """
@@ -152,7 +154,7 @@ def group_pieces(files: Sequence[Path]) -> list[list[Path]]:
 
 
 def read_offsets(file: Path) -> dict[str, tuple[int, ...]]:
-    """Offsets of the pieces of a safetensors file of torch.distributed.checkpoint."""
+    """Read offsets of the pieces of a safetensors file of torch.distributed.checkpoint."""
     if not safetensors.sniff(read_head(file)):
         return {}
     try:

@@ -50,7 +50,7 @@ _METHODS = {"gptq": "GPTQ", "awq": "AWQ", "exl2": "EXL2", "exl3": "EXL3", "auto-
 
 
 def _eight_bits(m: Module) -> Tensor | None:
-    """FP8 and INT8 codes with scales of the tensor, of rows, of groups or of blocks."""
+    """Return FP8 and INT8 codes with scales of the tensor, of rows, of groups or of blocks."""
     codes = m["weight"]
     if codes.dtype not in _EIGHT_BITS or len(codes.shape) != 2 or m.get("weight_scale_2"):
         return None
@@ -83,7 +83,7 @@ def _eight_bits(m: Module) -> Tensor | None:
 
 
 def _int8_rows(codes: Tensor, scb: Tensor, marker: Tensor | None) -> Tensor:
-    """LLM.int8 of bitsandbytes."""
+    """Return LLM.int8 of bitsandbytes."""
     if scb.shape != codes.shape[:1]:
         return cannot(codes.name, codes, "is quantized (INT8), and its SCB does not fit", scb)
     shape = matrix_shape(codes)
@@ -98,7 +98,7 @@ def _int8_rows(codes: Tensor, scb: Tensor, marker: Tensor | None) -> Tensor:
 def _find_block(
     shape: tuple[int, ...], scale: tuple[int, ...], facts: ModelFacts
 ) -> tuple[int, int] | None:
-    """Rows and columns that share a factor; None if the shapes do not fit."""
+    """Find rows and columns that share a factor; None if the shapes do not fit."""
     n, d = shape
     if scale in ((), (1,), (1, 1)):
         return n, d
@@ -129,7 +129,7 @@ def _block_side(size: int, blocks: int, stated: object) -> int | None:
 
 
 def _nvfp4(m: Module) -> Tensor | None:
-    """NVFP4 of ModelOpt: two E2M1 codes a byte, an FP8 scale for 16 entries, a factor."""
+    """Return NVFP4 of ModelOpt: two E2M1 codes a byte, an FP8 scale for 16 entries, a factor."""
     codes, scale = m["weight"], m.get("weight_scale")
     factor = m.get("weight_scale_2")
     if codes.dtype != "uint8" or len(codes.shape) != 2 or scale is None:
@@ -189,7 +189,7 @@ def _compressed(m: Module) -> Tensor | None:
 
 
 def _packed_sizes(codes: Tensor, facts: ModelFacts, shape: Tensor | None) -> tuple[int, int]:
-    """Bits of a code and columns; zeros where they are not known."""
+    """Return bits of a code and columns; zeros where they are not known."""
     words, columns = codes.shape[1], facts.columns
     if shape is not None and shape.shape == (2,):
         try:
@@ -205,7 +205,10 @@ def _packed_sizes(codes: Tensor, facts: ModelFacts, shape: Tensor | None) -> tup
 
 
 def _weights_settings(facts: ModelFacts) -> list[Mapping[str, Any]]:
-    """What the groups of compressed-tensors say of weights; one may be of the embedding alone."""
+    """Return what the groups of compressed-tensors say of weights.
+
+    One may be of the embedding alone.
+    """
     groups = facts.quantization.get("config_groups")
     every = groups.values() if isinstance(groups, dict) else ()
     found = [group.get("weights") for group in every if isinstance(group, dict)]
@@ -213,7 +216,7 @@ def _weights_settings(facts: ModelFacts) -> list[Mapping[str, Any]]:
 
 
 def _group_size(facts: ModelFacts, columns: int, groups: int, *, is_ordered: bool) -> int:
-    """The stated size of a group that makes so many of them, else the one that they make."""
+    """Return the stated size of a group that makes so many of them, else the one that they make."""
     stated = [weights.get("group_size") for weights in _weights_settings(facts)]
     sizes = [size for size in stated if type(size) is int and size > 0]
     fitting = [size for size in sizes if is_ordered or -(-columns // size) == groups]
@@ -239,7 +242,7 @@ def read_blocks(m: Module, leaf: str) -> Tensor | None:
 
 
 def _mlx(m: Module) -> Tensor | None:
-    """Words of MLX: affine with biases, else mxfp4, nvfp4 or mxfp8."""
+    """Return words of MLX: affine with biases, else mxfp4, nvfp4 or mxfp8."""
     words, scales = m["weight"], m.get("scales")
     biases = m.get("biases")
     if words.dtype != "uint32" or len(words.shape) != 2 or scales is None:
@@ -276,7 +279,7 @@ def _affine_rows(bits: int, words: Array, scales: Array, biases: Array, rows: sl
 
 
 def _mlx_float(words: Tensor, scales: Tensor) -> Tensor:
-    """E2M1 or FP8 codes; words and scales say which, as the sizes of groups are fixed."""
+    """Return E2M1 or FP8 codes; words and scales say which, as the sizes of groups are fixed."""
     n, w = words.shape
     kinds = {(8 * w, 32): "mxfp4", (8 * w, 16): "nvfp4", (4 * w, 32): "mxfp8"}
     fits = [(d, g, kind) for (d, g), kind in kinds.items() if d == g * scales.shape[1]]
@@ -297,7 +300,7 @@ def _mlx_float(words: Tensor, scales: Tensor) -> Tensor:
 
 
 def _name_form(m: Module, *, leaf: str) -> Tensor | None:
-    """A form that is not decoded; its name says which one."""
+    """Name a form that is not decoded; its name says which one."""
     codes = m[leaf]
     if (beside := _BESIDE.get(leaf)) is not None and m.get(*beside) is None:
         return None
@@ -319,7 +322,7 @@ def _bitsandbytes(m: Module) -> Tensor | None:
 
 
 def _whole_numbers(m: Module) -> Tensor | None:
-    """Integers or FP8 codes without the scales that make them a matrix."""
+    """Return integers or FP8 codes without the scales that make them a matrix."""
     codes = m["weight"]
     if len(codes.shape) != 2:
         return None

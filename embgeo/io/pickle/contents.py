@@ -68,7 +68,7 @@ def checkpoint_of(
 
 
 def _as_bfloat16(tensor: Tensor) -> Tensor:
-    """A tensor of Paddle, which writes bfloat16 as whole numbers, as numpy has no such type."""
+    """Get a tensor of Paddle, which writes bfloat16 as whole numbers, as numpy has no such type."""
     if tensor.dtype != "uint16":
         return tensor
     dtype = number_type("bfloat16")
@@ -85,7 +85,7 @@ def _open_frame(frame: Frame, path: Path, name: str) -> Checkpoint:
 
 
 def _open_vectors(root: object, path: Path, name: str) -> Checkpoint | None:
-    """The vectors of a dict or list that holds nothing else, as one matrix.
+    """Open the vectors of a dict or list that holds nothing else, as one matrix.
 
     The keys of a dict are its words, unless they are 0, 1, …, N−1.
     """
@@ -109,7 +109,7 @@ def _check_size(stacked: Tensor, path: Path) -> None:
 
 
 def _entries(root: object) -> tuple[list[object] | None, Sequence[object]]:
-    """Keys and values of a dict; no keys for a list, and for keys 0, 1, …, N−1."""
+    """Return keys and values of a dict; no keys for a list, and for keys 0, 1, …, N−1."""
     if isinstance(root, (list, tuple)):
         return None, root
     if not isinstance(root, dict):
@@ -121,12 +121,12 @@ def _entries(root: object) -> tuple[list[object] | None, Sequence[object]]:
 
 
 def _stack_vectors(values: Sequence[object]) -> Tensor | None:
-    """Vectors of one length as a matrix, beyond `MEMORY_BYTES` in a temporary file."""
+    """Return vectors of one length as a matrix, beyond `MEMORY_BYTES` in a temporary file."""
     return _stack_leaves(values) or _stack_lists(values)
 
 
 def _stack_leaves(values: Sequence[object]) -> Tensor | None:
-    """Arrays or tensors of one shape, (d) or (1, d)."""
+    """Return arrays or tensors of one shape, (d) or (1, d)."""
     first = values[0]
     if not isinstance(first, Leaf) or first.unread:
         return None
@@ -152,7 +152,7 @@ def _stack_leaves(values: Sequence[object]) -> Tensor | None:
 
 
 def _stack_lists(values: Sequence[object]) -> Tensor | None:
-    """Lists of floats."""
+    """Return lists of floats."""
     first = values[0]
     if not isinstance(first, (list, tuple)) or len(first) < 2 or not _are_numbers(first):
         return None
@@ -178,7 +178,9 @@ def _are_numbers(values: Sequence[object]) -> bool:
 
 
 def _walk_tuple(root: object) -> Iterator[tuple[str, object]]:
-    """Lists and dicts in a tuple like ``(words, vectors)`` or ``(itos, stoi, vectors, dim)``."""
+    """Yield lists and dicts in a tuple like ``(words, vectors)`` or ``(itos, stoi, vectors,
+    dim)``.
+    """
     if isinstance(root, (list, tuple)) and len(root) <= _SHORT:
         for place, value in enumerate(root):
             if isinstance(value, (list, tuple, dict)) and len(value) > 1:

@@ -60,7 +60,7 @@ def read_frame(root: object) -> Frame | None:
 
 
 def _parts(manager: object) -> tuple[list[object], list[object]]:
-    """Values of the blocks, and the axes: columns (frames only) and index."""
+    """Return values of the blocks, and the axes: columns (frames only) and index."""
     match manager:
         case Stub(args=(list() | tuple() as blocks, list() | tuple() as axes)):
             made = [block for block in blocks if isinstance(block, Stub) and block.args]
@@ -85,7 +85,7 @@ def _matrix(block: PickledArray) -> Tensor:
 
 
 def _list_columns(blocks: Iterable[object]) -> Iterator[list[object]]:
-    """The columns of objects or texts, bounded: blocks may share an array or a buffer."""
+    """Yield the columns of objects or texts, bounded: blocks may share an array or a buffer."""
     left = MOST_WORDS
     for block in blocks:
         array = block if isinstance(block, PickledArray) else _find_arrow(block)
@@ -102,7 +102,7 @@ def _list_columns(blocks: Iterable[object]) -> Iterator[list[object]]:
 
 
 def _index_words(index: object) -> tuple[str, ...] | None:
-    """The words of an index of texts; None for one of numbers."""
+    """Return the words of an index of texts; None for one of numbers."""
     match index:
         case Stub(args=(_, {"data": data}, *_)):
             return word_list(next(_list_columns([data]), None))
@@ -120,7 +120,7 @@ class _ArrowTexts:
     text: memoryview | bytes
 
     def columns(self) -> list[list[object]]:
-        """The texts as one column; none where the numbers or bytes contradict each other."""
+        """Return the texts as one column; none where the numbers or bytes contradict each other."""
         last = self.offset + self.length
         if (last + 1) * self.width.itemsize > len(self.ends):
             return []
@@ -135,7 +135,9 @@ class _ArrowTexts:
 
 
 def _find_arrow(array: object) -> _ArrowTexts | None:
-    """The texts of a string array of pandas 3, in one chunk of pyarrow without missing entries."""
+    """Find the texts of a string array of pandas 3, in one chunk of pyarrow without missing
+    entries.
+    """
     match array:
         case Stub(states=({"_pa_array": stored}, *_)):
             pass

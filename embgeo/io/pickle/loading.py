@@ -72,7 +72,7 @@ def _copy_as(kind: type[list[object]] | type[tuple[object, ...]]) -> Constructor
 
 
 def _encode(machine: Machine, args: tuple[object, ...]) -> object:
-    """Protocol 2 has no bytes: Python 3 writes them as text to be encoded as Latin-1."""
+    """Return protocol 2 has no bytes: Python 3 writes them as text to be encoded as Latin-1."""
     if len(args) != 2 or args[1] not in ("latin1", "latin-1"):
         return Stub("_codecs.encode", args)
     if isinstance(args[0], LongText):
@@ -97,7 +97,7 @@ def _bytes(machine: Machine, args: tuple[object, ...]) -> object:
 
 
 def _reconstructor(_machine: Machine, args: tuple[object, ...]) -> object:
-    """Protocols 0 and 1 make instances from class, base and state of the base."""
+    """Return protocols 0 and 1 make instances from class, base and state of the base."""
     cls = args[0] if args else None
     return Stub(cls.name if isinstance(cls, Global) else "(object)")
 

@@ -41,7 +41,7 @@ class PickledType(Buildable):
         return self._order == _OTHER_ORDER
 
     def resolve(self) -> np.dtype[Any] | None:
-        """The type in native order; None if it is neither a plain number nor text."""
+        """Return the type in native order; None if it is neither a plain number nor text."""
         if not self._plain:
             return None
         if isinstance(self._code, Global):
@@ -110,7 +110,7 @@ class PickledArray(Leaf, Buildable):
             raise Damaged("a pickled array has other than the bytes that its shape asks for")
 
     def texts(self) -> list[str] | None:
-        """The entries of a vector of strings; None for other arrays."""
+        """Return the entries of a vector of strings; None for other arrays."""
         dtype = self._resolved
         if dtype is None or dtype.kind not in "SU" or len(self.shape) != 1:
             return None
@@ -118,7 +118,9 @@ class PickledArray(Leaf, Buildable):
         return text_entries(self._view(dtype))
 
     def columns(self) -> list[list[object]]:
-        """Columns of a frame: a vector of texts or objects, or the rows of a table of objects."""
+        """Get columns of a frame: a vector of texts or objects, or the rows of a table of
+        objects.
+        """
         texts = self.texts()
         if texts is not None:
             return [[*texts]]
@@ -138,7 +140,7 @@ class PickledArray(Leaf, Buildable):
 
 
 def text_entries(array: Array) -> list[str] | None:
-    """Strings of an array of type S (UTF-8) or U; None if they cannot be decoded."""
+    """Return strings of an array of type S (UTF-8) or U; None if they cannot be decoded."""
     if array.dtype.kind == "U":
         native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
         # numpy does not check this, and Python raises a SystemError.
@@ -184,7 +186,7 @@ def _frombuffer(_machine: Machine, args: tuple[object, ...]) -> object:
 
 
 def _scalar(machine: Machine, args: tuple[object, ...]) -> object:
-    """A string, if it is one: vocabularies may hold ``numpy.str_``."""
+    """Return a string, if it is one: vocabularies may hold ``numpy.str_``."""
     if len(args) == 2 and isinstance(args[0], PickledType) and isinstance(args[1], (bytes, str)):
         machine.charge(len(args[1]))
         array = PickledArray()

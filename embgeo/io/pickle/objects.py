@@ -85,7 +85,7 @@ class KeyBox:
 
 
 def as_key(value: object) -> object:
-    """`value` if hashing it is cheap and safe, else a box of it."""
+    """Return `value` if hashing it is cheap and safe, else a box of it."""
     if value is None or isinstance(value, (str, bytes)):
         return value
     if isinstance(value, int) and -_LARGEST_KEY < value < _LARGEST_KEY:
@@ -129,7 +129,7 @@ _ESCAPED = dict(zip(b"ntrabfv", b"\n\t\r\a\b\f\v", strict=True))
 
 
 def old_string(value: bytes) -> object:
-    """A string of Python 2: text if it is ASCII, else bytes, as its encoding is unknown."""
+    """Return a string of Python 2: text if it is ASCII, else bytes, as its encoding is unknown."""
     return value.decode() if value.isascii() else value
 
 

@@ -114,7 +114,7 @@ class _Walk:
             known.append((name, value))
 
     def children(self, name: str, value: object) -> Children:
-        """The entries of `value`; none if it was entered before and is not a module."""
+        """Return the entries of `value`; none if it was entered before and is not a module."""
         if isinstance(value, Stub):
             return self.of_stub(name, value)
         if id(value) in self.seen:
@@ -172,7 +172,7 @@ class _Walk:
         self.seen.add(id(part))
 
     def of_state(self, name: str, state: object) -> Children:
-        """The attributes of an object: the entries of its state, and slots in a second dict."""
+        """Get the attributes of an object: the entries of its state, and slots in a second dict."""
         if isinstance(state, dict):
             return self.of_dict(name, state)
         if isinstance(state, (list, tuple)):
@@ -197,7 +197,7 @@ def _of_sequence(values: object) -> Children:
 
 
 def _is_list_of_named(values: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether all entries are pairs of a name and a value, as in ``list(d.items())``."""
+    """Tell whether all entries are pairs of a name and a value, as in ``list(d.items())``."""
     return len(values) > 0 and all(
         isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and pair[0]
         for pair in values
@@ -221,7 +221,7 @@ def _may_hold_arrays(value: object) -> bool:
 def _module_parts(
     stub: Stub,
 ) -> tuple[list[dict[object, object]], dict[object, object]] | None:
-    """A torch module's tensors and submodules, and the dict with its other attributes."""
+    """Return a torch module's tensors and submodules, and the dict with its other attributes."""
     for state in stub.states:
         if not isinstance(state, dict):
             continue

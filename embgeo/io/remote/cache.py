@@ -29,7 +29,7 @@ _OFF = ("", "0", "OFF", "NO", "FALSE")
 
 
 def hub_cache() -> Path:
-    """The Hub's cache folder, by the environment variables of huggingface_hub."""
+    """Return the Hub's cache folder, by the environment variables of huggingface_hub."""
     for variable, below in (
         ("HF_HUB_CACHE", ""),
         ("HUGGINGFACE_HUB_CACHE", ""),
@@ -42,7 +42,9 @@ def hub_cache() -> Path:
 
 
 def own_cache() -> Path:
-    """Folder for reduced model folders: ``$EMBGEO_CACHE``, or ``embgeo`` in the user's cache."""
+    """Get the folder for reduced model folders: ``$EMBGEO_CACHE``, or ``embgeo`` in the user's
+    cache.
+    """
     if value := os.environ.get("EMBGEO_CACHE"):
         return Path(value).expanduser()
     home = os.environ.get("XDG_CACHE_HOME")
@@ -58,17 +60,17 @@ def choice_key(path: str, source: Source, *, whole: bool = False) -> str:
 
 
 def hash_text(text: str) -> str:
-    """Short hexadecimal hash of a text."""
+    """Return a short hexadecimal hash of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def is_offline() -> bool:
-    """Whether the environment forbids the network: ``HF_HUB_OFFLINE``."""
+    """Tell whether the environment forbids the network: ``HF_HUB_OFFLINE``."""
     return os.environ.get("HF_HUB_OFFLINE", "").upper() not in _OFF
 
 
 def is_commit(revision: str) -> bool:
-    """Whether a revision is the full hash of a commit, which never moves."""
+    """Tell whether a revision is the full hash of a commit, which never moves."""
     return _COMMIT.fullmatch(revision) is not None
 
 
@@ -100,7 +102,7 @@ def find_revision(folder: Path, revision: str = "main") -> Path | None:
 
 
 def read_reference(folder: Path, revision: str) -> str | None:
-    """Commit of a branch or tag when it was fetched."""
+    """Read commit of a branch or tag when it was fetched."""
     for name in (revision, quote(revision, safe="")):
         file = folder / "refs" / name
         try:
@@ -115,7 +117,7 @@ def read_reference(folder: Path, revision: str) -> str | None:
 
 
 def list_kept_revisions(name: HubName) -> dict[str, str]:
-    """Commits by branch or tag, for all of a repository in either cache."""
+    """List commits by branch or tag, for all of a repository in either cache."""
     own = repository_folder(name)
     found: dict[str, str] = {}
     for home in (hub_cache() / own, *sorted(own_cache().glob(f"*/{own}"))):
@@ -151,7 +153,7 @@ def find_whole_snapshot(name: HubName) -> Path | None:
 
 
 def is_complete(folder: Path) -> bool:
-    """Whether `folder` is a file, or a model folder with all of its weights."""
+    """Tell whether `folder` is a file, or a model folder with all of its weights."""
     if not folder.is_dir():
         return folder.is_file()
     weights = next((file for name in WEIGHTS if (file := folder / name).is_file()), None)

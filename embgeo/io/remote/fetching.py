@@ -96,7 +96,9 @@ def fetch_into_cache(
 
 
 def has_same_weights(known: Path, folder: ranges.RemoteFolder) -> bool:
-    """Whether a remote folder holds, unchanged, the files that a reduced folder was made of."""
+    """Tell whether a remote folder holds, unchanged, the files that a reduced folder was made
+    of.
+    """
     record = source_record.read_source(known)
     return record is not None and all(
         file.sha256 and folder.files.get(file.name) == ranges.RemoteFile(file.size, file.sha256)
@@ -245,7 +247,7 @@ def _check_size(
 
 
 def _lay(tensors: Sequence[headers.RemoteTensor]) -> tuple[bytes, list[int]]:
-    """Header of a safetensors file with these tensors, and their offsets behind it."""
+    """Return header of a safetensors file with these tensors, and their offsets behind it."""
     offsets = list(accumulate((one.stop - one.start for one in tensors[:-1]), initial=0))
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     for one, at in zip(tensors, offsets, strict=True):

@@ -56,7 +56,7 @@ class RemoteWeights:
 
 
 def find_weights(folder: RemoteFolder) -> RemoteWeights:
-    """The weights that a loader would take, or the Parquet files of one table."""
+    """Find the weights that a loader would take, or the Parquet files of one table."""
     tables = sorted(name for name in folder.files if name.endswith(ENDING))
     has_weights = folder.chosen or any(name in folder.files for name in WEIGHTS)
     if not has_weights and is_dataset(tables):
@@ -102,7 +102,7 @@ def read_index(folder: RemoteFolder, index: str, target: Path) -> dict[str, str]
 def list_tensors(
     folder: RemoteFolder, weights: RemoteWeights, source: Source
 ) -> list[RemoteTensor]:
-    """Tensors of the safetensors files that may hold what is needed."""
+    """List tensors of the safetensors files that may hold what is needed."""
     if not weights.index:
         return _read_header(folder, weights.files[0])
     with tempfile.TemporaryDirectory(prefix="embgeo-") as scratch:
@@ -141,14 +141,14 @@ def _read_header(folder: RemoteFolder, file: str) -> list[RemoteTensor]:
 def as_checkpoint(
     folder: RemoteFolder, found: Iterable[RemoteTensor], facts: ModelFacts
 ) -> Checkpoint:
-    """A checkpoint whose parameters can be chosen, but not opened."""
+    """Return a checkpoint whose parameters can be chosen, but not opened."""
     tensors = (Tensor(plain(t.name), t.shape, t.dtype, _not_here) for t in found)
     path, form = Path(folder.name.partition("://")[2]), "headers of a remote model"
     return read_parameters(Checkpoint(path, form, tuple(tensors), (), tied=facts.tied, facts=facts))
 
 
 def read_remote_facts(folder: RemoteFolder) -> ModelFacts:
-    """The facts of the configuration, which is fetched."""
+    """Read the facts of the configuration, which is fetched."""
     with tempfile.TemporaryDirectory(prefix="embgeo-") as scratch:
         for name in CONFIGURATIONS:
             if name in folder.files:
@@ -161,7 +161,7 @@ def _not_here() -> Array:
 
 
 def find_names(known: Iterable[str], source: Source) -> set[str]:
-    """Names of possible embeddings, output projections and final norms.
+    """Find names of possible embeddings, output projections and final norms.
 
     Empty if no name looks like that of an embedding; then shapes decide.
     """
@@ -209,7 +209,9 @@ def _surest(known: list[str], rank_of: Callable[[str], int | None]) -> set[str]:
 def choose_tensors(
     folder: RemoteFolder, weights: RemoteWeights, source: Source
 ) -> list[RemoteTensor]:
-    """What embedding, output projection and final norm are made of, in the order of their bytes."""
+    """Get what embedding, output projection and final norm are made of, in the order of their
+    bytes.
+    """
     tensors = list_tensors(folder, weights, source)
     checkpoint = as_checkpoint(folder, tensors, read_remote_facts(folder))
     choice = choose(

@@ -31,7 +31,7 @@ _NOT_AS_STATED = "try again later; if it stays, report it where the model is pub
 
 
 def list_revisions(name: HubName) -> dict[str, str]:
-    """Commits by branch or tag that match the pattern in a name's revision.
+    """List commits by branch or tag that match the pattern in a name's revision.
 
     Takes one request; offline, looks into the caches.
     """
@@ -53,7 +53,7 @@ def _match(name: HubName, commits: dict[str, str]) -> dict[str, str]:
 
 
 def _open_hub(name: HubName) -> tuple[Any, str]:
-    """Client of the Hub, and its address."""
+    """Open client of the Hub, and its address."""
     if is_offline():
         raise refuse_offline(name)
     try:
@@ -103,7 +103,7 @@ class HubFolder:
         self._tags: dict[str, str] = {}
 
     def save(self, file: str, target: Path) -> None:
-        """Through the Hub's cache, which other programs share."""
+        """Save through the Hub's cache, which other programs share."""
         from huggingface_hub import hf_hub_download
 
         with _answering(self._repository, self._endpoint):
@@ -196,7 +196,7 @@ class HubFolder:
 
 
 def _follow(url: str, location: str, headers: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """URL and headers of a redirect; another host gets neither token nor cookies."""
+    """Return URL and headers of a redirect; another host gets neither token nor cookies."""
     target = urljoin(url, location)
     before, after = urlsplit(url), urlsplit(target)
     if not location or after.scheme not in ("http", "https"):
@@ -227,7 +227,7 @@ def _answering(name: HubName, endpoint: str) -> Iterator[None]:
 
 
 def _explain(name: HubName, endpoint: str, error: Exception) -> tuple[str, str]:
-    """Cause and way out of an error of huggingface_hub; the first class that fits counts."""
+    """Write cause and way out of an error of huggingface_hub; the first class that fits counts."""
     from huggingface_hub import errors
 
     code = getattr(getattr(error, "response", None), "status_code", None)
@@ -257,6 +257,6 @@ def _explain(name: HubName, endpoint: str, error: Exception) -> tuple[str, str]:
 
 
 def refuse_offline(name: HubName) -> UnreadableFile:
-    """Error for a model that is in no cache while ``HF_HUB_OFFLINE`` is set."""
+    """Return error for a model that is in no cache while ``HF_HUB_OFFLINE`` is set."""
     cause = "is not in the cache, and HF_HUB_OFFLINE forbids the network"
     return refuse(name.text, cause, "unset HF_HUB_OFFLINE, or fetch the model elsewhere")

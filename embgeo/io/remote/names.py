@@ -52,7 +52,7 @@ class HubName:
 
 
 def as_written(path: Path | str) -> str:
-    """Text of a path, with the second slash of a scheme, which ``Path`` drops.
+    """Return the text of a path, with the second slash of a scheme, which ``Path`` drops.
 
     >>> as_written(Path("hf://org/name")), as_written("model/weights.pt")
     ('hf://org/name', 'model/weights.pt')
@@ -63,7 +63,7 @@ def as_written(path: Path | str) -> str:
 
 
 def is_remote(path: Path | str) -> bool:
-    """Whether a path begins with a scheme, so that reading it may use the network."""
+    """Tell whether a path begins with a scheme, so that reading it may use the network."""
     return _SCHEME.match(str(path)) is not None
 
 

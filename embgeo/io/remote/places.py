@@ -86,7 +86,7 @@ def find_here(source: Source) -> SourcePlace | None:
 
 
 def _expected_size(name: names.HubName) -> str:
-    """Bytes to fetch for a model, estimated from its small files in the Hub's cache."""
+    """Return bytes to fetch for a model, estimated from its small files in the Hub's cache."""
     snapshot = find_snapshot(name)
     if snapshot is None:
         return ""
@@ -104,7 +104,7 @@ def _expected_size(name: names.HubName) -> str:
 
 
 def _of_path(path: Path, given: str) -> SourcePlace:
-    """The path itself, or the snapshot in a folder ``models--org--name``."""
+    """Return the path itself, or the snapshot in a folder ``models--org--name``."""
     snapshot = find_revision(path) if path.name.startswith("models--") else None
     if snapshot is None:
         return SourcePlace(path, given)
@@ -112,7 +112,7 @@ def _of_path(path: Path, given: str) -> SourcePlace:
 
 
 def _of_cache(found: Path, given: str, name: str) -> SourcePlace:
-    """A place in a cache; reduced folders have a note of their own."""
+    """Return a place in a cache; reduced folders have a note of their own."""
     if read_source(found) is not None:
         return SourcePlace(found, given, names.short_name(name))
     commit = next((p.name for p in (found, *found.parents) if p.parent.name == "snapshots"), "")

@@ -92,7 +92,7 @@ SOURCE_RECORD = RecordFormat(
 
 
 def list_kept(folder: Path) -> tuple[SourceFile, ...]:
-    """The files of a folder with their SHA-256, without its record."""
+    """List the files of a folder with their SHA-256, without its record."""
     return tuple(
         SourceFile(path.name, path.stat().st_size, digest_of(path))
         for path in sorted(folder.iterdir())
@@ -101,7 +101,7 @@ def list_kept(folder: Path) -> tuple[SourceFile, ...]:
 
 
 def require_kept(folder: Path) -> Path:
-    """The reduced folder; UnreadableFile if its files are not as they were fetched."""
+    """Return the reduced folder; UnreadableFile if its files are not as they were fetched."""
     record = read_source(folder)
     try:
         is_same = record is not None and list_kept(folder) == record.kept

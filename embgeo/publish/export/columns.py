@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 
 
 def frequency(analysis: Analysis) -> tuple[str, Array] | None:
-    """``"count"`` or ``"rank"`` with the values, as integers if all are whole."""
+    """Return ``"count"`` or ``"rank"`` with the values, as integers if all are whole."""
     known = find_frequencies(analysis)
     if known is None:
         return None
@@ -23,7 +23,7 @@ def frequency(analysis: Analysis) -> tuple[str, Array] | None:
 
 
 def collect_arrays(analysis: Analysis) -> dict[str, Array]:
-    """All columns but the tokens, by name; coordinates have the shape (M, 2)."""
+    """Collect all columns but the tokens, by name; coordinates have the shape (M, 2)."""
     found: dict[str, Array] = {"row": analysis.rows}
     known = frequency(analysis)
     if known is not None:
@@ -38,7 +38,7 @@ def collect_arrays(analysis: Analysis) -> dict[str, Array]:
 
 
 def collect_columns(analysis: Analysis) -> dict[str, Sequence[Cell] | Array]:
-    """All columns by name, the tokens after the row numbers, coordinates as two columns."""
+    """Collect all columns by name, the tokens after the row numbers, coordinates as two columns."""
     found: dict[str, Sequence[Cell] | Array] = {}
     for name, values in collect_arrays(analysis).items():
         if values.ndim == 2:
@@ -51,7 +51,7 @@ def collect_columns(analysis: Analysis) -> dict[str, Sequence[Cell] | Array]:
 
 
 def iterate_rows(columns: dict[str, Sequence[Cell] | Array]) -> Iterator[tuple[Cell, ...]]:
-    """The columns row by row; booleans as ``true`` and ``false``."""
+    """Return the columns row by row; booleans as ``true`` and ``false``."""
     plain = [
         np.where(c, "true", "false").tolist() if isinstance(c, np.ndarray) and c.dtype == bool
         else c.tolist() if isinstance(c, np.ndarray)
@@ -62,14 +62,14 @@ def iterate_rows(columns: dict[str, Sequence[Cell] | Array]) -> Iterator[tuple[C
 
 
 def describe_columns(analysis: Analysis) -> dict[str, dict[str, str]]:
-    """Title, meaning, formula and source of each measured column."""
+    """Write title, meaning, formula and source of each measured column."""
     measured: list[Column | Points] = [*analysis.columns, *analysis.points]
     keys = ("title", "meaning", "formula", "source")
     return {one.name: {key: getattr(one.quantity, key) for key in keys} for one in measured}
 
 
 def thin_rows(falling: Array | None, rows: int, most: int | None) -> npt.NDArray[np.int64]:
-    """Ascending positions of at most `most` rows, evenly over the order of frequency.
+    """Return ascending positions of at most `most` rows, evenly over the order of frequency.
 
     `falling` is larger for more frequent tokens; without it, rows are taken evenly.
     """

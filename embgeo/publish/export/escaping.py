@@ -8,7 +8,7 @@ _NAMED = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def tsv_cell(text: str) -> str:
-    r"""Text between tabs, with the escapes ``\n``, ``\t``, ``\r`` and ``\\``.
+    r"""Return text between tabs, with the escapes ``\n``, ``\t``, ``\r`` and ``\\``.
 
     Other controls, line separators and lone surrogates become ``\\uXXXX``, with two backslashes:
     a reader that resolves the four escapes sees the code.
@@ -20,7 +20,7 @@ def tsv_cell(text: str) -> str:
 
 
 def protobuf_text(text: str) -> str:
-    r"""A string of a protocol buffer in text form; bytes beyond ASCII are octal.
+    r"""Return a string of a protocol buffer in text form; bytes beyond ASCII are octal.
 
     >>> print(protobuf_text('a"b'), protobuf_text("é"))
     "a\"b" "\303\251"
@@ -33,7 +33,7 @@ def protobuf_text(text: str) -> str:
 
 
 def yaml_text(text: str) -> str:
-    r"""A double-quoted YAML scalar on one line.
+    r"""Return a double-quoted YAML scalar on one line.
 
     >>> print(yaml_text("a: b # \n"))
     "a: b # \n"
@@ -43,7 +43,7 @@ def yaml_text(text: str) -> str:
 
 
 def yaml_lines(content: Mapping[str, Any], indent: int = 0) -> Iterator[str]:
-    r"""A YAML mapping of scalars, mappings and lists of mappings, line by line.
+    r"""Yield a YAML mapping of scalars, mappings and lists of mappings, line by line.
 
     >>> print(*yaml_lines({"a": [{"b": 1, "c": {"d": "x"}}]}), sep="\n")
     a:

@@ -55,7 +55,7 @@ def write(request: Request, path: Path) -> None:
 
 
 def choose_scalars(analysis: Analysis, names: tuple[str, ...]) -> list[Scalar]:
-    """The named scalars, or those of the headline that have a value."""
+    """Choose the named scalars, or those of the headline that have a value."""
     if not names:
         found = [analysis.scalar(name) for name in HEADLINE]
         return [s for s in found if s is not None and s.value is not None]
@@ -73,7 +73,7 @@ def choose_scalars(analysis: Analysis, names: tuple[str, ...]) -> list[Scalar]:
 
 
 def describe_dataset(analysis: Analysis) -> dict[str, Any]:
-    """The matrix as the card's dataset."""
+    """Write the matrix as the card's dataset."""
     p = analysis.provenance
     # A card is published: the name of the file, not the folders of somebody's machine.
     file = str(p.get("file") or "").replace("\\", "/").rstrip("/").rpartition("/")[2]

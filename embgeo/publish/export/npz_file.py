@@ -14,7 +14,7 @@ PROVENANCE = "provenance"
 
 
 def write(request: Request, path: Path) -> None:
-    """Tokens as their UTF-8 bytes and where each ends: any string survives, NULs included."""
+    """Write tokens as UTF-8 bytes and where each ends: any string survives, NULs included."""
     analysis = request.saved()
     content: dict[str, Any] = dict(collect_arrays(analysis))
     if analysis.tokens is not None:

@@ -49,7 +49,7 @@ def render_block(block: npt.NDArray[np.float64], binary: bool) -> bytes:
 
 
 def metadata_lines(labels: Mapping[str, Sequence[Any]]) -> Iterator[bytes]:
-    """Labels between tabs; a single column must have no header."""
+    """Yield labels between tabs; a single column must have no header."""
     if len(labels) > 1:
         yield ("\t".join(map(tsv_cell, labels)) + "\n").encode()
     for row in zip(*labels.values(), strict=True):
@@ -63,7 +63,7 @@ def render_cell(value: Any) -> str:
 
 
 def configuration(vectors: Vectors, tensors: str) -> str:
-    """The configuration as a protocol buffer in text form."""
+    """Return the configuration as a protocol buffer in text form."""
     return (
         "embeddings {\n"
         f"  tensor_name: {protobuf_text(vectors.name)}\n"

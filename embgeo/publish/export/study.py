@@ -62,7 +62,7 @@ _SIGNS = {None: "", "%": r"\%", " ± ": r" $\pm$ ", " … ": r" \dots{} "}
 
 
 def csv_rows(study: Study) -> Iterator[tuple[Cell, ...]]:
-    """A row for each number of a method and each contrast that it is in."""
+    """Yield a row for each number of a method and each contrast that it is in."""
     for method in study.methods:
         for role in study.roles(method.name):
             for name in list_numbers(study, method, role):
@@ -76,7 +76,10 @@ def csv_rows(study: Study) -> Iterator[tuple[Cell, ...]]:
 
 
 def list_numbers(study: Study, method: StudyMethod, role: Role) -> list[str]:
-    """Names of the numbers of a matrix; those of the whole model are with the input embedding."""
+    """List names of the numbers of a matrix.
+
+    Those of the whole model are with the input embedding.
+    """
     held = {
         name
         for run in study.runs_of(method.name)
@@ -89,7 +92,9 @@ def list_numbers(study: Study, method: StudyMethod, role: Role) -> list[str]:
 def list_contrasts(
     study: Study, method: StudyMethod, role: Role, name: str
 ) -> Iterator[tuple[str, tuple[Cell, ...]]]:
-    """Controls and the cells after `deviation`: the method's control, then those of claims."""
+    """Yield controls and the cells after `deviation`: the method's control, then those of
+    claims.
+    """
     roles = study.roles(method.name)
     claims = [
         o
@@ -109,7 +114,7 @@ def list_contrasts(
 
 
 def describe_difference(held: Paired | ClaimOutcome | None, relative: bool) -> tuple[Cell, ...]:
-    """Difference, "log" or "", standard error and ends of the interval."""
+    """Return difference, "log" or "", standard error and ends of the interval."""
     if held is None or held.difference is None:
         return (None,) * 5
     kind = "log" if relative else ""
@@ -117,7 +122,9 @@ def describe_difference(held: Paired | ClaimOutcome | None, relative: bool) -> t
 
 
 def difference_lines(study: Study) -> list[list[str]]:
-    """Lines of the table of differences: the deciding number, then the claims of each method."""
+    """Get lines of the table of differences: the deciding number, then the claims of each
+    method.
+    """
     quality = deciding.quality_name(study.runs)
     lines = []
     for method in study.methods:
@@ -141,7 +148,7 @@ def difference_lines(study: Study) -> list[list[str]]:
 
 
 def split_means(study: Study) -> tuple[list[str], list[list[str]]]:
-    """Heads and lines of the table of means; matrices of a method are below it."""
+    """Return heads and lines of the table of means; matrices of a method are below it."""
     heads, *lines = method_lines(study)
     return ["method", *heads[1:]], [[line[0].strip(), *line[1:]] for line in lines]
 
@@ -203,7 +210,7 @@ def latex_row(cells: Sequence[str]) -> str:
 
 
 def latex_cell(text: str) -> str:
-    r"""Untrusted text, or numbers with what joins them.
+    r"""Return untrusted text, or numbers with what joins them.
 
     >>> print(latex_cell("96.1 ± 1.2"), latex_cell("−1.4%"), latex_cell("a_b"))
     $96.1$ $\pm$ $1.2$ $-1.4$\% a\_b

@@ -49,7 +49,7 @@ class Request:
     binary: bool = False
 
     def saved(self) -> Analysis:
-        """The analysis of a target that needs one."""
+        """Return the analysis of a target that needs one."""
         if self.analysis is None:
             raise EmbgeoError("this export needs a saved analysis")
         return self.analysis

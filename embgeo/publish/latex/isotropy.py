@@ -46,7 +46,7 @@ def missing(analysis: Analysis) -> str:
 
 
 def pair(analysis: Analysis, group: Group) -> tuple[Scalar | None, Scalar | None]:
-    """I1 and I2 of a group."""
+    """Return I1 and I2 of a group."""
     first, second = group.pair
     return analysis.scalar(first), analysis.scalar(second)
 
@@ -92,30 +92,30 @@ def fill(methods: Sequence[TableColumn], signs: str) -> TableContent:
 def find_best(
     scalars: Sequence[Scalar | None], choose: Callable[[list[float]], float]
 ) -> float | None:
-    """The most isotropic value of a column; None if all are equal."""
+    """Find the most isotropic value of a column; None if all are equal."""
     values = [s.value for s in scalars if s is not None and s.value is not None]
     return choose(values) if len(set(values)) > 1 else None
 
 
 def is_marked(scalar: Scalar | None) -> bool:
-    """Whether a value depends on the choice of basis."""
+    """Tell whether a value depends on the choice of basis."""
     return scalar is not None and scalar.value is not None and "basis_dependent" in scalar.caveats
 
 
 def write_column(scalars: Sequence[Scalar | None], bold: float | None) -> list[Latex]:
-    """The cells of a column, with their decimal points aligned."""
+    """Write the cells of a column, with their decimal points aligned."""
     texts = [format_number(s.value, 3) for s in scalars if s is not None and s.value is not None]
     decimals = min(MOST_DECIMALS, max((count_decimals(text) for text in texts), default=0))
     return [Latex(write_cell(scalar, decimals, bold)) for scalar in scalars]
 
 
 def count_decimals(text: str) -> int:
-    """Decimals; 0 for a number with an exponent."""
+    """Count decimals; 0 for a number with an exponent."""
     return 0 if "e" in text else len(text.partition(".")[2])
 
 
 def write_cell(scalar: Scalar | None, decimals: int, bold: float | None) -> str:
-    """The value, the standard error if sampled, and a dagger if it depends on the basis."""
+    """Write the value, the standard error if sampled, and a dagger if it depends on the basis."""
     if scalar is None or scalar.value is None:
         return "---"
     text = latex_number(write_number(scalar.value, decimals))
@@ -128,7 +128,9 @@ def write_cell(scalar: Scalar | None, decimals: int, bold: float | None) -> str:
 
 
 def write_number(value: float, decimals: int) -> str:
-    """A number with this many decimals, or three digits and an exponent if it is too small."""
+    """Write a number with this many decimals, or three digits and an exponent if it is too
+    small.
+    """
     short = format_number(value, 3)
     if "e" in short or abs(value) < 10.0 ** (1 - decimals):
         return short

@@ -90,7 +90,7 @@ def _character(c: str) -> str:
 
 
 def latex_number(text: str) -> str:
-    r"""A number from :func:`embgeo.core.values.format_number` as LaTeX.
+    r"""Return a number from :func:`embgeo.core.values.format_number` as LaTeX.
 
     >>> print(latex_number("−1.5e-08"), latex_number("12,345"))
     $-1.5\times10^{-8}$ $12{,}345$

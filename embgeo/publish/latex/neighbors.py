@@ -18,7 +18,7 @@ ACROSS = 4
 
 
 def list_asked(analysis: Analysis) -> list[str]:
-    """The words that --show-neighbors named."""
+    """List the words that --show-neighbors named."""
     options = analysis.provenance.get("options")
     found = options.get("show_neighbors") if isinstance(options, dict) else None
     return [str(token) for token, _ in found] if found else []
@@ -79,7 +79,7 @@ class WordLists:
             self.ranks.setdefault(str(row[0]), []).append(found)
 
     def data(self, word: str) -> list[tuple[Cell, ...]]:
-        """Rows of kind, place, token and rarity for all that is known of `word`."""
+        """Return rows of kind, place, token and rarity for all that is known of `word`."""
         near = enumerate(self.near.get(word, []), 1)
         rows: list[tuple[Cell, ...]] = [
             ("neighbor", place, token, str(rare).lower()) for place, (token, rare) in near
@@ -89,7 +89,7 @@ class WordLists:
         return rows
 
     def block(self, words: Sequence[str]) -> dict[str, Any]:
-        """The columns of the words as rows of LaTeX cells."""
+        """Return the columns of the words as rows of LaTeX cells."""
         near = [[add_star(*cell) for cell in self.near.get(w, [])[:LISTED]] for w in words]
         ranks = [
             [f"{add_star(token, rare)}: {rank:,}" for token, rare, rank in self.ranks.get(w, [])]
@@ -105,12 +105,12 @@ class WordLists:
 
 
 def add_star(token: str, rare: bool) -> str:
-    """A token in LaTeX, with a star if it is rare."""
+    """Return a token in LaTeX, with a star if it is rare."""
     return latex_text(token) + ("*" if rare else "")
 
 
 def list_rows(analysis: Analysis, name: str) -> list[tuple[tuple[Cell, ...], list[bool]]]:
-    """The rows of a table, each with whether its cells are rare tokens."""
+    """List the rows of a table, each with whether its cells are rare tokens."""
     found = table(analysis, name)
     if found is None:
         return []
@@ -119,7 +119,7 @@ def list_rows(analysis: Analysis, name: str) -> list[tuple[tuple[Cell, ...], lis
 
 
 def transpose(columns: Sequence[Sequence[str]]) -> list[list[Latex]]:
-    """Columns of unequal length as rows."""
+    """Return columns of unequal length as rows."""
     return [[Latex(cell) for cell in row] for row in zip_longest(*columns, fillvalue="")]
 
 

@@ -34,7 +34,9 @@ def render(analysis: Analysis) -> Iterator[str]:
 
 
 def describe_neighbors(analysis: Analysis) -> Iterator[str]:
-    """The nearest tokens of the requested ones, and the ranks of the tokens given with them."""
+    """Yield the nearest tokens of the requested ones, and the ranks of the tokens given with
+    them.
+    """
     by_name = {table.name: table for table in analysis.tables}
     for name in (frequency.NEIGHBORS.name, frequency.NEIGHBOR_RANKS.name):
         for row in () if name not in by_name else by_name[name].rows:
@@ -45,7 +47,7 @@ def describe_neighbors(analysis: Analysis) -> Iterator[str]:
 
 
 def headline_rows(analysis: Analysis) -> list[tuple[str, str, str]]:
-    """Title, value and reference of the headline numbers that were measured."""
+    """Return title, value and reference of the headline numbers that were measured."""
     rows = []
     # Not by truth: a value of 0 is one, and one that is undefined has none.
     for scalar in (s for q in HEADLINE if (s := analysis.scalar(q)) is not None):

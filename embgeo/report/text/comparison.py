@@ -52,7 +52,7 @@ def verdicts(comparison: Comparison) -> Iterator[str]:
 
 
 def difference_rows(comparison: Comparison, place: int) -> list[tuple[str, ...]]:
-    """Heads and headline numbers, as cells."""
+    """Return heads and headline numbers, as cells."""
     rows = {d.name: d for d in comparison.differences_of(place)}
     chosen = [rows[q.name] for q in HEADLINE if q.name in rows and not rows[q.name].undefined]
     heads = ("", comparison.baseline.name, comparison.members[place].name, "difference")
@@ -65,7 +65,7 @@ def cells(row: Difference) -> tuple[str, str, str, str]:
 
 
 def difference_text(row: Difference) -> str:
-    """The difference with its sign and error, and whether it may be chance."""
+    """Return the difference with its sign and error, and whether it may be chance."""
     if row.difference is None:
         return ""
     if row.change == "equal":
@@ -77,7 +77,7 @@ def difference_text(row: Difference) -> str:
 
 
 def pair_lines(pair: Pair) -> Iterator[str]:
-    """Numbers of two matrices; the reason, once, if none is defined."""
+    """Yield numbers of two matrices; the reason, once, if none is defined."""
     headline = [quantity.name for quantity in compare.HEADLINE]
     shown = [s for s in pair.scalars if s.name in headline]
     reasons = {s.undefined for s in shown}
@@ -94,7 +94,7 @@ def pair_lines(pair: Pair) -> Iterator[str]:
 
 
 def members_table(comparison: Comparison) -> Iterator[str]:
-    """Headline numbers of all members, one column per member, and those of each pair."""
+    """Yield headline numbers of all members, one column per member, and those of each pair."""
     yield from indented([*align(member_rows(comparison)), LEGEND])
     for member, pair in list_pairs(comparison):
         moved = list_moved_tokens(pair)
@@ -103,7 +103,9 @@ def members_table(comparison: Comparison) -> Iterator[str]:
 
 
 def member_rows(comparison: Comparison) -> list[tuple[str, ...]]:
-    """Heads and headline numbers as cells, with the differences from the baseline below each."""
+    """Get heads and headline numbers as cells, with the differences from the baseline below
+    each.
+    """
     rows = [("", *(member.name for member in comparison.members))]
     places = range(1, len(comparison.members))
     by_name = [{d.name: d for d in comparison.differences_of(place)} for place in places]
@@ -118,7 +120,7 @@ def member_rows(comparison: Comparison) -> list[tuple[str, ...]]:
 
 
 def short_difference(row: Difference | None) -> str:
-    """The difference with its sign, in parentheses if it is not significant."""
+    """Return the difference with its sign, in parentheses if it is not significant."""
     if row is None or row.difference is None:
         return ""
     if row.change == "equal" or row.difference == 0.0:
@@ -128,7 +130,7 @@ def short_difference(row: Difference | None) -> str:
 
 
 def pair_rows(comparison: Comparison) -> list[tuple[str, ...]]:
-    """Headline numbers of the baseline with each other member, as cells."""
+    """Return headline numbers of the baseline with each other member, as cells."""
     rows = []
     for quantity in compare.HEADLINE:
         found = [find_scalar(pair, quantity) for _, pair in list_pairs(comparison)]
@@ -142,7 +144,10 @@ def pair_rows(comparison: Comparison) -> list[tuple[str, ...]]:
 
 
 def list_pairs(comparison: Comparison) -> list[tuple[str, Pair | None]]:
-    """Each member but the baseline by name, with its pair; None if a matrix was not at hand."""
+    """List each member but the baseline by name, with its pair.
+
+    None if a matrix was not at hand.
+    """
     others = enumerate(comparison.members[1:], 1)
     return [(member.name, comparison.pair(0, place)) for place, member in others]
 
@@ -153,7 +158,7 @@ def find_scalar(pair: Pair | None, quantity: Quantity) -> Scalar | None:
 
 
 def list_moved_tokens(pair: Pair | None) -> str:
-    """The tokens that moved most, with commas; empty if that was not measured."""
+    """List the tokens that moved most, with commas; empty if that was not measured."""
     tables = () if pair is None else pair.tables
     moved = next((table for table in tables if table.name == compare.MOVED.name), None)
     rows = () if moved is None else moved.rows
@@ -165,7 +170,7 @@ def short(token: str) -> str:
 
 
 def track_rows(track: Track) -> tuple[list[tuple[str, ...]], str]:
-    """Heads and headline curves as cells, one column per step; and how many steps are shown."""
+    """Get heads and headline curves as cells, one column per step; and how many steps are shown."""
     by_name = {c.quantity.name: c for c in track.curves if not c.against}
     shown = (*HEADLINE, tokens.NORM_MEDIAN, tokens.DAMAGED_ROWS)
     curves = [by_name[q.name] for q in shown if q.name in by_name]
@@ -189,7 +194,7 @@ def track_rows(track: Track) -> tuple[list[tuple[str, ...]], str]:
 
 
 def track_table(track: Track) -> Iterator[str]:
-    """Headline curves, one column per step."""
+    """Yield headline curves, one column per step."""
     rows, left_out = track_rows(track)
     if rows:
         lines = [*align(rows), *filter(None, [left_out]), f"steps: {track.source}"]
@@ -197,7 +202,7 @@ def track_table(track: Track) -> Iterator[str]:
 
 
 def format_cell(track: Track, curve: Curve, place: int) -> str:
-    """The number, or "=" if the checkpoint holds the matrix of an earlier one."""
+    """Format the number, or "=" if the checkpoint holds the matrix of an earlier one."""
     if track.original_of(place) is not None:
         return "="
     return format_optional(curve.values[place])

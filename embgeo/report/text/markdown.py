@@ -13,14 +13,14 @@ from embgeo.result.analysis import Analysis
 
 
 def render(result: Analysis | Comparison, form: Literal["text", "markdown"]) -> Iterator[str]:
-    """The lines of a result."""
+    """Render the lines of a result."""
     if isinstance(result, Comparison):
         return (render_comparison_text if form == "text" else render_comparison)(result)
     return (render_analysis_text if form == "text" else render_analysis)(result)
 
 
 def render_analysis(analysis: Analysis) -> Iterator[str]:
-    """Verdict, blamed tokens, headline numbers and notes."""
+    """Yield verdict, blamed tokens, headline numbers and notes."""
     p, verdict = analysis.provenance, analysis.verdict
     yield f"### {escape_markdown(verdict.headline)}"
     yield ""
@@ -34,7 +34,7 @@ def render_analysis(analysis: Analysis) -> Iterator[str]:
 
 
 def render_comparison(comparison: Comparison) -> Iterator[str]:
-    """Verdicts, headline numbers with their differences, sentences and notes."""
+    """Yield verdicts, headline numbers with their differences, sentences and notes."""
     for member in comparison.members:
         yield f"- {as_code(member.name)}: {escape_markdown(member.analysis.verdict.headline)}"
     if comparison.track is not None:

@@ -13,7 +13,7 @@ WIDE = 80
 
 @contextlib.contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress | None]:
-    """A bar on stderr if that is a terminal, else None; `quiet` silences announcements, too."""
+    """Show a bar on stderr if that is a terminal; `quiet` silences announcements, too."""
     before = QUIET.set(quiet)
     try:
         with _bar() if sys.stderr.isatty() and not quiet else contextlib.nullcontext() as progress:

@@ -37,7 +37,7 @@ def render(record: RepairRecord, comparison: Comparison | None) -> Iterator[str]
 
 
 def list_rows(record: RepairRecord) -> Iterator[tuple[str, ...]]:
-    """Special tokens first, those of the chat template before the others."""
+    """Yield special tokens first, those of the chat template before the others."""
     yield "row", "token", "state", "norm", "new norm"
     ordered = sorted(record.rows, key=lambda one: ("template" not in one.roles, not one.roles))
     for one in ordered[:MOST_ROWS]:
@@ -46,7 +46,7 @@ def list_rows(record: RepairRecord) -> Iterator[tuple[str, ...]]:
 
 
 def list_differences(comparison: Comparison) -> Iterator[tuple[str, ...]]:
-    """Numbers about the health of rows, then numbers of two matrices."""
+    """Yield numbers about the health of rows, then numbers of two matrices."""
     yield "", "old", "new", "difference"
     known = {one.name: one for one in comparison.differences_of(1) if not one.undefined}
     yield from (cells(known[quantity.name]) for quantity in HEALTH if quantity.name in known)

@@ -40,7 +40,7 @@ def table(study: Study) -> list[str]:
 
 
 def method_lines(study: Study) -> list[list[str]]:
-    """Lines of the table of methods, the heads first."""
+    """Return lines of the table of methods, the heads first."""
     name = deciding.quality_name(study.runs)
     split = "test" if name.startswith("test") else "valid"
     columns = (
@@ -64,14 +64,14 @@ def method_lines(study: Study) -> list[list[str]]:
 
 
 def claims(study: Study) -> str:
-    """How many of the papers' claims held."""
+    """Count how many of the papers' claims held."""
     count = deciding.count_verdicts(study.outcomes)
     shown = ", ".join(f"{number} {verdict}" for verdict, number in count.items() if number)
     return f"Claims of the papers: {shown or 'none'}.{describe_checks(study)}"
 
 
 def describe_checks(study: Study) -> str:
-    """How many of the decided checks hold; empty without one."""
+    """Count how many of the decided checks hold; empty without one."""
     checks = [one for one in study.outcomes if one.sanity and one.cause is None]
     if not checks:
         return ""
@@ -80,7 +80,7 @@ def describe_checks(study: Study) -> str:
 
 
 def render_plan(plan: Mapping[str, Any], folder: Path) -> list[str]:
-    """The planned runs."""
+    """Render the planned runs."""
     corpus = plan["corpus"]
     sizes = ", ".join(f"{split} {n:,}" for split, n in corpus["tokens"].items())
     methods, seeds = len(plan["methods"]), len(plan["seeds"])

@@ -22,7 +22,7 @@ def render(outcome: Outcome) -> str:
 
 
 def to_json(outcome: Outcome) -> dict[str, Any]:
-    """Every field; ``docs/gate.md`` lists them."""
+    """Return every field; ``docs/gate.md`` lists them."""
     places = {id(matrix): at for at, matrix in enumerate(outcome.matrices)}
     return {
         "format": FORMAT,
@@ -72,5 +72,5 @@ def reading_to_json(reading: RuleValue) -> dict[str, Any]:
 
 
 def _plain(amount: float, scale: tuple[str, ...]) -> float | str:
-    """A number, or the word of a scale that it stands for."""
+    """Return a number, or the word of a scale that it stands for."""
     return show(amount, scale) if scale else amount

@@ -13,7 +13,7 @@ MOST = 10
 
 
 def render(outcome: Outcome, path: Callable[[str], str] = str) -> str:
-    """A line for each failure and each warning, as far as GitHub shows them.
+    """Render a line for each failure and each warning, as far as GitHub shows them.
 
     `path` makes the file of a rule relative to the root of the repository.
     """
@@ -30,7 +30,7 @@ def render(outcome: Outcome, path: Callable[[str], str] = str) -> str:
 
 
 def render_error(message: str) -> str:
-    """A run without an outcome."""
+    """Render a run without an outcome."""
     return f"::error title=embgeo gate could not run::{data(message)}\n"
 
 
@@ -49,10 +49,10 @@ def annotation(command: str, check: Check, path: Callable[[str], str]) -> str:
 
 
 def data(text: str) -> str:
-    """The message of a command; the runner decodes percent signs."""
+    """Return the message of a command; the runner decodes percent signs."""
     return printable(text).replace("%", "%25")
 
 
 def value_of(text: str) -> str:
-    """A property of a command, which would also end at a colon or a comma."""
+    """Return a property of a command, which would also end at a colon or a comma."""
     return data(text).replace(":", "%3A").replace(",", "%2C")

@@ -21,7 +21,7 @@ MARKS: dict[State, str] = {
 
 
 def render(outcome: Outcome, most: int = MOST_BYTES) -> str:
-    """The verdict and a table of all checks, at most `most` bytes in UTF-8."""
+    """Render the verdict and a table of all checks, at most `most` bytes in UTF-8."""
     head = (
         f"### embgeo {escape_markdown(verdict(outcome))}\n\n"
         "| | rule | measured | matrix | written in |\n|---|---|---|---|---|\n"
@@ -39,7 +39,7 @@ def render(outcome: Outcome, most: int = MOST_BYTES) -> str:
 
 
 def render_error(message: str) -> str:
-    """A run without an outcome."""
+    """Render a run without an outcome."""
     return f"### embgeo gate could not run\n\n{as_code(message[: MOST_BYTES // 20])}\n\n"
 
 

@@ -10,14 +10,14 @@ NAME = "junit"
 
 
 def render(outcome: Outcome) -> str:
-    """A test case for each check; warnings pass, with a note in ``system-out``."""
+    """Render a test case for each check; warnings pass, with a note in ``system-out``."""
     failures = sum(check.state in BLOCKING for check in outcome.checks)
     skipped = len(outcome.of_state("skipped"))
     return document([case(c) for c in outcome.checks], failures=failures, skipped=skipped)
 
 
 def render_error(message: str) -> str:
-    """A run without an outcome: one test case in error, neither passed nor failed."""
+    """Render a run without an outcome: one test case in error, neither passed nor failed."""
     broken = ET.Element("testcase", classname="embgeo gate", name="run")
     ET.SubElement(broken, "error", message=printable(message), type="error")
     return document([broken], errors=1)

@@ -13,7 +13,7 @@ NAME = "metrics.json"
 
 
 def render(outcome: Outcome) -> str:
-    """``{"cosine.mean": 0.47, …}``, sorted; with several matrices ``"matrix/cosine.mean"``."""
+    """Get ``{"cosine.mean": 0.47, …}``, sorted; with several matrices ``"matrix/cosine.mean"``."""
     several = len(outcome.matrices) > 1
     found: dict[str, float | int] = {}
     prefixes = prefixes_of(labels(outcome.matrices)) if several else [""]
@@ -26,7 +26,7 @@ def render(outcome: Outcome) -> str:
 
 
 def prefixes_of(names: list[str]) -> list[str]:
-    """Names in the characters that MLflow allows, numbered where they collide."""
+    """Return names in the characters that MLflow allows, numbered where they collide."""
     found: list[str] = []
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_. -]", "_", name)
@@ -36,7 +36,7 @@ def prefixes_of(names: list[str]) -> list[str]:
 
 
 def labels(matrices: Sequence[Measured]) -> list[str]:
-    """A distinct name for each matrix: its tensor, with the file and a number if need be."""
+    """Return a distinct name for each matrix: its tensor, with the file and a number if need be."""
     tensors = [matrix.tensor or "W" for matrix in matrices]
     if len(set(tensors)) == len(tensors):
         return tensors

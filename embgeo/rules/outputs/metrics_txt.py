@@ -12,7 +12,7 @@ NAME = "metrics.txt"
 
 
 def render(outcome: Outcome) -> str:
-    """A gauge for each scalar with a value, then the number of checks in each state.
+    """Render a gauge for each scalar with a value, then the number of checks in each state.
 
     Labels only distinguish several matrices: GitLab compares a metric with the one of the same name
     and labels on the target branch.
@@ -42,18 +42,18 @@ def render(outcome: Outcome) -> str:
 
 
 def describe_title(reading: RuleValue) -> str:
-    """The title, with the words that the numbers stand for."""
+    """Write the title, with the words that the numbers stand for."""
     words = (f"{place} {word}" for place, word in enumerate(reading.scale))
     return f"{reading.title}: {', '.join(words)}" if reading.scale else reading.title
 
 
 def metric(name: str) -> str:
-    """``cosine.mean`` as ``embgeo_cosine_mean``."""
+    """Return ``cosine.mean`` as ``embgeo_cosine_mean``."""
     return "embgeo_" + re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
 def label_value(text: str) -> str:
-    """A quoted label; ``#`` is encoded, which GitLab takes for a comment even there."""
+    """Return a quoted label; ``#`` is encoded, which GitLab takes for a comment even there."""
     return help_text(text).replace("#", "%23")
 
 

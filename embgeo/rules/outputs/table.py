@@ -28,7 +28,7 @@ def render(outcome: Outcome) -> str:
 
 
 def lines(outcome: Outcome) -> Iterator[str]:
-    """Each matrix with its rules, then the verdict in one line."""
+    """Yield each matrix with its rules, then the verdict in one line."""
     for matrix in (*outcome.matrices, None):
         checks = [check for check in outcome.checks if check.matrix is matrix]
         if not checks:
@@ -54,7 +54,7 @@ def line(check: Check, width: int) -> str:
 
 
 def verdict(outcome: Outcome) -> str:
-    """``gate failed: 1 of 3 checks``, with the number of warnings and skipped rules."""
+    """Return ``gate failed: 1 of 3 checks``, with the number of warnings and skipped rules."""
     total = len(outcome.checks)
     counts = {state: len(outcome.of_state(state)) for state in WORDS}
     state: State = "passed" if outcome.passed else "failed"

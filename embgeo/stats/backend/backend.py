@@ -45,7 +45,7 @@ class Backend(ABC):
         return {}
 
     def constant(self, array: Array, dtype: Any = None) -> Array:
-        """Like `put`, for an array that never changes: it is moved or converted once."""
+        """Act like `put`, for an array that never changes: it is moved or converted once."""
         key = id(array), dtype
         found = self._constants.get(key)
         if found is None:
@@ -69,7 +69,7 @@ class Backend(ABC):
         return self.wide.put(self.to_wide(array), self.wide.xp.float64)
 
     def slices(self, rows: int, width: int) -> list[slice]:
-        """Runs of rows of `width` entries, with at most `chunk` entries in a run."""
+        """Return runs of rows of `width` entries, with at most `chunk` entries in a run."""
         step = max(1, self.chunk // max(width, 1))
         return [slice(start, start + step) for start in range(0, rows, step)]
 
@@ -79,7 +79,7 @@ class Backend(ABC):
 
     @abstractmethod
     def empty_gram(self, d: int, dtype: Any) -> Array:
-        """Zeros for `add_gram`, shape (d, d), in the column order of BLAS."""
+        """Return zeros for `add_gram`, shape (d, d), in the column order of BLAS."""
 
     @abstractmethod
     def add_gram(self, rows: Array, into: Array) -> None:
@@ -90,27 +90,27 @@ class Backend(ABC):
 
     @abstractmethod
     def qr_r(self, rows: Array) -> Array:
-        """R of the QR decomposition, without Q."""
+        """Return R of the QR decomposition, without Q."""
 
     @abstractmethod
     def kth_largest(self, values: Array, k: int) -> Array:
-        """The k-th largest entry of each row, shape (q,)."""
+        """Return the k-th largest entry of each row, shape (q,)."""
 
     @abstractmethod
     def topk(self, values: Array, k: int) -> Array:
-        """Columns of the k largest entries of each row in any order, shape (q, k)."""
+        """Return columns of the k largest entries of each row in any order, shape (q, k)."""
 
     @abstractmethod
     def histogram(self, values: Array, bins: int) -> Array:
-        """Counts of values within [−1, 1] in equal bins, int64, shape (bins,)."""
+        """Return counts of values within [−1, 1] in equal bins, int64, shape (bins,)."""
 
     @abstractmethod
     def words(self, rows: Array) -> Array:
-        """The stored bits in words of 32, as int64, shape (b, words in a row)."""
+        """Return the stored bits in words of 32, as int64, shape (b, words in a row)."""
 
     @abstractmethod
     def extremes(self, rows: Array) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Largest and smallest entry of each row, on the host; NaN where there is one."""
+        """Return largest and smallest entry of each row, on the host; NaN where there is one."""
 
 
 class NumpyBackend(Backend):

@@ -180,7 +180,7 @@ class DeviceExecutor:
         self.rows = DeviceRows(backend, matrix, memory)
 
     def sift(self, statistics: Sequence[Statistic], census: Census) -> None:
-        """First pass: note unusable rows, feed the others to the statistics."""
+        """Note unusable rows and feed the others to the statistics: the first pass."""
 
         def work() -> tuple[list[Statistic], Census, Mask]:
             own, takes_part = Census(), self.takes_part.copy()
@@ -251,7 +251,7 @@ class DeviceExecutor:
         return self._within_memory(work)
 
     def eigh(self, gram: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """Eigenvalues in ascending order and eigenvectors; None if the device fails."""
+        """Return eigenvalues in ascending order and eigenvectors; None if the device fails."""
         try:
             values, vectors = self.backend.xp.linalg.eigh(self.backend.put(gram))
             return self.backend.to_host(values), self.backend.to_host(vectors)
@@ -262,7 +262,7 @@ class DeviceExecutor:
             return None
 
     def _within_memory(self, work: Callable[[], T]) -> T:
-        """Do the work with exact float32 products; repeat it if memory does not suffice."""
+        """Return do the work with exact float32 products; repeat it if memory does not suffice."""
         for _ in range(2):
             try:
                 with self.backend.exact_products():
@@ -317,7 +317,7 @@ class DeviceExecutor:
 
 
 def cut(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
-    """The blocks, in parts of at most `rows` rows."""
+    """Yield the blocks, in parts of at most `rows` rows."""
     for block in blocks:
         if len(block.index) <= rows:
             yield block

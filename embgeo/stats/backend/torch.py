@@ -73,7 +73,7 @@ def resolve_device(name: str) -> str:
 
 
 def is_present(name: str) -> bool:
-    """Whether torch finds the device on this machine."""
+    """Tell whether torch finds the device on this machine."""
     import torch
 
     if name == "mps":
@@ -149,7 +149,7 @@ class TorchBackend(Backend):
         return array.cpu().numpy() if isinstance(array, self.torch.Tensor) else array
 
     def upload(self, rows: npt.NDArray[Any], working: type[np.generic]) -> Array:
-        """Upload rows in their stored precision, if torch and the device support it.
+        """Return upload rows in their stored precision, if torch and the device support it.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class TorchBackend(Backend):
         return self.to_host(self.xp.max(rows, axis=1)), self.to_host(self.xp.min(rows, axis=1))
 
     def free(self) -> int:
-        """Bytes that are free."""
+        """Return bytes that are free."""
         torch = self.torch
         if self.at.type == "cuda":
             held = torch.cuda.memory_reserved(self.at) - torch.cuda.memory_allocated(self.at)
@@ -239,7 +239,7 @@ class TorchBackend(Backend):
             self.torch.mps.empty_cache()
 
     def is_full(self, error: BaseException) -> bool:
-        """Whether an error reports exhausted memory of the device."""
+        """Tell whether an error reports exhausted memory of the device."""
         if isinstance(error, self.torch.OutOfMemoryError):
             return True
         said = str(error)

@@ -43,7 +43,7 @@ class BatchIterator:
         self.epoch = self.offset = 0
 
     def take(self) -> Any:
-        """The next batch; after the last one of an epoch comes the first of the next."""
+        """Return the next batch; after the last one of an epoch comes the first of the next."""
         raise NotImplementedError
 
     def draw_order(self) -> None:
@@ -57,7 +57,7 @@ class BatchIterator:
             self.draw_order()
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that `load_state_dict` needs, given the same settings and data."""
+        """Return everything that `load_state_dict` needs, given the same settings and data."""
         return {"epoch": self.epoch, "offset": self.offset, "steps": self.steps_per_epoch}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -69,7 +69,7 @@ class BatchIterator:
 
 
 def refuse_state(before: str, now: str) -> BadOption:
-    """The error for a state of other data."""
+    """Return the error for a state of other data."""
     return BadOption(
         f"the state is of {before}, the data have {now}",
         way_out="resume with the settings and the text that the run began with",

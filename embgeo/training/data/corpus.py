@@ -250,7 +250,7 @@ def _find_end(reader: Words | Tokenizer) -> int:
 
 
 def _is_published(published: KnownCorpus, ids: dict[str, Ids], tokens: int | None) -> bool:
-    """Whether splits are as long as published; other corpora have files of the same names."""
+    """Tell whether splits are as long as published; other corpora have files of the same names."""
     lengths = dict(zip(SPLITS, published.tokens, strict=True))
     compared = SPLITS if tokens is None else SPLITS[1:]
     return all(len(ids[split]) == lengths[split] for split in compared)

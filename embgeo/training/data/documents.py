@@ -96,7 +96,7 @@ class TokenStream:
     documents: Ids
 
     def take(self, n: int) -> TokenStream:
-        """The first tokens."""
+        """Return the first tokens."""
         return TokenStream(self.rows[:n], self.documents[:n])
 
 
@@ -169,7 +169,7 @@ def load_documents(
 
 
 def list_texts(path: Path) -> list[Path]:
-    """The file, or the texts of a folder in the order of their names."""
+    """List the file, or the texts of a folder in the order of their names."""
     if not text.is_folder(path):
         return [path]
     found = [file for file in text.list_folder(path) if text.find_ending(file) in _ENDINGS]

@@ -37,7 +37,7 @@ class Words(dict[str, int]):
         return self[END]
 
     def encode(self, lines: list[str]) -> list[list[int]]:
-        """Numbers of the words of each line, which white space separates."""
+        """Return numbers of the words of each line, which white space separates."""
         if len(self) > MOST_TYPES:
             raise UnreadableFile(
                 f"the text has more than {MOST_TYPES:,} different words",
@@ -188,7 +188,7 @@ def shuffle_pieces(ids: Ids, sizes: IntArray, seed: int) -> Ids:
 
 
 def _draw_splits(ends: IntArray, tokens: int, seed: int) -> npt.NDArray[np.int8]:
-    """For each unit 0 (train), 1 (valid) or 2 (test)."""
+    """Draw for each unit 0 (train), 1 (valid) or 2 (test)."""
     sizes = np.diff(ends, prepend=0)
     room = {1: SHARE * tokens, 2: SHARE * tokens}
     parts = np.zeros(len(ends), dtype=np.int8)
@@ -227,14 +227,14 @@ class RowSequences:
         return np.diff(self.ends)
 
     def pad(self, chosen: IntArray) -> tuple[npt.NDArray[np.integer[Any]], IntArray]:
-        """Some sequences, each padded with its last row to shape (B, T), and their lengths."""
+        """Get some sequences, each padded with its last row to shape (B, T), and their lengths."""
         begins = self.ends[chosen]
         lengths = self.ends[chosen + 1] - begins
         places = begins[:, None] + np.minimum(np.arange(lengths.max()), lengths[:, None] - 1)
         return self.rows[places], lengths
 
     def select(self, chosen: IntArray) -> RowSequences:
-        """Some sequences, given in ascending order."""
+        """Return some sequences, given in ascending order."""
         mask = np.zeros(len(self), dtype=bool)
         mask[chosen] = True
         rows = self.rows[np.repeat(mask, self.lengths)]

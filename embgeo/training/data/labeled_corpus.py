@@ -81,7 +81,7 @@ def read_labeled(path: Path) -> list[LabeledText]:
 
 
 def read_jsonl(path: Path) -> Iterator[LabeledText]:
-    """JSON objects, one a line."""
+    """Yield JSON objects, one a line."""
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
@@ -99,7 +99,7 @@ def read_jsonl(path: Path) -> Iterator[LabeledText]:
 
 
 def read_csv(path: Path) -> Iterator[LabeledText]:
-    """Columns between commas, quoted where necessary."""
+    """Yield columns between commas, quoted where necessary."""
     rows = csv.reader(read_lines(path), strict=True)
     counted = iter(enumerate(rows, 1))
     try:
@@ -109,7 +109,7 @@ def read_csv(path: Path) -> Iterator[LabeledText]:
 
 
 def read_tsv(path: Path) -> Iterator[LabeledText]:
-    """Columns between tabs, without quotes."""
+    """Yield columns between tabs, without quotes."""
     rows = (line.rstrip("\r\n").split("\t") for line in read_lines(path))
     yield from read_columns(path, enumerate(rows, 1), lambda row: row[-1])
 
@@ -117,7 +117,7 @@ def read_tsv(path: Path) -> Iterator[LabeledText]:
 def read_columns(
     path: Path, rows: Iterable[tuple[int, list[str]]], join: Callable[[list[str]], str]
 ) -> Iterator[LabeledText]:
-    """Class and text of each row of a table that may have a header."""
+    """Yield class and text of each row of a table that may have a header."""
     label, text = 0, -1
     named = False
     for number, row in rows:
@@ -132,7 +132,7 @@ def read_columns(
 
 
 def read_pairs(path: Path) -> Iterator[LabeledText]:
-    """A class, a blank and a text in each line."""
+    """Yield a class, a blank and a text in each line."""
     data = b"".join(read_blocks(path)).removeprefix(BYTE_ORDER_MARK)
     if b"\0" in data:
         raise UnreadableFile("it is binary, not text", where=path, way_out="give plain text")
@@ -158,7 +158,7 @@ READERS: dict[str, Callable[[Path], Iterator[LabeledText]]] = {
 
 
 def refuse_line(path: Path, number: int, what: str) -> UnreadableFile:
-    """The error for a line that cannot be read."""
+    """Return the error for a line that cannot be read."""
     return UnreadableFile(f"line {number:,} {what}", where=path, way_out="correct the line")
 
 
@@ -288,7 +288,7 @@ def cut_fold(
 
 
 def hold_out(labels: npt.NDArray[Any], fold: int, seed: int) -> npt.NDArray[np.bool_]:
-    """Which documents are in one of `FOLDS` folds, drawn class by class."""
+    """Return which documents are in one of `FOLDS` folds, drawn class by class."""
     generator = np.random.default_rng(seed)
     held = np.zeros(len(labels), dtype=bool)
     for label in np.unique(labels):
@@ -335,7 +335,7 @@ def encode(
 
 
 def split_tokens(text: str, *, strip: bool = False) -> list[str]:
-    """Words and punctuation marks in lower case, without tags in angle brackets."""
+    """Return words and punctuation marks in lower case, without tags in angle brackets."""
     if strip:
         text = _QUOTED.sub("", _HEADERS.sub("", text))
     return _TOKEN.findall(TAG.sub(" ", text).lower())

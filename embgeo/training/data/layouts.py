@@ -136,7 +136,7 @@ def find_layout(path: Path) -> CorpusLayout:
 
 
 def _split_of(text: Path) -> str:
-    """The split in the name of a folder, or else of the file; empty without one."""
+    """Return the split in the name of a folder, or else of the file; empty without one."""
     for part in text.parts:
         for word in re.split(r"[\W_]+", part.lower()):
             if word in _WORDS:

@@ -43,7 +43,7 @@ class NeighborBatch(NamedTuple):
 
 
 def keep_chances(counts: IntArray, threshold: float) -> FloatArray:
-    """Probability that subsampling keeps an occurrence of each word.
+    """Return the probability that subsampling keeps an occurrence of each word.
 
     min(1, (√(f/t) + 1)·t/f) for a share f of the tokens, as in the code of word2vec; the paper
     (Mikolov et al. 2013, Eq. 5) has √(t/f). A threshold t of 0 keeps all.
@@ -61,7 +61,7 @@ def draw_pairs(
     window: int,
     generator: np.random.Generator,
 ) -> Pairs:
-    """All pairs (word, context) of a stream, shuffled; shape (n, 2).
+    """Draw all pairs (word, context) of a stream, shuffled; shape (n, 2).
 
     Tokens are subsampled first. Each that is kept draws a reach from 1 to `window` and is paired
     with every token of its document within this reach.
@@ -80,7 +80,7 @@ def draw_pairs(
 
 
 def expect_pairs(stream: TokenStream, kept: FloatArray, window: int) -> float:
-    """The expected number of pairs from :func:`draw_pairs`.
+    """Return the expected number of pairs from :func:`draw_pairs`.
 
     A document with m kept tokens gives 2·Σ_k P(reach ≥ k)·max(m − k, 0) pairs. The expectation of m
     stands in for m, which is slightly too few where documents are short.
@@ -158,7 +158,7 @@ class NeighborBatches(DrawnBatches):
         return NeighborBatch(words, contexts, negatives[number].to(self.device))
 
     def draw_block(self, block: int) -> tuple[Tensor, Tensor]:
-        """The pairs of a block and the negatives of its batches; the last block is kept."""
+        """Draw the pairs of a block and the negatives of its batches; the last block is kept."""
         if self.drawn is None or self.drawn[0] != block:
             edges = np.linspace(0, len(self.stream.rows), self.blocks + 1).astype(int)
             part = slice(edges[block], edges[block + 1])

@@ -103,7 +103,7 @@ def read_columns(path: Path, columns: Sequence[str], source: str, target: str) -
 
 
 def require_pairs(pairs: list[Pair], path: Path) -> list[Pair]:
-    """The pairs without an empty side, at least one."""
+    """Return the pairs without an empty side, at least one."""
     full = [pair for pair in pairs if all(pair)]
     if not full:
         raise UnreadableFile("it has no sentences", where=path, way_out="give sentences")
@@ -161,7 +161,7 @@ class ParallelSplit:
         return len(self.texts)
 
     def select(self, chosen: IntArray) -> ParallelSplit:
-        """Some pairs, given in ascending order."""
+        """Return some pairs, given in ascending order."""
         source, target = self.source.select(chosen), self.target.select(chosen)
         return ParallelSplit(source, target, tuple(self.texts[i] for i in chosen))
 
@@ -258,7 +258,7 @@ def load_parallel(
 def read_splits(
     path: Path, source: str, target: str, columns: Sequence[str], test: str
 ) -> tuple[PairsBySplit, list[Path], str]:
-    """The pairs of each split, their files, and a note."""
+    """Read the pairs of each split, their files, and a note."""
     if is_folder(path):
         found = find_parallel(path, source, target, test)
         splits = {split: read_parallel(*pair) for split, pair in found.items()}

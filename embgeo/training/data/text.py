@@ -44,7 +44,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def find_ending(path: Path) -> str:
-    """The suffix of the name in lower case, without the suffix of a compression."""
+    """Find the suffix of the name in lower case, without the suffix of a compression."""
     suffixes = [one.lower() for one in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
@@ -52,7 +52,7 @@ def find_ending(path: Path) -> str:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path is a folder; `UnreadableFile` if the operating system cannot tell."""
+    """Tell whether a path is a folder; `UnreadableFile` if the operating system cannot tell."""
     try:
         return path.is_dir()
     except OSError as error:
@@ -60,7 +60,7 @@ def is_folder(path: Path) -> bool:
 
 
 def list_folder(folder: Path) -> list[Path]:
-    """The files of a folder in the order of their names."""
+    """List the files of a folder in the order of their names."""
     try:
         return sorted(file for file in folder.iterdir() if file.is_file())
     except OSError as error:
@@ -68,7 +68,7 @@ def list_folder(folder: Path) -> list[Path]:
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a file as it is stored, compressed or not."""
+    """Return SHA-256 of a file as it is stored, compressed or not."""
     try:
         return digest_of(path)
     except OSError as error:
@@ -76,7 +76,9 @@ def sha256(path: Path) -> str:
 
 
 def hash_files(path: Path, files: Iterable[Path]) -> dict[str, str]:
-    """SHA-256 of each file of a data set, by its path below the folder `path`, or next to it."""
+    """Get SHA-256 of each file of a data set, by its path below the folder `path`, or next to
+    it.
+    """
     folder = path if is_folder(path) else path.parent
     return {file.relative_to(folder).as_posix(): sha256(file) for file in files}
 

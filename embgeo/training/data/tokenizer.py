@@ -80,7 +80,7 @@ class Tokenizer:
             raise self._refuse("is not understood", f"its largest id is {self.size - 1:,}")
 
     def end(self) -> int | None:
-        """Id of the token that ends a text, if there is one."""
+        """Return id of the token that ends a text, if there is one."""
         return next((self._ids[name] for name in ENDS if name in self._ids), None)
 
     def encode(self, lines: Iterable[str]) -> Iterator[list[int]]:
@@ -95,7 +95,7 @@ class Tokenizer:
                 yield encoding.ids
 
     def vocabulary(self, counts: IntArray, *, end: bool = True) -> Vocabulary:
-        """Rows in the order of the ids, with tokens spelled as the tokenizer stores them."""
+        """Return rows in the order of the ids, with tokens spelled as the tokenizer stores them."""
         names = {number: name for name, number in self._ids.items()}
         tokens = tuple(names.get(number, f"<no token {number}>") for number in range(self.size))
         return Vocabulary(tokens, counts, self._unknown, self.end() if end else None)
@@ -159,7 +159,7 @@ class BytePairs(Tokenizer):
             )
 
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
-        """The sentences of pieces, without `END`."""
+        """Decode the sentences of pieces, without `END`."""
         found: list[str] = self.tokenizer.decode_batch([list(one) for one in rows])
         return found
 
@@ -200,6 +200,9 @@ class ByteLevel(Tokenizer):
             yield [0, *ids] if self.titles and _TITLE.fullmatch(line) else ids
 
     def count_bytes(self) -> IntArray:
-        """The bytes of each row; a character of a token stands for a byte, `SEPARATOR` for none."""
+        """Count the bytes of each row.
+
+        A character of a token stands for a byte, `SEPARATOR` for none.
+        """
         tokens = (self.tokenizer.id_to_token(row) for row in range(1, self.size))
         return np.array([0, *map(len, tokens)], np.int64)

@@ -60,7 +60,7 @@ class Vocabulary:
         return len(self.tokens)
 
     def map_rows(self) -> dict[str, int]:
-        """The row of each token."""
+        """Return the row of each token."""
         return {token: row for row, token in enumerate(self.tokens)}
 
 
@@ -222,7 +222,7 @@ def _not_a_vocabulary(cause: str, path: Path) -> UnreadableFile:
 
 
 def log_unigram(counts: IntArray) -> FloatArray:
-    """ln p(token) of the unigram model: each token as often as in the training split.
+    """Return ln p(token) of the unigram model: each token as often as in the training split.
 
     p(w) = max(c_w, 1) / Σ_v max(c_v, 1), so that a token that does not occur in the training split
     (some rows of a tokenizer) is possible, too.
@@ -234,7 +234,7 @@ def log_unigram(counts: IntArray) -> FloatArray:
 
 
 def unigram_perplexity(counts: IntArray, rows: IntArray) -> float:
-    """Perplexity of the unigram model over all tokens of a split but the first.
+    """Return the perplexity of the unigram model over all tokens of a split but the first.
 
     A language model that is not below it has learned less than the frequencies of the tokens.
     """

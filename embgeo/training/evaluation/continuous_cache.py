@@ -50,7 +50,7 @@ def continuous_cache(
     bptt: int = 70,
     device: torch.device | str = "cpu",
 ) -> perplexity.Perplexity:
-    """Perplexity of (1 − λ)·p + λ·p_cache, with p_cache(w) ∝ Σ_{i: x_{i+1} = w} exp(θ h_t·h_i).
+    """Get perplexity of (1 − λ)·p + λ·p_cache, with p_cache(w) ∝ Σ_{i: x_{i+1} = w} exp(θ h_t·h_i).
 
     The sum is over the last `window` states of the last layer, before dropout, in one stream. The
     cache is used from the second token on; the public code of AWD-LSTM waits until it is full,
@@ -81,7 +81,7 @@ def continuous_cache(
 def mixed_log_probability(
     own: Tensor, raw: Tensor, states: Tensor, followers: Tensor, settings: CacheSettings
 ) -> Tensor:
-    """ln of the mixture at the last T places of a stream.
+    """Return ln of the mixture at the last T places of a stream.
 
     `own`: ln p of the targets by the model, shape (T,). `raw`: states at these places, shape
     (T, d). `states`: cached states followed by `raw`, shape (M, d). `followers`: the tokens after

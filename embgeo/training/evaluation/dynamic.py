@@ -60,7 +60,7 @@ def dynamic_evaluation(
     settings: DynamicSettings = DynamicSettings(),
     device: torch.device | str = "cpu",
 ) -> perplexity.Perplexity:
-    """Perplexity while the weights are adapted: each segment is predicted, then learned from.
+    """Get perplexity while the weights are adapted: each segment is predicted, then learned from.
 
     G is the root of the mean square of each weight's gradient over windows of the training text,
     and Ḡ its mean over a tensor, averaged over tensors. After a segment with the mean loss L, the
@@ -112,7 +112,9 @@ def gradient_sizes(
     settings: DynamicSettings,
     device: torch.device | str,
 ) -> tuple[list[Tensor], int]:
-    """Root mean square of the gradient of each weight over windows, and the number of windows."""
+    """Get root mean square of the gradient of each weight over windows, and the number of
+    windows.
+    """
     squares = [torch.zeros_like(weight) for weight in weights]
     windows = 0
     found = streams(training, settings.batch, settings.bptt, device)

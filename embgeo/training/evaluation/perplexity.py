@@ -63,7 +63,7 @@ def perplexity(
     device: torch.device | str = "cpu",
     popular: Tensor | None = None,
 ) -> Perplexity:
-    """exp of the mean of −ln p over all tokens of a split but the first.
+    """Return exp of the mean of −ln p over all tokens of a split but the first.
 
     The softmax and the sum are in float64; dropout is off; the state is carried from window to
     window. Every token but the first is predicted exactly once at any batch: each of the `batch`
@@ -152,7 +152,7 @@ class LossTally:
 
 
 def log_losses(model: LanguageModel, hidden: Tensor, targets: Tensor) -> Tensor:
-    """−ln p of the targets in float64, by blocks of positions; 0 where a target is negative.
+    """Return −ln p of the targets in float64, by blocks of positions; 0 where a target is negative.
 
     `hidden` has shape (T, B, d), `targets` and the result (T, B).
     """
@@ -175,7 +175,7 @@ def log_losses(model: LanguageModel, hidden: Tensor, targets: Tensor) -> Tensor:
 
 
 def wide(device: torch.device | str) -> torch.dtype:
-    """The dtype of sums: float64, except on GPUs of Apple, which lack it."""
+    """Return the dtype of sums: float64, except on GPUs of Apple, which lack it."""
     return torch.float32 if torch.device(device).type == "mps" else torch.float64
 
 

@@ -42,12 +42,12 @@ class Scores:
         self.popular = popular_rows(counts, settings.popular)
 
     def rows(self, split: str) -> npt.NDArray[np.int64]:
-        """The tokens of a split that are evaluated."""
+        """Return the tokens of a split that are evaluated."""
         found: npt.NDArray[np.int64] = getattr(self.corpus, split)[: self.settings.tokens]
         return found
 
     def describe_parts(self) -> list[str]:
-        """A note on each split of which only the beginning is evaluated."""
+        """Write a note on each split of which only the beginning is evaluated."""
         titles = {"valid": "validation"} | ({"test": "test"} if self.has_test else {})
         return [
             f"perplexity on the {title} split is of its first {len(self.rows(split)):,} of "
@@ -79,7 +79,7 @@ class Scores:
         return scores["valid"], scores.get("test"), merge_blocks(split, windows)
 
     def adapted(self, model: LanguageModel, split: str) -> Found:
-        """Scores of a split at the end of a run only: cache, dynamic evaluation.
+        """Return scores of a split at the end of a run only: cache, dynamic evaluation.
 
         Their settings are those published for the corpus, or else for WikiText-2.
         """
@@ -101,7 +101,9 @@ class Scores:
         return found
 
     def evaluate(self, model: LanguageModel, split: str) -> Perplexity:
-        """Losses on a split, of all tokens, of rare and of frequent ones, and of each window."""
+        """Get losses on a split, of all tokens, of rare and of frequent ones, and of each
+        window.
+        """
         with self.reading(model):
             return perplexity(
                 model,
@@ -121,7 +123,7 @@ class Scores:
         return model.reading(own.memory, own.clamp, same_length=bool(own.same_length))
 
     def describe(self, split: str, found: Perplexity) -> Found:
-        """Numbers of a split for the result, with the perplexity of a unigram model."""
+        """Return numbers of a split for the result, with the perplexity of a unigram model."""
         counts, rows = self.corpus.vocabulary.counts, self.rows(split)
         in_bytes: Found = {}
         if self.corpus.row_bytes is not None:

@@ -59,7 +59,7 @@ class Beams:
 def search_beams(
     model: EncoderDecoder, source: Tensor, seen: Tensor, settings: BeamSettings
 ) -> list[list[int]]:
-    """The best translation of each sentence, without `END`.
+    """Return the best translation of each sentence, without `END`.
 
     The search ends when `beam` hypotheses have ended, or at the limit of tokens, where all end. Of
     equal scores, the first in the order of beam and vocabulary wins.
@@ -103,7 +103,7 @@ def search_beams(
 def start_beams(
     model: EncoderDecoder, source: Tensor, seen: Tensor, settings: BeamSettings
 ) -> Beams:
-    """One empty hypothesis for each sentence."""
+    """Return one empty hypothesis for each sentence."""
     n, beam = len(source), settings.beam
     rows = torch.arange(n, device=source.device).repeat_interleave(beam)
     sources = choose_places(model.read(source, seen), rows)
@@ -114,7 +114,10 @@ def start_beams(
 
 
 def predict_next(model: EncoderDecoder, beams: Beams) -> Tensor:
-    """ln p of each next token, shape (B, K, N); stores the model's keys and values in the beams."""
+    """Return ln p of each next token, shape (B, K, N).
+
+    Stores the model's keys and values in the beams.
+    """
     last = beams.tokens[..., -1].flatten()[:, None]
     hidden, beams.kept = model.write(last, beams.sources, beams.seen, beams.kept)
     log_p = model.head(hidden[:, -1]).double().log_softmax(dim=-1)
@@ -146,7 +149,9 @@ def choose_places(kept: list[Places], rows: Tensor) -> list[Places]:
 
 
 def take_best(scores: Tensor, number: int) -> tuple[Tensor, Tensor]:
-    """The `number` largest scores of each row and their places, in a stable order, unlike topk."""
+    """Get the `number` largest scores of each row and their places, in a stable order, unlike
+    topk.
+    """
     number = min(number, scores.shape[1])
     found = scores.topk(min(number + 1, scores.shape[1]), dim=1)
     values: Any = found.values
@@ -182,12 +187,14 @@ def describe_metrics() -> str:
 
 
 def make_tokenized_bleu() -> Any:
-    """BLEU as ``multi-bleu.perl`` computes it: of words between blanks, cased, unsmoothed."""
+    """Make BLEU as ``multi-bleu.perl`` computes it: of words between blanks, cased, unsmoothed."""
     return import_sacrebleu().BLEU(tokenize="none", smooth_method="none", force=True)
 
 
 def is_tokenized(texts: Sequence[str]) -> bool:
-    """Whether blanks separate the tokens of most texts: sacreBLEU's tokenizer leaves them alone."""
+    """Tell whether blanks separate the tokens of most texts: sacreBLEU's tokenizer leaves them
+    alone.
+    """
     import_sacrebleu()
     from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
@@ -197,7 +204,7 @@ def is_tokenized(texts: Sequence[str]) -> bool:
 
 
 def compute_corpus_bleu(translations: Sequence[str], references: Sequence[str]) -> float:
-    """BLEU of a split with one reference for each sentence."""
+    """Compute BLEU of a split with one reference for each sentence."""
     return score_corpus(import_sacrebleu().BLEU(), translations, references)
 
 
@@ -208,7 +215,7 @@ def score_corpus(metric: Any, translations: Sequence[str], references: Sequence[
 def score_translations(
     split: str, translations: Sequence[str], references: Sequence[str]
 ) -> tuple[dict[str, float], translation_outcomes.TranslationOutcomes]:
-    """The scores of a split, and the counts of each sentence for a bootstrap.
+    """Return the scores of a split, and the counts of each sentence for a bootstrap.
 
     Tokenized BLEU is among them if the references are tokenized.
     """

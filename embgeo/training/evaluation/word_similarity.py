@@ -14,7 +14,7 @@ from embgeo.training.study import word_similarity
 def measure_similarity(
     W: FloatArray, vocabulary: Vocabulary, sets: Sequence[WordPairs]
 ) -> word_similarity.WordSimilarity:
-    """Cosines of all pairs of words in the vocabulary with non-zero rows.
+    """Measure cosines of all pairs of words in the vocabulary with non-zero rows.
 
     `W`: a row for each token of the vocabulary, shape (N, d); computed in float64.
     """
@@ -30,7 +30,7 @@ def measure_similarity(
 
 
 def _cosine(W: FloatArray, row: dict[str, int], first: str, second: str) -> float | None:
-    """The cosine of two words; None if undefined."""
+    """Return the cosine of two words; None if undefined."""
     if first not in row or second not in row:
         return None
     a, b = W[[row[first], row[second]]].astype(np.float64)
@@ -39,7 +39,9 @@ def _cosine(W: FloatArray, row: dict[str, int], first: str, second: str) -> floa
 
 
 def correlate(found: word_similarity.WordSimilarity) -> dict[str, float | None]:
-    """Spearman's ρ of each set, once without pairs that have no cosine, once with 0 for them."""
+    """Get Spearman's ρ of each set, once without pairs that have no cosine, once with 0 for
+    them.
+    """
     known = {one.name: word_similarity.spearman(*one.known) for one in found.sets}
     return known | {
         one.name + word_similarity.ALL: word_similarity.spearman(*one.filled) for one in found.sets

@@ -42,7 +42,7 @@ FREE = {
 
 
 def run_folder(folder: Path, method: str, seed: int) -> Path:
-    """Folder of a run of a comparison."""
+    """Return the folder of a run of a comparison."""
     return folder / method / f"seed-{seed}"
 
 
@@ -103,7 +103,7 @@ def prepare_folder(folder: Path) -> Iterator[None]:
 
 
 def describe_dataset(dataset: Dataset) -> dict[str, Any]:
-    """Description of the data for a result."""
+    """Write description of the data for a result."""
     return {
         "name": dataset.name,
         "unit": dataset.unit,
@@ -115,7 +115,7 @@ def describe_dataset(dataset: Dataset) -> dict[str, Any]:
 
 
 def list_versions() -> dict[str, str]:
-    """Versions of the packages that numbers depend on."""
+    """List versions of the packages that numbers depend on."""
     found = {"python": platform.python_version()}
     for name in ("embgeo", "torch", "numpy", "safetensors"):
         try:
@@ -152,7 +152,7 @@ def count_parameters(model: nn.Module) -> int:
 
 
 def fingerprint(model: Any) -> str:
-    """SHA-256 of all weights except those of an untied output layer and its bias.
+    """Return SHA-256 of all weights except those of an untied output layer and its bias.
 
     So tied and untied models, with or without a bias, have the same fingerprint.
     """
@@ -170,7 +170,7 @@ def fingerprint(model: Any) -> str:
 
 
 def identity(tables: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
-    """What must be the same to resume a run: settings, and hashes of the text."""
+    """Return what must be the same to resume a run: settings, and hashes of the text."""
     kept = {
         name: (
             {key: v for key, v in table.items() if key not in FREE.get(name, ())}
@@ -183,7 +183,7 @@ def identity(tables: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
 
 
 def read_identity(folder: Path) -> dict[str, Any] | None:
-    """Saved settings and text of the run in a folder; None without any."""
+    """Read saved settings and text of the run in a folder; None without any."""
     if is_finished(folder):
         result = load_result(folder)
         return identity(dict(result.settings), dict(result.corpus["files"]))
@@ -287,7 +287,7 @@ def find_start(start: Path, method: str, seed: int) -> Path:
 
 
 def read_start_vocabulary(start: Path, method: str, seed: int) -> Vocabulary:
-    """The vocabulary of the weights, which the text must use."""
+    """Read the vocabulary of the weights, which the text must use."""
     return read_vocabulary(find_start(start, method, seed) / VOCABULARY_NAME)
 
 
@@ -330,7 +330,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def names_of(model: LanguageModel, role: str) -> str:
-    """The name of the weight of the input embedding or of the output layer."""
+    """Return the name of the weight of the input embedding or of the output layer."""
     layer = getattr(model, f"get_{role}_embeddings")()
     return next(f"{name}.weight" for name, module in model.named_modules() if module is layer)
 

@@ -45,7 +45,7 @@ def _local_rank() -> int:
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
-    """Context of the forward pass."""
+    """Return context of the forward pass."""
     if precision == "bf16":
         return torch.autocast(device.type, dtype=torch.bfloat16)
     return nullcontext()
@@ -79,7 +79,7 @@ def numerics(precision: str, device: torch.device, threads: int | None = None) -
 
 
 def list_precisions() -> list[tuple[Any, str, Any, Any]]:
-    """Objects and attributes that decide on TF32, each with its values for float32 and TF32.
+    """List objects and attributes that decide on TF32, each with its values for float32 and TF32.
 
     Since torch 2.9 the older attributes cannot be read once a program has set a newer one.
     """
@@ -133,7 +133,10 @@ class ProcessGroup:
         return self.rank == 0
 
     def share(self, batch: int, unit: str = "streams") -> slice:
-        """This process's share of a batch; all have the same size, so means average to means."""
+        """Return this process's share of a batch.
+
+        All have the same size, so means average to means.
+        """
         if batch % self.size:
             raise BadOption(
                 f"a batch of {batch:,} {unit} cannot be split over {self.size} processes",
@@ -144,7 +147,7 @@ class ProcessGroup:
         return slice(self.rank * own, (self.rank + 1) * own)
 
     def part(self, columns: Tensor) -> Tensor:
-        """The streams of this process, shape (T, B / size)."""
+        """Return the streams of this process, shape (T, B / size)."""
         return columns[:, self.share(columns.shape[1])].contiguous()
 
     @torch.no_grad()
@@ -168,7 +171,7 @@ class ProcessGroup:
         return loss[0] / self.size, [float(value) for value in flag_sums.tolist()]
 
     def gather(self, value: Any) -> list[Any]:
-        """The values of all processes, in the order of ranks."""
+        """Gather the values of all processes, in the order of ranks."""
         if self.size == 1:
             return [value]
         found: list[Any] = [None] * self.size
@@ -180,7 +183,7 @@ class ProcessGroup:
         self.broadcast(None)
 
     def broadcast(self, value: Any) -> Any:
-        """The value of the leading process."""
+        """Return the value of the leading process."""
         if self.size == 1:
             return value
         said = [value]

@@ -16,7 +16,7 @@ from embgeo.core.errors import BadOption, UnreadableFile
 
 
 def import_tensorboard() -> Any:
-    """The module that writes event files; BadOption if it is not installed."""
+    """Return the module that writes event files; BadOption if it is not installed."""
     try:
         return import_module("torch.utils.tensorboard")
     except ImportError as error:
@@ -91,7 +91,7 @@ class LossInterval:
         self.seconds += seconds
 
     def state_dict(self) -> dict[str, Any]:
-        """The sums so far, with all losses fetched from the device."""
+        """Return the sums so far, with all losses fetched from the device."""
         if self.waiting:
             began = time.perf_counter()
             losses = torch.stack([loss for loss, _ in self.waiting]).tolist()
@@ -103,7 +103,7 @@ class LossInterval:
         return {"loss": self.loss, "tokens": self.tokens, "seconds": self.seconds}
 
     def describe(self) -> dict[str, float]:
-        """The numbers for a line of the log."""
+        """Write the numbers for a line of the log."""
         self.state_dict()
         loss = self.loss / self.tokens
         return {

@@ -205,7 +205,7 @@ class RunLoop:
         self.write_log({**values, "train.seconds": round(self.seconds, 3)})
 
     def penalties(self) -> dict[str, float]:
-        """Last value of every penalty; means over all processes for penalties of positions."""
+        """Get last value of every penalty; means over all processes for penalties of positions."""
         own = {name: float(value) for name, value in self.trainer.regularizer.terms.items()}
         found = self.group.gather(own)
         return {f"penalty.{name}": fmean(one[name] for one in found) for name in own}
@@ -244,12 +244,12 @@ class RunLoop:
             self.write_log(self.measure(W.numpy(), None if output is None else output.numpy()))
 
     def name_scores(self, split: str, found: SplitScores) -> dict[str, float]:
-        """Scores under the names of the log."""
+        """Name scores under the names of the log."""
         names = self.trainer.task.SCORES
         return {f"{split}.{name}": v for name in names if (v := found.get(name)) is not None}
 
     def diverged(self, what: str) -> Diverged:
-        """The error of a diverged training."""
+        """Return the error of a diverged training."""
         where = f"{self.trainer.method.name}, step {self.trainer.step_number:,}"
         cause = f"the training diverged: {what} ({where})"
         return Diverged(cause, where=self.folder, way_out=DIVERGED_WAY_OUT)
@@ -257,7 +257,7 @@ class RunLoop:
     # --- States -------------------------------------------------------------------------------
 
     def save_is_due(self) -> bool:
-        """Whether this process leads and the state is to be saved after the next step."""
+        """Tell whether this process leads and the state is to be saved after the next step."""
         training = self.config.training
         late = time.perf_counter() - self.saved > training.save_seconds
         if training.save_steps and (self.trainer.step_number + 1) % training.save_steps == 0:
@@ -265,7 +265,7 @@ class RunLoop:
         return self.group.leads and late
 
     def saving_is_cheap(self) -> bool:
-        """Whether saving takes little of the time since the last save."""
+        """Tell whether saving takes little of the time since the last save."""
         return self.saving < _SAVING * (time.perf_counter() - self.saved)
 
     def save(self) -> None:
@@ -361,7 +361,7 @@ class RunLoop:
         return valid, test, samples
 
     def finite(self, split: str, found: SplitScores) -> SplitScores:
-        """The scores; infinite values and NaN, which JSON lacks, become None."""
+        """Return the scores; infinite values and NaN, which JSON lacks, become None."""
         known = {k: v if v is None or math.isfinite(v) else None for k, v in found.items()}
         quality = self.trainer.task.quality(self.config)
         if quality in found and known[quality] is None:
@@ -370,7 +370,7 @@ class RunLoop:
 
 
 def list_deviations(trainer: Trainer) -> tuple[str, ...]:
-    """Deviations of a run from the publications: method, model, initialization."""
+    """List deviations of a run from the publications: method, model, initialization."""
     has_bias = getattr(trainer.model.get_output_embeddings(), "bias", None) is not None
     started = has_bias and trainer.config.model.bias_init == "log-counts"
     parts = [getattr(type(part), "DEVIATIONS", ()) for part in trainer.model.modules()]

@@ -287,7 +287,7 @@ class Trainer:
 
     @contextmanager
     def evaluated(self) -> Iterator[Any]:
-        """The model in evaluation mode, with averaged weights if there are any."""
+        """Put the model into evaluation mode, with averaged weights if there are any."""
         self.model.eval()
         try:
             with self.average.applied():
@@ -296,7 +296,7 @@ class Trainer:
             self.model.train()
 
     def matrices(self) -> tuple[Tensor, Tensor | None]:
-        """Copies of the embedding, and of the output matrix of an untied model."""
+        """Return copies of the embedding, and of the output matrix of an untied model."""
         found = list_embeddings(self.model)
         weights = [w.detach().to("cpu", torch.float32, copy=True) for w in found]
         return weights[0], weights[1] if len(weights) > 1 else None
@@ -304,7 +304,7 @@ class Trainer:
     # --- The state ----------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """The state on which the next steps depend; all processes must call it."""
+        """Return the state on which the next steps depend; all processes must call it."""
         own = {"hidden": self.hidden, "random": distributed.get_random_state(self.device)}
         return {
             "model": self.model.state_dict(),
@@ -372,6 +372,6 @@ def measure_step(model: Any, found: dict[str, float]) -> Iterator[None]:
 
 
 def length(tensors: Iterable[Tensor]) -> float:
-    """Joint norm of all tensors."""
+    """Return joint norm of all tensors."""
     squares = [t.float().square().sum() for t in tensors]
     return float(torch.stack(squares).sum().sqrt()) if squares else 0.0

@@ -68,7 +68,7 @@ class AdversarialSoftmax(WeightRegularizer):
         return found.scatter_add(-1, place, -margin.unsqueeze(-1))
 
     def margin(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """ε‖w‖‖h‖ where w·h > 0, else 0; shape of the targets."""
+        """Return ε‖w‖‖h‖ where w·h > 0, else 0; shape of the targets."""
         w = F.embedding(targets.clamp(min=0), self.weight().detach())
         with exact(hidden):
             towards = (w.to(hidden.dtype) * hidden.detach()).sum(dim=-1) > 0.0
@@ -77,7 +77,7 @@ class AdversarialSoftmax(WeightRegularizer):
 
 
 def refuse_mixture(model: nn.Module) -> None:
-    """`BadOption` for a model that mixes several softmaxes."""
+    """Raise `BadOption` for a model that mixes several softmaxes."""
     if getattr(model, "mixture", None) is not None:
         raise BadOption(
             "adversarial softmax moves the logit of one softmax; the model mixes several",

@@ -102,7 +102,7 @@ class AugmentedLoss(WeightRegularizer):
         return F.log_softmax(scores, dim=-1), torch.where(counted, which, -1)
 
     def differentiable(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """The divergence by autograd, also through ỹ."""
+        """Return the divergence by autograd, also through ỹ."""
         log_resembling, which = self.resembling(targets)
         counted = which >= 0
         log_predicted = F.log_softmax(to_single(logits[counted]) / self.tau, dim=-1)

@@ -17,7 +17,7 @@ from embgeo.training.methods.regularizer import Regularizer
 
 
 def import_base(names: tuple[str, ...], name: str) -> Any:
-    """A class of the first installed package, imported ones first; else `object`."""
+    """Return a class of the first installed package, imported ones first; else `object`."""
     for package in sorted(names, key=lambda package: package not in sys.modules):
         try:
             return getattr(import_module(package), name)

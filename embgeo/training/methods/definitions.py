@@ -51,7 +51,7 @@ class CombinedMethod(Method):
     order: tuple[int, ...] = ()
 
     def tables(self, given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """The table of each member."""
+        """Return the table of each member."""
         own = Method.own_settings(self, given)
         where = f"[method.{self.name}]"
         refuse_unknown(own, [member.name for member in self.members], where)
@@ -116,7 +116,7 @@ def find_known(name: object, what: str, tables: MethodTables = NO_TABLES) -> Met
 
 
 def check_method(method: Method) -> str:
-    """The name of a method of a plug-in; ValueError if the method is not usable."""
+    """Return the name of a method of a plug-in; ValueError if the method is not usable."""
     if not isinstance(method, Method):
         raise ValueError("it is not a Method")
     parts = method.parts if isinstance(method.parts, tuple) else (None,)
@@ -182,7 +182,7 @@ def rank(kind: type[Regularizer]) -> int:
 
 
 def choose_control(members: tuple[Method, ...], factored: bool) -> str:
-    """The control of a combined method; empty if there is none."""
+    """Choose the control of a combined method; empty if there is none."""
     untied = any(member.reference == UNTIED or member.name == UNTIED for member in members)
     if factored:
         return "" if untied else FACTORED
@@ -190,7 +190,7 @@ def choose_control(members: tuple[Method, ...], factored: bool) -> str:
 
 
 def choose_reference(name: str, among: tuple[str, ...], tables: MethodTables = NO_TABLES) -> str:
-    """The control of a method if it is among the compared ones; else empty."""
+    """Choose the control of a method if it is among the compared ones; else empty."""
     reference = find_method(name, tables).reference
     return reference if reference in among else ""
 

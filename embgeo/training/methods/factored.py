@@ -71,14 +71,14 @@ class FactoredEmbedding(nn.Module):
         self.register_buffer("scale", c)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Rows of W; shape (…, d) for numbers of shape (…)."""
+        """Return rows of W; shape (…, d) for numbers of shape (…)."""
         rows = F.linear(F.embedding(ids, self.left) * self.sigma, self.right)
         if self.padding_idx is None:
             return rows
         return rows.masked_fill((ids == self.padding_idx).unsqueeze(-1), 0.0)
 
     def logits(self, hidden: Tensor, bias: Tensor | None = None) -> Tensor:
-        """h·Wᵀ + bias; shape (…, N) for states of shape (…, d)."""
+        """Return h·Wᵀ + bias; shape (…, N) for states of shape (…, d)."""
         return F.linear((hidden @ self.right) * self.sigma, self.left, bias)
 
     @property
@@ -88,11 +88,11 @@ class FactoredEmbedding(nn.Module):
 
     @torch.no_grad()
     def export(self) -> Tensor:
-        """W as a plain matrix without a graph, to save or to analyze."""
+        """Return W as a plain matrix without a graph, to save or to analyze."""
         return self.weight.detach().clone()
 
     def singular_values(self) -> Tensor:
-        """Σ = c·sigma, with its graph."""
+        """Return Σ = c·sigma, with its graph."""
         return self.sigma * self.scale.to(self.sigma.dtype)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -258,7 +258,7 @@ class Factorization(Regularizer):
         return layer
 
     def factors(self) -> list[Tensor]:
-        """c·U, Σ/c and V."""
+        """Return c·U, Σ/c and V."""
         e = self.embedding
         return [e.left, e.sigma, e.right]
 

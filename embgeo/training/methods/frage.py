@@ -119,7 +119,7 @@ class Frage(ClassRegularizer):
             self.optimizer.step()
 
     def choose_rows(self, W: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The rows of this step with their signs and shares."""
+        """Choose the rows of this step with their signs and shares."""
         if self.sample is None:
             return W, self.sign, self.share
         if self.rows is None:
@@ -132,7 +132,7 @@ class Frage(ClassRegularizer):
 
     @torch.no_grad()
     def numbers(self) -> dict[str, float]:
-        """L_D and the AUC of the discriminator over all rows, which show how far it learned."""
+        """Get L_D and the AUC of the discriminator over all rows, which show how far it learned."""
         W = self.weight().detach()
         with exact(W):
             scores = self.discriminator(W.to(self.share.dtype)).squeeze(-1)
@@ -163,7 +163,7 @@ def signs_and_shares(n: int, popular: Tensor, rare: Tensor) -> tuple[Tensor, Ten
 
 
 def rebalance(share: Tensor, sign: Tensor) -> Tensor:
-    """Shares of sampled rows; each class in the sample sums to 1."""
+    """Return shares of sampled rows; each class in the sample sums to 1."""
     for value in (-1.0, 1.0):
         chosen = sign == value
         total = torch.where(chosen, share, 0.0).sum()
@@ -172,12 +172,12 @@ def rebalance(share: Tensor, sign: Tensor) -> Tensor:
 
 
 def class_loss(scores: Tensor, sign: Tensor, share: Tensor) -> Tensor:
-    """Cross-entropy of P(rare) = σ(score): the sum of the means over both classes."""
+    """Return cross-entropy of P(rare) = σ(score): the sum of the means over both classes."""
     return share @ F.softplus(-sign * scores.squeeze(-1))
 
 
 def discriminator(d: int, hidden: int | None, generator: torch.Generator) -> nn.Module:
-    """A logistic regression, or a network with one hidden layer, drawn from the generator."""
+    """Get a logistic regression, or a network with one hidden layer, drawn from the generator."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise((d, 1) if hidden is None else (d, hidden, 1)):
         bound = inputs**-0.5

@@ -89,11 +89,11 @@ class Method:
         return tuple(dict.fromkeys((*lines, *self.own_deviations)))
 
     def own_settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings without the keys that define the method."""
+        """Return the settings without the keys that define the method."""
         return {name: value for name, value in given.items() if name not in self.definition}
 
     def settings(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """All settings of each part; `BadOption` for unknown ones and wrong types."""
+        """Return all settings of each part; `BadOption` for unknown ones and wrong types."""
         given = self.own_settings(given)
         known = [
             {
@@ -116,7 +116,7 @@ class Method:
         ]
 
     def complete(self, given: Mapping[str, Any], *, sgd: bool) -> dict[str, Any]:
-        """All settings in one table, for the record of a run."""
+        """Return all settings in one table, for the record of a run."""
         found: dict[str, Any] = to_toml(self.definition) | to_toml(
             {name: v for part in self.settings(given) for name, v in part.items()}
         )
@@ -168,7 +168,7 @@ class SourceSide(nn.Module):
 
 @torch.no_grad()
 def list_embeddings(model: nn.Module) -> list[Tensor]:
-    """The matrices with a row for each token: input, and output if it is not tied."""
+    """List the matrices with a row for each token: input, and output if it is not tied."""
     before, output = find_layer(model, "input"), find_layer(model, "output")
     found = read_weight(before)
     if isinstance(output, FactoredHead) and output.factored is before:
@@ -178,7 +178,7 @@ def list_embeddings(model: nn.Module) -> list[Tensor]:
 
 
 def refuse_sgd(method: Method) -> BadOption:
-    """The error about Coupled Adam in a training with SGD."""
+    """Return the error about Coupled Adam in a training with SGD."""
     return BadOption(
         f"{method.name} is an optimizer, and so is sgd",
         way_out='leave it out, or set kind = "adamw" in [optimizer]',

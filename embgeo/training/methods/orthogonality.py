@@ -38,7 +38,7 @@ class Orthogonality(nn.Module):
         self.register_buffer("direction", start / torch.linalg.vector_norm(start))
 
     def forward(self, matrix: Tensor, scale: float | Tensor = 1.0) -> Tensor:
-        """The penalty of A = matrix/scale."""
+        """Return the penalty of A = matrix/scale."""
         gram = residual(matrix.detach(), scale)
         if self.training and self.spectral:
             self.direction = improved(gram, self.direction.to(gram.dtype), self.iterations)
@@ -84,7 +84,7 @@ class OrthogonalityPenalty(torch.autograd.Function):
 
 
 def residual(matrix: Tensor, scale: float | Tensor = 1.0) -> Tensor:
-    """AᵀA − I of A = matrix/scale, shape (d, d)."""
+    """Return AᵀA − I of A = matrix/scale, shape (d, d)."""
     with exact(matrix):
         rows = to_single(matrix)
         gram = rows.T @ rows / scale**2
@@ -93,7 +93,7 @@ def residual(matrix: Tensor, scale: float | Tensor = 1.0) -> Tensor:
 
 
 def improved(gram: Tensor, x: Tensor, iterations: int) -> Tensor:
-    """x after power iteration with E², which also converges if ±σ are both eigenvalues of E."""
+    """Get x after power iteration with E², which also converges if ±σ are both eigenvalues of E."""
     with exact(gram):
         for _ in range(iterations):
             y = gram @ (gram @ x)
@@ -196,7 +196,7 @@ class OrthogonalFactors(Factorization):
 
     @torch.no_grad()
     def after_step(self, lr: float | None = None) -> None:  # noqa: ARG002
-        """In mode ``proximal``, make U and V orthonormal at intervals."""
+        """Make U and V orthonormal at intervals, in mode ``proximal``."""
         self.steps += 1
         if self.mode == "proximal" and self.steps % self.retract_every == 0:
             e = self.embedding
@@ -212,7 +212,7 @@ class OrthogonalFactors(Factorization):
 
 
 def learning_rate(lr: float | None) -> float:
-    """The learning rate of a proximal step; `BadOption` if it is not given."""
+    """Return the learning rate of a proximal step; `BadOption` if it is not given."""
     if lr is None:
         raise BadOption("a proximal step needs the learning rate", way_out="call after_step(lr)")
     return lr

@@ -14,7 +14,7 @@ from embgeo.training.methods.weights import mask_rows
 
 
 def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] = ()) -> Tensor:
-    """The mask of the most frequent tokens, as in an analysis with these counts.
+    """Return the mask of the most frequent tokens, as in an analysis with these counts.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] 
 
 
 def classes(n: int, popular: Tensor, ignore_rows: Sequence[int] = ()) -> tuple[Tensor, Tensor]:
-    """Row numbers of popular and of rare tokens; ignored rows are in neither class.
+    """Return row numbers of popular and of rare tokens; ignored rows are in neither class.
 
     `BadOption` for an empty class, or a mask that is not a boolean for each row.
     """

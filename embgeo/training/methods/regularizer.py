@@ -163,7 +163,7 @@ class Regularizer(nn.Module):
         return value
 
     def numbers(self) -> dict[str, float]:
-        """Further numbers for the log of a run, by name."""
+        """Return further numbers for the log of a run, by name."""
         return {}
 
     def require(self, step: Step) -> None:
@@ -176,13 +176,13 @@ class Regularizer(nn.Module):
             )
 
     def penalty(self, step: Step) -> Tensor:
-        """A scalar to add to the loss; 0 for methods without a penalty."""
+        """Return a scalar to add to the loss; 0 for methods without a penalty."""
         tensors = (step.hidden, step.logits, step.targets, step.inputs)
         device = next((tensor.device for tensor in tensors if tensor is not None), None)
         return torch.zeros((), device=device)
 
     def logits(self, step: Step) -> Tensor:
-        """The logits for the loss: `step.logits`, which some methods change in training mode.
+        """Get the logits for the loss: `step.logits`, which some methods change in training mode.
 
         Call ``reg.eval()`` before an evaluation that uses them.
         """
@@ -191,10 +191,10 @@ class Regularizer(nn.Module):
         return step.logits
 
     def before_step(self, lr: float | None = None) -> None:
-        """Hook before each step of the optimizer, after ``backward``; see `after_step`."""
+        """Run before each step of the optimizer, after ``backward``; see `after_step`."""
 
     def after_step(self, lr: float | None = None) -> None:
-        """Hook after each step of the optimizer, for discriminators, retractions, proximal steps.
+        """Run after each step of the optimizer, for discriminators, retractions, proximal steps.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class Regularizer(nn.Module):
         """
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Groups of the model's parameters that need their own optimizer settings.
+        """Return groups of the model's parameters that need their own optimizer settings.
 
         In the form that torch's optimizers take, such as one without weight decay. All other
         parameters of the model keep the usual settings.
@@ -216,11 +216,11 @@ class Regularizer(nn.Module):
         return []
 
     def acts_on(self) -> list[Tensor]:
-        """The model's weights in the penalty, if it depends on weights only; else empty."""
+        """Return the model's weights in the penalty, if it depends on weights only; else empty."""
         return []
 
     def extra_repr(self) -> str:
-        """Settings that are attributes of the same name."""
+        """Return settings that are attributes of the same name."""
         shown = [name for name in list_settings(type(self)) if hasattr(self, name)]
         return ", ".join(f"{name}={getattr(self, name)}" for name in shown)
 
@@ -285,7 +285,7 @@ class WeightRegularizer(Regularizer):
         self.weight()
 
     def weight(self) -> Tensor:
-        """The model's present weight, to whose device the regularizer moves."""
+        """Return the model's present weight, to whose device the regularizer moves."""
         weight = read_weight(*self._source)
         follow(self, weight)
         return weight
@@ -302,7 +302,7 @@ class MethodSetting(NamedTuple):
 
 
 def list_settings(kind: type[Regularizer]) -> dict[str, MethodSetting]:
-    """The keyword-only parameters of the constructor and of `attach`."""
+    """List the keyword-only parameters of the constructor and of `attach`."""
     found: dict[str, MethodSetting] = {}
     for function in (kind.__init__, kind.attach):
         hints = get_type_hints(function)

@@ -151,7 +151,7 @@ class DOptimal(SpectralNorm):
 
     @torch.no_grad()
     def after_step(self, lr: float | None = None) -> None:
-        """In mode ``proximal``, move Σ to larger values before the step of `SpectralNorm`.
+        """Move Σ to larger values before the step of `SpectralNorm`, in mode ``proximal``.
 
         With the largest value fixed, the proximal step of −(λ/d)·log σ is
         σ ← (|σ| + √(σ² + 4ηλ/d))/2.

@@ -134,7 +134,7 @@ class SpectrumControl(OrthogonalFactors):
 
     @torch.no_grad()
     def goal(self) -> Tensor:
-        """σ* at this step, shape (d,)."""
+        """Return σ* at this step, shape (d,)."""
         sigma = self.embedding.singular_values()
         # At the c1 that fits best, the gradient by Σ is that for a constant c1.
         free = (sigma @ self.shape) / (self.shape @ self.shape)
@@ -153,7 +153,7 @@ class SpectrumControl(OrthogonalFactors):
 
     @torch.no_grad()
     def after_step(self, lr: float | None = None) -> None:
-        """In mode ``proximal``, move Σ towards the prior; make U and V orthonormal at intervals."""
+        """Move Σ towards the prior, in mode ``proximal``; make U and V orthonormal at intervals."""
         if self.mode == "proximal":
             e = self.embedding
             # A step of sigma = Σ/c by lr is one of Σ by lr·c².
@@ -163,7 +163,7 @@ class SpectrumControl(OrthogonalFactors):
 
 
 def read_prior(kind: str, gamma: float | None, tail_ratio: float | None) -> dict[str, float]:
-    """The given parameters of a prior, for `embgeo.training.study.numbers.prior`.
+    """Read the given parameters of a prior, for `embgeo.training.study.numbers.prior`.
 
     `BadOption` for an unknown prior or parameters outside their range.
     """
@@ -209,7 +209,7 @@ def fit_prior(kind: str, start: Tensor, given: Mapping[str, float]) -> dict[str,
 
 
 def head(kind: str, d: int, settings: Mapping[str, float]) -> float:
-    """σ*_1/c1: exp(−c2) of the exponential prior, 1 of the polynomial one."""
+    """Return σ*_1/c1: exp(−c2) of the exponential prior, 1 of the polynomial one."""
     if kind == "polynomial" or d == 1:
         return 1.0
     grown = d ** settings.get("gamma", GAMMA[kind]) - 1.0

@@ -13,7 +13,7 @@ Source = nn.Module | Tensor | Callable[[], Tensor]
 
 
 def read_weight(source: Source) -> Tensor:
-    """The weight of a source, with a row for each token; `BadOption` if it has none."""
+    """Read the weight of a source, with a row for each token; `BadOption` if it has none."""
     if isinstance(source, nn.Module):
         weight = getattr(source, "weight", None)
     else:
@@ -38,7 +38,7 @@ def follow(module: nn.Module, weight: Tensor) -> None:
 
 
 def find_layer(model: nn.Module, role: str) -> nn.Module:
-    """The input embedding or the output layer of a model; `BadOption` if it has none."""
+    """Find the input embedding or the output layer of a model; `BadOption` if it has none."""
     getter = f"get_{role}_embeddings"
     found = getattr(model, getter, lambda: None)()
     if not isinstance(found, nn.Module):
@@ -50,7 +50,7 @@ def find_layer(model: nn.Module, role: str) -> nn.Module:
 
 
 def make_linear(weight: Tensor, bias: Tensor | None = None) -> nn.Linear:
-    """A linear layer with these parameters, without drawing others first."""
+    """Make a linear layer with these parameters, without drawing others first."""
     rows, columns = weight.shape
     layer = nn.Linear(columns, rows, bias=bias is not None, device="meta")
     layer.weight = as_parameter(weight)
@@ -60,7 +60,10 @@ def make_linear(weight: Tensor, bias: Tensor | None = None) -> nn.Linear:
 
 
 def make_embedding(weight: Tensor, padding_idx: int | None = None) -> nn.Embedding:
-    """An embedding with this weight; unlike torch's, it keeps the values of the padding row."""
+    """Make an embedding with this weight.
+
+    Unlike torch's, it keeps the values of the padding row.
+    """
     rows, columns = weight.shape
     layer = nn.Embedding(rows, columns, padding_idx=padding_idx, device="meta")
     layer.weight = as_parameter(weight)
@@ -68,12 +71,12 @@ def make_embedding(weight: Tensor, padding_idx: int | None = None) -> nn.Embeddi
 
 
 def as_parameter(tensor: Tensor) -> nn.Parameter:
-    """The tensor itself if it is a parameter already."""
+    """Return the tensor itself if it is a parameter already."""
     return tensor if isinstance(tensor, nn.Parameter) else nn.Parameter(tensor)
 
 
 def mask_rows(n: int, ignore_rows: Sequence[int]) -> Tensor:
-    """True for the rows that count; negative numbers count from the end.
+    """Return true for the rows that count; negative numbers count from the end.
 
     Raises
     ------
@@ -94,5 +97,5 @@ def exact(tensor: Tensor) -> AbstractContextManager[object]:
 
 
 def to_single(tensor: Tensor) -> Tensor:
-    """The tensor in float32 if its dtype is narrower, else unchanged."""
+    """Return the tensor in float32 if its dtype is narrower, else unchanged."""
     return tensor.float() if tensor.element_size() < 4 else tensor

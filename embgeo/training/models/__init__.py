@@ -48,7 +48,7 @@ def model_class(name: str) -> type[LanguageModel]:
 
 
 def check_model(kind: type[LanguageModel]) -> str:
-    """The name of a model of a plug-in; ValueError if the model is not usable."""
+    """Return the name of a model of a plug-in; ValueError if the model is not usable."""
     if not (isinstance(kind, type) and issubclass(kind, LanguageModel)):
         raise ValueError("it is not a LanguageModel")
     if kind.layers_of is LanguageModel.layers_of:

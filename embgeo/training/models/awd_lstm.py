@@ -100,7 +100,7 @@ class AwdLstm(RecurrentModel):
         return recurrent, F.dropout(raw.new_ones(1, batch, layer.hidden), dropout)
 
     def activation_penalty(self, output: Output) -> Tensor:
-        """α·mean(h²) + β·mean((h_t − h_{t−1})²)."""
+        """Return α·mean(h²) + β·mean((h_t − h_{t−1})²)."""
         hidden, raw = to_single(output.hidden), to_single(output.raw)
         found = self.alpha * hidden.square().mean()
         if self.beta and len(raw) > 1:

@@ -99,7 +99,7 @@ class EncoderDecoder(EmbeddingModel):
         return torch.randn(n, self.d) / math.sqrt(self.d)
 
     def get_source_embeddings(self) -> nn.Embedding | None:
-        """The embedding of the source, if it has its own."""
+        """Return the embedding of the source, if it has its own."""
         return self.source
 
     def embedding_parameters(self) -> list[Tensor]:
@@ -107,7 +107,7 @@ class EncoderDecoder(EmbeddingModel):
         return [*super().embedding_parameters(), *own]
 
     def forward(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Tensor:
-        """The input of the output layer, shape (B, T, d).
+        """Return the input of the output layer, shape (B, T, d).
 
         `source`: shape (B, S). `lengths`: tokens of each source sentence; later ones are masked.
         `inputs`: the target so far, shape (B, T), with causal attention.
@@ -116,7 +116,7 @@ class EncoderDecoder(EmbeddingModel):
         return self.write(inputs, self.read(source, seen), seen)[0]
 
     def read(self, source: Tensor, seen: Tensor) -> list[Places]:
-        """Keys and values of the source for each decoder block; `seen` is from `mask_ends`."""
+        """Read keys and values of the source for each decoder block; `seen` is from `mask_ends`."""
         states = self.embed(source, self.embedding if self.source is None else self.source)
         for block in self.encoder:
             states = block(states, seen)[0]
@@ -130,7 +130,7 @@ class EncoderDecoder(EmbeddingModel):
         seen: Tensor,
         before: list[Places] | None = None,
     ) -> tuple[Tensor, list[Places]]:
-        """States of the target, and its keys and values in each block.
+        """Write states of the target, and its keys and values in each block.
 
         With `before`, the keys and values of earlier places, `inputs` is the one token after them.
         """
@@ -144,12 +144,12 @@ class EncoderDecoder(EmbeddingModel):
         return self.norm_target(states), kept
 
     def head(self, hidden: Tensor) -> Tensor:
-        """Logits of shape (…, N) for states of shape (…, d)."""
+        """Return logits of shape (…, N) for states of shape (…, d)."""
         logits: Tensor = self.decoder(hidden)
         return logits
 
     def embed(self, rows: Tensor, embedding: nn.Module, start: int = 0) -> Tensor:
-        """Embedded tokens × √d plus the encoding of their places, which begin at `start`."""
+        """Return embedded tokens × √d plus the encoding of their places, which begin at `start`."""
         states: Tensor = embedding(rows) * math.sqrt(self.d)
         waves = encode_places(rows.shape[1], self.d, start, rows.device)
         dropped: Tensor = self.dropout(states + waves.to(states.dtype))
@@ -180,7 +180,7 @@ class AttentionBlock(nn.Module):
         source: Places | None = None,
         past: Places | None = None,
     ) -> tuple[Tensor, Places]:
-        """States, shape (B, T, d), and keys and values of the sentence so far."""
+        """Return states, shape (B, T, d), and keys and values of the sentence so far."""
         given = self.prepare(states, 0)
         places = self.itself.split(given)
         if past is not None:
@@ -199,7 +199,7 @@ class AttentionBlock(nn.Module):
         return self.add(states, self.inner(self.prepare(states, last)), last), places
 
     def prepare(self, states: Tensor, part: int) -> Tensor:
-        """The input of a layer."""
+        """Return the input of a layer."""
         found: Tensor = self.norms[part](states) if self.before else states
         return found
 
@@ -220,7 +220,7 @@ class Attention(nn.Module):
         )
 
     def split(self, states: Tensor) -> Places:
-        """The keys and values of states."""
+        """Return the keys and values of states."""
         return self.divide(self.key(states)), self.divide(self.value(states))
 
     def divide(self, states: Tensor) -> Tensor:
@@ -243,20 +243,23 @@ class Attention(nn.Module):
 
 
 def mask_ends(lengths: Tensor, longest: int) -> Tensor:
-    """The places inside their sentences; shape (B, 1, 1, T)."""
+    """Return the places inside their sentences; shape (B, 1, 1, T)."""
     inside: Tensor = torch.arange(longest, device=lengths.device) < lengths[:, None]
     return inside[:, None, None]
 
 
 def encode_places(length: int, d: int, start: int, device: torch.device) -> Tensor:
-    """Sines (even columns) and cosines (odd ones) of places from `start` on; shape (length, d)."""
+    """Return sines (even columns) and cosines (odd ones) of places from `start` on.
+
+    Shape (length, d).
+    """
     places = torch.arange(start, start + length, device=device, dtype=torch.float32)
     angles = compute_angles(places, d)
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
 
 def make_linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
-    """A layer with Glorot weights and, optionally, a zero bias."""
+    """Make a layer with Glorot weights and, optionally, a zero bias."""
     layer = nn.Linear(inputs, outputs, bias=bias)
     nn.init.xavier_uniform_(layer.weight)
     if bias:

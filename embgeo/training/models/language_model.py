@@ -69,7 +69,7 @@ class EmbeddingModel(nn.Module):
         self.decoder = make_linear(rows, zeros)
 
     def embedding_parameters(self) -> list[Tensor]:
-        """The parameters with a row for each token or position, each once."""
+        """Return the parameters with a row for each token or position, each once."""
         layers = (self.get_input_embeddings(), self.get_output_embeddings())
         return list(dict.fromkeys(p for layer in layers for p in layer.parameters()))
 
@@ -159,7 +159,7 @@ class LanguageModel(EmbeddingModel):
             bias.copy_(log_probabilities)
 
     def initial_state(self, batch: int) -> Any:  # noqa: ARG002
-        """The state of `batch` streams before the first window."""
+        """Return the state of `batch` streams before the first window."""
         return None
 
     def forward(self, inputs: Tensor, state: Any = None) -> Output:
@@ -189,12 +189,12 @@ class LanguageModel(EmbeddingModel):
         raise NotImplementedError
 
     def head(self, hidden: Tensor) -> Tensor:
-        """Logits, shape (…, N), for `Output.hidden`, shape (…, d)."""
+        """Return logits, shape (…, N), for `Output.hidden`, shape (…, d)."""
         logits: Tensor = self.decoder(hidden)
         return logits
 
     def activation_penalty(self, output: Output) -> Tensor:
-        """The model's own penalty in the loss of a window; 0 for most models."""
+        """Return the model's own penalty in the loss of a window; 0 for most models."""
         return torch.zeros((), device=output.raw.device)
 
 

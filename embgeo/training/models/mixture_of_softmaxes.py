@@ -48,7 +48,7 @@ class MixtureOfSoftmaxes(nn.Module):
         self.prior = nn.Linear(inputs, experts, bias=False)
 
     def forward(self, hidden: Tensor, decode: Callable[[Tensor], Tensor]) -> Tensor:
-        """Log-probabilities, shape (…, N), in float32 at least, of `hidden`, shape (…, inputs).
+        """Get log-probabilities, shape (…, N), in float32 at least, of `hidden`, shape (…, inputs).
 
         `decode` is the output layer, from (…, d) to logits of shape (…, N).
         """

@@ -17,7 +17,7 @@ from embgeo.training.models.mixture_of_softmaxes import MixtureOfSoftmaxes
 
 
 def locked_mask(states: Tensor, p: float) -> Tensor:
-    """A dropout mask of features that is constant in time, shape (1, B, d)."""
+    """Return a dropout mask of features that is constant in time, shape (1, B, d)."""
     return F.dropout(states.new_ones(1, *states.shape[1:]), p)
 
 
@@ -53,7 +53,7 @@ class LstmLayer(nn.Module):
     def forward(
         self, states: Tensor, state: State, recurrent: Tensor | None = None
     ) -> tuple[Tensor, State]:
-        """All states, shape (T, B, hidden), and the last h and c, each of shape (1, B, hidden).
+        """Get all states, shape (T, B, hidden), and the last h and c, each of shape (1, B, hidden).
 
         `states`: inputs, shape (T, B, inputs). `state`: h and c before the first token.
         `recurrent`: replaces ``weight_hh_l0``.
@@ -182,7 +182,7 @@ class RecurrentModel(LanguageModel):
         return self.n_tokens * (1 if self.mixture is None else 2 * self.mixture.experts)
 
     def head(self, hidden: Tensor) -> Tensor:
-        """Logits, or the log-probabilities of a mixture; shape (…, N)."""
+        """Return logits, or the log-probabilities of a mixture; shape (…, N)."""
         if self.mixture is None:
             return super().head(hidden)
         log_probabilities: Tensor = self.mixture(hidden, self.decoder)
@@ -197,7 +197,7 @@ class RecurrentModel(LanguageModel):
         return tuple(layer.initial_state(batch) for layer in self.lstm_layers())
 
     def drop_weights(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:
-        """The recurrent weights of a layer in a window, and the mask of its states.
+        """Return the recurrent weights of a layer in a window, and the mask of its states.
 
         `dropout`: the dropout of the layer's states.
         """

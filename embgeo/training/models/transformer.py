@@ -151,7 +151,7 @@ class TransformerBlock(nn.Module):
 
 
 def check_heads(d: int, heads: int, *, rotary: bool) -> int:
-    """The number of features of a head; `BadOption` if the heads do not divide d."""
+    """Return the number of features of a head; `BadOption` if the heads do not divide d."""
     if d % whole("heads", heads) or (rotary and d // heads % 2):
         even = " into even numbers" if rotary else ""
         raise BadOption(f"heads is {heads}", way_out=f"give a number that divides {d}{even}")
@@ -159,13 +159,15 @@ def check_heads(d: int, heads: int, *, rotary: bool) -> int:
 
 
 def rotations(length: int, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Cosines and sines of the angles of `compute_angles` at times 0 to T − 1."""
+    """Return cosines and sines of the angles of `compute_angles` at times 0 to T − 1."""
     angles = compute_angles(torch.arange(length, device=device, dtype=torch.float32), width)
     return angles.cos(), angles.sin()
 
 
 def compute_angles(times: Tensor, width: int) -> Tensor:
-    """The angles t·10000^(−2k/width), shape (T, width/2), of the sinusoids of Vaswani et al."""
+    """Compute the angles t·10000^(−2k/width), shape (T, width/2), of the sinusoids of Vaswani et
+    al.
+    """
     k = torch.arange(0, width, 2, device=times.device, dtype=torch.float32)
     return torch.outer(times, 10_000.0 ** (-k / width))
 
@@ -178,7 +180,7 @@ def rotated(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
 
 
 def linear(inputs: int, outputs: int, spread: float, *, bias: bool = True) -> nn.Linear:
-    """A layer with normal weights and, optionally, a zero bias."""
+    """Return a layer with normal weights and, optionally, a zero bias."""
     return make_linear(normal(outputs, inputs, spread), torch.zeros(outputs) if bias else None)
 
 

@@ -162,7 +162,9 @@ class RelativeBlock(nn.Module):
         biases: tuple[Tensor, Tensor],
         hidden: Tensor,
     ) -> Tensor:
-        """Softmax of ((q + u)·k + (q + v)·r) / √width over the context (Dai et al. 2019, §3.3)."""
+        """Get softmax of ((q + u)·k + (q + v)·r) / √width over the context (Dai et al. 2019,
+        §3.3).
+        """
         batch, length, d = x.shape
         query = self.query(x).view(batch, length, self.heads, -1)
         key, value = self.key_value(context).chunk(2, dim=-1)
@@ -183,7 +185,7 @@ class RelativeBlock(nn.Module):
 
 
 def encode_distances(length: int, d: int, clamp: int | None, like: Tensor) -> Tensor:
-    """Sines and cosines of the distances length − 1 to 0, shape (length, d)."""
+    """Return sines and cosines of the distances length − 1 to 0, shape (length, d)."""
     distances = torch.arange(length - 1, -1, -1, device=like.device, dtype=torch.float32)
     if clamp is not None:
         distances = distances.clamp(max=clamp)

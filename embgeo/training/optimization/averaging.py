@@ -82,7 +82,7 @@ class WeightAverage:
             raise ValueError("the model holds its mean weights: swap() first")
 
     def state_dict(self) -> dict[str, Any]:
-        """The mean and the number of averaged sets of weights."""
+        """Return the mean and the number of averaged sets of weights."""
         self.require_own_weights()
         return {"count": self.count, "mean": self.mean}
 

@@ -28,7 +28,7 @@ def parameter_groups(
     *,
     embeddings: Iterable[Tensor] = (),
 ) -> list[dict[str, Any]]:
-    """The parameter groups of an optimizer, with each trained parameter of a model once.
+    """Return the parameter groups of an optimizer, with each trained parameter of a model once.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def build_optimizer(
 
 
 def complete_optimizer(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings of a known optimizer; `BadOption` for an unknown or invalid setting."""
+    """Return all settings of a known optimizer; `BadOption` for an unknown or invalid setting."""
     defaults = OPTIMIZERS[kind]
     refuse_unknown(settings, defaults, kind)
     found = {**defaults, **settings}

@@ -15,7 +15,7 @@ Schedule = Callable[[int, int, int], float]
 
 
 def constant(_step: int, _steps: int, _epoch: int) -> float:
-    """Constant 1."""
+    """Return constant 1."""
     return 1.0
 
 
@@ -28,7 +28,9 @@ def one_cycle(
     start: float = 0.04,
     end: float = 1e-4,
 ) -> float:
-    """Cosine from `start` to 1 in the first `warm_up` of the steps, then to `end` at the last."""
+    """Get the cosine from `start` to 1 in the first `warm_up` of the steps, then to `end` at the
+    last.
+    """
     last = max(steps - 1, 1)
     top = warm_up * last
     if step < top:
@@ -39,17 +41,17 @@ def one_cycle(
 
 
 def along_cosine(before: float, after: float, way: float) -> float:
-    """The value at a share `way` of a cosine from `before` to `after`."""
+    """Return the value at a share `way` of a cosine from `before` to `after`."""
     return after + (before - after) * (1.0 + math.cos(math.pi * way)) / 2.0
 
 
 def epoch_decay(_step: int, _steps: int, epoch: int, *, after: int = 5, rate: float = 0.9) -> float:
-    """1 for `after` epochs, then multiplied by `rate` in each epoch."""
+    """Return 1 for `after` epochs, then multiplied by `rate` in each epoch."""
     return rate ** max(0, epoch + 1 - after)
 
 
 def inverse_sqrt(step: int, _steps: int, _epoch: int, *, warm_up_steps: int = 4000) -> float:
-    """Linear up to 1 in `warm_up_steps` steps, then proportional to 1/√step.
+    """Return linear up to 1 in `warm_up_steps` steps, then proportional to 1/√step.
 
     A warm-up of 0 steps is the same as one of 1 step: the first step has the full rate.
 
@@ -62,7 +64,7 @@ def inverse_sqrt(step: int, _steps: int, _epoch: int, *, warm_up_steps: int = 40
 
 
 def linear(step: int, steps: int, _epoch: int, *, end: float = 1e-4) -> float:
-    """Linear from 1 to 0, but at least `end`.
+    """Return linear from 1 to 0, but at least `end`.
 
     References
     ----------
@@ -75,7 +77,7 @@ def linear(step: int, steps: int, _epoch: int, *, end: float = 1e-4) -> float:
 def cosine(
     step: int, steps: int, _epoch: int, *, warm_up_steps: int = 100, end: float = 0.1
 ) -> float:
-    """Linear up to 1 in `warm_up_steps` steps, then along a cosine to `end` at the last.
+    """Return linear up to 1 in `warm_up_steps` steps, then along a cosine to `end` at the last.
 
     References
     ----------
@@ -99,7 +101,7 @@ SCHEDULES: dict[str, Callable[..., float]] = {
 
 
 def build_schedule(kind: str, settings: Mapping[str, Any] | None = None) -> Schedule:
-    """A schedule with its settings filled in."""
+    """Build a schedule with its settings filled in."""
     if kind not in SCHEDULES:
         raise refuse_name("schedule", kind, SCHEDULES)
     known = list_defaults(SCHEDULES[kind])

@@ -67,14 +67,14 @@ def assemble_study(
 
 
 def name_trained(result: RunResult) -> tuple[str, str]:
-    """Names of model and corpus, as used by published numbers."""
+    """Name names of model and corpus, as used by published numbers."""
     model = result.settings.get("model", {})
     mixture = "-mos" if model.get("experts", 1) > 1 else ""
     return f"{model.get('name', '')}{mixture}", str(result.corpus.get("name", ""))
 
 
 def make_run(one: FinishedRun, priors: Priors) -> Run:
-    """The numbers of a finished run, with those of its analyses."""
+    """Make the numbers of a finished run, with those of its analyses."""
     result = one.result
     scalars = {str(role): collect_scalars(each, priors) for role, each in one.analyses.items()}
     return Run(
@@ -98,7 +98,7 @@ def make_run(one: FinishedRun, priors: Priors) -> Run:
 
 
 def group_samples(trained: Sequence[FinishedRun]) -> dict[str, dict[int, Samples]]:
-    """Samples for bootstraps, by method and seed."""
+    """Return samples for bootstraps, by method and seed."""
     found: dict[str, dict[int, Samples]] = {}
     for one in trained:
         if one.samples is not None:
@@ -107,7 +107,7 @@ def group_samples(trained: Sequence[FinishedRun]) -> dict[str, dict[int, Samples
 
 
 def describe_documents(methods: Sequence[StudyMethod], samples: SamplesByMethod) -> Iterator[str]:
-    """McNemar's test of each method of classification against its reference."""
+    """Yield McNemar's test of each method of classification against its reference."""
     documents = {
         method: {seed: one for seed, one in held.items() if isinstance(one, DocumentOutcomes)}
         for method, held in samples.items()
@@ -122,7 +122,9 @@ def describe_documents(methods: Sequence[StudyMethod], samples: SamplesByMethod)
 
 
 def collect_scalars(analysis: Analysis, priors: Priors) -> dict[str, float]:
-    """Defined scalars by name, with the distances of the spectrum from the priors in use."""
+    """Collect defined scalars by name, with the distances of the spectrum from the priors in
+    use.
+    """
     found = {s.name: s.value for s in analysis.scalars if s.value is not None}
     if SINGULAR_VALUES not in analysis:
         return found
@@ -137,7 +139,7 @@ def collect_scalars(analysis: Analysis, priors: Priors) -> dict[str, float]:
 
 
 def list_priors(trained: Iterable[FinishedRun]) -> Priors:
-    """Settings of the priors of the trained methods of spectrum control, by kind.
+    """List settings of the priors of the trained methods of spectrum control, by kind.
 
     A prior fitted to the initial spectrum (target "own") is not in the settings.
     """
@@ -181,7 +183,7 @@ def describe_tried(method: StudyMethod) -> Iterator[str]:
 
 
 def spell_value(value: object) -> str:
-    """A value of a setting, short.
+    """Return a value of a setting, short.
 
     >>> spell_value(0.001), spell_value([0.1, 0.1])
     ('0.001', '0.1/0.1')
@@ -192,7 +194,7 @@ def spell_value(value: object) -> str:
 
 
 def list_quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tuple[Quantity, ...]:
-    """Definitions of all numbers of the runs, those of training first."""
+    """List definitions of all numbers of the runs, those of training first."""
     held = {name for run in runs for own in (run.numbers, *run.others.values()) for name in own}
     found = {q.name: q for q in QUANTITIES if q.name in held}
     for one in trained:
@@ -204,7 +206,7 @@ def list_quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tupl
 
 
 def list_notes(corpus: Mapping[str, Any], runs: Sequence[Run]) -> tuple[str, ...]:
-    """Notes for the reader: the text, a single seed, notes shared by all runs."""
+    """List notes for the reader: the text, a single seed, notes shared by all runs."""
     found = [f"text: {note}" for note in corpus.get("notes") or []]
     by_method = group_runs(runs)
     seeds = [{run.seed for run in own} for own in by_method.values()]
@@ -229,7 +231,7 @@ def list_notes(corpus: Mapping[str, Any], runs: Sequence[Run]) -> tuple[str, ...
 
 
 def warn_of_methods(runs: Sequence[Run]) -> tuple[StudyWarning, ...]:
-    """All warnings, in the order of the methods."""
+    """Return all warnings, in the order of the methods."""
     by_method = group_runs(runs)
     split = quality_name(runs).partition(".")[0]
     found = [warn_of_unigram(method, own, split) for method, own in by_method.items()]

@@ -30,7 +30,7 @@ CURVE_OF_OTHERS = "valid.loss"
 
 
 def find_lowest(curve: record.TrainingCurve, steps: int) -> tuple[float, float] | None:
-    """The lowest value in the first three quarters of the steps, and the lowest of all.
+    """Find the lowest value in the first three quarters of the steps, and the lowest of all.
 
     None without an evaluation in either part.
     """
@@ -42,7 +42,7 @@ def find_lowest(curve: record.TrainingCurve, steps: int) -> tuple[float, float] 
 
 
 def judge_learning(run: record.Run) -> record.Learning:
-    """Converged: stopped early, or the validation perplexity fell by less than `LEAST_FALL`."""
+    """Get converged: stopped early, or the validation perplexity fell by less than `LEAST_FALL`."""
     if run.stopped_early:
         return "converged"
     perplexity, loss = run.curves.get(CURVE), run.curves.get(CURVE_OF_OTHERS)
@@ -206,7 +206,7 @@ def decide_claim(
 def select_values(
     runs: Sequence[record.Run], number: str, role: record.Role | None
 ) -> dict[int, float]:
-    """Values of a number by seed, for the matrix of a role."""
+    """Return values of a number by seed, for the matrix of a role."""
     held = {run.seed: run.select_numbers(role).get(number) for run in runs}
     return {seed: value for seed, value in held.items() if value is not None}
 
@@ -214,7 +214,7 @@ def select_values(
 def share_of_published(
     claim: Claim, sides: Sequence[Sequence[record.Run]], number: str, held: Paired | None
 ) -> float | None:
-    """The difference as a share of the first published one; None for a bound.
+    """Return the difference as a share of the first published one; None for a bound.
 
     `held` is that of the number that decides, in which papers may not publish.
     """
@@ -227,7 +227,7 @@ def share_of_published(
 
 
 def test_difference(held: Paired | None, limit: float) -> tuple[float | None, float | None]:
-    """p-value of Student's t for a mean at the limit, and the minimum detectable effect.
+    """Return p-value of Student's t for a mean at the limit, and the minimum detectable effect.
 
     The effect is the sum of the quantiles for a level of 5% (two-sided) and a power of 80%, times
     the standard error (Bloom 1995).
@@ -253,34 +253,34 @@ def quality_name(runs: Sequence[record.Run]) -> str:
 
 
 def score_name(runs: Sequence[record.Run], score: str) -> str:
-    """A score of the test split where every run has it, else of the validation split."""
+    """Return a score of the test split where every run has it, else of the validation split."""
     tested = bool(runs) and all(f"test.{score}" in run.numbers for run in runs)
     return f"{'test' if tested else 'valid'}.{score}"
 
 
 def find_quality(runs: Sequence[record.Run]) -> str:
-    """The score that decides, without its split."""
+    """Find the score that decides, without its split."""
     return runs[0].quality if runs else PERPLEXITY
 
 
 def spell_score(score: str) -> str:
-    """``"BLEU"`` of "bleu"."""
+    """Return ``"BLEU"`` of "bleu"."""
     return SPELLED.get(score, score)
 
 
 def describe_quality(name: str, valid: str = "validation") -> str:
-    """``"test perplexity"``; of ``valid.loss`` "validation loss"."""
+    """Return ``"test perplexity"``; of ``valid.loss`` "validation loss"."""
     split, _, score = name.partition(".")
     return f"{'test' if split == 'test' else valid} {spell_score(score)}"
 
 
 def is_relative(name: str) -> bool:
-    """Whether a number is compared by logarithms, as perplexities and costs are."""
+    """Tell whether a number is compared by logarithms, as perplexities and costs are."""
     return name.startswith("training.") or name.partition(".")[2] in PERPLEXITIES
 
 
 def unigram_perplexity(runs: Sequence[record.Run], split: str) -> float | None:
-    """The number of a split, which all runs share; None if no run has it."""
+    """Return the number of a split, which all runs share; None if no run has it."""
     name = f"{split}.unigram"
     return next((run.numbers[name] for run in runs if name in run.numbers), None)
 
@@ -298,7 +298,7 @@ CAUSES: dict[record.Cause, str] = {
 
 
 def explain(claim: Claim, held: Paired | None, cause: record.Cause | None) -> str:
-    """The evidence for a verdict, in words."""
+    """Write the evidence for a verdict, in words."""
     text = seeds = ""
     if held is not None:
         seeds = f"{held.seeds} seed{'s' if held.seeds > 1 else ''}"
@@ -314,12 +314,12 @@ IN_SENTENCES = (cosine.MEAN, isotropy.I1_UNIT, spectrum.EFFECTIVE_RANK, frequenc
 
 
 def describe_methods(study: record.Study) -> tuple[str, ...]:
-    """One sentence per method, the baseline first."""
+    """Write one sentence per method, the baseline first."""
     return tuple(describe_method(study, method) for method in study.methods)
 
 
 def describe_method(study: record.Study, method: record.StudyMethod) -> str:
-    """``"cosreg: perplexity 312.4 → 308.1 (−1.4%), mean cosine 0.119 → 0.005, …"``."""
+    """Return ``"cosreg: perplexity 312.4 → 308.1 (−1.4%), mean cosine 0.119 → 0.005, …"``."""
     shown: list[tuple[str, str, record.Role | None]] = [
         (quality_name(study.runs), find_quality(study.runs), None),
         *((quantity.name, quantity.label, method.role) for quantity in IN_SENTENCES),
@@ -341,13 +341,16 @@ def describe_method(study: record.Study, method: record.StudyMethod) -> str:
 def compare_with_control(
     study: record.Study, method: record.StudyMethod, name: str, role: record.Role | None = None
 ) -> Paired | None:
-    """The difference of a number between a method and its control; None if one of both lacks it."""
+    """Return the difference of a number between a method and its control.
+
+    None if one of both lacks it.
+    """
     sides = (study.values(one, name, role) for one in (method.reference, method.name))
     return paired(*sides, relative=is_relative(name))
 
 
 def describe_change(study: record.Study, name: str, held: Paired) -> str:
-    """``"−1.4%, better"``: the change of a score, and what its interval says."""
+    """Return ``"−1.4%, better"``: the change of a score, and what its interval says."""
     if held.interval is None:
         return f"{held.change}, {'one seed' if held.seeds == 1 else f'{held.seeds} seeds'}"
     quantity, side = study.quantity(name), held.side()
@@ -357,7 +360,7 @@ def describe_change(study: record.Study, name: str, held: Paired) -> str:
 
 
 def has_same_size(study: record.Study, method: record.StudyMethod) -> bool:
-    """Whether a method and its control have as many parameters, within the tolerance."""
+    """Tell whether a method and its control have as many parameters, within the tolerance."""
     before, after = (study.runs_of(one)[0].parameters for one in (method.reference, method.name))
     if before is None or after is None:
         return True

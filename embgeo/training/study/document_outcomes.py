@@ -37,12 +37,12 @@ class DocumentOutcomes:
     given: tuple[int, ...]
 
     def units(self, score: str) -> tuple[object, int] | None:
-        """The true classes; accuracy and macro-F1 are about them."""
+        """Return the true classes; accuracy and macro-F1 are about them."""
         return (self.truth, len(self.truth)) if score in (ACCURACY, MACRO_F1) else None
 
     @staticmethod
     def differences(held: Sequence[DocumentOutcomes], score: str, draws: int) -> FloatArray:
-        """Mean difference of the score in each draw of documents."""
+        """Return the mean difference of the score in each draw of documents."""
         # Documents with the same classes in all models are drawn as one group, which is faster.
         groups, sizes = np.unique(
             np.array([held[0].truth, *(one.given for one in held)]), axis=1, return_counts=True
@@ -98,7 +98,7 @@ QUANTITIES = of_splits(
 def score_classes(
     truth: IntArray, given: IntArray, weights: FloatArray | None = None
 ) -> dict[str, float]:
-    """Accuracy and macro-F1 of documents with integer weights; at least one document.
+    """Return accuracy and macro-F1 of documents with integer weights; at least one document.
 
     As in scikit-learn, macro-F1 is the mean over classes that occur in `truth` or `given`.
     """
@@ -113,7 +113,7 @@ def score_classes(
 def compare_documents(
     before: Mapping[int, DocumentOutcomes], after: Mapping[int, DocumentOutcomes]
 ) -> str:
-    """McNemar's test for each common seed, in words; empty if the documents differ."""
+    """Return McNemar's test for each common seed, in words; empty if the documents differ."""
     parts = []
     for seed in sorted(before.keys() & after.keys()):
         first, second = before[seed], after[seed]

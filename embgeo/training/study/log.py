@@ -43,7 +43,7 @@ class Log:
     titles: dict[str, str] = field(default_factory=dict)
 
     def last(self, name: str) -> float | None:
-        """Value at the last step; None without such a curve."""
+        """Return the value at the last step; None without such a curve."""
         return float(self.curves[name][1][-1]) if name in self.curves else None
 
 

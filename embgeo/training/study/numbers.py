@@ -15,7 +15,10 @@ BITS_PER_BYTE = "bits_per_byte"
 
 
 def of_splits(*facts: Quantity) -> tuple[Quantity, ...]:
-    """Quantities for both splits; ``{split}`` in a meaning stands for the title of the split."""
+    """Return quantities for both splits.
+
+    ``{split}`` in a meaning stands for the title of the split.
+    """
     return tuple(
         replace(
             one,
@@ -151,7 +154,7 @@ TAIL_RATIO = 0.1
 
 
 def prior(kind: str, d: int, settings: Mapping[str, Any]) -> FloatArray:
-    """σ*_k of spectrum control, k = 1 … d, with σ*_1 = 1: exp(−c2·(k^γ − 1)) or k^(−γ).
+    """Return σ*_k of spectrum control, k = 1 … d, with σ*_1 = 1: exp(−c2·(k^γ − 1)) or k^(−γ).
 
     `settings` of the method may have ``gamma`` and ``tail_ratio`` (σ*_d, in place of c2).
     """
@@ -165,7 +168,7 @@ def prior(kind: str, d: int, settings: Mapping[str, Any]) -> FloatArray:
 
 
 def prior_distance(sigma: FloatArray, target: FloatArray) -> float:
-    """‖σ/‖σ‖ − σ*/‖σ*‖‖, for σ in falling order; between 0 and √2."""
+    """Return ‖σ/‖σ‖ − σ*/‖σ*‖‖, for σ in falling order; between 0 and √2."""
     ordered = np.sort(np.asarray(sigma, dtype=np.float64))[::-1]
     expected = np.sort(target)[::-1]
     length = float(np.linalg.norm(ordered))

@@ -102,7 +102,7 @@ class Run:
     quality: str = "perplexity"
 
     def select_numbers(self, role: Role | None) -> Mapping[str, float]:
-        """Numbers of the matrix of a role; `numbers` if the model has a single matrix."""
+        """Return numbers of the matrix of a role; `numbers` if the model has a single matrix."""
         return self.others.get(role or "input", self.numbers)
 
 
@@ -310,7 +310,7 @@ class Study:
         return min(set.intersection(*held), default=None)
 
     def choose_shown_run(self, method: str) -> Run:
-        """The run shown for a method: that of `shown_seed`, else the first."""
+        """Choose the run shown for a method: that of `shown_seed`, else the first."""
         runs = self.runs_of(method)
         return next((run for run in runs if run.seed == self.shown_seed), runs[0])
 
@@ -318,12 +318,12 @@ class Study:
         return tuple(run for run in self.runs if run.method == method)
 
     def values(self, method: str, name: str, role: Role | None = None) -> dict[int, float]:
-        """Values of a number by seed."""
+        """Return values of a number by seed."""
         held = {run.seed: run.select_numbers(role) for run in self.runs_of(method)}
         return {seed: numbers[name] for seed, numbers in held.items() if name in numbers}
 
     def roles(self, method: str) -> tuple[Role, ...]:
-        """Roles of the analyzed matrices of the method's models."""
+        """Return roles of the analyzed matrices of the method's models."""
         held = {role for run in self.runs_of(method) for role in run.others}
         return ("input", *(role for role in ROLES[1:] if role in held))
 
@@ -332,7 +332,7 @@ class Study:
 
 
 def group_runs(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """Runs by method, in their order."""
+    """Return runs by method, in their order."""
     found: dict[str, list[Run]] = {}
     for run in runs:
         found.setdefault(run.method, []).append(run)

@@ -111,7 +111,7 @@ RUN_RESULT = RecordFormat(
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether a run's folder holds its result."""
+    """Tell whether a run's folder holds its result."""
     return (folder / RESULT_NAME).is_file()
 
 
@@ -164,7 +164,7 @@ def read_run(study: Path, home: Path) -> FinishedRun:
 
 
 def thin_curves(log: Log) -> dict[str, TrainingCurve]:
-    """Every curve of the log, thinned evenly to `MOST_POINTS`, both ends kept."""
+    """Return every curve of the log, thinned evenly to `MOST_POINTS`, both ends kept."""
     found = {}
     for name, (steps, values) in log.curves.items():
         n = len(steps)
@@ -177,7 +177,7 @@ def thin_curves(log: Log) -> dict[str, TrainingCurve]:
 
 
 def collect_numbers(result: RunResult, curves: Mapping[str, TrainingCurve]) -> dict[str, float]:
-    """The numbers of a result, under the names of `embgeo.training.study.numbers`."""
+    """Collect the numbers of a result, under the names of `embgeo.training.study.numbers`."""
     found: dict[str, float] = {}
     for split, scores in (("valid", result.valid), ("test", result.test or {})):
         own = [q.name.partition(".")[2] for q in result.quantities]

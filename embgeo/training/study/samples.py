@@ -51,12 +51,12 @@ class TextLosses:
     tokens: tuple[int, ...]
 
     def units(self, score: str) -> tuple[object, int] | None:
-        """The numbers of tokens of the blocks; perplexity is about them."""
+        """Return the numbers of tokens of the blocks; perplexity is about them."""
         return (self.tokens, len(self.tokens)) if score == "perplexity" else None
 
     @staticmethod
     def differences(held: Sequence[TextLosses], _score: str, draws: int) -> FloatArray:
-        """Mean of ln(perplexity after / perplexity before) in each draw of blocks."""
+        """Return the mean of ln(perplexity after / perplexity before) in each draw of blocks."""
         tokens = np.array(held[0].tokens, dtype=np.float64)
         n = len(tokens)
         steps = np.mean(
@@ -98,7 +98,7 @@ FORMATS: tuple[RecordFormat[Any], ...] = (
 
 
 def find_format(samples: Samples) -> RecordFormat[Any]:
-    """How samples are saved."""
+    """Find how samples are saved."""
     return next(one for one in FORMATS if isinstance(samples, one.kind))
 
 

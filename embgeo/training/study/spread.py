@@ -55,17 +55,17 @@ class Spread:
 
 
 def last_decimal(value: float, digits: int) -> int:
-    """The decimal place of the last significant digit; negative before the point."""
+    """Return the decimal place of the last significant digit; negative before the point."""
     return digits - 1 - math.floor(math.log10(abs(value))) if value else 15
 
 
 def fixed(value: float, decimals: int) -> str:
-    """Rounded to a decimal place, with commas between thousands."""
+    """Return rounded to a decimal place, with commas between thousands."""
     return f"{round(value, decimals):,.{max(decimals, 0)}f}".replace("-", "−")
 
 
 def spread(values: Sequence[float]) -> Spread | None:
-    """Mean and standard deviation; None without values."""
+    """Return the mean and standard deviation; None without values."""
     if not values:
         return None
     array = np.asarray(values, dtype=np.float64)
@@ -102,7 +102,7 @@ class Paired:
     relative: bool
 
     def side(self, limit: float = 0.0) -> Direction:
-        """Where the interval lies in relation to a limit; "open" without an interval."""
+        """Return where the interval lies in relation to a limit; "open" without an interval."""
         low, high = self.interval or (limit, limit)
         return "lower" if high < limit else "higher" if low > limit else "open"
 
@@ -123,7 +123,7 @@ class Paired:
 def paired(
     before: Mapping[int, float], after: Mapping[int, float], *, relative: bool = False
 ) -> Paired | None:
-    """`after` − `before` over shared seeds; None without any.
+    """Return `after` − `before` over shared seeds; None without any.
 
     `relative`: take the differences of logarithms. None, then, if a value is not positive.
     """
@@ -143,13 +143,13 @@ def paired(
 
 
 def take_percentiles(draws: npt.ArrayLike) -> tuple[float, float]:
-    """The 95% interval of the draws of a bootstrap."""
+    """Return the 95% interval of the draws of a bootstrap."""
     low, high = np.quantile(np.asarray(draws, dtype=np.float64), [0.025, 0.975])
     return float(low), float(high)
 
 
 def student(freedom: int) -> float:
-    """Half width of a two-sided 95% interval in standard errors."""
+    """Return half width of a two-sided 95% interval in standard errors."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
@@ -161,7 +161,7 @@ def in_percent(log_ratio: float) -> float:
 
 
 def percent_text(log_ratio: float) -> str:
-    """``"−1.4%"``, ``"−0.04%"``; 0 only if exact."""
+    """Return ``"−1.4%"``, ``"−0.04%"``; 0 only if exact."""
     change = in_percent(log_ratio)
     if change == 0.0:
         return "0%"
@@ -170,7 +170,7 @@ def percent_text(log_ratio: float) -> str:
 
 
 def signed(value: float) -> str:
-    """Three digits with the sign; unlike `format_number`, without a special form near 1."""
+    """Return three digits with the sign; unlike `format_number`, without a special form near 1."""
     rounded = f"{abs(value):.2f}"
     near = rounded == "1.00" and abs(value) != 1.0
     text = rounded if near else format_number(abs(value), 3)

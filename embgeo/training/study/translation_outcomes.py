@@ -48,12 +48,12 @@ class TranslationOutcomes:
     counts: tuple[tuple[int, ...], ...]
 
     def units(self, score: str) -> tuple[object, int] | None:
-        """The reference translations; BLEU is about them."""
+        """Return the reference translations; BLEU is about them."""
         return (self.references, len(self.counts)) if score == BLEU else None
 
     @staticmethod
     def differences(held: Sequence[TranslationOutcomes], _score: str, draws: int) -> FloatArray:
-        """Mean difference of BLEU in each draw of sentences."""
+        """Return the mean difference of BLEU in each draw of sentences."""
         n = len(held[0].counts)
         weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), draws)
         scores = [
@@ -119,7 +119,7 @@ QUANTITIES = of_splits(
 
 
 def compute_bleu(counts: FloatArray) -> FloatArray:
-    """BLEU, 0 to 100, of summed counts of `TranslationOutcomes`; shape (…, 10) → (…).
+    """Compute BLEU, 0 to 100, of summed counts of `TranslationOutcomes`; shape (…, 10) → (…).
 
     The k-th order without a common n-gram counts as 2^−k of one, as in sacreBLEU's smoothing
     "exp".

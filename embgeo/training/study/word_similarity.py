@@ -118,7 +118,10 @@ class WordSimilarity:
     split: str = "test"
 
     def pairs(self, score: str) -> tuple[FloatArray, FloatArray] | None:
-        """Cosines and gold of a score: the name of a set, perhaps with `ALL`; None without it."""
+        """Return cosines and gold of a score: the name of a set, perhaps with `ALL`.
+
+        None without it.
+        """
         name = score.removesuffix(ALL)
         found = next((one for one in self.sets if one.name == name), None)
         if found is None:
@@ -126,13 +129,13 @@ class WordSimilarity:
         return found.filled if score.endswith(ALL) else found.known
 
     def units(self, score: str) -> tuple[object, int] | None:
-        """The human ratings of the pairs of a set."""
+        """Return the human ratings of the pairs of a set."""
         found = self.pairs(score)
         return None if found is None else (tuple(found[1]), len(found[1]))
 
     @staticmethod
     def differences(held: Sequence[WordSimilarity], score: str, draws: int) -> FloatArray:
-        """Mean difference of ρ in each draw of pairs, without undefined draws."""
+        """Return the mean difference of ρ in each draw of pairs, without undefined draws."""
         pairs = [pair for one in held if (pair := one.pairs(score)) is not None]
         shares = np.resize([-2.0, 2.0], len(pairs)) / len(pairs)
         return draw_correlations([cosines for cosines, _ in pairs], pairs[0][1], draws, shares)
@@ -155,7 +158,7 @@ WORD_SIMILARITY = RecordFormat(
 
 
 def spearman(first: FloatArray, second: FloatArray) -> float | None:
-    """Spearman's ρ with mean ranks for ties; None for few pairs or a constant side."""
+    """Return Spearman's ρ with mean ranks for ties; None for few pairs or a constant side."""
     if len(first) < LEAST_PAIRS:
         return None
     found = float(correlate_ranks(first[None], second[None])[0])
@@ -163,7 +166,10 @@ def spearman(first: FloatArray, second: FloatArray) -> float | None:
 
 
 def correlate_ranks(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Spearman's ρ along the last axis, shape (n, pairs) → (n,); NaN where a side is constant."""
+    """Return Spearman's ρ along the last axis, shape (n, pairs) → (n,).
+
+    NaN where a side is constant.
+    """
     from scipy.stats import rankdata
 
     center = (first.shape[-1] + 1) / 2.0
@@ -176,7 +182,7 @@ def correlate_ranks(first: FloatArray, second: FloatArray) -> FloatArray:
 def bootstrap_correlation(
     cosines: FloatArray, gold: FloatArray, draws: int = WordSimilarity.DRAWS
 ) -> tuple[float, float] | None:
-    """95% interval of ρ over other pairs of words (percentiles of a bootstrap)."""
+    """Return 95% interval of ρ over other pairs of words (percentiles of a bootstrap)."""
     if len(gold) < LEAST_PAIRS:
         return None
     drawn = draw_correlations([cosines], gold, draws, [1.0])
@@ -186,7 +192,7 @@ def bootstrap_correlation(
 def draw_correlations(
     sides: Sequence[FloatArray], gold: FloatArray, draws: int, shares: Sequence[float] | FloatArray
 ) -> FloatArray:
-    """A weighted sum of ρ in each draw of pairs, without undefined draws."""
+    """Draw a weighted sum of ρ in each draw of pairs, without undefined draws."""
     n = len(gold)
     chosen = np.random.default_rng(0).integers(0, n, (draws, n))
     found = sum(

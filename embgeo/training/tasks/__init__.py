@@ -52,7 +52,7 @@ def make_task(config: StudySettings) -> Task:
 
 
 def check_task(kind: type[Task]) -> str:
-    """The name of a task from a plug-in; ValueError if it is not a usable task."""
+    """Return the name of a task from a plug-in; ValueError if it is not a usable task."""
     if not (isinstance(kind, type) and issubclass(kind, Task)):
         raise ValueError("it is not a Task")
     for name in ("load", "feed", "loss", "evaluator"):

@@ -159,7 +159,9 @@ class Rcnn(EmbeddingModel):
         self.classes = nn.Linear(hidden, n_classes)
 
     def forward(self, rows: Tensor, lengths: Tensor) -> Tensor:
-        """Logits of the classes, shape (B, C), of documents (B, T) with `lengths` tokens each."""
+        """Get logits of the classes, shape (B, C), of documents (B, T) with `lengths` tokens
+        each.
+        """
         x = self.dropout(self.embedding(rows)).transpose(0, 1)
         place = torch.arange(len(x), device=rows.device)[:, None]
         length = lengths.to(rows.device)

@@ -67,7 +67,7 @@ class LanguageModeling(Task):
         self.z_loss = nonnegative("z_loss of [task]", z_loss)
 
     def quality(self, config: StudySettings) -> str:
-        """Bits per byte with a learned tokenizer, on which perplexities depend."""
+        """Return bits per byte with a learned tokenizer, on which perplexities depend."""
         return self.QUALITY if config.data.bpe is None else BITS_PER_BYTE
 
     def find_model(self, name: str) -> type[LanguageModel]:
@@ -97,7 +97,7 @@ class LanguageModeling(Task):
         )
 
     def build(self, config: StudySettings, method: Method, dataset: Any) -> LanguageModel:
-        """The model before its first step, or with the weights of another run.
+        """Build the model before its first step, or with the weights of another run.
 
         A model draws its output layer last, so that tied and untied models share all other weights.
         """
@@ -166,7 +166,7 @@ class LanguageModeling(Task):
 
 
 def needs_logits(method: Regularizer | type[Regularizer]) -> bool:
-    """Whether a method reads or changes the logits."""
+    """Tell whether a method reads or changes the logits."""
     return "logits" in method.NEEDS
 
 
@@ -245,7 +245,7 @@ def resolve_windows(
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """Mean of −log softmax(logits)[target] over all positions.
+    """Return the mean of −log softmax(logits)[target] over all positions.
 
     Like `torch.nn.functional.cross_entropy`, in float32 or wider, but on a CPU in half the time and
     with two matrices of the size of the logits less at the peak: softmax − one-hot overwrites the
@@ -262,7 +262,7 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 def cross_entropy_in_parts(
     head: Callable[[Tensor], Tensor], hidden: Tensor, targets: Tensor, positions: int
 ) -> Tensor:
-    """Mean cross-entropy of ``head(hidden)``, with logits of `positions` positions at a time.
+    """Get mean cross-entropy of ``head(hidden)``, with logits of `positions` positions at a time.
 
     The backward pass computes the logits again, so that the output layer takes a third longer.
 

@@ -82,7 +82,7 @@ class SkipGram(EmbeddingModel):
 
 
 def sampling_loss(words: Tensor, contexts: Tensor, negatives: Tensor, number: int) -> Tensor:
-    """Mean over pairs of −ln σ(u·v) − k·mean_s ln σ(−u·v_s).
+    """Return the mean over pairs of −ln σ(u·v) − k·mean_s ln σ(−u·v_s).
 
     The S negatives of all pairs count k/S times each, so that a pair has k in expectation.
 
@@ -248,12 +248,12 @@ class SimilarityScores:
 
     @torch.no_grad()
     def valid(self, model: SkipGram) -> SplitScores:
-        """The loss of pairs and negatives that are always the same."""
+        """Return the loss of pairs and negatives that are always the same."""
         found = self.task.loss(model, self.batch, None, Regularizer(), in_loss=False)
         return {"loss": float(found.mean), "pairs": self.batch.units}
 
     def final(self, model: SkipGram) -> tuple[SplitScores, SplitScores, WordSimilarity]:
-        """The validation loss, correlations of all sets, and their cosines."""
+        """Return the validation loss, correlations of all sets, and their cosines."""
         W = list_embeddings(model)[0].detach().float().cpu().numpy()
         found = word_similarity.measure_similarity(
             W, self.dataset.vocabulary, self.dataset.similarity
@@ -265,5 +265,5 @@ class SimilarityScores:
         return self.valid(model), scores, found
 
     def describe_parts(self) -> list[str]:
-        """The intervals of the scores of `final`."""
+        """Write the intervals of the scores of `final`."""
         return self.lines

@@ -44,13 +44,15 @@ class Evaluator(Protocol):
     """Evaluates the model of a run on held-out data."""
 
     def valid(self, model: Any) -> SplitScores:
-        """Scores of the validation split; the lowest ``"loss"`` marks the best weights."""
+        """Return scores of the validation split; the lowest ``"loss"`` marks the best weights."""
 
     def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Samples | None]:
-        """Final scores of the validation and, if any, test split, and samples for bootstraps."""
+        """Get final scores of the validation and, if any, test split, and samples for
+        bootstraps.
+        """
 
     def describe_parts(self) -> list[str]:
-        """Notes on the numbers, called after `final`."""
+        """Write notes on the numbers, called after `final`."""
 
 
 @dataclass
@@ -62,7 +64,7 @@ class SplitEvaluator:
     device: torch.device
 
     def score_split(self, model: Any, split: str) -> tuple[SplitScores, Samples | None]:
-        """The scores of ``"valid"`` or ``"test"``, and samples for bootstraps."""
+        """Return the scores of ``"valid"`` or ``"test"``, and samples for bootstraps."""
         raise NotImplementedError
 
     def valid(self, model: Any) -> SplitScores:
@@ -122,7 +124,7 @@ class Task:
         return self.find_model(name).construct(settings, n_tokens, *more)
 
     def quality(self, config: StudySettings) -> str:  # noqa: ARG002
-        """The score that decides a comparison with these settings; by default `QUALITY`."""
+        """Return the score that decides a comparison with these settings; by default `QUALITY`."""
         return self.QUALITY
 
     def adapt(self, config: StudySettings) -> StudySettings:
@@ -141,23 +143,27 @@ class Task:
         return self.make_model(config.model.name, first, settings, *more)
 
     def size_model(self, dataset: Any) -> tuple[Any, ...]:
-        """Positional arguments of a model, which depend on the data: its number of rows first."""
+        """Get positional arguments of a model, which depend on the data: its number of rows
+        first.
+        """
         return (len(dataset.vocabulary),)
 
     def feed(
         self, config: StudySettings, dataset: Any, group: ProcessGroup, device: torch.device
     ) -> BatchIterator:
-        """The batches of a process."""
+        """Return the batches of a process."""
         raise NotImplementedError
 
     def loss(
         self, model: Any, batch: Any, carry: Any, regularizer: Regularizer, *, in_loss: bool
     ) -> Losses:
-        """The loss of a batch, with ``regularizer(step)`` added to the objective if `in_loss`."""
+        """Get the loss of a batch, with ``regularizer(step)`` added to the objective if
+        `in_loss`.
+        """
         raise NotImplementedError
 
     def weigh(self, config: StudySettings, batch: Any) -> float:  # noqa: ARG002
-        """The factor of the mean loss of a batch and its penalties."""
+        """Return the factor of the mean loss of a batch and its penalties."""
         return 1.0
 
     def evaluator(self, config: StudySettings, dataset: Any, device: torch.device) -> Evaluator:

@@ -315,7 +315,7 @@ class TranslationTask(task.Task):
 
 
 def sum_losses(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Sums of −ln p of the targets, without and with label smoothing.
+    """Return sums of −ln p of the targets, without and with label smoothing.
 
     Smoothing spreads a share of each target over all tokens, the target included.
 
@@ -352,7 +352,7 @@ class TranslationScores(task.SplitEvaluator):
 
     @torch.no_grad()
     def score(self, model: EncoderDecoder, pairs: ParallelSplit) -> task.SplitScores:
-        """Loss and perplexity without smoothing."""
+        """Return the loss and perplexity without smoothing."""
         total = 0.0
         for _, batch in self.walk(pairs):
             states = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)
@@ -364,7 +364,7 @@ class TranslationScores(task.SplitEvaluator):
     def score_split(
         self, model: EncoderDecoder, split: str
     ) -> tuple[task.SplitScores, TranslationOutcomes]:
-        """Loss and perplexity, and scores of the translations."""
+        """Return the loss and perplexity, and scores of the translations."""
         pairs: ParallelSplit = getattr(self.dataset, split)
         texts = self.write(model, pairs, self.search)
         scores, outcomes = translation.score_translations(split, texts, pairs.texts)
