@@ -37,6 +37,76 @@ compared with chance. Counts and lengths of rows have no reference, as isotropic
 ones, nor has what is measured between two matrices. The other numbers without one are
 """
 
+#: Package, its number, embgeo's, and how they differ.
+PEERS = (
+    ("IsoScore", "`IsoScore`, `IsoScore_star` with ζ = 0", "`isotropy.isoscore`", "the same"),
+    ("weightwatcher", "`stable_rank`", "1 / `spectrum.top_share`", "it is the inverse"),
+    ("weightwatcher", "`rank_loss`", "d − `spectrum.numerical_rank`", "it is what is missing"),
+    ("weightwatcher", "`sv_max` / `sv_min`", "`spectrum.condition_number`", "the same"),
+    (
+        "weightwatcher",
+        "`entropy`",
+        "`spectrum.effective_rank`",
+        "entropy of σ² over the logarithm of the rank there, exponential of the entropy of σ here",
+    ),
+    ("weightwatcher", "`log_norm`", "log₁₀(M · `tokens.norm_rms`²)", "the same"),
+    (
+        "powerlaw",
+        "`alpha` of the eigenvalues",
+        "`spectrum.decay`, γ of the polynomial",
+        "α = 1 + 1/(2γ) where the law is exact; the tail by maximum likelihood there, all σ_k by "
+        "least squares here, so that they differ on spectra that follow no power law",
+    ),
+    (
+        "TracyWidom",
+        "`cdfinv`",
+        "`spectrum.largest_p`",
+        "to 0.004: a gamma distribution of the same moments here",
+    ),
+    (
+        "scikit-dimension",
+        "`TwoNN`",
+        "`tokens.intrinsic_dimension`",
+        'the same with `method="mle", discard_fraction=0`; by default a line through 90% of the '
+        "ratios there",
+    ),
+    ("kiez", "`k_skewness`", "`tokens.hubness`", "the same; equally near rows share places here"),
+    (
+        "diptest",
+        "`dipstat`",
+        "`tokens.angle_excess`, `tokens.norm_excess`",
+        "twice the dip, to 0.004: 1,024 cells and 128 levels here",
+    ),
+    ("torchmetrics", "`pairwise_cosine_similarity`", "`cosine.mean`", "mean over i ≠ j: the same"),
+    ("torchmetrics", "`binary_auroc`", "`frequency.probe_auc`", "the same of the same scores"),
+    ("torchmetrics", "`spearman_corrcoef`", "`frequency.norm_spearman`", "the same"),
+    ("MLstatkit", "`Delong_test`, its interval", "error of `frequency.probe_auc`", "the same"),
+    ("ckatorch", "`cka_base`", "`compare.cka`", "the same"),
+    ("ckatorch", "`cka_base(unbiased=True)`", "`compare.cka_debiased`", "the same"),
+    ("torch_cka", "`CKA`", "`compare.cka_debiased`", "the same in one batch; float32 there"),
+    ("repsim", '`cka("linear", "gretton")`', "`compare.cka`", "the same"),
+    (
+        "repsim",
+        '`hsic("linear", "song")`',
+        "`compare.cka_debiased`",
+        "HSIC_xy / √(HSIC_xx · HSIC_yy): the same; its own `cka` divides the unbiased estimate by "
+        "biased ones",
+    ),
+    (
+        "repsim",
+        '`cca("yanai")`',
+        "1 − `compare.subspace_distance`²",
+        "the same of centered matrices; it centers, embgeo does not",
+    ),
+)
+
+PEERS_OPENING = """\
+What other packages compute on the same matrices. `tests/peers` runs the packages themselves
+([how to run it](contributing.md)) and finds the same to rounding, where nothing else is said.
+weightwatcher's own CKA is uncentered and therefore another number. netrep is not in the Python
+index and is not compared.
+"""
+
 EARLIER = """\
 A rule or an export that names one of these is refused with the name to take.
 """
@@ -83,6 +153,16 @@ def references() -> str:
     return f"\n## References\n\n{REFERENCES}\n{listed}"
 
 
+def peers() -> str:
+    """What agrees with other packages, and what differs by convention."""
+    rows = "".join(
+        f"| {package} | {theirs} | {ours} | {prose(difference)} |\n"
+        for package, theirs, ours, difference in PEERS
+    )
+    head = "| package | its number | embgeo's | difference |\n|---|---|---|---|\n"
+    return f"\n## Other packages\n\n{PEERS_OPENING}\n{head}{rows}"
+
+
 def retired() -> str:
     """Names of earlier versions, and what takes their place."""
     rows = "".join(
@@ -108,7 +188,7 @@ def document() -> str:
     return (
         f"{OPENING}\nThe sections, as `--sections` and `embgeo.analyze` take them: {names}.\n"
         f"\nConventions, the same in every analysis:\n\n{conventions}{''.join(sections)}"
-        f"{references()}{retired()}"
+        f"{references()}{peers()}{retired()}"
     )
 
 
