@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,8 @@ from embgeo.io.formats import FORMATS
 from embgeo.io.formats.format import GROUP
 from embgeo.io.mapped import torch_distributed
 from embgeo.io.model import folder as model_folder
-
-sys.path.insert(0, str(Path(__file__).parent))
-from stored_forms import DECODED, NAMED
+from embgeo.io.model.decoders import DECODERS
+from embgeo.io.model.quantized import NAMED
 
 TARGET = Path(__file__).with_name("formats.md")
 
@@ -132,10 +130,14 @@ def codecs() -> str:
 def list_refused() -> str:
     kinds = [(kind.what, kind.way_out) for kind in (*FOREIGN, GLOVE)]
     kinds += [(f"the folder is {kind.what}", kind.way_out) for kind in FOREIGN_FOLDERS]
-    return "".join(
-        f"| {prose(what)} | {prose(way.replace('{file}', 'FILE').replace('{folder}', 'FOLDER'))} |\n"
-        for what, way in dict.fromkeys(kinds)
-    )
+    rows = [f"| {prose(what)} | {prose(way)} |\n" for what, way in dict.fromkeys(kinds)]
+    return "".join(rows).replace("{file}", "FILE").replace("{folder}", "FOLDER")
+
+
+def list_named() -> str:
+    """Forms that stop the choice by their names."""
+    kinds = dict.fromkeys(("bitsandbytes 4 bit", *NAMED.values()))
+    return ", ".join((*kinds, "packed types of safetensors (F4, F6), codes of unknown forms"))
 
 
 def document() -> str:
@@ -155,9 +157,11 @@ def document() -> str:
         + around
         + FORMS
         + "".join(
-            f"| {one.name} | {one.tensors} | {one.matrix} | {one.oracle} |\n" for one in DECODED
+            f"| {one.name} | {one.tensors} | {one.matrix} | {one.oracle} |\n"
+            for one in DECODERS
+            if one.matrix
         )
-        + PIECES.format(named=NAMED)
+        + PIECES.format(named=list_named())
         + PLUGINS.format(group=GROUP)
         + REFUSED
         + list_refused()

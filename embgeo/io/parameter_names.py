@@ -103,6 +103,7 @@ _KINDS = (
 )
 _KIND = tuple((kind, re.compile(rf"(^|[./])({words})($|[./])")) for kind, words in _KINDS)
 
+_TEXT = re.compile(r"(^|_)text_(emb|tokens)|embed_text")
 _ENCODER = re.compile(r"(^|[./:_])(encoder|enc|src_embed|source|src)([./:_]|$)")
 _DECODER = re.compile(r"(^|[./:_])(decoder|dec|tgt_embed|target|tgt|trg)([./:_]|$)")
 
@@ -124,6 +125,9 @@ def is_other_embedding(name: str) -> bool:
 
 def kind_of(name: str) -> str:
     """Return what the rows of a matrix stand for, by its name; empty for tokens of text."""
+    parts = _parts(name)
+    if any(_TEXT.search(part) for part in parts[-2:]):
+        return ""
     return next((kind for kind, words in _KIND if _matches(words, name)), "")
 
 

@@ -286,7 +286,9 @@ def _read_facts(header: GGUFHeader) -> ModelFacts:
         layers -= found.get("nextn_predict_layers", 0)
     stored, pieces = header.metadata.get(TOKENS), header.metadata.get(_PIECES)
     tokens = len(stored) if isinstance(stored, list) else None
+    architecture = header.metadata.get("general.architecture")
     return ModelFacts(
+        architecture=architecture if isinstance(architecture, str) else "",
         vocabulary=tokens or found.get("vocab_size"),
         columns=found.get("embedding_length"),
         layers=layers,

@@ -9,6 +9,7 @@ import numpy as np
 from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import short
 from embgeo.io.checkpoint import Tensor
+from embgeo.io.model.architectures import is_named_by
 from embgeo.io.model.facts import ModelFacts
 from embgeo.io.model.parameter import PARTS
 
@@ -129,6 +130,18 @@ def contradicts(tensor: Tensor, facts: ModelFacts, *, transposed: bool = False) 
     return n < known and d < known and n not in facts.others.values()
 
 
+def is_lone_output(tensor: Tensor, facts: ModelFacts) -> bool:
+    """Whether a matrix is an output projection that is another one than the missing embedding.
+
+    A tied one is the embedding, and one with ids of its rows, a draft head, is asked for.
+    """
+    if names.output_rank(tensor.name) != 0 or tensor.row_ids is not None:
+        return False
+    is_draft = bool(tensor.shape) and tensor.shape[0] in facts.others.values()
+    is_untied = facts.tied is False or (facts.tied is None and bool(facts.architecture))
+    return is_untied and not is_draft
+
+
 def lacks_rows(tensor: Tensor, facts: ModelFacts) -> bool:
     """Tell whether a matrix has so few rows that not only padding of the vocabulary is missing."""
     known = facts.vocabulary
@@ -167,7 +180,10 @@ def collect_evidence(tensor: Tensor, facts: ModelFacts) -> tuple[Evidence, ...]:
     rank = input_rank(tensor, facts)
     if rank is None and facts.pieces > 1:
         add("place", False, f"it lies in a shard, and the others of {facts.pieces} are missing")
-    if rank is not None and not names.is_other_embedding(tensor.name):
+    if is_named_by(facts.architecture, tensor.name):
+        whose = short(facts.architecture)
+        add("name", True, f"name matches the token embedding of {whose}")
+    elif rank is not None and not names.is_other_embedding(tensor.name):
         add("name", True, "name matches a token embedding")
     elif names.output_rank(tensor.name) is not None:
         add("name", False, "name matches an output projection")

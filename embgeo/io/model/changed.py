@@ -3,21 +3,26 @@
 Each reader returns the weight of a module, or None if the module is of another form.
 """
 
-from collections.abc import Callable, Mapping
+import re
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from embgeo.io.bounded.guard import Damaged, short
+from embgeo.io.bounded.guard import Damaged, list_short, short
 from embgeo.io.bounded.maps import Array
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.model import forms
 from embgeo.io.model.facts import ModelFacts
 from embgeo.io.model.parameter import Module, cannot, decoded, matrix_shape
 
+#: Factors of LoRA, with the name of the adapter.
+_LOW_RANK = re.compile(r"\.?lora_(?:embedding_)?[AB](?:\.[^.]+)*$")
+_SAVED = re.compile(r"(.*\.|)modules_to_save\.[^.]+\.")
+_LISTED = 4
 
-def _weight_norm(m: Module) -> Tensor | None:
+
+def read_weight_norm(m: Module) -> Tensor | None:
     """``weight_g`` and ``weight_v``, or the two originals of the parametrization."""
     v = m.get("weight_v") or m.get("original1")
     g = m.get("weight_g") or m.get("original0")
@@ -44,7 +49,7 @@ def _weight_norm(m: Module) -> Tensor | None:
     return decoded(name, (n, d), form, (g, v), rows_of)
 
 
-def _spectral_norm(m: Module) -> Tensor | None:
+def read_spectral_norm(m: Module) -> Tensor | None:
     weight = m.get("weight_orig") or m.get("original")
     assert weight is not None
     u = m.get("weight_u") or m.get("0._u")
@@ -67,19 +72,30 @@ def _unparametrized(module: str) -> str:
     return module.removesuffix("parametrizations.weight.") + "weight"
 
 
-def _static(m: Module) -> Tensor | None:
+def read_static(m: Module) -> Tensor | None:
     """model2vec: vectors of clusters, the cluster of each token, the weight of each token."""
-    vectors = m["embeddings"]
-    mapping, weights = m.get("mapping"), m.get("weights")
-    if len(vectors.shape) != 2 or (mapping is None and weights is None):
+    vectors = m.get("embeddings") or m["weight"]
+    outer = "" if m.prefix in ("embedding.", "embeddings.") else m.prefix
+    mapping, weights = m.by.get(f"{outer}mapping"), m.by.get(f"{outer}weights")
+    is_static = m.facts.model_type == "model2vec" or m.facts.architecture == "StaticModel"
+    if len(vectors.shape) != 2 or (vectors.name.endswith("weight") and mapping is None):
         return None
-    lengths = {one.shape for one in (mapping, weights) if one is not None}
-    if len(lengths) != 1 or len(shape := lengths.pop()) != 1:
+    if mapping is None and not is_static:
+        if weights is None or weights.shape != vectors.shape[:1]:
+            return None
+        # Weights beside vectors may be anything, such as frequencies, in other models.
+        note = "weights beside the vectors are not applied, as config.json names no model2vec"
+        return replace(vectors, note=note)
+    shapes = {one.shape for one in (mapping, weights) if one is not None} or {vectors.shape[:1]}
+    shape = shapes.pop()
+    if shapes or len(shape) != 1 or (mapping is None and shape != vectors.shape[:1]):
         return None
-    # Weights beside vectors may be anything, such as frequencies, in other models.
-    if mapping is None and (m.facts.model_type != "model2vec" or shape != vectors.shape[:1]):
+    is_plain = mapping is None and weights is None
+    if is_plain and vectors.dtype != "int8":
         return None
     form = "vectors" + "[mapping]" * bool(mapping) + " · weights" * bool(weights)
+    if is_plain:
+        form = "INT8 of model2vec, which stores no scale"
 
     def rows_of(e: Array, m: Array | None, w: Array | None, rows: slice) -> Array:
         ids = None if m is None else np.asarray(m, dtype=np.int64)
@@ -91,59 +107,98 @@ def _static(m: Module) -> Tensor | None:
     return decoded(vectors.name, (shape[0], vectors.shape[1]), form, parts, rows_of)
 
 
-def _lora(m: Module) -> Tensor | None:
+def read_lora(m: Module) -> Tensor | None:
     """Return a weight with a low-rank change beside it: merged where its factor is known."""
     base = m["weight"]
     outer = m.prefix.removesuffix("base_layer.")
-    found = _lora_pair(outer, m.by)
-    if found is None or len(base.shape) != 2:
+    beside = m.adapters.get(outer, [])
+    if not beside or len(base.shape) != 2:
         return None
-    name, (a, b, is_embedding) = f"{outer}weight", found
-    left, right = (b, a) if not is_embedding else (a, b)
-    rank = a.shape[0] if a.shape else 0
-    alpha: Any = m.facts.adapter.get("lora_alpha")
-    n, d = base.shape
-    fits = {a.shape, b.shape} == (
-        {(rank, n), (d, rank)} if is_embedding else {(rank, d), (n, rank)}
-    )
-    is_plain = type(alpha) in (int, float) and fits and not m.facts.adapter.get("use_dora")
-    if not is_plain or m.facts.adapter.get("alpha_pattern") or m.facts.adapter.get("rank_pattern"):
-        note = (
-            f"{short(a.name)} and {short(b.name)} are not merged into it: "
-            "adapter_config.json does not say their factor; peft's merge_and_unload does"
-        )
-        return replace(base, name=name, parts=(base.name, a.name, b.name), form="base", note=note)
-    factor = alpha / (rank**0.5 if m.facts.adapter.get("use_rslora") else rank)
+    name, factors = f"{outer}weight", [t for t in beside if _LOW_RANK.search(t.name)]
+    pair = sorted(factors, key=lambda t: t.name.rpartition("lora_")[2].removeprefix("embedding_"))
+    problem = _find_problem(m, outer, base, pair)
+    if problem:
+        listed = list_short([t.name.removeprefix(outer) for t in beside], _LISTED)
+        note = f"{listed} of {short(name)} are not merged into it: {problem}; "
+        note += "peft's merge_and_unload does"
+        parts = (base.name, *(t.name for t in beside))
+        return replace(base, name=name, parts=parts, form="base", note=note)
+    a, b = pair
+    is_embedding = "lora_embedding_" in a.name
+    factor = _find_factor(m, outer, a.shape[0])
 
     def rows_of(w: Array, x: Array, y: Array, rows: slice) -> Array:
         if is_embedding:  # A is (r, N), B is (d, r)
             return forms.low_rank(w, x.T, y.T, factor, rows)
-        return forms.low_rank(w, x, y, factor, rows)
+        return forms.low_rank(w, y, x, factor, rows)
 
     form = f"LoRA, base + {factor:g} · B A"
-    return decoded(name, (n, d), form, (base, left, right), rows_of)
+    return decoded(name, matrix_shape(base), form, (base, a, b), rows_of)
 
 
-def _lora_pair(outer: str, by: Mapping[str, Tensor]) -> tuple[Tensor, Tensor, bool] | None:
-    for kind in ("lora_embedding_", "lora_"):
-        for end in ("", ".default", ".weight", ".default.weight"):
-            a, b = by.get(f"{outer}{kind}A{end}"), by.get(f"{outer}{kind}B{end}")
-            if a is not None and b is not None:
-                return a, b, kind == "lora_embedding_"
-    return None
+def _find_problem(m: Module, outer: str, base: Tensor, pair: list[Tensor]) -> str:
+    """Why an adapter cannot be merged; empty if it can."""
+    (n, d), adapter = base.shape, m.facts.adapter
+    if len(pair) != 2:
+        return "there are several adapters" if len(pair) > 2 else "a part of it is missing"
+    a, b = pair
+    rank = a.shape[0] if a.shape else 0
+    is_embedding = "lora_embedding_" in a.name
+    expected = ((rank, n), (d, rank)) if is_embedding else ((rank, d), (n, rank))
+    if (a.shape, b.shape) != expected or not rank:
+        return "their shapes do not fit"
+    if adapter.get("use_dora") or len(m.adapters[outer]) > 2:
+        return "the adapter changes lengths, too (DoRA)"
+    if type(_find_alpha(m, outer)) not in (int, float):
+        return "adapter_config.json does not say their factor"
+    return ""
 
 
-def _trainable_tokens(m: Module) -> Tensor | None:
-    """Return rows of some tokens (PEFT): in place of those of the base, or alone with their ids."""
-    new = next(part for end in _DELTAS if (part := m.get(end)) is not None)
-    ids = _token_ids(m.facts)
+def _find_alpha(m: Module, outer: str) -> Any:
+    """``lora_alpha`` of a module; PEFT's patterns are read as ends of its name."""
+    patterns = m.facts.adapter.get("alpha_pattern")
+    module = outer.rstrip(".")
+    for key, alpha in patterns.items() if isinstance(patterns, dict) else ():
+        if not re.fullmatch(r"[\w.]+", key):
+            return None  # a regular expression
+        if module == key or module.endswith(f".{key}"):
+            return alpha
+    return m.facts.adapter.get("lora_alpha")
+
+
+def _find_factor(m: Module, outer: str, rank: int) -> float:
+    alpha = float(_find_alpha(m, outer))
+    return alpha / (rank**0.5 if m.facts.adapter.get("use_rslora") else rank)
+
+
+def read_trained_copy(m: Module) -> Tensor | None:
+    """PEFT's ``modules_to_save``: the trained copy is used in place of the original beside it."""
+    found = _SAVED.fullmatch(m.prefix)
+    if found is None:
+        return None
+    outer, original = found[1], m.by.get(f"{found[1]}original_module.weight")
+    copies = [name for name in m.by if name.startswith(f"{outer}modules_to_save.")]
+    if original is None or sum(name.endswith(".weight") for name in copies) != 1:
+        return None
+    copy = m["weight"]
+    note = f"{short(copy.name)} is read, as PEFT does, and not original_module beside it"
+    parts = (copy.name, original.name)
+    return replace(copy, name=f"{outer}weight", parts=parts, form="modules_to_save", note=note)
+
+
+def read_trainable_tokens(m: Module) -> Tensor | None:
+    """Rows of some tokens (PEFT): in place of those of the base, or alone with their ids."""
+    new = next(t for name, t in m.by.items() if name.startswith(m.name("trainable_tokens_delta")))
     outer = m.prefix.removesuffix("token_adapter.")
+    ids = _token_ids(m.facts, outer)
     if len(new.shape) != 2 or ids is None or len(ids) != new.shape[0]:
         return None
     candidates = (m.name("base_layer.weight"), f"{outer}base_layer.weight", f"{outer}weight")
     base = next((m.by[name] for name in candidates if name in m.by), None)
     if base is None or len(base.shape) != 2 or base.shape[1] != new.shape[1]:
-        return replace(new, row_ids=lambda: ids, form="rows of trainable tokens", parts=(new.name,))
+        form = "rows of trainable tokens"
+        parts = (new.name,)
+        return replace(new, name=f"{outer}weight", row_ids=lambda: ids, form=form, parts=parts)
 
     def rows_of(w: Array, x: Array, rows: slice) -> Array:
         return forms.replaced(w, x, ids, rows)
@@ -152,34 +207,21 @@ def _trainable_tokens(m: Module) -> Tensor | None:
     return decoded(f"{outer}weight", matrix_shape(base), form, (base, new), rows_of)
 
 
-_DELTAS = ("trainable_tokens_delta", "trainable_tokens_delta.default")
-
-
-def _token_ids(facts: ModelFacts) -> Any:
-    listed = facts.adapter.get("trainable_token_indices")
-    if isinstance(listed, dict) and len(listed) == 1:
-        listed = next(iter(listed.values()))
+def _token_ids(facts: ModelFacts, outer: str) -> Any:
+    """Ids of the trained rows of a module, of which LoRA's configuration may name several."""
+    listed = facts.adapter.get("trainable_token_indices", facts.adapter.get("token_indices"))
+    if isinstance(listed, dict):
+        module = outer.rstrip(".")
+        own = [ids for key, ids in listed.items() if module.endswith(key)]
+        listed = own[0] if len(own) == 1 else next(iter(listed.values())) if len(listed) == 1 else 0
     if not isinstance(listed, list) or not all(type(one) is int and one >= 0 for one in listed):
         return None
     return np.array(listed, dtype=np.int64)
 
 
-def _codebook(m: Module) -> Tensor | None:
+def read_codebook(m: Module) -> Tensor | None:
     sums, usage = m["embed_sum"], m.get("cluster_usage")
     if usage is None or len(sums.shape) != 2 or usage.shape != sums.shape[:1]:
         return None
     form = "codebook, embed_sum / cluster_usage"
     return decoded(sums.name, matrix_shape(sums), form, (sums, usage), forms.codebook)
-
-
-#: Readers by the last part of a stored name, in this order.
-READERS: dict[str, tuple[Callable[[Module], Tensor | None], ...]] = {
-    "weight": (_lora,),
-    "weight_v": (_weight_norm,),
-    "original1": (_weight_norm,),
-    "weight_orig": (_spectral_norm,),
-    "original": (_spectral_norm,),
-    "embeddings": (_static,),
-    "embed_sum": (_codebook,),
-    "trainable_tokens_delta": (_trainable_tokens,),
-}

@@ -12,6 +12,7 @@ from embgeo.core.errors import AmbiguousTensor, BadOption, argument
 from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import RIGHT_FILE, refuse, short
 from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.model.architectures import is_named_by
 from embgeo.io.model.candidates import (
     CandidateGroup,
     collect_evidence,
@@ -21,6 +22,7 @@ from embgeo.io.model.candidates import (
     group_matrices,
     has_vocabulary,
     input_rank,
+    is_lone_output,
     is_real,
     lacks_rows,
     shape_text,
@@ -123,6 +125,7 @@ def choose(
             *_vocabulary_note(checkpoint, chosen, n),
             *found.notes,
             *_missing_input_note(chosen, named),
+            *_kind_note(chosen, named),
             *_averaged_copies(every, kind, chosen),
         ),
         has_unread_output=found.is_unread,
@@ -164,6 +167,12 @@ def _form_notes(tensor: Tensor) -> tuple[str, ...]:
     if tensor.note:
         return (tensor.note,)
     return (f"{short(tensor.name)} is decoded: {tensor.form}",) if tensor.form else ()
+
+
+def _kind_note(chosen: Tensor, named: Tensor | None) -> tuple[str, ...]:
+    """A note if the rows are those of other ids than text, and the user has not named them."""
+    kind = names.kind_of(chosen.name)
+    return (f"the rows of {short(chosen.name)} are those of {kind}",) if kind and not named else ()
 
 
 def _missing_input_note(chosen: Tensor, named: Tensor | None) -> tuple[str, ...]:
@@ -233,19 +242,16 @@ def _find_input(
     if outputs:
         lowest = min(rank for rank, _ in outputs)
         surest = _outermost(checkpoint, [t for rank, t in outputs if rank == lowest])
-        # An untied output projection is another matrix than the missing embedding; with ids of
-        # rows (a draft head) it is the matrix of the file.
-        other = checkpoint.tied is False and surest[0].row_ids is None
-        if len(surest) == 1 and not other and not contradicts(surest[0], facts):
+        if len(surest) == 1 and _may_be_embedding(checkpoint, surest[0]):
             return surest[0], "name matches an output projection, and no other fits"
     raise _ambiguous(checkpoint, [group.members[0] for group in readable], role)
 
 
 def _may_be_embedding(checkpoint: Checkpoint, tensor: Tensor) -> bool:
-    """Tell whether neither the kind of layer nor the sizes of the configuration speak against
-    it.
-    """
-    return not names.is_layer_kernel(tensor.name) and not contradicts(tensor, checkpoint.facts)
+    """Whether neither the kind of layer nor the configuration speak against it."""
+    if names.is_layer_kernel(tensor.name) or contradicts(tensor, checkpoint.facts):
+        return False
+    return not is_lone_output(tensor, checkpoint.facts)
 
 
 def _surest(checkpoint: Checkpoint, ranked: list[tuple[int, Tensor]]) -> tuple[list[Tensor], str]:
@@ -258,6 +264,10 @@ def _surest(checkpoint: Checkpoint, ranked: list[tuple[int, Tensor]]) -> tuple[l
     proved = [t for t in outer if has_vocabulary(t, facts) and not names.kind_of(t.name)]
     kinds = {names.kind_of(t.name) for t in surest}
     reason = "name matches a token embedding"
+    named = [t for t in outer if is_named_by(facts.architecture, t.name)]
+    if len(named) == 1 and kinds == {""} == {names.kind_of(named[0].name)}:
+        reason = f"name matches the token embedding of {short(facts.architecture)}"
+        return _with_unread(outer, ranks, named), reason
     if len(proved) == 1 and (len(surest) > 1 or kinds != {""}):
         return _with_unread(outer, ranks, proved), f"{reason}, and it has the rows of vocab_size"
     if len(surest) == 1 and kinds != {""} and len(outer) > 1:

@@ -3,8 +3,9 @@
 What a reader used is not a separate matrix any more.
 """
 
+import re
+from collections import ChainMap
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,20 +14,19 @@ from embgeo.io.bounded.guard import guard_opening, list_short, reading
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.model import changed, quantized
 from embgeo.io.model.candidates import is_real
+from embgeo.io.model.decoders import DECODERS
 from embgeo.io.model.facts import ModelFacts
-from embgeo.io.model.parameter import BEFORE, Module, unreadable
+from embgeo.io.model.parameter import BEFORE, Module, Reader, unreadable
 from embgeo.io.parameter_names import input_rank, layer_of, output_rank
 
-_READERS = {
-    leaf: (
-        *quantized.READERS.get(leaf, ()),
-        *changed.READERS.get(leaf, ()),
-        *quantized.LAST.get(leaf, ()),
-    )
-    for leaf in {**quantized.READERS, **changed.READERS}
-}
+_READERS: dict[str, list[Reader]] = {}
+for _decoder in DECODERS:
+    for _end in _decoder.ends if _decoder.read is not None else ():
+        _READERS.setdefault(_end, []).append(_decoder.read)
 #: Types of weights that are stored as they are.
 _PLAIN = frozenset({"float16", "bfloat16", "float32", "float64"})
+#: Names of tensors that change a weight of a plain type.
+_CHANGES = re.compile(r"(^|\.)(modules_to_save\.|mapping$)")
 #: Fewest bytes of codes of an embedding where the configuration says no sizes.
 _FEWEST_BYTES = 4096
 _LISTED = 3
@@ -38,21 +38,18 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
     stored = checkpoint.tensors
     by = {tensor.name: tensor for tensor in stored}
     made: dict[str, Tensor] = {}
-    has_adapters = any("lora_" in name for name in by)
+    adapters = _find_adapters(stored)
+    is_changed = bool(adapters) or any(_CHANGES.search(name) for name in by)
     for tensor in stored:
-        if tensor.dtype in _PLAIN and not has_adapters and tensor.name.endswith("weight"):
+        if tensor.dtype in _PLAIN and not is_changed and tensor.name.endswith("weight"):
             continue  # most tensors of most checkpoints
-        at = tensor.name.rfind(".") + 1
-        leaf, module = tensor.name[at:], Module(tensor.name[:at], by, checkpoint.facts)
-        readers = _READERS.get(leaf, ())
-        if leaf.endswith("blocks"):
-            readers = (partial(quantized.read_blocks, leaf=leaf),)
-        if readers:
-            with reading(checkpoint.path, checkpoint.format):
-                found = next((one for read in readers if (one := read(module)) is not None), None)
-            if found is not None:
-                opened = guard_opening(checkpoint.path, checkpoint.format, found.open)
-                made[tensor.name] = replace(found, open=opened)
+        prefix, leaf = _split(tensor.name)
+        module = Module(prefix, by, checkpoint.facts, adapters)
+        with reading(checkpoint.path, checkpoint.format):
+            found = _read(module, tensor, leaf)
+        if found is not None:
+            opened = guard_opening(checkpoint.path, checkpoint.format, found.open)
+            made[tensor.name] = replace(found, open=opened)
     used = {part for tensor in made.values() for part in tensor.parts} - set(made)
     tensors = _name_unknown([made.get(t.name, t) for t in stored if t.name not in used], checkpoint)
     names = {tensor.name for tensor in tensors}
@@ -62,6 +59,46 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
         if name not in names and is_sought(name)
     ]
     return replace(checkpoint, tensors=tuple(_with_ids(by, t) for t in tensors), stored=stored)
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Module and last part of a name, without the name of an adapter behind it."""
+    at = name.find("trainable_tokens_delta")
+    if at < 0:
+        at = name.rfind(".") + 1
+    return name[:at], name[at:]
+
+
+def _find_adapters(stored: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
+    """The tensors of low-rank adapters by the module that they change."""
+    found: dict[str, list[Tensor]] = {}
+    for tensor in stored:
+        at = tensor.name.find("lora_")
+        if at >= 0 and (not at or tensor.name[at - 1] == "."):
+            found.setdefault(tensor.name[:at], []).append(tensor)
+    return found
+
+
+def _read(module: Module, tensor: Tensor, leaf: str) -> Tensor | None:
+    """The weight that a stored tensor is part of; a low-rank change comes after its decoding."""
+    if leaf.endswith("blocks"):
+        return quantized.read_blocks(module, leaf)
+    if leaf in quantized.NAMED:
+        return quantized.name_form(module, leaf)
+    if leaf.startswith("trainable_tokens_delta"):
+        return changed.read_trainable_tokens(module)
+    readers = _READERS.get(leaf, ())
+    found = next((one for read in readers if (one := read(module)) is not None), None)
+    if leaf != "weight" or module.prefix.removesuffix("base_layer.") not in module.adapters:
+        return found
+    if found is not None and found.problem:
+        return found
+    of_base = replace(module, by=ChainMap({tensor.name: found or tensor}, dict(module.by)))
+    merged = changed.read_lora(of_base)
+    if found is None or merged is None:
+        return merged or found
+    parts = tuple(dict.fromkeys((*found.parts, *merged.parts)))
+    return replace(merged, form=f"{found.form}; {merged.form}", parts=parts)
 
 
 def _name_unknown(tensors: list[Tensor], checkpoint: Checkpoint) -> list[Tensor]:

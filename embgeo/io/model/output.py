@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from embgeo.core.errors import BadOption, argument
 from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import short
@@ -150,6 +152,13 @@ def _over_fewer_tokens(
     return OutputChoice()
 
 
+def _has_ids_of(chosen: Tensor, other: Tensor) -> bool:
+    """Whether the rows of two matrices are those of the same ids."""
+    if chosen.row_ids is None or other.row_ids is None:
+        return chosen.row_ids is other.row_ids
+    return np.array_equal(chosen.row_ids(), other.row_ids())
+
+
 def _note_fewer(tensor: Tensor, n: int) -> str:
     rows = tensor.shape[0]
     return (
@@ -184,7 +193,11 @@ def _candidates(
     chosen: Tensor,
     n: int,
 ) -> list[Tensor]:
-    others = [g for g in groups if g is not own and g.is_readable and n in g.shape]
+    others = [
+        g
+        for g in groups
+        if g is not own and g.is_readable and n in g.shape and _has_ids_of(chosen, g.members[0])
+    ]
     if names.is_numbered(chosen.name):
         if chosen.shape[0] != n:
             return []  # tokens are its columns: it is itself the output projection

@@ -1,7 +1,7 @@
 """A parameter: what stored tensors of one module make together."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class Module:
     prefix: str
     by: Mapping[str, Tensor]
     facts: ModelFacts
+    #: Tensors of adapters by the prefix of the module that they change.
+    adapters: Mapping[str, list[Tensor]] = field(default_factory=dict)
 
     def name(self, end: str) -> str:
         return self.prefix + end
@@ -42,6 +44,34 @@ class Module:
     def get(self, *ends: str) -> Tensor | None:
         """Return the first of these that is stored."""
         return next((self.by[name] for end in ends if (name := self.prefix + end) in self.by), None)
+
+
+Reader = Callable[[Module], Tensor | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """A stored form: the tensors that make it up, what its matrix is, and who says so.
+
+    Attributes
+    ----------
+    name : str
+    ends : tuple of str
+        Last parts of the names of the tensors whose modules `read` looks at.
+    tensors, matrix, oracle : str
+        For the documentation: tensors below one module, the formula, and what the tests compare
+        with; empty for a form that is named and not decoded.
+    read : callable or None
+        Returns the weight of a module, decoded or with the reason why it cannot be read; None if
+        the module is of another form. None for forms that a format decodes.
+    """
+
+    name: str
+    tensors: str
+    matrix: str
+    oracle: str
+    ends: tuple[str, ...] = ()
+    read: Reader | None = None
 
 
 def decoded(

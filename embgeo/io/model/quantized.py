@@ -4,7 +4,7 @@ Each reader returns the weight of a module, decoded or with the reason why it ca
 if the module is of another form.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -26,7 +26,7 @@ _FP8_BLOCK = 128
 _SCALES = ("weight_scale", "weight_scale_inv", "scale_weight", "weights_scaling_factor", "scale")
 _EIGHT_BITS = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "int8")
 #: Forms that are named and not decoded, by the ending of the stored codes.
-_NAMED = {
+NAMED = {
     "qweight": "GPTQ or AWQ",
     "q_weight": "EXL2",
     "trellis": "EXL3",
@@ -49,7 +49,7 @@ _BESIDE = {
 _METHODS = {"gptq": "GPTQ", "awq": "AWQ", "exl2": "EXL2", "exl3": "EXL3", "auto-round": "AutoRound"}
 
 
-def _eight_bits(m: Module) -> Tensor | None:
+def read_eight_bits(m: Module) -> Tensor | None:
     """Return FP8 and INT8 codes with scales of the tensor, of rows, of groups or of blocks."""
     codes = m["weight"]
     if codes.dtype not in _EIGHT_BITS or len(codes.shape) != 2 or m.get("weight_scale_2"):
@@ -128,7 +128,7 @@ def _block_side(size: int, blocks: int, stated: object) -> int | None:
     return size // blocks if size % blocks == 0 else None
 
 
-def _nvfp4(m: Module) -> Tensor | None:
+def read_nvfp4(m: Module) -> Tensor | None:
     """Return NVFP4 of ModelOpt: two E2M1 codes a byte, an FP8 scale for 16 entries, a factor."""
     codes, scale = m["weight"], m.get("weight_scale")
     factor = m.get("weight_scale_2")
@@ -157,7 +157,7 @@ def _four_bits(
     return decoded(name, (n, d), form, (codes, scale, factor), rows_of)
 
 
-def _compressed(m: Module) -> Tensor | None:
+def read_compressed(m: Module) -> Tensor | None:
     """``weight_packed`` of compressed-tensors: integers in 32-bit words, or NVFP4 in bytes."""
     name, codes = m.name("weight"), m["weight_packed"]
     scale, shape = m.get("weight_scale"), m.get("weight_shape")
@@ -241,7 +241,7 @@ def read_blocks(m: Module, leaf: str) -> Tensor | None:
     return decoded(name, (n, 2 * half * groups), form, (codes, scale), rows_of)
 
 
-def _mlx(m: Module) -> Tensor | None:
+def read_mlx(m: Module) -> Tensor | None:
     """Return words of MLX: affine with biases, else mxfp4, nvfp4 or mxfp8."""
     words, scales = m["weight"], m.get("scales")
     biases = m.get("biases")
@@ -299,13 +299,13 @@ def _mlx_float(words: Tensor, scales: Tensor) -> Tensor:
     return decoded(words.name, (n, d), form, (words, scales), rows_of)
 
 
-def _name_form(m: Module, *, leaf: str) -> Tensor | None:
+def name_form(m: Module, leaf: str) -> Tensor | None:
     """Name a form that is not decoded; its name says which one."""
     codes = m[leaf]
     if (beside := _BESIDE.get(leaf)) is not None and m.get(*beside) is None:
         return None
     method = str(m.facts.quantization.get("quant_method", "")).lower()
-    kind = _METHODS.get(method, _NAMED[leaf]) if leaf == "qweight" else _NAMED[leaf]
+    kind = _METHODS.get(method, NAMED[leaf]) if leaf == "qweight" else NAMED[leaf]
     bits = m.facts.quantization.get("bits")
     width = f", {bits} bit" if type(bits) is int and 0 < bits < 9 else ""
     ends = (*sorted(PARTS), *_BESIDE.get(leaf, ()))
@@ -313,7 +313,7 @@ def _name_form(m: Module, *, leaf: str) -> Tensor | None:
     return cannot(m.name("weight"), codes, f"is quantized by {kind}{width}", *parts)
 
 
-def _bitsandbytes(m: Module) -> Tensor | None:
+def read_bitsandbytes(m: Module) -> Tensor | None:
     codes = m["weight"]
     parts = [m.get(f"weight.{end}") for end in ("absmax", "quant_map", "nested_absmax")]
     if parts[0] is None:
@@ -321,7 +321,7 @@ def _bitsandbytes(m: Module) -> Tensor | None:
     return cannot(codes.name, codes, "is quantized by bitsandbytes, 4 bit", *parts)
 
 
-def _whole_numbers(m: Module) -> Tensor | None:
+def read_whole_numbers(m: Module) -> Tensor | None:
     """Return integers or FP8 codes without the scales that make them a matrix."""
     codes = m["weight"]
     if len(codes.shape) != 2:
@@ -342,17 +342,3 @@ def _is_ignored(m: Module) -> bool:
         if any(isinstance(one, str) and one.strip(".") in m.prefix for one in names):
             return True
     return False
-
-
-def _sizes(tensor: Tensor) -> str:
-    return "×".join(map(str, tensor.shape)) or "of one number"
-
-
-#: Readers by the last part of a stored name, in this order.
-READERS: dict[str, tuple[Callable[[Module], Tensor | None], ...]] = {
-    "weight": (_bitsandbytes, _nvfp4, _eight_bits, _mlx),
-    "weight_packed": (_compressed,),
-    **{leaf: (partial(_name_form, leaf=leaf),) for leaf in _NAMED},
-}
-#: Tried last.
-LAST: dict[str, tuple[Callable[[Module], Tensor | None], ...]] = {"weight": (_whole_numbers,)}

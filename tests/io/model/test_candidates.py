@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import AmbiguousTensor, EmbgeoError
+from embgeo.io.model.architectures import embedding_module, is_named_by
 from embgeo.io.model.candidates import collect_evidence
 from embgeo.io.opening import open_checkpoint
 
@@ -293,8 +294,60 @@ def test_an_output_projection_without_an_embedding_is_a_question_or_noted(tmp_pa
     assert unknown.origin.tensor == "lm_head.weight"
     assert any("holds no input embedding" in note for note in unknown.origin.notes)
     alone = {"lm_head.weight": rows(N)}
-    one = write(tmp_path / "one", alone, vocab_size=N, tie_word_embeddings=False)
-    assert any("holds no input embedding" in note for note in embgeo.load(one).origin.notes)
+    for config in ({"tie_word_embeddings": False}, {"architectures": ["LlamaForCausalLM"]}):
+        one = write(tmp_path / "one", alone, vocab_size=N, **config)
+        with pytest.raises(AmbiguousTensor, match="name matches an output projection"):
+            embgeo.load(one)
+    tied = write(tmp_path / "one", alone, vocab_size=N, tie_word_embeddings=True)
+    assert any("holds no input embedding" in note for note in embgeo.load(tied).origin.notes)
+
+
+def test_the_architecture_says_the_name_of_its_embedding(tmp_path: Path) -> None:
+    tensors = {"transformer.wte.weight": rows(N), "transformer.word_embeddings.weight": rows(N)}
+    folder = write(tmp_path, tensors, vocab_size=N)
+    with pytest.raises(AmbiguousTensor, match="several tensors could be"):
+        embgeo.load(folder)
+    for name, module in (("GPT2LMHeadModel", "wte"), ("FalconForCausalLM", "word_embeddings")):
+        found = embgeo.load(write(tmp_path, tensors, vocab_size=N, architectures=[name]))
+        assert found.origin.tensor == f"transformer.{module}.weight"
+        assert found.origin.reason == f"name matches the token embedding of {name}"
+
+
+@pytest.mark.parametrize(
+    ("architecture", "module"),
+    [
+        ("LlamaForCausalLM", "embed_tokens"),
+        ("GPTNeoXForCausalLM", "embed_in"),
+        ("T5ForConditionalGeneration", "shared"),
+        ("BertForMaskedLM", "word_embeddings"),
+        ("RobertaModel", "word_embeddings"),
+        ("ModernBertForMaskedLM", "tok_embeddings"),
+        ("CsmForConditionalGeneration", "embed_text_tokens"),
+        ("gemma3n", "token_embd"),
+        ("MusicgenForConditionalGeneration", ""),
+        ("", ""),
+    ],
+)
+def test_modules_of_architectures(architecture: str, module: str) -> None:
+    assert embedding_module(architecture) == module
+    assert is_named_by(architecture, f"model.{module}.weight") is bool(module)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("wpe.weight", "the rows are no tokens, by the name of the matrix"),
+        ("h.0.mlp.c_fc.weight", "the rows are no tokens, by the name of the matrix"),
+        ("prompt_embeddings", "the rows are those of a prompt's virtual tokens"),
+        ("talker.model.codec_embedding.weight", "the rows are those of codes of audio"),
+    ],
+)
+def test_a_tokenizer_labels_no_rows_of_other_things(name: str, why: str, tmp_path: Path) -> None:
+    """Even if there are as many rows as ids."""
+    folder = write(tmp_path, {"wte.weight": rows(N), name: rows(N)}, N)
+    matrix = embgeo.load(folder, tensor=name)
+    assert matrix.tokens is None
+    assert f"tokenizer.json labels no rows: {why}" in matrix.origin.notes
 
 
 def test_a_folder_of_slices_is_refused_by_their_names(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import embgeo
+from embgeo.io.opening import open_checkpoint
 
 torch: Any = pytest.importorskip("torch")
 N, D = 96, 16
@@ -91,7 +92,21 @@ def test_model2vec(parts: str, tmp_path: Path) -> None:
 def test_weights_beside_vectors_of_other_models_are_not_applied(tmp_path: Path) -> None:
     vectors = numbers(N, D)
     folder = write(tmp_path, {"embeddings": vectors, "weights": numbers(N, seed=1)})
-    np.testing.assert_array_equal(embgeo.load(folder).data, vectors)
+    matrix = embgeo.load(folder)
+    np.testing.assert_array_equal(matrix.data, vectors)
+    assert "weights beside the vectors are not applied" in matrix.origin.notes[0]
+
+
+def test_codes_of_model2vec_have_no_scale_and_a_mapping_may_lie_beside_a_layer(
+    tmp_path: Path,
+) -> None:
+    codes = torch.randint(-127, 128, (N, D), dtype=torch.int8)
+    config = {"architectures": ["StaticModel"]}
+    folder = write(tmp_path / "codes", {"embeddings": codes}, config=config)
+    check(folder, codes.float(), "INT8 of model2vec, which stores no scale", "embeddings")
+    vectors, mapping = numbers(20, D), torch.randint(0, 20, (N,))
+    tensors = {"embedding.weight": vectors, "mapping": mapping}
+    check(write(tmp_path / "layer", tensors), vectors[mapping], "[mapping]", "embedding.weight")
 
 
 def test_a_mapping_beyond_the_vectors_is_refused(tmp_path: Path) -> None:
@@ -114,6 +129,55 @@ def test_an_adapter_beside_the_embedding_is_merged(base: str, end: str, tmp_path
     scaled = ADAPTER | {"use_rslora": True}
     folder = write(tmp_path / "b", tensors, adapter_config=scaled)
     check(folder, rows + 4 * (b @ a).T, "LoRA, base + 4 · B A")
+
+
+@pytest.mark.parametrize(
+    ("settings", "factor"),
+    [
+        ({"alpha_pattern": {"q_proj": 32}, "rank_pattern": {"v_proj": 2}}, 2),
+        ({"alpha_pattern": {"embed_tokens": 32}}, 8),
+        ({"alpha_pattern": {"embed_.*": 32}}, "does not say their factor"),
+        ({"use_dora": True}, "changes lengths, too (DoRA)"),
+        ({"lora_alpha": None}, "does not say their factor"),
+        ("two adapters", "there are several adapters"),
+        ("half", "a part of it is missing"),
+    ],
+)
+def test_factors_of_adapters(settings: Any, factor: Any, tmp_path: Path) -> None:
+    rows, a, b = numbers(N, D), numbers(4, N, seed=1), numbers(D, 4, seed=2)
+    tensors = {f"{NAME}.base_layer.weight": rows, f"{NAME}.lora_embedding_A.mine": a}
+    if settings != "half":
+        tensors[f"{NAME}.lora_embedding_B.mine"] = b
+    if settings == "two adapters":
+        ends = {"lora_embedding_A.other": a.clone(), "lora_embedding_B.other": b.clone()}
+        tensors |= {f"{NAME}.{end}": part for end, part in ends.items()}
+    config = ADAPTER | (settings if isinstance(settings, dict) else {})
+    folder = write(tmp_path, tensors, adapter_config=config)
+    if isinstance(factor, int):
+        check(folder, rows + factor * (b @ a).T, f"LoRA, base + {factor} · B A")
+        return
+    matrix = check(folder, rows, "base")
+    assert "are not merged into it: " in matrix.origin.notes[0]
+    assert factor in matrix.origin.notes[0]
+
+
+def test_an_adapter_of_codes_is_added_to_the_decoded_rows(tmp_path: Path) -> None:
+    codes, scale = numbers(N, D).to(torch.float8_e4m3fn), torch.rand(N, 1) + 0.1
+    a, b = numbers(4, N, seed=1), numbers(D, 4, seed=2)
+    base = f"{NAME}.base_layer"
+    tensors = {f"{base}.weight": codes, f"{base}.weight_scale": scale}
+    tensors |= {f"{NAME}.lora_embedding_A": a, f"{NAME}.lora_embedding_B": b}
+    folder = write(tmp_path, tensors, adapter_config=ADAPTER)
+    check(folder, codes.float() * scale + 2 * (b @ a).T, "weight_scale of the row; LoRA")
+    assert [t.name for t in open_checkpoint(folder).tensors] == [f"{NAME}.weight"]
+
+
+def test_a_trained_copy_goes_before_the_original(tmp_path: Path) -> None:
+    trained = numbers(N, D)
+    tensors = {f"{NAME}.modules_to_save.default.weight": trained}
+    tensors[f"{NAME}.original_module.weight"] = numbers(N, D, seed=1)
+    matrix = check(write(tmp_path, tensors), trained, "modules_to_save")
+    assert "and not original_module beside it" in matrix.origin.notes[0]
 
 
 def test_an_adapter_of_unknown_factor_gets_a_note(tmp_path: Path) -> None:
@@ -141,7 +205,31 @@ def test_trainable_tokens_take_the_place_of_rows(tmp_path: Path) -> None:
     tensors = {f"{NAME}.token_adapter.base_layer.weight": rows, delta: new}
     expected = rows.clone()
     expected[ids] = new
-    check(write(tmp_path, tensors, adapter_config=indices), expected, "3 trainable rows")
+    check(write(tmp_path / "a", tensors, adapter_config=indices), expected, "3 trainable rows")
+    tensors[f"{delta}.default"] = tensors.pop(delta)  # as a live model names it
+    check(write(tmp_path / "b", tensors, adapter_config=indices), expected, "3 trainable rows")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"trainable_token_indices": {"embed_tokens": [90, 2, 41], "lm_head": [1, 2, 3]}},
+        {"trainable_token_indices": [90, 2, 41]},
+        {"peft_type": "TRAINABLE_TOKENS", "token_indices": [90, 2, 41]},
+    ],
+)
+def test_trainable_tokens_alone_are_the_rows_of_their_ids(config: Any, tmp_path: Path) -> None:
+    new, other = numbers(3, D), numbers(3, D, seed=1)
+    end = "token_adapter.trainable_tokens_delta"
+    tensors = {f"{NAME}.{end}": new}
+    if "lm_head" in str(config):
+        tensors[f"lm_head.{end}"] = other  # of other ids: no output over the same tokens
+    vocab = {f"w{i}": i for i in range(N)}
+    tokenizer = {"version": "1.0", "model": {"type": "WordLevel", "vocab": vocab}}
+    folder = write(tmp_path, tensors, tokenizer=tokenizer, adapter_config=config)
+    matrix = check(folder, new, "rows of trainable tokens")
+    assert matrix.tokens == ("w90", "w2", "w41")
+    assert matrix.output is None
 
 
 def test_codebooks(tmp_path: Path) -> None:
