@@ -484,7 +484,7 @@ def judge(case: Case, draws: int) -> Outcome:
         matrix = case.make(np.random.default_rng(seed))
         if not isinstance(matrix, embgeo.Matrix):
             matrix = embgeo.Matrix(matrix)
-        found = embgeo.analyze(matrix, sections=MEASURED, pairs=2000, random=False)
+        found = embgeo.analyze(matrix, sections=MEASURED, pairs=2000)
         verdicts.append(found.verdict)
     return Outcome(case, tuple(verdicts))
 

@@ -24,7 +24,7 @@ from embgeo.comparison.comparison import Comparison, Member
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.numbers import Z_95, student_z
 from embgeo.core.options import Options
-from embgeo.core.quantities import cosine, frequency, isotropy, tokens
+from embgeo.core.quantities import cosine, frequency, tokens
 from embgeo.core.values import ErrorKind, Quantity
 from embgeo.result.analysis import Analysis
 
@@ -204,12 +204,7 @@ def find_truth(matrix: Matrix) -> dict[str, float]:
         tokens.INTRINSIC_DIMENSION,
         tokens.HUBNESS,
     )
-    truth = {q.name: float(s) for q in sampled if (s := every.scalar(q)) is not None}
-    rows = matrix.take(np.arange(matrix.n))
-    directions = np.random.default_rng(1).standard_normal((COLUMNS, 50_000))
-    along = rows @ (directions / np.linalg.norm(directions, axis=0))
-    z = np.exp(along).sum(axis=0)
-    return truth | {isotropy.Z_RANDOM_STD.name: float(z.std() / z.mean())}
+    return {q.name: float(s) for q in sampled if (s := every.scalar(q)) is not None}
 
 
 def show_sampling_errors(draws: int, first: int = 0) -> None:

@@ -45,10 +45,8 @@ class Options:
         Share of frequent tokens, by falling frequency ([FRAGE] §3: 20%).
     isotropy_rows, isotropy_runs
         Rows in a sample and number of samples of Wang's protocol, which needs `isotropy_rows`.
-    random : bool
-        Whether to measure Z over random directions.
     row_errors : bool
-        Whether to estimate errors over tokens of the spectrum and of Z from single rows.
+        Whether to estimate errors over tokens of the spectrum from single rows.
     neighbors : int
         k of every neighbor search.
     neighbors_of : {"sample", "all"}
@@ -71,7 +69,6 @@ class Options:
     popular_share: float = 0.2
     isotropy_rows: int | None = None
     isotropy_runs: int = 10
-    random: bool = True
     row_errors: bool = True
     neighbors: int = 10
     neighbors_of: Queries = "sample"
@@ -172,7 +169,7 @@ def _list_types(kind: type, without: Collection[str]) -> dict[str, Any]:
 #: Options of loading and their types, as commands and settings files give them.
 LOADING = _list_types(Source, ("path", "hash_file"))
 #: Options of measuring, in the same way; the others are for Python only.
-MEASURING = _list_types(Options, ("random", "row_errors", "neighbors", "show_neighbors"))
+MEASURING = _list_types(Options, ("row_errors", "neighbors", "show_neighbors"))
 MEASURING["pairs"] = int | str
 RESOURCES: dict[str, Any] = {"memory": str, "threads": int, "device": str}
 #: Further options of ``embgeo analyze``.

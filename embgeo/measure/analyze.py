@@ -18,7 +18,7 @@ from embgeo.core.rows import NearestRows
 from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Series, Table, Value
 from embgeo.measure.passes import Passes, check_usable, check_width, open_rows
 from embgeo.measure.provenance import count_dead_output_rows, notes, provenance
-from embgeo.measure.reference import NO_REFERENCE, NOTE, find_expected, measure_reference
+from embgeo.measure.reference import NOTE, SECTIONS, Reference
 from embgeo.metrics import Facts
 from embgeo.metrics.frequency import explain_absence, rank_by_frequency
 from embgeo.metrics.neighbors import ALL
@@ -123,8 +123,7 @@ def complete(
         clock.lap(family.section)
     measurement.shared.nearest = add_mapped_rows(measurement, values)
     clock.lap("neighbors on the map")
-    measured = dict.fromkeys(f.section for f in measurement.families if f.isotropic)
-    referenced = [s for s in measured if compared is None or s in compared]
+    referenced = [name for name in seen if is_compared(name, compared)]
     note: dict[str, Any] | None = None
     if referenced:
         measurement.reader.stage = count_stages(measurement, compared, 3 + len(seen))
@@ -138,11 +137,13 @@ def count_stages(measurement: Passes, compared: Sequence[str] | None, now: int) 
     rows.
     """
     families = {family.section for family in measurement.families}
-    with_reference = any(
-        family.isotropic and (compared is None or family.section in compared)
-        for family in measurement.families
-    )
+    with_reference = any(is_compared(section, compared) for section in families)
     return f"{now}/{2 + len(families) + with_reference}"
+
+
+def is_compared(section: str, compared: Sequence[str] | None) -> bool:
+    """Whether a section has values of isotropic rows next to its own, by default all that can."""
+    return section in SECTIONS and (compared is None or section in compared)
 
 
 class Clock:
@@ -163,24 +164,23 @@ def with_reference(
 ) -> tuple[list[Value], dict[str, Any]]:
     """Add the values of isotropic rows of the same N, d and norms as references."""
     measurement.reader.announce("isotropic reference", 0)
-    measurement.shared.forget_rows()
-    simulated = measure_reference(measurement, referenced)
-    known = find_expected(measurement)
+    reference = Reference(measurement)
+    known = {name: x for section in referenced for name, x in reference.find(section).items()}
     note = {"rows": measurement.facts.m, "note": NOTE}
-    return [compare(value, simulated.get(value.name), known) for value in values], note
+    sigma = reference.sigma if spectrum.SINGULAR_VALUES.family in referenced else None
+    return [compare(value, sigma, known) for value in values], note
 
 
-def compare(value: Value, simulated: Scalar | Series | None, known: Mapping[str, float]) -> Value:
-    """Add the reference of isotropic rows, from a closed form if there is one."""
-    is_spectrum = value.name == spectrum.SINGULAR_VALUES.name
-    if is_spectrum and isinstance(value, Series) and isinstance(simulated, Series):
-        return replace(value, y={**value.y, "isotropic reference": simulated.y["uncentered"]})
-    if not isinstance(value, Scalar) or value.reference is not None or value.name in NO_REFERENCE:
-        return value
+def compare(value: Value, sigma: FloatArray | None, known: Mapping[str, float]) -> Value:
+    """Add the reference of isotropic rows, whose singular values are `sigma`."""
+    if (
+        isinstance(value, Series)
+        and value.quantity is spectrum.SINGULAR_VALUES
+        and sigma is not None
+    ):
+        return replace(value, y={**value.y, "isotropic reference": sigma / sigma[0]})
     reference = known.get(value.name)
-    if reference is None and isinstance(simulated, Scalar) and simulated.size == value.size:
-        reference = simulated.value
-    if reference is None:
+    if not isinstance(value, Scalar) or value.reference is not None or reference is None:
         return value
     return replace(value, reference=reference, reference_kind="isotropic", reference_note=NOTE)
 

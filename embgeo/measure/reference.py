@@ -1,25 +1,36 @@
 """The isotropic reference: Gaussian rows of the same N, d and norms.
 
-Each kept row is replaced by a row of uniformly random direction and the same norm. The metrics of
-that matrix are the reference column of the report; a closed form of the expectation takes their
-place if there is one.
+Each kept row is replaced by a row of uniformly random direction and the same norm. Numbers of that
+matrix are the reference column of the report. The rows themselves are drawn only where they are
+few: a number has a closed form, an integral or a table (:mod:`embgeo.numerics.chance`), or comes
+from a drawn spectrum (:mod:`embgeo.numerics.isotropic_rows`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from functools import lru_cache
-from typing import Any, cast
+import math
+from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.matrix import Matrix, Origin
-from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
-from embgeo.core.values import Scalar, Series
-from embgeo.measure.passes import Passes, open_rows
+from embgeo.core.arrays import FloatArray
+from embgeo.core.quantities import (
+    coordinates,
+    cosine,
+    frequency,
+    isotropy,
+    projection,
+    spectrum,
+    tokens,
+)
+from embgeo.core.values import Quantity, Scalar
+from embgeo.measure.passes import Passes
+from embgeo.metrics import Facts
 from embgeo.metrics.frequency import find_weights
-from embgeo.stats import Norms
+from embgeo.metrics.isotropy import compute_i1_i2
+from embgeo.metrics.spectrum import summarize_spectrum
+from embgeo.numerics import chance
+from embgeo.numerics.isotropic_rows import IsotropicRows, draw_eigenvalues
+from embgeo.numerics.sampling import generator
+from embgeo.numerics.spectra import compute_effective_rank
 
 #: Geometry that isotropic rows give no value for, and why; docs/metrics.md shows it.
 NO_REFERENCE: dict[str, str] = {
@@ -27,149 +38,152 @@ NO_REFERENCE: dict[str, str] = {
     spectrum.LARGEST_P.name: "a p-value: two draws of isotropic rows can give 0.1 and 0.9",
     isotropy.EIGENGAP.name: "a gap between two draws of eigenvalues is chance",
 }
-#: Above this many entries the d×d sums of reference rows are made in float32, which is faster.
-SINGLE_ENTRIES = 20_000_000
-#: Up to this many entries the rows are held; beyond, they are drawn again whenever they are read.
-HELD_ENTRIES = 40_000_000
 NOTE = "isotropic Gaussian rows, same N, d and norms"
 
-#: Rows that are drawn together.
-CHUNK = 1024
-#: Norms of which expectations are computed at a time.
-STEP = 2**18
-#: Chunks that are kept for the next block, of each thread that reads some.
-RECENT_CHUNKS = 4
-
-Spread = Callable[[Callable[[int], npt.NDArray[Any]], int], Iterator[npt.NDArray[Any]]]
+#: References of some quantities; those that are None, or not finite, are left out.
+Known = dict[Quantity, float | None]
 
 
-class GaussianRows:
-    """Rows of given norms and uniformly random directions, drawn when they are read.
+class Reference:
+    """Isotropic rows of the same N, d and norms as a matrix after both passes."""
 
-    Indexed like an array by slices or row numbers; the same index gives the same rows.
-    """
+    def __init__(self, measurement: Passes) -> None:
+        self.facts: Facts = measurement.facts
+        self.norms: FloatArray = measurement.shared.norms
+        self.d = self.facts.d
+        rng = generator(measurement.options.seed, "isotropic reference")
+        self.rows = IsotropicRows(self.norms, self.d, rng)
 
-    def __init__(self, norms: FloatArray, d: int, seed: int) -> None:
-        self.norms = norms
-        self.seed = seed
-        self.shape = (len(norms), d)
-        ordinary = norms.min() > 1e-30 and norms.max() < 1e30
-        self.dtype = np.dtype(np.float32 if ordinary else np.float64)
-        # Blocks of rows end within chunks: without these each chunk would be drawn several times.
-        self.chunk = lru_cache(RECENT_CHUNKS)(self.draw_chunk)
+    def find(self, section: str) -> dict[str, float]:
+        """Find reference values of a section, by name."""
+        found = {} if section not in SECTIONS else SECTIONS[section](self)
+        return {
+            quantity.name: float(value)
+            for quantity, value in found.items()
+            if value is not None and math.isfinite(value)
+        }
 
-    def __getitem__(self, rows: slice | IntArray) -> npt.NDArray[Any]:
-        if not isinstance(rows, slice):
-            return self._pick(rows)
-        start, stop, _ = rows.indices(self.shape[0])
-        first = start // CHUNK
-        chunks = [self.chunk(number) for number in range(first, (stop - 1) // CHUNK + 1)]
-        offset = first * CHUNK
-        return np.concatenate(chunks)[start - offset : stop - offset]
+    @property
+    def sigma(self) -> FloatArray:
+        """The singular values of the rows, in units of the longest."""
+        return np.sqrt(self.rows.eigen.values)
 
-    def _pick(self, rows: IntArray) -> npt.NDArray[Any]:
-        """Draw single rows; each chunk that holds some is drawn once."""
-        picked = np.empty((len(rows), self.shape[1]), self.dtype)
-        numbers = rows // CHUNK
-        for number in np.unique(numbers):
-            here = numbers == number
-            picked[here] = self.chunk(int(number))[rows[here] - number * CHUNK]
-        return picked
+    def find_spectrum(self) -> Known:
+        rows, scale = self.rows, float(self.rows.lengths.mean())
+        summary = summarize_spectrum(self.facts, self.sigma)
+        known: Known = {
+            scalar.quantity: scalar.value for scalar in summary if isinstance(scalar, Scalar)
+        }
+        return known | {
+            spectrum.EFFECTIVE_RANK_CENTERED: find_rank(rows.centered.values),
+            spectrum.EFFECTIVE_RANK_UNIT: find_rank(rows.unit_values),
+            spectrum.MEAN_NORM_RATIO: chance.expect_mean_length(rows.energies, self.d) / scale,
+            spectrum.ABOVE_EDGE: 0.0,
+        }
 
-    def draw_chunk(self, number: int) -> npt.NDArray[Any]:
-        """Draw the rows ``CHUNK·number`` to ``CHUNK·(number + 1) − 1``."""
-        norms = self.norms[number * CHUNK : (number + 1) * CHUNK]
-        drawn = np.random.default_rng([self.seed, 0x150, number]).standard_normal(
-            (len(norms), self.shape[1]), dtype=np.float32
-        )
-        lengths = np.sqrt(np.einsum("ij,ij->i", drawn, drawn, dtype=np.float64))
-        return np.asarray(drawn * (norms / lengths).astype(self.dtype)[:, None])
+    def find_projection(self) -> Known:
+        whole, centered = self.rows.eigen.values, self.rows.centered.values
+        left = float(centered.sum())
+        return {
+            projection.SVD2_SHARE: float(whole[:2].sum() / whole.sum()),
+            projection.PCA2_SHARE: float(centered[:2].sum()) / left if left else None,
+        }
 
+    def find_cosine(self) -> Known:
+        """Find the references of cosines: one has mean 0, variance 1/d, E exp(tx) = ₀F₁(; d/2; t²/4).
 
-def measure_reference(measurement: Passes, sections: Sequence[str]) -> dict[str, Scalar | Series]:
-    """Measure isotropic rows of the same N, d and norms as a matrix after both passes, by name."""
-    reader, norms, d = measurement.reader, measurement.shared.norms, measurement.facts.d
-    facts = measurement.facts
-    twin = isotropic_twin(norms, d, measurement.options.seed, reader.spread)
-    if facts.frequency is not None:
-        counts = facts.frequency.counts[facts.kept]
-        twin = replace(twin, frequency=replace(facts.frequency, counts=counts))
-    plain = replace(
-        measurement.options,
-        isotropy_rows=None, show_neighbors=(), pairs=0, random=False,
-        row_errors=False, neighbors_of="sample",
-    )  # fmt: skip
-    if len(norms) * d > SINGLE_ENTRIES:
-        plain = replace(plain, precision="float32")
-    # Norms that float32 does not hold are kept off devices, which may have nothing wider.
-    single = twin.working is np.float32
-    resources = reader.resources if single else replace(reader.resources, device="cpu")
-    other = Passes(open_rows(twin, plain, resources), plain, sections)
-    other.families = [family for family in other.families if family.isotropic]
-    with other.quiet():
-        # Its norms are known, and those of healthy rows.
-        statistics = [one for one in other.request_first() if not isinstance(one, Norms)]
-        other.reader.sift(statistics)
-        other.shared.add([*statistics, measurement.shared.find(Norms)])
-        other.know_rows()
-        if len(facts.kept) == facts.n:  # eight bytes a row that are the same
-            other.facts = replace(other.facts, kept=facts.kept)
-        other.second_pass()
-        values = [value for family in other.families for value in other.compute(family)]
-    return {value.name: value for value in values if isinstance(value, Scalar | Series)}
+        A sample of isotropic rows has no clusters wherever its silhouette is known.
+        """
+        from scipy.special import hyp0f1
 
-
-def isotropic_twin(norms: FloatArray, d: int, seed: int, spread: Spread) -> Matrix:
-    """Build the reference matrix, in memory if it is small; `spread` works on all threads."""
-    rows = GaussianRows(norms, d, seed)
-    data = cast(npt.NDArray[Any], rows)
-    if len(norms) * d <= HELD_ENTRIES:
-        data = np.empty(rows.shape, rows.dtype)
-        chunks = spread(rows.draw_chunk, -(-len(norms) // CHUNK))
-        for number, chunk in enumerate(chunks):
-            data[number * CHUNK : (number + 1) * CHUNK] = chunk
-    return Matrix(data, name="isotropic reference", origin=Origin(format="array"))
-
-
-def find_expected(measurement: Passes) -> dict[str, float]:
-    """Find reference values that have a closed form, by name."""
-    facts, norms = measurement.facts, measurement.shared.norms
-    weights = find_weights(facts)
-    known = expected(norms, facts.d)
-    if weights is None:
+        n, d = self.facts.m, self.d
+        silhouette = chance.expect_silhouette(n, d)
+        known: Known = {
+            cosine.MEAN: 0.0,
+            cosine.STD: 1.0 / np.sqrt(d),
+            cosine.POSITIVE_SHARE: 0.5,
+            cosine.UNIFORMITY: np.log(hyp0f1(d / 2.0, 4.0)) - 4.0,
+            cosine.SILHOUETTE: silhouette,
+            cosine.CLUSTERS: None if silhouette is None else 1.0,
+            cosine.MAX_DIMENSION_SHARE: chance.expect_largest_share(d),
+        }
+        if d > 1 and n > 1:
+            median, largest = chance.expect_cone_angles(n, d)
+            known |= {cosine.CONE_HALF_ANGLE_MEDIAN: median, cosine.CONE_HALF_ANGLE_MAX: largest}
         return known
-    return known | expect_weighted(norms, facts.d, weights[facts.kept])
+
+    def find_isotropy(self) -> Known:
+        rows, scale = self.rows, float(self.norms.mean())
+        raw, unit = rows.draw_log_z(self.norms), rows.draw_log_z(self.norms / scale)
+        of_rows = rows.draw_log_z(np.ones(len(self.norms)))
+        known: Known = {}
+        for log_z, pair in (
+            (raw, (isotropy.I1, isotropy.I2)),
+            (unit, (isotropy.I1_UNIT, isotropy.I2_UNIT)),
+            (of_rows, (isotropy.I1_UNIT_ROWS, None)),
+            (None if raw is None else raw[:1], (isotropy.I1_MEAN_SIGN, isotropy.I2_MEAN_SIGN)),
+            (rows.draw_centered_log_z(self.norms), (isotropy.I1_CENTERED, isotropy.I2_CENTERED)),
+        ):
+            if log_z is not None:
+                known |= {q: x for q, x in zip(pair, compute_i1_i2(log_z), strict=True) if q and x}
+        if self.d > 1:
+            known[isotropy.ISOSCORE] = expect_isoscore(self.norms, self.d)
+        return known
+
+    def find_coordinates(self) -> Known:
+        known: Known = dict.fromkeys(
+            (
+                coordinates.ROGUE_COORDINATES,
+                coordinates.ROGUE_SHARE,
+                coordinates.MEAN_COSINE_WITHOUT_1,
+            ),
+            0.0,
+        )
+        if self.d > 1:
+            share, ratio = chance.expect_variances(self.rows.energies, self.d)
+            known |= {coordinates.VARIANCE_SHARE: share, coordinates.VARIANCE_RATIO: ratio}
+        return known
+
+    def find_frequency(self) -> Known:
+        weights = find_weights(self.facts)
+        if weights is None:
+            return {}
+        weights = weights[self.facts.kept]
+        values = draw_eigenvalues(weights * self.rows.energies, self.d, self.rows.rng)
+        isoscore = expect_weighted_isoscore(self.norms, self.d, weights)
+        return {
+            frequency.WEIGHTED_EFFECTIVE_RANK: find_rank(values),
+            frequency.WEIGHTED_ISOSCORE: isoscore,
+        }
+
+    def find_tokens(self) -> Known:
+        n, d, k = self.facts.m, self.d, self.facts.options.neighbors
+        return {
+            tokens.HUBNESS: chance.expect_hubness(n, d, k),
+            tokens.INTRINSIC_DIMENSION: chance.expect_dimension(self.norms, d)
+            if d > 1 < n
+            else None,
+        }
 
 
-def expected(norms: FloatArray, d: int) -> dict[str, float]:
-    """Return expectations over independent uniformly random directions in d dimensions.
+SECTIONS: dict[str, Callable[[Reference], Known]] = {
+    "spectrum": Reference.find_spectrum,
+    "projection": Reference.find_projection,
+    "cosine": Reference.find_cosine,
+    "isotropy": Reference.find_isotropy,
+    "coordinates": Reference.find_coordinates,
+    "frequency": Reference.find_frequency,
+    "tokens": Reference.find_tokens,
+}
 
-    The cosine of two of them has mean 0 and variance 1/d, and E exp(t·cos) = ₀F₁(; d/2; t²/4).
-    The mean of Z over directions is the same for all rows of given norms, Σ E exp(‖w‖·cos), and
-    its variance over directions is expected to be Σ (E exp(2‖w‖·cos) − (E exp(‖w‖·cos))²).
-    """
-    from scipy.special import hyp0f1
 
-    found = {
-        cosine.MEAN.name: 0.0,
-        cosine.STD.name: float(1.0 / np.sqrt(d)),
-        cosine.POSITIVE_SHARE.name: 0.5,
-        cosine.UNIFORMITY.name: float(np.log(hyp0f1(d / 2.0, 4.0)) - 4.0),
-    }
-    if d > 1:
-        found[isotropy.ISOSCORE.name] = expect_isoscore(norms, d)
-    total = variance = 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        for squares in (norms[at : at + STEP] ** 2 for at in range(0, len(norms), STEP)):
-            mean, square = hyp0f1(d / 2.0, squares / 4.0), hyp0f1(d / 2.0, squares)
-            total += mean.sum()
-            variance += np.maximum(square - mean**2, 0.0).sum()
-        spread = float(np.sqrt(variance) / total)
-    return found | ({isotropy.Z_RANDOM_STD.name: spread} if np.isfinite(spread) else {})
+def find_rank(values: FloatArray) -> float | None:
+    """Find the effective rank from eigenvalues; None if all are 0."""
+    return compute_effective_rank(np.sqrt(values)) if values[0] > 0 else None
 
 
 def expect_isoscore(norms: FloatArray, d: int) -> float:
-    """Return IsoScore is (r − 1)/(d − 1), r = (Σλ)²/Σλ² of the covariance's eigenvalues.
+    """Return the expectation of IsoScore, (r − 1)/(d − 1), r = (Σλ)²/Σλ² of the covariance's eigenvalues.
 
     Of rows of norms n_i, Σλ = Σn_i² and E Σλ² = Σn_i⁴ + Σ_(i≠j) n_i²n_j²/d, so that fewer rows, and
     rows of unequal norms, score lower. Centering takes one degree of freedom, which is neglected.
@@ -180,7 +194,7 @@ def expect_isoscore(norms: FloatArray, d: int) -> float:
     return (1.0 / (same + (1.0 - same) / d) - 1.0) / (d - 1.0)
 
 
-def expect_weighted(norms: FloatArray, d: int, weights: FloatArray) -> dict[str, float]:
+def expect_weighted_isoscore(norms: FloatArray, d: int, weights: FloatArray) -> float | None:
     """Return IsoScore where each row has a weight; the weights sum to 1.
 
     With a_i = p_i²n_i² and c_i = p_i n_i², the mean row m has E‖m‖² = Σa_i and, as directions are
@@ -189,7 +203,7 @@ def expect_weighted(norms: FloatArray, d: int, weights: FloatArray) -> dict[str,
     `expect_isoscore` and E mᵀSm = Σ_i a_i (c_i + Σ_(k≠i) c_k/d).
     """
     if d < 2:
-        return {}
+        return None
     scale = float(norms.max())
     lengths = norms / scale
     a, c = np.square(weights * lengths), weights * np.square(lengths)
@@ -199,4 +213,4 @@ def expect_weighted(norms: FloatArray, d: int, weights: FloatArray) -> dict[str,
     along = float(a @ (c + (total - c) / d))
     square = (total - mean) ** 2 + spread
     squares = same + (total**2 - same) / d - 2.0 * along + mean**2 + spread
-    return {frequency.WEIGHTED_ISOSCORE.name: (square / squares - 1.0) / (d - 1.0)}
+    return (square / squares - 1.0) / (d - 1.0)

@@ -176,4 +176,4 @@ def count_dimensions(rows: FloatArray) -> float:
     return float(np.trace(gram) ** 2 / max(np.square(gram).sum(), np.finfo(float).tiny))
 
 
-FAMILY = Family("cosine", compute, rows_read=rows_read, isotropic=True)
+FAMILY = Family("cosine", compute, rows_read=rows_read)

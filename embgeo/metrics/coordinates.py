@@ -112,6 +112,4 @@ def make_table(shared: SharedStatistics, variance: FloatArray) -> Table:
     )
 
 
-FAMILY = Family(
-    "coordinates", compute, first=(row_moments, unit_moments), second=second, isotropic=True
-)
+FAMILY = Family("coordinates", compute, first=(row_moments, unit_moments), second=second)

@@ -146,5 +146,4 @@ FAMILY = Family(
     first=(norms, unit_moments),
     second=second,
     rows_read=rows_read,
-    isotropic=True,
 )

@@ -135,5 +135,4 @@ FAMILY = Family(
     first=(hashes, row_moments),
     second=second,
     rows_read=rows_read,
-    isotropic=True,
 )

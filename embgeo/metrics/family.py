@@ -52,8 +52,6 @@ class Family:
         Why the family is left out; empty if it is not.
     rows_read : callable
         Rows that `second` and `compute` read one by one, known after the first pass.
-    isotropic : bool
-        Whether the values mean something on isotropic Gaussian rows, the reference.
     """
 
     section: str
@@ -62,4 +60,3 @@ class Family:
     second: Callable[[Measurement], list[Statistic]] = lambda _: []
     absent: Callable[[Measurement], str] = lambda _: ""
     rows_read: Callable[[Measurement], IntArray] = lambda _: NO_ROWS
-    isotropic: bool = False

@@ -299,5 +299,4 @@ FAMILY = Family(
     first=(norms, unit_moments),
     second=second,
     absent=absent,
-    isotropic=True,
 )

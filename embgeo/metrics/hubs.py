@@ -152,6 +152,4 @@ def make_hub_table(facts: Facts, occurrences: FloatArray, note: str) -> Table:
     return Table(q.HUBS, ("row", "token", "neighbor of"), body, note=note)
 
 
-FAMILY = Family(
-    "tokens", compute, first=(hashes,), second=second, rows_read=rows_read, isotropic=True
-)
+FAMILY = Family("tokens", compute, first=(hashes,), second=second, rows_read=rows_read)

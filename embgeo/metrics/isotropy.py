@@ -28,7 +28,6 @@ from embgeo.metrics.shared import SharedStatistics, norms, row_moments
 from embgeo.numerics.eigen import signed_eigen, signed_eigen_of_rows
 from embgeo.numerics.row_errors import RowError, participation_ratio
 from embgeo.numerics.sampling import sample_rows
-from embgeo.numerics.scores import error_of, mean_influence
 from embgeo.numerics.spectra import compute_isoscore
 from embgeo.stats import LogPartition
 from embgeo.stats.reader import RowReader
@@ -43,11 +42,6 @@ SHORTEST_SINGLE = 1e-30
 SHORT, LONG_MEAN = 0.25, 10.0
 #: Rounding of the mean of rows, relative to their norms.
 ROUNDING = 1e-13
-#: Pairs of a random direction and its negative, which share a product: 1,000 directions.
-RANDOM_PAIRS = 500
-#: Least effective number of pairs (squared sum over sum of squares) for an error of the variance of
-#: Z over random directions: with fewer, 95% intervals cover less than 92%.
-LEAST_PAIRS = 60
 
 BOTH = "E = eigenvectors of WᵀW, v and −v"
 ONE = "E = eigenvectors of WᵀW, one sign each, ⟨mean row, v⟩ ≥ 0"
@@ -60,7 +54,7 @@ SAMPLED = (q.I1_SAMPLED, q.I2_SAMPLED)
 
 
 def second(m: Measurement) -> list[Statistic]:
-    facts, shared = m.facts, m.shared
+    shared = m.shared
     mean = shared.moments.mean
     unit, bound = 1.0 / float(shared.norms.mean()), bound_exponents(shared)
     centered = shared.eigen_centered.vectors.astype(np.float32)
@@ -75,8 +69,6 @@ def second(m: Measurement) -> list[Statistic]:
             rotation=shared.rotation,
         )
     ]
-    if facts.options.random:
-        statistics.append(LogPartition("random", draw_directions(facts), bound=bound))
     if not shared.all_rows_equal:
         statistics.append(
             LogPartition(
@@ -114,12 +106,6 @@ def rows_read(m: Measurement) -> IntArray:
     return np.unique(np.concatenate(read))
 
 
-def draw_directions(facts: Facts) -> FloatArray:
-    drawn = facts.generator("random directions").standard_normal((facts.d, RANDOM_PAIRS))
-    drawn /= np.sqrt(np.einsum("ij,ij->j", drawn, drawn))  # in place: as large as a few rows
-    return drawn
-
-
 def compute(m: Measurement) -> list[Value]:
     facts, shared = m.facts, m.shared
     eigenvectors = shared.find(LogPartition, "eigenvectors")
@@ -138,7 +124,6 @@ def compute(m: Measurement) -> list[Value]:
         *measure_centered_pair(facts, shared),
         *measure_pair(RAW_SIGNED, raw[:1], ONE, unsafe, unsigned),
         gap,
-        *([measure_random_directions(shared)] if facts.options.random else []),
         measure_isoscore(q.ISOSCORE, shared.eigen_centered.values, shared.all_rows_equal),
         make_z_series(q.Z, raw),
         make_z_series(q.Z_UNIT, unit),
@@ -154,7 +139,7 @@ def compute(m: Measurement) -> list[Value]:
 def find_errors(facts: Facts, sample: RowSample) -> dict[Quantity, RowError | None]:
     """Find error over tokens of IsoScore, (r − 1)/(d − 1) with the participation ratio r.
 
-    I1, I2 and the spread of Z have none: sums of exponentials that the longest rows decide, and
+    I1 and I2 have none: sums of exponentials that the longest rows decide, and
     extremes over eigenvectors, which rotate freely where eigenvalues are near each other.
     """
     if facts.d < 2 or sample.centered is None:
@@ -233,34 +218,6 @@ def measure_eigengap(inside: FloatArray) -> tuple[Scalar, bool]:
     gap = float(np.min((inside[:-1] - inside[1:]) / inside[:-1]))
     convention = f"basis-dependent below {SAFE_GAP:g}"
     return q.EIGENGAP.measured(gap, convention=convention), gap < SAFE_GAP
-
-
-def measure_random_directions(shared: SharedStatistics) -> Scalar:
-    log_z = shared.find(LogPartition, "random").log_z()
-    relative = np.exp(log_z - log_z.max())
-    relative /= relative.mean()
-    spread = float(relative.std(ddof=1))
-    return q.Z_RANDOM_STD.measured(
-        spread,
-        standard_error=spread_error(relative, spread),
-        error_kind="monte_carlo",
-        sample=f"{relative.size:,} random directions, {relative.shape[1]:,} and their negatives",
-    )
-
-
-def spread_error(relative: FloatArray, spread: float) -> float | None:
-    """Return standard error of the relative standard deviation s of Z over random directions.
-
-    To first order s changes with a draw z by ((z − 1)² − s²)/(2s) − s(z − 1). A direction and its
-    negative are one draw: `relative` has the shape (2, pairs). If a few pairs hold nearly all of
-    the variance, a sample shows neither its size nor its error.
-    """
-    if not spread > 0:
-        return 0.0
-    squares = np.square(relative - 1.0).mean(axis=0)
-    if float(squares.sum()) ** 2 < LEAST_PAIRS * float(squares @ squares):
-        return None
-    return error_of(mean_influence(squares / (2.0 * spread) - spread * relative.mean(axis=0)))
 
 
 def measure_isoscore(quantity: Quantity, variances: FloatArray, all_rows_equal: str) -> Scalar:
@@ -343,5 +300,4 @@ FAMILY = Family(
     first=(norms, row_moments),
     second=second,
     rows_read=rows_read,
-    isotropic=True,
 )

@@ -60,6 +60,4 @@ def compute(m: Measurement) -> list[Value]:
     return values
 
 
-FAMILY = Family(
-    "projection", compute, first=(row_moments,), second=second, absent=absent, isotropic=True
-)
+FAMILY = Family("projection", compute, first=(row_moments,), second=second, absent=absent)

@@ -26,12 +26,10 @@ from embgeo.stats import (
     LogPartition,
     Moments,
     Norms,
-    OutputNorms,
     RowHashes,
     StackedQR,
 )
 from embgeo.stats.moments import are_few
-from embgeo.stats.per_row import PerRow
 from embgeo.stats.statistic import Statistic
 
 S = TypeVar("S")
@@ -95,14 +93,6 @@ class SharedStatistics:
                 statistic.forget_scatter()
             elif isinstance(statistic, LogPartition):
                 statistic.forget_directions()
-
-    def forget_rows(self) -> None:
-        """Release statistics with an entry for each row that nothing after the families reads."""
-        self.statistics = {
-            key: statistic
-            for key, statistic in self.statistics.items()
-            if not isinstance(statistic, PerRow) or isinstance(statistic, Norms | OutputNorms)
-        }
 
     def get(self, kind: type[S], name: str = "") -> S | None:
         """Return the statistic of a class and a name; None if no pass made it."""

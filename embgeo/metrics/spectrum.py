@@ -148,5 +148,4 @@ FAMILY = Family(
     first=(norms, row_moments, unit_moments),
     second=second,
     rows_read=rows_read,
-    isotropic=True,
 )

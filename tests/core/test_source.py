@@ -37,7 +37,7 @@ def test_options_given_are_those_that_differ() -> None:
 
 def test_commands_and_settings_know_every_option() -> None:
     assert {*LOADING} == {f.name for f in fields(Source)} - {"path", "hash_file"}
-    of_python = {"random", "row_errors", "neighbors", "show_neighbors"}
+    of_python = {"row_errors", "neighbors", "show_neighbors"}
     assert {*MEASURING} == {f.name for f in fields(Options)} - of_python
 
 

@@ -23,7 +23,7 @@ def judged(unused: int, change: object = None) -> Verdict:
         change(W)
     names = [f"[unused{i}]" if i < unused else f"word{i}" for i in range(N)]
     matrix = Matrix(W, tokens=tuple(names))
-    return embgeo.analyze(matrix, sections=SECTIONS, random=False, pairs=500).verdict
+    return embgeo.analyze(matrix, sections=SECTIONS, pairs=500).verdict
 
 
 def test_a_clump_alone_is_mild_and_named():

@@ -15,7 +15,7 @@ SECTIONS = ("spectrum", "cosine", "isotropy", "coordinates", "tokens")
 
 
 def verdict(W: np.ndarray) -> Verdict:
-    found = embgeo.analyze(embgeo.Matrix(W), sections=SECTIONS, pairs=500, random=False)
+    found = embgeo.analyze(embgeo.Matrix(W), sections=SECTIONS, pairs=500)
     return found.verdict
 
 
@@ -37,24 +37,20 @@ def sentence(verdict: Verdict, key: str) -> str:
 
 
 @pytest.mark.parametrize("n", [500, 3000, 20_000])
-@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("drawn", [False, True])
 @pytest.mark.slow
-def test_norms_and_the_number_of_rows_do_not_change_the_verdict(n, streamed, monkeypatch):
-    if streamed:
-        monkeypatch.setattr("embgeo.measure.reference.SINGLE_ENTRIES", 10)
-        monkeypatch.setattr("embgeo.measure.reference.HELD_ENTRIES", 10)
+def test_norms_and_the_number_of_rows_do_not_change_the_verdict(n, drawn, monkeypatch):
+    if not drawn:
+        monkeypatch.setattr("embgeo.numerics.isotropic_rows.DRAWN_ENTRIES", 0)
     assert verdict(isotropic(n, 16, spread=1.0)).state == "healthy"
 
 
 @pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.parametrize("n", [624_000, 626_000])
-def test_the_verdict_does_not_change_where_the_reference_is_streamed(n):
+def test_the_verdict_of_many_rows_is_that_of_few(n):
     W = isotropic(n, 64, spread=1.0).astype(np.float32)
-    found = embgeo.analyze(
-        embgeo.Matrix(W), sections=("spectrum", "cosine", "isotropy"), pairs=500,
-        random=False,
-    )  # fmt: skip
+    found = embgeo.analyze(embgeo.Matrix(W), sections=("spectrum", "cosine", "isotropy"), pairs=500)
     assert found.verdict.state == "healthy"
     assert found["spectrum.effective_rank"].reference is not None
     assert found["isotropy.i1_unit_rows"].reference == pytest.approx(1.0, abs=0.01)

@@ -9,7 +9,7 @@ import pytest
 
 import embgeo
 from embgeo.core.values import Scalar, Table
-from embgeo.metrics.isotropy import bound_exponents, spread_error
+from embgeo.metrics.isotropy import bound_exponents
 from embgeo.stats import RowHashes
 from tests.support.matrices import from_spectrum, gaussian
 
@@ -76,14 +76,6 @@ def test_a_weak_common_direction_is_one(length: float) -> None:
     angle = scalar(found, "cosine.cone_half_angle_median")
     assert angle.value == pytest.approx(90.0 - np.degrees(length), abs=1e-6)
     assert scalar(found, "cosine.max_dimension_share").value == pytest.approx(1.0, abs=1e-6)
-
-
-@pytest.mark.parametrize(("active", "known"), [(59, False), (61, True), (1000, True)])
-def test_the_error_of_the_spread_of_z_needs_sixty_pairs_that_vary(active: int, known: bool) -> None:
-    relative = np.ones((2, 1000))
-    relative[:, :active] += 1e-3 * np.array([[1.0], [-1.0]])
-    error = spread_error(relative, float(relative.std(ddof=1)))
-    assert (error is not None) == known
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def value(W, name, **options):
     found = analyze_matrix(
         Matrix(W),
         sections=(name.partition(".")[0],),
-        **{"random": False, **options},
+        **options,
     )
     return found[name].value
 

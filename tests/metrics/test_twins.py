@@ -9,7 +9,7 @@ import pytest
 
 from embgeo.numerics.scores import auc, error_of
 from tests.support import naive, naive_frequency
-from tests.support.matrices import BLOCKS, NAMES, analysis, analyze_matrix, case, gaussian, rng
+from tests.support.matrices import BLOCKS, NAMES, analysis, analyze_matrix, case, rng
 from tests.support.sampling import sample_cases
 from tests.support.twins import twins
 
@@ -37,7 +37,6 @@ STORED = {
         for of in ("", "_unit", "_unit_rows", "_centered")
     ),
     *(f"isotropy.{pair}_{of}" for pair in ("i1", "i2") for of in ("mean_sign", "sampled")),
-    "isotropy.z_random_std",
 }
 #: Rounding of a sum of numbers of size one that cancel.
 ABSOLUTE = 1e-13
@@ -160,26 +159,6 @@ def test_a_sampled_share_is_never_certain():
     ]
     assert scalar.value == 1.0
     assert 0.005 < scalar.standard_error < 0.05
-
-
-@pytest.mark.parametrize("name", ["gaussian", "negative", "narrow cone", "two-sided", "bf16"])
-def test_random_directions_agree_with_other_random_directions(name):
-    W = case(name).W
-    Z = naive.z_random(W, rng(1).standard_normal((W.shape[1], 20_000)))
-    scalar = analysis(name)["isotropy.z_random_std"]
-    assert scalar.sample == "1,000 random directions, 500 and their negatives"
-    assert errors_apart(scalar.value, Z.std(), scalar.standard_error) < 4
-
-
-@pytest.mark.slow
-def test_standard_error_of_z_random_is_calibrated():
-    truth = naive.z_random(gaussian(), rng(2).standard_normal((6, 40_000))).std()
-    deviations = []
-    for seed in range(40):
-        found = analyze_matrix(case("gaussian").matrix, sections=("isotropy",), seed=seed)
-        scalar = found["isotropy.z_random_std"]
-        deviations.append((scalar.value - truth) / scalar.standard_error)
-    assert 0.7 < np.sqrt(np.mean(np.square(deviations))) < 1.3
 
 
 def test_probe_standard_errors_agree_with_the_bootstrap():

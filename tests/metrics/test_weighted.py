@@ -20,7 +20,7 @@ SECTIONS = ("spectrum", "cosine", "isotropy", "frequency")
 
 def measured(W, counts, kind="counts"):
     known = Frequency(kind, np.asarray(counts, dtype=np.float64), "made counts")
-    return analyze_matrix(Matrix(W, frequency=known), 13, sections=SECTIONS, random=False)
+    return analyze_matrix(Matrix(W, frequency=known), 13, sections=SECTIONS)
 
 
 @pytest.fixture(scope="module")

@@ -251,13 +251,6 @@ def eigengap(W):
     return min((a - b) / a for a, b in itertools.pairwise(eigenvalues))
 
 
-def z_random(W, drawn):
-    """Z over the directions of the drawn columns, divided by its mean."""
-    logs = log_z(W, drawn / np.linalg.norm(drawn, axis=0))
-    Z = np.exp(logs - logs.max())
-    return Z / Z.mean()
-
-
 def isoscore(W):
     """Rudman et al. 2022, Algorithm 1, step by step from the points."""
     n = W.shape[1]

@@ -215,7 +215,6 @@ def isotropy(w: Array) -> list[Value]:
     plus_unit, minus_unit = partition(unit)
     out += [
         scalar("isotropy.eigengap", "smallest relative eigenvalue gap", 0.004),
-        scalar("isotropy.z_random_std", "spread of Z, random directions", 0.03),
         scalar("isotropy.isoscore", "IsoScore", 0.2, reference=0.97, reference_note=GAUSSIAN),
         Series(quantity("isotropy.z", "partition function"), k,
                {"Z(v_k)": plus, "Z(−v_k)": minus}, "k", "Z / mean Z", log_y=True),

@@ -105,8 +105,6 @@ def isotropy_pair(suffix, logs):
 def isotropy(c: Case):
     scaled = naive.unit_scale(c.W)
     raw = naive.both_signs(c.W)
-    half = draw_numbers("random directions").standard_normal((c.W.shape[1], 500))
-    Z = naive.z_random(c.W, np.hstack([half, -half]))
     return {
         **isotropy_pair("", raw),
         **isotropy_pair("_mean_sign", naive.mean_sign(c.W)),
@@ -117,7 +115,6 @@ def isotropy(c: Case):
         **isotropy_pair("_sampled", raw),
         "eigengap": naive.eigengap(c.W),
         "isoscore": naive.isoscore(c.W),
-        "z_random_std": Z.std(ddof=1),
     }
 
 

@@ -80,15 +80,6 @@ EIGENGAP = Quantity(
     "standard perturbation argument",
     why="verdict: whether I1 depends on the choice of eigenvectors",
 )
-Z_RANDOM_STD = Quantity(
-    "isotropy.z_random_std",
-    "Z over random directions, standard deviation",
-    "How much the partition function varies over random directions, relative to its mean. 0 if "
-    "it is constant, the self-normalization of Arora et al.",
-    "std of Z(a)/Z̄ over 1,000 uniform random unit vectors a (500 and their negatives)",
-    "Arora et al. 2016, Lemma 2.1",
-    why="Arora et al. 2016, Lemma 2.1: self-normalization, in any basis",
-)
 ISOSCORE = Quantity(
     "isotropy.isoscore",
     "IsoScore",

@@ -52,8 +52,12 @@ RETIRED: dict[str, Retired] = {
         "the convention of the hull's distance states the certificate", "hidden.hull_distance"
     ),
     "isotropy.log_i1": Retired("it is the logarithm of I1", "isotropy.i1"),
-    "isotropy.z_random_min": Retired("the extreme of a sample", "isotropy.z_random_std"),
-    "isotropy.z_random_max": Retired("the extreme of a sample", "isotropy.z_random_std"),
+    **{
+        f"isotropy.z_random_{name}": Retired(
+            "500 products of all rows for a number that nothing reads", "isotropy.i2"
+        )
+        for name in ("std", "min", "max")
+    },
     "isotropy.i_sphere": Retired("it takes longest and ranks matrices as I1", "isotropy.i1"),
     "isotropy.i2_unit_rows": Retired(_SAME_QUESTION, "isotropy.i1_unit_rows"),
     "isotropy.i1_unit_mean_sign": Retired(_ONE_SIDED, "isotropy.i1_unit"),

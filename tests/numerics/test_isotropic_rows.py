@@ -1,0 +1,102 @@
+"""Spectra and partition functions of isotropic rows that are not drawn, against rows that are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from embgeo.numerics import isotropic_rows
+from embgeo.numerics.isotropic_rows import IsotropicRows, draw_eigenvalues
+from embgeo.numerics.spectra import compute_effective_rank
+
+DRAWS = 24
+
+
+def make_norms(n, spread, scale=1.0):
+    return scale * np.exp(spread * np.random.default_rng(5).standard_normal(n))
+
+
+def summarize(norms, d, seed):
+    """Numbers of one draw that scale, order and sign of I1 and I2 would change."""
+    rows = IsotropicRows(norms, d, np.random.default_rng(seed))
+    sigma = np.sqrt(rows.eigen.values)
+    found = [
+        d - compute_effective_rank(sigma),
+        sigma[0] / sigma[-1],
+        sigma[0] ** 2 / np.square(sigma).sum(),
+        np.sqrt(rows.centered.values[0] / rows.centered.values[-1]),
+        np.sqrt(rows.unit_values[0] / rows.unit_values[-1]),
+    ]
+    raw = rows.draw_log_z(norms)
+    for log_z in (
+        raw, raw[:1], rows.draw_log_z(np.ones(len(norms))), rows.draw_centered_log_z(norms),
+    ):  # fmt: skip
+        relative = np.exp(log_z - log_z.max())
+        found += [np.ptp(log_z), relative.std() / relative.mean()]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "spread", "scale"),
+    [(3000, 6, 0.0, 1.0), (3000, 2, 0.3, 1.0), (3000, 24, 0.3, 2.0), (1500, 60, 0.2, 1.0)],
+)
+@pytest.mark.slow
+def test_numbers_without_rows_are_those_of_drawn_rows(n, d, spread, scale, monkeypatch):
+    norms = make_norms(n, spread, scale)
+    drawn = np.array([summarize(norms, d, seed) for seed in range(DRAWS)])
+    monkeypatch.setattr(isotropic_rows, "DRAWN_ENTRIES", 0)
+    assert not IsotropicRows(norms, d, np.random.default_rng(0)).is_drawn
+    without = np.array([summarize(norms, d, 1000 + seed) for seed in range(DRAWS)])
+    error = np.sqrt((drawn.var(axis=0, ddof=1) + without.var(axis=0, ddof=1)) / DRAWS)
+    away = np.abs(drawn.mean(axis=0) - without.mean(axis=0))
+    # 1 % of the number for what is neglected: third moments in groups of norms, and in Z.
+    assert (away < 4 * error + 0.01 * drawn.mean(axis=0)).all(), away / error
+    assert (without.std(axis=0) < 2.2 * drawn.std(axis=0)).all()
+    assert (without.std(axis=0) > 0.45 * drawn.std(axis=0)).all()
+
+
+@pytest.mark.parametrize("d", [8, 48])
+def test_eigenvalues_of_rows_of_zipf_weights(d):
+    energies = 1.0 / np.arange(1, 3001)
+
+    def rank(values):
+        return compute_effective_rank(np.sqrt(values))
+
+    drawn, without = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        rows = rng.standard_normal((len(energies), d))
+        rows *= (np.sqrt(energies) / np.linalg.norm(rows, axis=1))[:, None]
+        drawn.append(rank(np.linalg.eigvalsh(rows.T @ rows)))
+        values = draw_eigenvalues(energies, d, np.random.default_rng(100 + seed))
+        assert (np.diff(values) <= 0).all()
+        assert values.sum() == pytest.approx(energies.sum(), rel=1e-6)
+        without.append(rank(values))
+    error = np.hypot(np.std(drawn), np.std(without)) / 12**0.5
+    assert np.mean(without) == pytest.approx(np.mean(drawn), abs=4 * error + 1e-3)
+
+
+@pytest.mark.parametrize("n", [2, 5, 30])
+def test_few_rows_have_as_many_directions(n):
+    rows = IsotropicRows(np.ones(n), 20, np.random.default_rng(0))
+    assert np.count_nonzero(rows.eigen.values > 0) == min(n, 20)
+    assert np.count_nonzero(rows.centered.values > 0) == min(n - 1, 20)
+    assert rows.draw_log_z(np.ones(n)).shape == (2, 20)
+    assert rows.eigen.values.sum() == pytest.approx(n)
+
+
+def test_long_rows_that_are_too_many_to_draw_have_no_partition_function(monkeypatch):
+    norms = make_norms(3000, 1.0, 4.0)
+    assert IsotropicRows(norms, 8, np.random.default_rng(0)).draw_log_z(norms) is not None
+    monkeypatch.setattr(isotropic_rows, "DRAWN_ENTRIES", 0)
+    rows = IsotropicRows(norms, 8, np.random.default_rng(0))
+    assert rows.draw_log_z(norms) is None
+    assert rows.draw_centered_log_z(norms) is None
+    assert rows.draw_log_z(np.ones(3000)) is not None
+    assert rows.draw_log_z(norms * 1e200) is None
+
+
+def test_norms_of_any_size_have_the_same_spectrum():
+    norms = make_norms(4000, 0.3)
+    near, far = (IsotropicRows(norms * size, 3, np.random.default_rng(1)) for size in (1.0, 1e130))
+    np.testing.assert_allclose(near.eigen.values, far.eigen.values, rtol=1e-12)
