@@ -90,7 +90,7 @@ class Reference:
         }
 
     def find_cosine(self) -> Known:
-        """Find the references of cosines: one has mean 0, variance 1/d, E exp(tx) = ₀F₁(; d/2; t²/4).
+        """Find references: a cosine has mean 0, variance 1/d and E exp(tx) = ₀F₁(; d/2; t²/4).
 
         A sample of isotropic rows has no clusters wherever its silhouette is known.
         """
@@ -183,7 +183,7 @@ def find_rank(values: FloatArray) -> float | None:
 
 
 def expect_isoscore(norms: FloatArray, d: int) -> float:
-    """Return the expectation of IsoScore, (r − 1)/(d − 1), r = (Σλ)²/Σλ² of the covariance's eigenvalues.
+    """Return the expected IsoScore, (r − 1)/(d − 1), r = (Σλ)²/Σλ² of the covariance.
 
     Of rows of norms n_i, Σλ = Σn_i² and E Σλ² = Σn_i⁴ + Σ_(i≠j) n_i²n_j²/d, so that fewer rows, and
     rows of unequal norms, score lower. Centering takes one degree of freedom, which is neglected.

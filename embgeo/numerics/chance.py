@@ -25,7 +25,7 @@ ROWS_PER_NEIGHBOR = 20
 
 
 def expect_cone_angles(n: int, d: int) -> tuple[float, float]:
-    """Return the median and the largest angle in degrees of n directions to the direction of their sum.
+    """Return median and largest angle in degrees of n directions to that of their sum.
 
     A direction u and the sum r of the others are independent: with the cosine y of u to r, that to
     u + r is (1 + |r|y)/√(1 + 2|r|y + |r|²). |r|² is (n − 1)/d times a χ²_d, and the largest of n
@@ -72,7 +72,7 @@ def expect_variances(energies: FloatArray, d: int) -> tuple[float, float]:
 
 
 def expect_mean_length(energies: FloatArray, d: int) -> float:
-    """Return the expected length of the mean of rows with these squared norms: that of a normal vector."""
+    """Return the expected length of the mean of rows with these squared norms."""
     from scipy.special import gammaln
 
     n = len(energies)
@@ -137,7 +137,7 @@ def expect_hubness(n: int, d: int, k: int) -> float | None:
 
 
 def expect_silhouette(n: int, d: int) -> float | None:
-    """Return the mean silhouette of clusters of directions; None for fewer rows than are clustered."""
+    """Return the mean silhouette of clusters of directions; None for few rows."""
     if d < DIMENSIONS[0] or n < SILHOUETTE_ROWS:
         return None
     return float(np.exp(interpolate(np.log(SILHOUETTE), d)))

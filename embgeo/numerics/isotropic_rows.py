@@ -149,7 +149,7 @@ class IsotropicRows:
         return log_z if np.isfinite(log_z).all() else None
 
     def _find_lean(self, t: FloatArray) -> float:
-        """Find the largest exponent of a row that has an eigenvector of its own; 0 without such rows.
+        """Find the largest exponent of a row that has an eigenvector of its own; 0 without one.
 
         That takes more than √(d/n) of an even eigenvalue (Baik, Ben Arous & Péché 2005).
         """
