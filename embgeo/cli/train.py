@@ -87,10 +87,10 @@ def train(
     says what each did to perplexity and geometry, and which claims of the papers held.
     docs/training.md has the methods and settings.
 
-    Presets for language models: tiny-cpu, overfit-cpu, tiny-llama-cpu, xl-cpu, mos-cpu, ptb-inan,
-    ptb-mos, wt2-fast, wt2-paper, wt2-mos, wt103-xl-small, wt103-llama. Translation: multi30k-cpu,
-    tatoeba-cpu, iwslt14, wmt14-base. Classes of documents: trec-cpu, 20ng-cpu, imdb-cpu. Word
-    vectors: skipgram-cpu, skipgram-enwik9.
+    Presets, of language models: tiny-cpu, overfit-cpu, tiny-llama-cpu, xl-cpu, mos-cpu, ptb-inan,
+    ptb-mos, wt2-cycle, wt2-paper, wt2-mos, wt103-xl-small, wt103-xl, wt103-llama; of translation:
+    multi30k-cpu, tatoeba-cpu, iwslt14, wmt14-base, wmt14-big; of classes: trec-cpu, 20ng-cpu,
+    imdb-cpu; of word vectors: skipgram-cpu, skipgram-enwik9.
 
     Example: embgeo train --data fixtures/pydocs.txt.gz --preset tiny-cpu --dry-run
     """

@@ -30,8 +30,8 @@ class DataSettings:
         A ``tokenizer.json``.
     bpe : int, optional
         Rows of a byte-level tokenizer to learn from the training split, in place of words.
-    tokens : int, optional
-        Number of tokens of the training split to use, from its start.
+    tokens, skip : int, optional
+        Number of tokens of the training split to use, behind the first `skip`.
     shuffle : bool
         Whether to shuffle the training split of a text without splits in pieces of about 1,000
         tokens; all runs use the same seed.
@@ -44,6 +44,7 @@ class DataSettings:
     tokenizer: str | None = None
     bpe: int | None = None
     tokens: Whole | None = None
+    skip: Natural | None = None
     shuffle: bool = True
 
 

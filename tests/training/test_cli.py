@@ -282,12 +282,12 @@ def test_a_method_that_diverges_can_be_planned(capsys: pytest.CaptureFixture[str
 def test_settings_of_methods_that_come_later_are_kept() -> None:
     from embgeo.training.complete import complete_settings
 
-    config = complete_settings(gather_settings(preset="wt2-fast", compare="mle,cosreg"))
+    config = complete_settings(gather_settings(preset="wt2-cycle", compare="mle,cosreg"))
     assert config.method["real"] == {"gamma": 1.25, "tau": 20.0}
     assert config.method["cosreg"]["gamma"] == 1.0
     later = complete_settings(config.updated({"compare": ["mle", "real"]}))
     assert later.one("real", 0) == complete_settings(
-        gather_settings(preset="wt2-fast", compare="mle,real")
+        gather_settings(preset="wt2-cycle", compare="mle,real")
     ).one("real", 0)
 
 

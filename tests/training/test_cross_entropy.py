@@ -10,7 +10,9 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional as F  # noqa: E402
 
+from embgeo.training.tasks import language_model  # noqa: E402
 from embgeo.training.tasks.language_model import cross_entropy, cross_entropy_in_parts  # noqa: E402
+from tests.support.training_runs import PLAIN, N, settings, trainer_of  # noqa: E402
 
 
 def drawn(*shape: int, dtype: Any = torch.float64) -> tuple[Any, Any]:
@@ -40,11 +42,28 @@ def test_parts_are_the_whole() -> None:
     found = []
     for loss in (
         cross_entropy(head(hidden), targets),
-        cross_entropy_in_parts(head, hidden, targets, 5),
+        cross_entropy_in_parts(lambda states, _: head(states), hidden, targets, 5)[0],
     ):
         found.append((loss, *torch.autograd.grad(2.0 * loss, head.parameters())))
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["al", "real", "adversarial", "z_loss"])
+def test_what_acts_on_logits_does_so_in_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {"task": {"name": "lm", "z_loss": 0.1}} if name == "z_loss" else {}
+    config = settings("mle" if given else name, model=PLAIN, **given)
+    found = []
+    for at_once in (language_model.AT_ONCE, 7 * N):
+        monkeypatch.setattr(language_model, "AT_ONCE", at_once)
+        trainer = trainer_of(config)
+        batch = trainer.batches.take()
+        assert batch.targets.numel() % 7
+        loss, objective = trainer.loss(batch)
+        objective.backward()
+        found.append([loss, objective.detach(), *(p.grad for p in trainer.parameters)])
+    assert not torch.equal(found[0][0], found[0][1])
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-6)
 
 
 def test_large_logits() -> None:

@@ -360,6 +360,25 @@ def test_texts_that_cannot_be_used_are_refused_in_one_line(tmp_path: Path, case:
     assert str(tmp_path) in str(caught.value)
 
 
+@pytest.mark.parametrize("split", [True, False])
+def test_halves_are_the_whole(tmp_path: Path, split: bool) -> None:
+    path = folder(tmp_path) if split else write(tmp_path / "one.txt", SENTENCES * 90)
+    whole = load_corpus(path, min_count=1)
+    half = len(whole.train) // 2
+    first = load_corpus(path, min_count=1, tokens=half)
+    rest = load_corpus(path, min_count=1, skip=half)
+    joined = [words_of(part, part.train) for part in (first, rest)]
+    assert " ".join(joined) == words_of(whole, whole.train)
+    assert words_of(rest, rest.valid) == words_of(whole, whole.valid)
+    assert (
+        f"{len(rest.train):,} tokens of the training text, behind its first {half:,}" in rest.notes
+    )
+    middle = load_corpus(path, min_count=1, skip=half, tokens=100)
+    assert words_of(middle, middle.train) == " ".join(joined[1].split()[:100])
+    with pytest.raises(UnreadableFile, match="0 tokens for the train split"):
+        load_corpus(path, min_count=1, skip=len(whole.train))
+
+
 @pytest.mark.parametrize(
     ("options", "cause"),
     [

@@ -32,6 +32,7 @@ from embgeo.training.data.parallel_corpus import (
     read_columns,
 )
 from embgeo.training.data.tokenizer import END_ROW, BytePairs
+from embgeo.training.evaluation import translation as translation_module
 from embgeo.training.evaluation.translation import BeamSettings, search_beams, take_best
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.loop import train_run
@@ -277,6 +278,18 @@ def test_a_wide_search_finds_the_best_of_all_translations() -> None:
 
 
 @torch.no_grad()
+def test_sentences_that_leave_later_change_no_translation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU, ended sentences stay in the batch for a while."""
+    model = make_model()
+    source, lengths = torch.tensor([[1, 2, 5, 7, 0], [3, 8, 0, 0, 0]]), torch.tensor([5, 3])
+    beam = BeamSettings(beam=3, more=40)
+    found = search_beams(model, source, mask_ends(lengths, 5), beam)
+    monkeypatch.setattr(translation_module, "leaves_at_once", lambda _device: False)
+    assert search_beams(model, source, mask_ends(lengths, 5), beam) == found
+    assert len({len(one) for one in found}) == 2
+
+
+@torch.no_grad()
 def test_a_narrow_search_is_that_without_kept_states_and_other_sentences() -> None:
     model = make_model(norm="after")
     source, lengths = torch.tensor([[1, 2, 5, 7, 0], [3, 8, 0, 0, 0]]), torch.tensor([5, 3])
@@ -298,8 +311,11 @@ def test_a_narrow_search_is_that_without_kept_states_and_other_sentences() -> No
 
 
 def test_of_equal_translations_the_first_is_taken() -> None:
-    values, places = take_best(torch.tensor([[1.0, 3.0, 3.0, 3.0, 0.0]]), 2)
+    equal = torch.tensor([[1.0, 3.0, 3.0, 3.0, 0.0]])
+    values, places, _ = take_best(equal, 2, stable=True)
     assert (values.tolist(), places.tolist()) == ([[3.0, 3.0]], [[1, 2]])
+    assert bool(take_best(equal, 2, stable=False)[2])
+    assert not bool(take_best(torch.tensor([[1.0, -math.inf, -math.inf]]), 2, stable=False)[2])
     seen = torch.ones(1, 1, 1, 1, dtype=torch.bool)
     found = search_beams(
         Unigrams([-9.0, 1.0, 1.0]), torch.ones(1, 1, dtype=torch.int64), seen, BeamSettings(more=2)

@@ -73,6 +73,7 @@ def load_corpus(
     size: int | None = None,
     tokenizer: Path | None = None,
     tokens: int | None = None,
+    skip: int = 0,
     shuffle: bool = True,
     vocabulary: Vocabulary | None = None,
     seed: int = 0,
@@ -96,8 +97,9 @@ def load_corpus(
         Rows of the vocabulary; the rarest words are unknown.
     tokenizer : Path, optional
         A ``tokenizer.json`` in place of words; rows are its ids.
-    tokens : int, optional
-        Tokens of the training split to use, from its start, also for counts and vocabulary.
+    tokens, skip : int, optional
+        Tokens of the training split to use, behind the first `skip`, also for counts and
+        vocabulary.
     shuffle : bool
         Whether to shuffle pieces of the training split of a text without splits; see `cut_text`.
     vocabulary : Vocabulary, optional
@@ -122,20 +124,19 @@ def load_corpus(
     published = layout.published
     known_lines = tokenizer is None and published is not None and published.empty_lines
     encode = partial(encode_files, encode=reader.encode, end=end, empty_lines=known_lines)
+    limit = None if tokens is None else skip + tokens
     if "all" in layout.splits:
         text = encode(layout.splits["all"])
         ids, how = cut_text(text, stream=end is None, seed=seed, shuffle=shuffle)
-        ids["train"] = ids["train"][:tokens]
         notes.append(f"a twentieth each for validation and test: {how}")
     else:
         ids = {
-            split: encode(files, limit=tokens if split == "train" else None).ids
+            split: encode(files, limit=limit if split == "train" else None).ids
             for split, files in layout.splits.items()
         }
+    notes += take_part(ids, tokens, skip)
     check_splits(ids, path)
-    if tokens is not None:
-        notes.append(f"the first {len(ids['train']):,} tokens of the training text")
-    if published is not None and not _is_published(published, ids, tokens):
+    if published is not None and not _is_published(published, ids, whole=not (skip or tokens)):
         if end is not None:
             notes.append(f"files are named as those of {published.name}, but hold another text")
         published = None
@@ -173,14 +174,15 @@ def load_corpus(
     )
 
 
-def load_byte_level(path: Path, size: int, *, tokens: int | None = None) -> Corpus:
+def load_byte_level(path: Path, size: int, *, tokens: int | None = None, skip: int = 0) -> Corpus:
     """Read a text or a folder as rows of a tokenizer that is learned from the training split.
 
     The text is a stream, line ends included. `SEPARATOR` precedes each article of WikiText and
     follows each file. The last tenth of a text without splits is validation and test.
 
-    `path`: see `embgeo.training.data.load_corpus`. `size`: rows at most. `tokens`: tokens of the
-    training split to use, from its start; the tokenizer is learned from all of it.
+    `path`: see `embgeo.training.data.load_corpus`. `size`: rows at most. `tokens`, `skip`:
+    tokens of the training split to use, behind the first `skip`; the tokenizer is learned from all
+    of it.
     """
     layout = find_layout(path)
     splits, notes = layout.splits, list(layout.notes)
@@ -196,9 +198,7 @@ def load_byte_level(path: Path, size: int, *, tokens: int | None = None) -> Corp
     if not whole:
         ids = cut_bytes(ids["all"], lengths)
         notes.append("the last tenth of the text is validation and test")
-    if tokens is not None:
-        ids["train"] = ids["train"][:tokens]
-        notes.append(f"the first {len(ids['train']):,} tokens of the training text")
+    notes += take_part(ids, tokens, skip)
     check_splits(ids, path)
     rows = {split: found.astype(np.int64) for split, found in ids.items()}
     digest = hashlib.sha256(reader.text.encode()).hexdigest()
@@ -215,6 +215,15 @@ def load_byte_level(path: Path, size: int, *, tokens: int | None = None) -> Corp
         reader.text,
         lengths,
     )
+
+
+def take_part(ids: dict[str, Ids], tokens: int | None, skip: int) -> list[str]:
+    """Keep some tokens of the training split, behind the first `skip`, and say so."""
+    ids["train"] = ids["train"][skip:][:tokens]
+    kept = f"{len(ids['train']):,} tokens of the training text"
+    if skip:
+        return [f"{kept}, behind its first {skip:,}"]
+    return [] if tokens is None else [f"the first {kept}"]
 
 
 def read_training_lines(files: Sequence[Path], *, whole: bool) -> Iterator[str]:
@@ -249,10 +258,10 @@ def _find_end(reader: Words | Tokenizer) -> int:
     return end
 
 
-def _is_published(published: KnownCorpus, ids: dict[str, Ids], tokens: int | None) -> bool:
+def _is_published(published: KnownCorpus, ids: dict[str, Ids], *, whole: bool) -> bool:
     """Tell whether splits are as long as published; other corpora have files of the same names."""
     lengths = dict(zip(SPLITS, published.tokens, strict=True))
-    compared = SPLITS if tokens is None else SPLITS[1:]
+    compared = SPLITS if whole else SPLITS[1:]
     return all(len(ids[split]) == lengths[split] for split in compared)
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.arrays import IntArray
@@ -81,7 +81,7 @@ def dynamic_evaluation(
     """
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     tally = perplexity.LossTally(device, None)
-    with torch.enable_grad(), perplexity.evaluating(model), _native_recurrence():
+    with torch.enable_grad(), perplexity.evaluating(model), _native_recurrence(model):
         sizes, windows = gradient_sizes(model, weights, training, settings, device)
         lr, epsilon = settings.lr / math.sqrt(windows), settings.epsilon / math.sqrt(windows)
         scales = [size + epsilon for size in sizes]
@@ -142,10 +142,14 @@ def adapt(
 
 
 @contextmanager
-def _native_recurrence() -> Iterator[None]:
-    """Disable cuDNN, which differentiates recurrent layers in training mode only, with dropout."""
+def _native_recurrence(model: nn.Module) -> Iterator[None]:
+    """Disable cuDNN for recurrent layers of torch, which it differentiates in training mode only.
+
+    `LstmLayer` chooses that mode itself, and keeps cuDNN.
+    """
     before = torch.backends.cudnn.enabled
-    torch.backends.cudnn.enabled = False
+    if any(isinstance(layer, nn.RNNBase) for layer in model.modules()):
+        torch.backends.cudnn.enabled = False
     try:
         yield
     finally:

@@ -13,6 +13,9 @@ from embgeo.training.data.tokenizer import END_ROW
 from embgeo.training.models.encoder_decoder import EncoderDecoder, Places
 from embgeo.training.study import translation_outcomes
 
+#: Tokens after which a GPU is asked which sentences have ended.
+_WAIT = 16
+
 
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
@@ -55,7 +58,45 @@ class Beams:
     kept: list[Places] | None = None
 
 
-@torch.no_grad()
+@dataclass(slots=True)
+class Endings:
+    """The best ended hypothesis of each of B sentences, on the device of the search.
+
+    Attributes
+    ----------
+    scores : Tensor of float64
+        Shape (B,); −∞ for none.
+    tokens, lengths : Tensor of int64
+        Shapes (B, T) and (B,).
+    number : Tensor of int64
+        How many hypotheses have ended; shape (B,).
+    """
+
+    scores: Tensor
+    tokens: Tensor
+    lengths: Tensor
+    number: Tensor
+
+    def take(self, beams: Beams, ends: Tensor, scores: Tensor, parents: Tensor) -> None:
+        """Add hypotheses that end now; of equal scores the first is kept."""
+        of, length = beams.sentence, beams.tokens.shape[-1] - 1
+        held = scores.masked_fill(~ends, -torch.inf)
+        top = held.max(dim=1, keepdim=True).values
+        places = torch.arange(held.shape[1], device=held.device)
+        first = torch.where(held == top, places, held.shape[1] - 1).min(dim=1).values
+        rows = torch.arange(len(of), device=of.device)
+        tokens = beams.tokens[rows, parents[rows, first], 1:]
+        better = top[:, 0] > self.scores[of]
+        self.scores[of] = torch.where(better, top[:, 0], self.scores[of])
+        self.lengths[of] = torch.where(better, length, self.lengths[of])
+        self.tokens[of, :length] = torch.where(better[:, None], tokens, self.tokens[of, :length])
+        self.number[of] += ends.sum(dim=1)
+
+    def tolist(self) -> list[list[int]]:
+        pairs = zip(self.tokens.tolist(), self.lengths.tolist(), strict=True)
+        return [tokens[:length] for tokens, length in pairs]
+
+
 def search_beams(
     model: EncoderDecoder, source: Tensor, seen: Tensor, settings: BeamSettings
 ) -> list[list[int]]:
@@ -72,32 +113,61 @@ def search_beams(
     Wu et al., "Google's neural machine translation system", 2016, Eq. 14 (length penalty, without
     coverage).
     """
-    n, beam = len(source), settings.beam
+    ended, tied = walk_beams(model, source, seen, settings, stable=False)
+    if tied:
+        ended, _ = walk_beams(model, source, seen, settings, stable=True)
+    return ended.tolist()
+
+
+@torch.no_grad()
+def walk_beams(
+    model: EncoderDecoder, source: Tensor, seen: Tensor, settings: BeamSettings, *, stable: bool
+) -> tuple[Endings, bool]:
+    """The best hypotheses, and whether scores were equal, between which only `stable` decides.
+
+    On a GPU nothing waits for the device but every `_WAIT` tokens, where ended sentences leave.
+    """
+    n, beam, device = len(source), settings.beam, source.device
     beams = start_beams(model, source, seen, settings)
     limits = seen.sum(dim=-1).view(-1) + settings.more
-    ended: list[list[tuple[float, list[int]]]] = [[] for _ in range(n)]
-    for length in range(1, int(limits.max()) + 1):
+    longest = int(limits.max())
+    ended = Endings(
+        torch.full((n,), -torch.inf, dtype=torch.float64, device=device),
+        torch.zeros((n, longest), dtype=torch.int64, device=device),
+        *torch.zeros((2, n), dtype=torch.int64, device=device),
+    )
+    tied = torch.zeros((), dtype=torch.bool, device=device)
+    for length in range(1, longest + 1):
         log_p = predict_next(model, beams)
         last = length >= limits[beams.sentence]
         # At the limit, only the end may follow.
-        log_p[last, :, :END_ROW] = -torch.inf
-        log_p[last, :, END_ROW + 1 :] = -torch.inf
+        closed = last[:, None].expand(len(last), beam)
+        log_p[..., :END_ROW].masked_fill_(closed[..., None], -torch.inf)
+        log_p[..., END_ROW + 1 :].masked_fill_(closed[..., None], -torch.inf)
         size = log_p.shape[-1]
-        scores, places = take_best((beams.scores[..., None] + log_p).flatten(1), 2 * beam)
+        total = (beams.scores[..., None] + log_p).flatten(1)
+        scores, places, equal = take_best(total, 2 * beam, stable=stable)
+        tied |= equal
         ends = (places % size == END_ROW) & scores.isfinite()
         scale = ((5.0 + length) / 6.0) ** settings.penalty
-        for row, column in ends[:, :beam].nonzero().tolist():
-            tokens = beams.tokens[row, int(places[row, column]) // size, 1:].tolist()
-            ended[int(beams.sentence[row])].append((float(scores[row, column]) / scale, tokens))
-        found, column = take_best(scores.masked_fill(ends, -torch.inf), beam)
-        counts = torch.tensor([len(ended[int(i)]) for i in beams.sentence], device=last.device)
-        going = ((counts < beam) & ~last & found[:, 0].isfinite()).nonzero().view(-1)
-        if not len(going):
-            break
-        beams = advance_beams(beams, going, places.gather(1, column), found, size)
-    # max takes the first of equal scores. Models with non-finite numbers end no hypothesis.
-    nothing: tuple[float, list[int]] = (0.0, [])
-    return [max(one, key=lambda pair: pair[0], default=nothing)[1] for one in ended]
+        parents = places[:, :beam] // size
+        ended.take(beams, ends[:, :beam], scores[:, :beam] / scale, parents)
+        found, column, _ = take_best(scores.masked_fill(ends, -torch.inf), beam, stable=True)
+        going = (ended.number[beams.sentence] < beam) & ~last & found[:, 0].isfinite()
+        found = found.masked_fill(~going[:, None], -torch.inf)
+        if leaves_at_once(device) or length % _WAIT == 0:
+            rows = going.nonzero().view(-1)
+            if not len(rows):
+                break
+        else:
+            rows = torch.arange(len(going), device=device)
+        beams = advance_beams(beams, rows, places.gather(1, column), found, size)
+    return ended, bool(tied)
+
+
+def leaves_at_once(device: torch.device) -> bool:
+    """Whether asking which sentences have ended costs nothing."""
+    return device.type == "cpu"
 
 
 def start_beams(
@@ -148,17 +218,18 @@ def choose_places(kept: list[Places], rows: Tensor) -> list[Places]:
     return [(keys[rows], values[rows]) for keys, values in kept]
 
 
-def take_best(scores: Tensor, number: int) -> tuple[Tensor, Tensor]:
-    """Get the `number` largest scores of each row and their places, in a stable order, unlike
-    topk.
+def take_best(scores: Tensor, number: int, *, stable: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Get the `number` largest scores of each row, their places, and whether finite ones equal.
+
+    Only `stable` puts the first of equal scores first, as topk does not.
     """
     number = min(number, scores.shape[1])
-    found = scores.topk(min(number + 1, scores.shape[1]), dim=1)
-    values: Any = found.values
-    if (values[:, 1:] == values[:, :-1]).any():
+    if stable:
         values, places = scores.sort(dim=1, descending=True, stable=True)
-        return values[:, :number], places[:, :number]
-    return values[:, :number], found.indices[:, :number]
+        return values[:, :number], places[:, :number], values.new_zeros((), dtype=torch.bool)
+    values, places = scores.topk(min(number + 1, scores.shape[1]), dim=1)
+    equal = (values[:, 1:] == values[:, :-1]) & values[:, 1:].isfinite()
+    return values[:, :number], places[:, :number], equal.any()
 
 
 def import_sacrebleu() -> Any:

@@ -3,9 +3,10 @@
 import hashlib
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
+from operator import itemgetter
 from pathlib import Path
 from types import NoneType
 from typing import Any, BinaryIO
@@ -158,11 +159,15 @@ def fingerprint(model: Any) -> str:
     """
     output = {id(p) for p in model.get_output_embeddings().parameters()}
     output -= {id(p) for p in model.get_input_embeddings().parameters()}
+    return hash_weights((name, p) for name, p in model.named_parameters() if id(p) not in output)
+
+
+def hash_weights(named: Iterable[tuple[str, Tensor]]) -> str:
+    """SHA-256 of weights with their names and shapes."""
     digest = hashlib.sha256()
-    for name, p in sorted(model.named_parameters()):
-        if id(p) not in output:
-            digest.update(f"{name} {tuple(p.shape)}\n".encode())
-            digest.update(p.detach().cpu().numpy().tobytes())
+    for name, p in sorted(named, key=itemgetter(0)):
+        digest.update(f"{name} {tuple(p.shape)}\n".encode())
+        digest.update(p.detach().cpu().numpy().tobytes())
     return digest.hexdigest()
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from embgeo.core.errors import BadOption, Diverged
+from embgeo.core.errors import BadOption, Diverged, EmbgeoError
 from embgeo.core.progress import Progress
 from embgeo.training.complete import complete_settings
 from embgeo.training.loop import checkpoint, distributed
@@ -271,6 +271,7 @@ class RunLoop:
     def save(self) -> None:
         """Write the state; all processes must call it."""
         began = time.perf_counter()
+        self.require_equal_weights()
         state = {
             "identity": self.identity,
             "trainer": self.trainer.state_dict(),
@@ -284,6 +285,19 @@ class RunLoop:
             checkpoint.save_state(state, self.folder)
         self.saved = time.perf_counter()
         self.saving = self.saved - began
+
+    def require_equal_weights(self) -> None:
+        """Refuse to save where the processes no longer hold the same weights."""
+        if self.group.size == 1:
+            return
+        hashes = self.group.gather(checkpoint.hash_weights(self.trainer.model.named_parameters()))
+        if len(set(hashes)) > 1:
+            ranks = [rank for rank, one in enumerate(hashes) if one != hashes[0]]
+            cause = f"at step {self.trainer.step_number:,} the weights of the processes "
+            cause += f"{', '.join(map(str, ranks))} differ from those of process 0"
+            way_out = "resume from the state before with --resume; a model or method that draws "
+            way_out += "from a generator of its own has to draw the same in each process"
+            raise EmbgeoError(cause, where=self.folder, way_out=way_out)
 
     def restore_best(self) -> None:
         """Restore the weights with the lowest validation loss, if they are kept."""

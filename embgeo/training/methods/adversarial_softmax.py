@@ -44,6 +44,7 @@ class AdversarialSoftmax(WeightRegularizer):
         "code",
     )
     NEEDS: ClassVar[tuple[str, ...]] = ("hidden", "logits", "targets")
+    IN_PARTS: ClassVar[bool] = True
 
     @classmethod
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:

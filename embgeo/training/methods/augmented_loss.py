@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from embgeo.training.checks import nonnegative, positive
 from embgeo.training.methods.regularizer import Step, WeightRegularizer
@@ -55,6 +56,7 @@ class AugmentedLoss(WeightRegularizer):
         "the mean over positions, like the cross-entropy that it is added to",
     )
     NEEDS: ClassVar[tuple[str, ...]] = ("logits", "targets")
+    IN_PARTS: ClassVar[bool] = True
     ROLE = "input"
 
     def __init__(
@@ -74,7 +76,8 @@ class AugmentedLoss(WeightRegularizer):
         self.register_buffer("kept", kept, persistent=False)
 
     def penalty(self, step: Step) -> Tensor:
-        assert step.logits is not None
+        if step.logits is None:
+            return self.penalty_in_parts(step)
         assert step.targets is not None
         targets = step.targets.reshape(-1)
         logits = step.logits.reshape(len(targets), -1)
@@ -86,6 +89,23 @@ class AugmentedLoss(WeightRegularizer):
             logits, resembling, which, self.tau
         )
         return self.gamma * self.tau * value
+
+    def penalty_in_parts(self, step: Step) -> Tensor:
+        """The penalty, with the logits of some positions at a time, in both passes."""
+        assert step.hidden is not None
+        assert step.targets is not None
+        logits_of = step.logits_of
+        assert logits_of is not None
+
+        def add(hidden: Tensor, targets: Tensor) -> Tensor:
+            own = Step(hidden, logits_of(hidden, targets), targets)
+            return self.penalty(own) * (targets >= 0).sum()
+
+        targets = step.targets.flatten()
+        hidden = torch.split(step.hidden.flatten(0, -2), max(1, step.positions))
+        parts = zip(hidden, torch.split(targets, max(1, step.positions)), strict=True)
+        sums = [checkpoint(add, *part, use_reentrant=False) for part in parts]
+        return torch.stack(sums).sum() / (targets >= 0).sum().clamp(min=1)
 
     def resembling(self, targets: Tensor) -> tuple[Tensor, Tensor]:
         """log ỹ of each distinct target, shape (m, N), and its index for each position.

@@ -17,7 +17,7 @@ loss. What a method does not use is a no-op.
 """
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, get_type_hints
@@ -46,12 +46,18 @@ class Step:
         Shape (…); positions with a negative target (−100) do not count.
     inputs : Tensor of int64, optional
         Shape (…).
+    logits_of : callable, optional
+        The logits of states and their targets, where those of all positions are too large.
+    positions : int
+        The number of positions for one call of `logits_of`.
     """
 
     hidden: Tensor | None = None
     logits: Tensor | None = None
     targets: Tensor | None = None
     inputs: Tensor | None = None
+    logits_of: Callable[[Tensor, Tensor], Tensor] | None = None
+    positions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +108,9 @@ class Regularizer(nn.Module):
         Differences from the publication, which the report of a run shows.
     NEEDS : tuple of str
         Fields of `Step` that the method requires.
+    IN_PARTS : bool
+        Whether a method that needs logits can do with those of some positions at a time: `logits`
+        changes each position alone, and `penalty` takes `Step.logits_of` in place of all logits.
     ROLE : {"input", "output"}
         The layer of the model that `attach` passes to the constructor.
     terms : dict of str to Tensor
@@ -114,6 +123,7 @@ class Regularizer(nn.Module):
     ROLE: ClassVar[Role] = "output"
     DEVIATIONS: ClassVar[tuple[str, ...]] = ()
     NEEDS: ClassVar[tuple[str, ...]] = ()
+    IN_PARTS: ClassVar[bool] = False
     terms: Mapping[str, Tensor] = MappingProxyType({})
 
     @classmethod
@@ -169,6 +179,8 @@ class Regularizer(nn.Module):
     def require(self, step: Step) -> None:
         """Raise `BadOption` if the step lacks a field of `NEEDS`."""
         missing = [name for name in self.NEEDS if getattr(step, name) is None]
+        if self.IN_PARTS and step.logits_of is not None:
+            missing = [name for name in missing if name != "logits"]
         if missing:
             raise BadOption(
                 f"{self.NAME} needs {' and '.join(missing)}",
@@ -341,6 +353,7 @@ class Combined(Regularizer):
             raise BadOption("no regularizer is given", way_out="give one or more")
         self.parts = nn.ModuleList(parts)
         self.NEEDS = tuple(dict.fromkeys(name for part in parts for name in part.NEEDS))  # type: ignore[misc]
+        self.IN_PARTS = all(part.IN_PARTS for part in parts if "logits" in part.NEEDS)  # type: ignore[misc]
         self.DEVIATIONS = tuple(line for part in parts for line in part.DEVIATIONS)  # type: ignore[misc]
 
     def __iter__(self) -> Iterator[Regularizer]:

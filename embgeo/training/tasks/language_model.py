@@ -81,15 +81,16 @@ class LanguageModeling(Task):
 
     def load(self, config: StudySettings) -> Corpus:
         chosen, start = config.data, config.training.start
+        part: dict[str, Any] = {"tokens": chosen.tokens, "skip": chosen.skip or 0}
         if chosen.bpe is not None:
-            return load_byte_level(Path(chosen.path), chosen.bpe, tokens=chosen.tokens)
+            return load_byte_level(Path(chosen.path), chosen.bpe, **part)
         return load_corpus(
             Path(chosen.path),
             unit=chosen.unit,
             min_count=chosen.min_count,
             size=chosen.size,
             tokenizer=None if chosen.tokenizer is None else Path(chosen.tokenizer),
-            tokens=chosen.tokens,
+            **part,
             shuffle=chosen.shuffle,
             vocabulary=None
             if start is None
@@ -136,16 +137,24 @@ class LanguageModeling(Task):
         output = model(batch.inputs, carry)
         step = Step(output.hidden, None, batch.targets, batch.inputs)
         positions = AT_ONCE // model.logits_per_state
-        if batch.targets.numel() > positions and not self.z_loss and not needs_logits(regularizer):
-            mean = cross_entropy_in_parts(model.head, output.hidden, batch.targets, positions)
+
+        def logits_of(hidden: Tensor, targets: Tensor) -> Tensor:
+            return regularizer.logits(Step(hidden, model.head(hidden), targets))
+
+        whole = needs_logits(regularizer) and not regularizer.IN_PARTS
+        if batch.targets.numel() > positions and not whole:
+            step.logits_of, step.positions = logits_of, positions
+            mean, squares = cross_entropy_in_parts(
+                logits_of, output.hidden, batch.targets, positions, squared=bool(self.z_loss)
+            )
         else:
             step.logits = model.head(output.hidden)
             step.logits = regularizer.logits(step)
             mean = cross_entropy(step.logits, batch.targets)
+            squares = step.logits.float().logsumexp(-1).square().mean() if self.z_loss else mean
         objective = mean + model.activation_penalty(output)
         if self.z_loss:
-            assert step.logits is not None
-            objective = objective + self.z_loss * step.logits.float().logsumexp(-1).square().mean()
+            objective = objective + self.z_loss * squares
         if in_loss:
             objective = objective + regularizer(step)
         return Losses(mean, objective, detach(output.state))
@@ -260,21 +269,29 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def cross_entropy_in_parts(
-    head: Callable[[Tensor], Tensor], hidden: Tensor, targets: Tensor, positions: int
+    logits_of: Callable[[Tensor, Tensor], Tensor],
+    hidden: Tensor,
+    targets: Tensor,
+    positions: int,
+    *,
+    squared: bool = False,
 ) -> Tensor:
-    """Get mean cross-entropy of ``head(hidden)``, with logits of `positions` positions at a time.
+    """Get mean cross-entropy, and mean square of log Z if `squared`, of `positions` at a time.
 
     The backward pass computes the logits again, so that the output layer takes a third longer.
 
-    `head` maps states of shape (…, d) to logits of shape (…, N); `hidden` has shape (…, d),
-    `targets` (…).
+    `logits_of` gives logits of shape (…, N) for states of shape (…, d) and targets; `hidden` has
+    shape (…, d), `targets` (…).
     """
 
     def add(states: Tensor, expected: Tensor) -> Tensor:
-        return cross_entropy(head(states), expected) * len(expected)
+        logits = logits_of(states, expected)
+        loss = cross_entropy(logits, expected) * len(expected)
+        squares = logits.float().logsumexp(-1).square().sum() if squared else torch.zeros_like(loss)
+        return torch.stack((loss, squares))
 
     at_once = max(1, positions)
-    total = torch.zeros((), device=hidden.device)
+    total = torch.zeros(2, device=hidden.device)
     parts = zip(
         torch.split(hidden.flatten(0, -2), at_once),
         torch.split(targets.flatten(), at_once),

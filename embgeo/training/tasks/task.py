@@ -179,7 +179,7 @@ class Task:
 
 #: Settings of language models only, by table.
 OF_TEXTS = {
-    "data": ("unit", "tokenizer", "tokens", "bpe"),
+    "data": ("unit", "tokenizer", "tokens", "skip", "bpe"),
     "training": ("random_lengths", "sum_over_steps", "windows"),
     "evaluation": ("cache", "dynamic"),
 }
