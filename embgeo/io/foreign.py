@@ -154,6 +154,12 @@ FOREIGN: tuple[Foreign, ...] = (
     ),
     Foreign(rb"lmgg|fmgg|tjgg", "is an old ggml model, which is not read", _MADE_FROM),
     Foreign(rb"algg", "is a ggml adapter (GGLA), which holds no embeddings", _MADE_FROM),
+    Foreign(
+        # The version of the format, and the length and name of the specification of the model.
+        rb"[\1-\x0f]\0\0\0[\4-\xff]\0[A-Z]\w+Spec(tion)?\0",
+        "is a CTranslate2 model, which is not read",
+        _MADE_FROM,
+    ),
     Foreign(rb"7z\xbc\xaf", "is a 7-zip archive, which is not read", _UNPACK),
     Foreign(rb"Rar!\x1a\x07", "is a RAR archive, which is not read", _UNPACK),
     Foreign(rb"\x1f\x9d", "is compressed with compress (.Z), which is not read", _UNPACK),
@@ -305,7 +311,11 @@ FOLDERS: tuple[Foreign, ...] = (
         "o.PyTreeCheckpointer().restore(r'{folder}'), sep='.').items() if hasattr(v, 'shape')}, "
         "'model.safetensors')\"",
     ),
-    Foreign(r"shared_vocabulary\.(json|txt)", "a CTranslate2 model, which is not read", _MADE_FROM),
+    Foreign(
+        r"((shared|source|target)_)?vocabulary\.(json|txt)",
+        "a CTranslate2 model, which is not read",
+        _MADE_FROM,
+    ),
     Foreign(
         r"modules\.json",
         "a SentenceTransformer whose modules lie in folders of their own",

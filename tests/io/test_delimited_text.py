@@ -54,6 +54,19 @@ def test_words_below_headings(tmp_path: Path, names: str, separator: str, first:
     assert "the first line is taken for headings" in matrix.origin.notes
 
 
+@pytest.mark.parametrize("headings", [["id", "word", *NAMED], None])
+def test_a_column_of_ids_is_an_order(headings: list[str] | None, tmp_path: Path) -> None:
+    """Of any order; ids that a heading names may have gaps."""
+    order = np.random.default_rng(3).permutation(len(W))
+    lines = [",".join(headings)] if headings else []
+    for k in order:
+        number = 10 * k + 3 if headings else k + 1
+        lines.append(",".join([str(number), f"w{k}", *map(repr, map(float, W[k]))]))
+    matrix = embgeo.load(written(tmp_path, "\n".join(lines) + "\n"))
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.tokens == tuple(f"w{k}" for k in range(len(W)))
+
+
 def test_words_without_headings(tmp_path: Path) -> None:
     matrix = embgeo.load(table(tmp_path, [list(WORDS)], None))
     assert matrix.tokens == WORDS
@@ -263,7 +276,7 @@ def test_a_column_of_row_numbers_orders_the_rows(tmp_path: Path, form: str, firs
 
 
 def test_numbers_that_are_no_row_numbers_order_nothing(tmp_path: Path) -> None:
-    lines = [f"{7 * k % 90},{','.join(map(str, row))}" for k, row in enumerate(W.tolist())]
+    lines = [f"{7 * k % 9},{','.join(map(str, row))}" for k, row in enumerate(W.tolist())]
     matrix = embgeo.load(written(tmp_path, "id,a,b,c,d,e\n" + "\n".join(lines) + "\n"))
     np.testing.assert_array_equal(matrix.data, W)
 

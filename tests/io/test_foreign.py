@@ -77,7 +77,16 @@ def test_vocabularies_and_json(
             {"zero_pp_rank_0_mp_rank_00_model_states.pt": b"x"},
             "no model weights in this folder",
         ),
-        ({"model.bin": bytes(9), "shared_vocabulary.json": b"[]"}, "a CTranslate2 model"),
+        *(
+            ({"config.json": b"{}", "model.bin": bytes(9), name: b"[]"}, "a CTranslate2 model")
+            for name in (
+                "shared_vocabulary.json",
+                "shared_vocabulary.txt",
+                "vocabulary.json",
+                "vocabulary.txt",
+                "source_vocabulary.txt",
+            )
+        ),
         ({"modules.json": b"[]"}, "a SentenceTransformer.*name the folder"),
         ({"models--org--name/refs/main": b"a"}, "a Hugging Face cache"),
         ({"model.safetensors": POINTER}, r"model\.safetensors: is a Git LFS pointer"),

@@ -189,3 +189,32 @@ def test_vectors_of_a_million_numbers_are_refused(
     (tmp_path / "vectors.json").write_text(f"[{GOOD}]")
     with pytest.raises(UnreadableFile, match="lines of more than"):
         embgeo.load(tmp_path / "vectors.json")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"words": WORDS, "vectors": ROWS},
+        {"model": "x", "vectors": ROWS, "tokens": WORDS},
+        {"vocab": {word: k for k, word in reversed(list(enumerate(WORDS)))}, "vectors": ROWS},
+        {"columns": [0, 1, 2, 3, 4], "index": WORDS, "data": ROWS},
+        {"ids": WORDS, "documents": ["x"] * len(WORDS), "embeddings": ROWS, "metadatas": [None]},
+        {"words": WORDS * 600, "vectors": ROWS * 600},
+    ],
+)
+def test_words_beside_vectors_label_them(content: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(content))
+    matrix = embgeo.load(path)
+    times = len(matrix.data) // len(W)
+    np.testing.assert_array_equal(matrix.data, np.tile(W, (times, 1)))
+    assert matrix.tokens == tuple(WORDS) * times
+
+
+@pytest.mark.parametrize("words", [WORDS[:-1], {"a": 0, "b": 2}, dict.fromkeys(WORDS, 0)])
+def test_other_lists_label_nothing(words: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"vectors": ROWS, "words": words, "x": 1}))
+    matrix = embgeo.load(path)
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.tokens is None

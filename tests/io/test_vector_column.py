@@ -103,6 +103,26 @@ def test_a_csv_of_copy_without_headings(tmp_path: Path) -> None:
     assert matrix.tokens == tuple(f"w{k}" for k in range(6))
 
 
+@pytest.mark.parametrize("sign", ["\t", ","])
+@pytest.mark.parametrize("headings", [["id", "word", "embedding"], []])
+@pytest.mark.parametrize("places", [(0, 1), (1, 0)])
+def test_a_column_of_ids_is_an_order(
+    sign: str, headings: list[str], places: tuple[int, int], tmp_path: Path
+) -> None:
+    lines = [sign.join([*(headings[k] for k in places), headings[2]])] if headings else []
+    for k in (3, 0, 5, 1, 4, 2):
+        cells = (str(10 * k if headings else k + 1), f"w{k}")  # named ids may have gaps
+        vector = str(W[k].tolist()).replace(" ", "")
+        lines.append(sign.join([*(cells[place] for place in places), f'"{vector}"']))
+        if sign == "\t":
+            lines[-1] = lines[-1].replace('"', "")
+    (tmp_path / "a").write_text("\n".join(lines) + "\n")
+    matrix = embgeo.load(tmp_path / "a")
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.tokens == tuple(f"w{k}" for k in range(6))
+    assert "the rows are in the order of the row numbers in the file" in matrix.origin.notes
+
+
 @pytest.mark.parametrize("first", [b"{ 0.5 1.5\n", b"[ 0.5 1.5\n", b"{a} 0.5 1.5\n"])
 def test_words_that_are_brackets_are_no_vectors(tmp_path: Path, first: bytes) -> None:
     (tmp_path / "a.txt").write_bytes(first + b"} 2.5 3.5\n")

@@ -49,6 +49,16 @@ _INDEX = "index"
 #: Most vectors with names of their own in a record.
 _MOST_NAMED = 32
 _BLOCK_ROWS = 4096
+#: Keys of a list of words, or of their ids, beside a list of vectors, the surest first.
+_WORDS = (
+    "words", "tokens", "vocab", "vocabulary", "labels", "names", "ids", "index", "keys", "texts",
+    "documents",
+)  # fmt: skip
+_WORDS_FIRST = re.compile(
+    rb'(\xef\xbb\xbf)?\s*\{\s*"(words|tokens|labels|ids|index|texts|documents)"\s*:\s*\[\s*"'
+)
+#: A key of numbers that are no vector: the columns of pandas.
+_NO_VECTOR = "columns"
 _LABELS = (*sorted(TOKEN_HEADINGS), "text", "name", "title", "id", "key")
 
 
@@ -60,6 +70,14 @@ class Found:
     label: str | None
     index: int | None
     vector: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words of the file that may label its vectors in their order."""
+
+    name: str
+    tokens: tuple[str, ...]
 
 
 class _Listing:
@@ -74,6 +92,7 @@ class _Listing:
         self._names = WordList(path)  # bounds their memory
         self._widths: dict[int, int] = {}
         self._named: dict[str, int] = {}
+        self.words: dict[str, tuple[str, ...]] = {}
 
     def add(self, found: Found) -> None:
         if len(found.vector) > MAX_COLUMNS:
@@ -117,14 +136,19 @@ class _Group:
 
 def sniff(head: bytes) -> bool:
     has_vector = _VECTOR.search(head) is not None or _BASE64.search(head) is not None
-    return has_vector and _START.match(head) is not None
+    return (has_vector and _START.match(head) is not None) or bool(_WORDS_FIRST.match(head))
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """Open labels and shapes of the vectors; their numbers are read when a tensor is opened."""
     listing = _Listing(path)
     for found in _read(path):
-        listing.add(found)
+        if isinstance(found, Words):
+            listing.words[found.name] = found.tokens
+        else:
+            listing.add(found)
+    if not listing.kinds:
+        raise Damaged("it holds no list of numbers where vectors are expected", CUT)
     groups = _groups(listing)
     tensors = []
     for group in groups:
@@ -132,6 +156,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
         opened = partial(_fill, path, group.places, shape)
         tensors.append(Tensor(group.name, shape, "float32", opened))
     only = groups[0] if len(groups) == 1 else None
+    beside = listing.words if only is None or only.labels is None else {}
+    fitting = [name for name in _WORDS if only and len(beside.get(name, ())) == len(only.places)]
     notes = listing.labels.finish()[1] if only and only.labels and listing.labels else ()
     if any(group.is_ordered for group in groups):
         notes = (*notes, f"the rows are in the order of the records' {_INDEX}")
@@ -141,10 +167,10 @@ def open_checkpoint(path: Path) -> Checkpoint:
         NAME,
         tuple(tensors),
         (path,),
-        only.labels if only else None,
-        "the labels of the vectors in the file",
+        beside[fitting[0]] if fitting else only.labels if only else None,
+        f"{fitting[0]} in the file" if fitting else "the labels of the vectors in the file",
         notes=notes,
-        vocabularies=() if only else tuple(labeled),
+        vocabularies=() if only else (*labeled, *beside.items()),
     )
 
 
@@ -202,7 +228,8 @@ def _fill(path: Path, places: IntArray, shape: tuple[int, int]) -> npt.NDArray[n
 
     def choose() -> Iterator[list[float]]:
         place = next(wanted, None)
-        for number, found in enumerate(_read(path)):
+        vectors = (one for one in _read(path) if isinstance(one, Found))
+        for number, found in enumerate(vectors):
             if number == place:
                 yield found.vector
                 place = next(wanted, None)
@@ -221,15 +248,12 @@ def _fill(path: Path, places: IntArray, shape: tuple[int, int]) -> npt.NDArray[n
     return rows
 
 
-def _read(path: Path) -> Iterator[Found]:
+def _read(path: Path) -> Iterator[Found | Words]:
     with path.open(encoding="utf-8-sig") as file:
         stream = ValueStream(file)
         try:
             for number in itertools.count(1):
                 if not stream.peek():
-                    if number == 1:
-                        cause = "it holds no list of numbers where vectors are expected"
-                        raise Damaged(cause, CUT)
                     break
                 yield from _some(_entries(stream, ""), f"value {number:,} of the file")
         except UnicodeDecodeError:
@@ -238,7 +262,7 @@ def _read(path: Path) -> Iterator[Found]:
             raise Damaged("its lists nest too deeply", RIGHT_FILE) from None
 
 
-def _entries(stream: ValueStream, kind: str) -> Iterator[Found]:
+def _entries(stream: ValueStream, kind: str) -> Iterator[Found | Words]:
     """Yield the vectors of the next value."""
     if stream.peek() == "{":
         yield from _object_entries(stream, kind)
@@ -248,7 +272,7 @@ def _entries(stream: ValueStream, kind: str) -> Iterator[Found]:
         yield Found(kind, None, None, vector)
 
 
-def _list_entries(stream: ValueStream, kind: str) -> Iterator[Found]:
+def _list_entries(stream: ValueStream, kind: str) -> Iterator[Found | Words]:
     stream.expect("[")
     for number in itertools.count(1):
         yield from _some(_entries(stream, kind), f"entry {number:,} of a list")
@@ -257,7 +281,7 @@ def _list_entries(stream: ValueStream, kind: str) -> Iterator[Found]:
     stream.expect("]")
 
 
-def _some(entries: Iterator[Found], where: str) -> Iterator[Found]:
+def _some(entries: Iterator[Found | Words], where: str) -> Iterator[Found | Words]:
     """Yield the entries; none at all is an error."""
     first = next(entries, None)
     if first is None:
@@ -266,7 +290,7 @@ def _some(entries: Iterator[Found], where: str) -> Iterator[Found]:
     yield from entries
 
 
-def _object_entries(stream: ValueStream, kind: str) -> Iterator[Found]:
+def _object_entries(stream: ValueStream, kind: str) -> Iterator[Found | Words]:
     """Yield vectors of a record, under words, or in the fields of a response."""
     fields: dict[str, Any] = {}
     vectors: dict[str, list[float]] = {}
@@ -277,10 +301,13 @@ def _object_entries(stream: ValueStream, kind: str) -> Iterator[Found]:
             yield from _entries(stream, inner)
             continue
         value = stream.decode()
+        if key in _WORDS and isinstance(value, list) and (words := _words_of(value)):
+            yield Words(key, words)
+            continue
         if key == _PACKED and isinstance(value, list):
             yield from (Found(inner, None, None, _unpack(text)) for text in value)
             continue
-        vector = _vector(value, is_named=key in _VECTORS)
+        vector = None if key == _NO_VECTOR else _vector(value, is_named=key in _VECTORS)
         if vector is None:
             fields[key] = value
         elif under_words:
@@ -292,6 +319,18 @@ def _object_entries(stream: ValueStream, kind: str) -> Iterator[Found]:
                 yield from (Found(kind, word, None, held) for word, held in vectors.items())
     if vectors and not under_words:
         yield _read_record(kind, fields, vectors)
+    elif not vectors and kind in _WORDS and (words := _words_of(fields)):
+        yield Words(kind, words)
+
+
+def _words_of(value: list[Any] | dict[str, Any]) -> tuple[str, ...]:
+    """Return a list of words, or the words of a map to the numbers 0, 1, … in their order."""
+    if isinstance(value, list):
+        return tuple(value) if all(isinstance(word, str) for word in value) else ()
+    numbers = [number for number in value.values() if type(number) is int]
+    if len(numbers) < len(value) or sorted(numbers) != list(range(len(value))):
+        return ()
+    return tuple(sorted(value, key=value.__getitem__))
 
 
 def _read_record(kind: str, fields: dict[str, Any], vectors: dict[str, list[float]]) -> Found:

@@ -4,6 +4,7 @@ import csv
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.labels.side_tables import order_of
 from embgeo.io.labels.word_lists import WordList
 
 #: Limits of a line of numbers.
@@ -117,6 +119,30 @@ def read_vectors(
     tokens, notes = words.finish() if is_labeled else (None, ())
     tensor = Tensor("vectors", (n, d), "float32", partial(_fill, read, (n, d)))
     return Checkpoint(path, name, (tensor,), (path,), tokens, source, notes=notes)
+
+
+def put_in_order(
+    checkpoint: Checkpoint, numbers: Sequence[int] | None, *, are_ids: bool
+) -> Checkpoint:
+    """Reorder the rows of the only tensor by their numbers; `are_ids` says that a heading does."""
+    order = None if numbers is None else order_of(numbers, are_ids=are_ids)
+    if order is None:
+        return checkpoint
+    (tensor,) = checkpoint.tensors
+    tokens, counts = checkpoint.tokens, checkpoint.counts
+
+    def read() -> npt.NDArray[np.float32]:
+        rows: npt.NDArray[np.float32] = tensor.open()[order]
+        rows.flags.writeable = False
+        return rows
+
+    return replace(
+        checkpoint,
+        tensors=(replace(tensor, open=read),),
+        tokens=None if tokens is None else tuple(tokens[place] for place in order),
+        counts=None if counts is None else counts[order],
+        notes=(*checkpoint.notes, "the rows are in the order of the row numbers in the file"),
+    )
 
 
 def tensor_of_lines(

@@ -8,20 +8,19 @@ around them, which headings name. A table without labels may separate its number
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import IntArray
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged
 from embgeo.io.bounded.maps import map_file
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.convert import text_blocks
 from embgeo.io.labels.counts_file import whole_counts
-from embgeo.io.labels.side_tables import COUNT_HEADINGS, ID_HEADINGS, TOKEN_HEADINGS, order_of
+from embgeo.io.labels.side_tables import COUNT_HEADINGS, ID_HEADINGS, TOKEN_HEADINGS
 from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
 
 _SEPARATORS = (b",", b";", b"\t")
@@ -171,6 +170,9 @@ def _assign(
     words = next((k for k in sides if is_text[k]), None)
     counts = order = None
     notes = []
+    if headings is None and words is not None:
+        whole = (k for k in sides if all(_WHOLE.fullmatch(row[k]) for row in data))
+        order = next(whole, None)
     if headings is not None:
         named = [k for k in sides if headings[k] in TOKEN_HEADINGS]
         # A column of numbers called "label" holds classes.
@@ -292,13 +294,7 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
     tokens, notes = words.finish()
     parse = partial(_parse, layout)
     tensor = text_blocks.tensor_of_lines(path, layout.has_headings, parse, (n, len(layout.numbers)))
-    order = None if numbers is None else order_of(numbers)
-    if order is not None:
-        tensor = replace(tensor, open=partial(_reorder, tensor, order))
-        tokens = tuple(tokens[place] for place in order) if layout.words is not None else tokens
-        counts = None if counts is None else [counts[place] for place in order]
-        notes = (*notes, "the rows are in the order of the row numbers in the file")
-    return Checkpoint(
+    checkpoint = Checkpoint(
         path,
         NAME,
         (tensor,),
@@ -309,12 +305,7 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
         counts=None if counts is None else np.array(counts, dtype=np.float64),
         counts_source="counts in the file",
     )
-
-
-def _reorder(tensor: Tensor, order: IntArray) -> npt.NDArray[np.float32]:
-    array: npt.NDArray[np.float32] = tensor.open()[order]
-    array.flags.writeable = False
-    return array
+    return text_blocks.put_in_order(checkpoint, numbers, are_ids=layout.has_headings)
 
 
 def _drop_empty(lines: list[bytes]) -> list[bytes]:

@@ -17,8 +17,14 @@ from typing import TextIO
 
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.convert.text_blocks import MAX_COLUMNS, LabeledVector, read_vectors, too_wide
-from embgeo.io.labels.side_tables import TOKEN_HEADINGS
+from embgeo.io.convert.text_blocks import (
+    MAX_COLUMNS,
+    LabeledVector,
+    put_in_order,
+    read_vectors,
+    too_wide,
+)
+from embgeo.io.labels.side_tables import ID_HEADINGS, TOKEN_HEADINGS
 
 NAME = "table with a column of vectors"
 RECOGNIZED = (
@@ -35,6 +41,7 @@ _ESCAPED = re.compile(r"\\(.)")
 _MEANING = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
 #: What COPY may write after the last row.
 _END = "\\."
+_WHOLE = re.compile(r"\d{1,18}")
 _LONGEST_CELL = 16 * 2**20
 
 
@@ -88,7 +95,28 @@ def open_checkpoint(path: Path) -> Checkpoint:
     shown = "" if label is None else short(headings[label]) or f"{label + 1}"
     read = partial(_read_labeled, path, form, vectors[0], label)
     source = f"column {shown} of the file"
-    return read_vectors(path, NAME, read, source, unit="row", first=1 + form.has_headings)
+    found = read_vectors(path, NAME, read, source, unit="row", first=1 + form.has_headings)
+    places = [place for place in range(len(first)) if place not in (label, vectors[0])]
+    number = next((place for place in places if _is_order(headings[place], first[place])), None)
+    if number is None:
+        return found
+    return put_in_order(found, _numbers_in(path, form, number), are_ids=form.has_headings)
+
+
+def _is_order(heading: str, cell: str) -> bool:
+    """Tell whether a column may number the rows: by its heading, or without headings."""
+    return _WHOLE.fullmatch(cell.strip()) is not None and (not heading or heading in ID_HEADINGS)
+
+
+def _numbers_in(path: Path, form: _Form, place: int) -> list[int] | None:
+    """Return the whole numbers of a column; None if a cell holds anything else."""
+    numbers: list[int] = []
+    with contextlib.closing(_read_rows(path, form)) as rows:
+        for row in itertools.islice(rows, int(form.has_headings), None):
+            if not _WHOLE.fullmatch(row[place].strip()):
+                return None
+            numbers.append(int(row[place]))
+    return numbers
 
 
 def _label_column(headings: list[str], first: list[str], vector: int) -> int | None:

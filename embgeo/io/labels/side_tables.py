@@ -111,17 +111,17 @@ def find_columns(cells: list[str]) -> TokenColumns | None:
     return TokenColumns(token, count, order, is_named)
 
 
-def order_of(numbers: Sequence[int] | IntArray) -> IntArray | None:
-    """Return the places of the rows 0 to N−1, or 1 to N.
+def order_of(numbers: Sequence[int] | IntArray, *, are_ids: bool = False) -> IntArray | None:
+    """Return the places of the rows 0 to N−1, or 1 to N; `are_ids` may be any different numbers.
 
     None if the rows are in this order, or others.
     """
     given = np.asarray(numbers, dtype=np.int64)
     order = np.argsort(given, kind="stable")
-    sorted_numbers = given[order]
-    if not len(order) or sorted_numbers[0] not in (0, 1):
+    steps = np.diff(given[order])
+    if not len(order) or not (steps > 0).all():
         return None
-    if not np.array_equal(sorted_numbers, np.arange(len(order)) + sorted_numbers[0]):
+    if not are_ids and (given[order[0]] not in (0, 1) or (steps > 1).any()):
         return None
     return None if np.array_equal(order, np.arange(len(order))) else order
 
