@@ -113,11 +113,15 @@ def heads(study: record.Study) -> tuple[Head, ...]:
         (f"{first}.rare", "perplexity, rare words"),
         (f"{first}.popular", "frequent words"),
         (f"{other}.{score}", deciding.describe_quality(f"{other}.{score}")),
+        (f"{first}.unknown", "p(unknown word)"),
         (f"{first}.cache", "with cache"),
         (f"{first}.dynamic", "dynamic"),
         *((name, deciding.describe_quality(name)) for name in own_scores(study) if name != quality),
         (TIME, f"time a {'token' if counted.endswith('tokens') else 'unit'}"),
         ("training.parameters", "parameters"),
+        ("training.peak_memory", "peak memory"),
+        ("movement.frequent", "movement, frequent words"),
+        ("movement.rare", "movement, rare words"),
     )
     return tuple(Head(name, title) for name, title in dict(columns).items() if name in held)
 

@@ -237,6 +237,9 @@ class EvaluationSettings:
         Share of the types, most frequent first, that count as frequent.
     test : bool
         Evaluate the test split at the end, if there is one.
+    observe : int, optional
+        Positions, evenly spaced over the first 20,000 tokens of the last split, at which the run
+        keeps hidden states (``hidden.npy``) and predictions (``predictions.json``).
     cache, dynamic : bool
         Also evaluate with a continuous cache, and dynamically, at the end.
     """
@@ -251,6 +254,7 @@ class EvaluationSettings:
     same_length: bool | None = None
     popular: Share = 0.2
     test: bool = True
+    observe: Annotated[int, Meta(ge=2)] | None = None
     cache: bool = False
     dynamic: bool = False
 

@@ -49,6 +49,7 @@ def without_times(path: Path, home: Path) -> Any:
     found = json.loads(path.read_text(encoding="utf-8").replace(str(home), ""))
     found.pop("seconds", None)
     found.pop("timing", None)
+    found.pop("peak_memory", None)
     return found
 
 

@@ -19,11 +19,12 @@ from embgeo.training.evaluation.dynamic import (
     DynamicSettings,
     dynamic_evaluation,
 )
+from embgeo.training.evaluation.observed import observe
 from embgeo.training.evaluation.perplexity import STATEFUL_BPTT, Perplexity, perplexity
 from embgeo.training.methods import popular_rows
 from embgeo.training.models import LanguageModel, TransformerXL
 from embgeo.training.sections import EvaluationSettings
-from embgeo.training.study.numbers import BITS_PER_BYTE
+from embgeo.training.study.numbers import BITS_PER_BYTE, UNKNOWN_SHARE
 from embgeo.training.study.samples import TextLosses, merge_blocks
 
 Found = dict[str, float | None]
@@ -40,6 +41,8 @@ class Scores:
         self.bptt = settings.bptt or STATEFUL_BPTT
         counts = torch.from_numpy(corpus.vocabulary.counts)
         self.popular = popular_rows(counts, settings.popular)
+        #: What `final` observed, as files of the run.
+        self.files: dict[str, bytes] = {}
 
     def rows(self, split: str) -> npt.NDArray[np.int64]:
         """Return the tokens of a split that are evaluated."""
@@ -75,6 +78,18 @@ class Scores:
         for split in ("valid", "test") if self.has_test else ("valid",):
             found = self.evaluate(model, split)
             scores[split] = self.describe(split, found) | self.adapted(model, split)
+        if self.settings.observe is not None:
+            with self.reading(model):
+                observed = observe(
+                    model,
+                    self.rows(split),
+                    self.corpus.vocabulary,
+                    self.settings.observe,
+                    bptt=self.bptt,
+                    device=self.device,
+                )
+            scores[split][UNKNOWN_SHARE] = observed.unknown
+            self.files = observed.files()
         windows = [(window.total, window.tokens) for window in found.windows]
         return scores["valid"], scores.get("test"), merge_blocks(split, windows)
 

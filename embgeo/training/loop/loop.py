@@ -8,7 +8,6 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -20,7 +19,7 @@ import torch
 from embgeo.core.errors import BadOption, Diverged, EmbgeoError
 from embgeo.core.progress import Progress
 from embgeo.training.complete import complete_settings
-from embgeo.training.loop import checkpoint, distributed
+from embgeo.training.loop import checkpoint, distributed, facts
 from embgeo.training.loop.checkpoint import write
 from embgeo.training.loop.log import LossInterval, RunLog
 from embgeo.training.loop.trainer import StepReport, Trainer
@@ -41,12 +40,6 @@ _SAVING = 0.1
 
 #: The settings of a folder cannot change.
 DIVERGED_WAY_OUT = "lower lr, or set clip in [training], and give another folder"
-
-#: No publication states how the output bias starts.
-BIAS_DEVIATION = (
-    "the output bias starts at the log frequencies of the training split; the papers start it "
-    "at zero or do not say"
-)
 
 
 def train_run(
@@ -126,7 +119,8 @@ class RunLoop:
         self.notes: list[str] = []
         self.best: dict[str, Any] = {"loss": math.inf, "step": 0, "later": 0, "model": None}
         self.interval = LossInterval()
-        self.seconds_before = 0.0
+        self.seconds_before, self.peak_before = 0.0, 0
+        facts.reset_peak(device)
         length = 0
         if state is not None:
             with checkpoint.guard_state(folder):
@@ -134,6 +128,7 @@ class RunLoop:
                 self.notes, self.best = list(state["notes"]), state["best"]
                 self.interval = LossInterval(**state["interval"])
                 self.seconds_before, length = state["seconds"], state["log"]
+                self.peak_before = state["peak"]
         path = folder / LOG_NAME if group.leads else None
         self.log = RunLog(path, length, tensorboard=config.training.tensorboard)
         self.started = self.saved = time.perf_counter()
@@ -143,6 +138,12 @@ class RunLoop:
     def seconds(self) -> float:
         """Seconds of the run, with those before it was resumed."""
         return self.seconds_before + time.perf_counter() - self.started
+
+    @property
+    def peak(self) -> int | None:
+        """Peak of memory in bytes, also before the run was resumed; None where it is unknown."""
+        found = facts.read_peak(self.trainer.device)
+        return found and max(found, self.peak_before)
 
     @property
     def stopped(self) -> bool:
@@ -279,6 +280,7 @@ class RunLoop:
             "best": self.best,
             "interval": self.interval.state_dict(),
             "seconds": self.seconds,
+            "peak": self.peak or 0,
             "log": self.log.length,
         }
         if self.group.leads:
@@ -320,6 +322,7 @@ class RunLoop:
             make_plain(model)
             valid, test, samples = self.final_scores()
             parameters = checkpoint.count_parameters(model)
+            moved = facts.measure_movement(trainer, self.dataset, self.config)
             content = checkpoint.model_bytes(model) if self.group.leads else b""
         result = run_result.RunResult(
             method=trainer.method.name,
@@ -333,7 +336,7 @@ class RunLoop:
             test=test,
             settings=self.config.tables(),
             source=trainer.method.publication,
-            deviations=list_deviations(trainer),
+            deviations=facts.list_deviations(trainer),
             notes=tuple(self.notes),
             versions=checkpoint.list_versions(),
             command=command,
@@ -343,8 +346,12 @@ class RunLoop:
             task=trainer.task.NAME,
             quality=trainer.task.quality(self.config),
             quantities=trainer.task.QUANTITIES,
+            peak_memory=self.peak,
+            moved=moved,
         )
         if self.group.leads:
+            for name, kept in getattr(self.evaluator, "files", {}).items():
+                write(folder / name, kept)
             write(folder / checkpoint.MODEL_NAME, content)
             if samples is not None:
                 saved = find_format(samples)
@@ -381,12 +388,3 @@ class RunLoop:
         if quality in found and known[quality] is None:
             raise self.diverged(f"there is no finite {quality} on the {split} split")
         return known
-
-
-def list_deviations(trainer: Trainer) -> tuple[str, ...]:
-    """List deviations of a run from the publications: method, model, initialization."""
-    has_bias = getattr(trainer.model.get_output_embeddings(), "bias", None) is not None
-    started = has_bias and trainer.config.model.bias_init == "log-counts"
-    parts = [getattr(type(part), "DEVIATIONS", ()) for part in trainer.model.modules()]
-    found = dict.fromkeys((*trainer.method.deviations, *chain(*parts)))
-    return (*found, BIAS_DEVIATION) if started else tuple(found)

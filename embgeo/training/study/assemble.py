@@ -77,6 +77,8 @@ def make_run(one: FinishedRun, priors: Priors) -> Run:
     """Make the numbers of a finished run, with those of its analyses."""
     result = one.result
     scalars = {str(role): collect_scalars(each, priors) for role, each in one.analyses.items()}
+    moved = {role: result.movement(role) for role in scalars}
+    scalars = {role: found | moved[role] for role, found in scalars.items()}
     return Run(
         method=result.method,
         seed=result.seed,

@@ -12,6 +12,7 @@ from embgeo.core.values import Quantity
 
 _MERITY = "Merity et al. 2018; every language-modeling paper"
 BITS_PER_BYTE = "bits_per_byte"
+UNKNOWN_SHARE = "unknown"
 
 
 def of_splits(*facts: Quantity) -> tuple[Quantity, ...]:
@@ -92,6 +93,14 @@ OF_LANGUAGE_MODELS = of_splits(
         better="lower",
     ),
     Quantity(
+        UNKNOWN_SHARE,
+        "Probability of the unknown word",
+        "Mean probability that the model gives to the unknown word, at evenly spaced positions of "
+        "the first 20,000 tokens of the {split} split.",
+        "mean p(<unk> | w_<t)",
+        "after Inan et al. 2017, Table 4",
+    ),
+    Quantity(
         BITS_PER_BYTE,
         "Bits per byte",
         "Bits that the model takes to encode a byte of the text of the {split} split. Comparable "
@@ -122,6 +131,25 @@ PARAMETERS = Quantity(
     "Parameters",
     "Numbers that are trained; a tied matrix counts once.",
 )
+PEAK = Quantity(
+    "training.peak_memory",
+    "Peak memory",
+    "The memory that torch held on the GPU at most; of a run on a CPU, the resident memory of the "
+    "process, with the interpreter and torch.",
+    unit="MB",
+    better="lower",
+)
+MOVEMENT = tuple(
+    Quantity(
+        f"movement.{name}",
+        f"Movement of {name} rows",
+        f"How far the rows of {name} tokens have moved in training, as a multiple of their length "
+        "before it.",
+        "mean ‖w − w₀‖/‖w₀‖",
+        "after Gong et al. 2018, §3",
+    )
+    for name in ("frequent", "rare")
+)
 PRIOR = {
     kind: Quantity(
         f"spectrum.from_{kind}_prior",
@@ -140,6 +168,8 @@ QUANTITIES: tuple[Quantity, ...] = (
     SECONDS,
     SECONDS_PER_TOKEN,
     PARAMETERS,
+    PEAK,
+    *MOVEMENT,
     *PRIOR.values(),
 )
 

@@ -1,7 +1,7 @@
 """The result of a finished run: ``result.json``."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -12,7 +12,7 @@ from embgeo.core.values import Quantity
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.log import LOG_NAME, Log, read_log
-from embgeo.training.study.numbers import OF_A_SPLIT, PARAMETERS, SECONDS, SECONDS_PER_TOKEN
+from embgeo.training.study.numbers import OF_A_SPLIT, PARAMETERS, PEAK, SECONDS, SECONDS_PER_TOKEN
 from embgeo.training.study.record import ROLES, Role, TrainingCurve
 from embgeo.training.study.samples import Samples, load_samples
 
@@ -59,6 +59,10 @@ class RunResult:
         ``name`` of ``[task]``.
     quality : str
         The score of ``valid`` and ``test`` that decides.
+    peak_memory : int or None
+        Bytes that torch held on the GPU at most, or the process on a CPU; None where unknown.
+    moved : dict of str to dict
+        By role of the matrix: mean of ‖w − w₀‖/‖w₀‖ over rows of ``frequent`` and ``rare`` tokens.
     quantities : tuple of Quantity
         Definitions of scores other than those of language models.
     """
@@ -84,6 +88,12 @@ class RunResult:
     task: str = "lm"
     quality: str = "perplexity"
     quantities: tuple[Quantity, ...] = ()
+    peak_memory: int | None = None
+    moved: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def movement(self, role: str) -> dict[str, float]:
+        """Return how far rows of a matrix have moved, under the names of a study."""
+        return {f"movement.{name}": value for name, value in self.moved.get(role, {}).items()}
 
     @property
     def own_settings(self) -> dict[str, Any]:
@@ -187,6 +197,8 @@ def collect_numbers(result: RunResult, curves: Mapping[str, TrainingCurve]) -> d
                 found[f"{split}.{key}"] = float(value)
     found[SECONDS.name] = result.seconds
     found[PARAMETERS.name] = float(result.parameters)
+    if result.peak_memory is not None:
+        found[PEAK.name] = result.peak_memory / 1e6
     speeds = [v for v in curves[SPEED].values if v > 0] if SPEED in curves else []
     if speeds:
         found[SECONDS_PER_TOKEN.name] = 1e6 / median(speeds)

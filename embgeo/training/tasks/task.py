@@ -181,7 +181,7 @@ class Task:
 OF_TEXTS = {
     "data": ("unit", "tokenizer", "tokens", "skip", "bpe"),
     "training": ("random_lengths", "sum_over_steps", "windows"),
-    "evaluation": ("cache", "dynamic"),
+    "evaluation": ("cache", "dynamic", "observe"),
 }
 
 

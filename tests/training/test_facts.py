@@ -1,0 +1,118 @@
+"""What a run records besides its scores: memory, movement of rows, hidden states, predictions."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from safetensors.torch import load_file  # noqa: E402
+
+from embgeo.core.errors import BadOption  # noqa: E402
+from embgeo.core.progress import Progress  # noqa: E402
+from embgeo.result.analysis import load_analysis  # noqa: E402
+from embgeo.training.complete import complete_settings  # noqa: E402
+from embgeo.training.evaluation.observed import observe  # noqa: E402
+from embgeo.training.loop import facts  # noqa: E402
+from embgeo.training.loop.loop import train_run  # noqa: E402
+from embgeo.training.study.run_result import collect_numbers, load_result  # noqa: E402
+from embgeo.workflows.train_runs import analyze_embedding  # noqa: E402
+from tests.support.training_runs import CPU, corpus, run, settings, trainer_of  # noqa: E402
+
+
+@pytest.mark.parametrize("method", ["mle", "untied", "sc-exp"])
+def test_movement_is_the_mean_over_rows_of_a_group(tmp_path: Path, method: str) -> None:
+    config = settings(method, training={"steps": 3})
+    result = run(config, tmp_path)
+    (before,) = [trainer_of(complete_settings(settings("mle"))).model]
+    old = before.get_input_embeddings().weight.detach().double()
+    new = load_file(tmp_path / "model.safetensors")["embedding.weight"].double()
+    moved = (new - old).norm(dim=1) / old.norm(dim=1)
+    counts = torch.from_numpy(corpus().vocabulary.counts)
+    frequent = facts.popular_rows(counts)
+    assert result.moved["input"]["frequent"] == pytest.approx(float(moved[frequent].mean()))
+    rare = ~frequent & (counts > 0)
+    assert result.moved["input"]["rare"] == pytest.approx(float(moved[rare].mean()))
+    assert set(result.moved) == ({"input", "output"} if method == "untied" else {"input"})
+    assert collect_numbers(result, {})["training.peak_memory"] == result.peak_memory / 1e6  # type: ignore[operator]
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="not Linux")
+def test_the_peak_of_memory_is_that_since_the_reset() -> None:
+    block = np.ones(2**26, dtype=np.uint8)
+    high = facts.read_peak(CPU)
+    del block
+    facts.reset_peak(CPU)
+    low = facts.read_peak(CPU)
+    assert high is not None
+    assert low is not None
+    assert high - low > 2**25
+
+
+def test_the_peak_of_a_gpu_is_what_torch_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", asked.append)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 7 + device.index)
+    device = torch.device("cuda:1")
+    facts.reset_peak(device)
+    assert asked == [device]
+    assert facts.read_peak(device) == 8
+    assert facts.read_peak(torch.device("mps")) is None
+
+
+def test_a_run_keeps_hidden_states_and_predictions(tmp_path: Path) -> None:
+    config = settings("mle", training={"steps": 3}, evaluation={"observe": 30})
+    vocabulary = replace(corpus().vocabulary, unknown=4)
+    dataset = replace(corpus(), vocabulary=vocabulary)
+    result = train_run(
+        config, dataset, tmp_path, measure=None, progress=Progress(), command="embgeo train"
+    )
+    hidden = np.load(tmp_path / "hidden.npy")
+    record = json.loads((tmp_path / "predictions.json").read_text(encoding="utf-8"))
+    model = load_file(tmp_path / "model.safetensors")
+    logits = torch.from_numpy(hidden) @ model["embedding.weight"].T + model["decoder.bias"]
+    p = logits.double().softmax(dim=-1)
+    assert hidden.shape == (30, model["embedding.weight"].shape[1])
+    assert result.test is not None
+    assert result.test["unknown"] == pytest.approx(float(p[:, 4].mean()), rel=1e-5)
+    assert record["unknown"] == result.test["unknown"]
+    first, last = record["examples"][0], record["examples"][-1]
+    test = corpus().test
+    assert test is not None
+    words = [vocabulary.tokens[row] for row in test]
+    assert (first["context"], first["target"]) == (words[:1], words[1])
+    assert (last["context"], last["target"]) == (words[-13:-1], words[-1])
+    best = p[0].topk(10)
+    assert [word for word, _ in first["predicted"]] == [vocabulary.tokens[i] for i in best.indices]
+    assert [q for _, q in first["predicted"]] == pytest.approx(best.values.tolist(), rel=1e-5)
+    analyze_embedding(tmp_path, "cpu", "", Progress())
+    assert load_analysis(tmp_path).scalar("hidden.hull_distance") is not None
+    assert load_result(tmp_path) == result
+
+
+def test_positions_do_not_depend_on_windows() -> None:
+    trainer = trainer_of(settings("mle"))
+    trainer.model.eval()
+    rows, vocabulary = corpus().train, corpus().vocabulary
+    found = [
+        observe(trainer.model, rows, vocabulary, 40, bptt=bptt, device="cpu").hidden
+        for bptt in (7, len(rows))
+    ]
+    torch.testing.assert_close(*found)
+
+
+def test_only_language_models_are_observed() -> None:
+    config = settings("mle", evaluation={"observe": 30})
+    other = SimpleNamespace(name="classification")
+    from embgeo.training.tasks.task import OF_TEXTS, refuse_settings
+
+    with pytest.raises(BadOption, match="observe of"):
+        refuse_settings(
+            SimpleNamespace(evaluation=config.evaluation, task=other),  # type: ignore[arg-type]
+            {"evaluation": OF_TEXTS["evaluation"]},
+        )
