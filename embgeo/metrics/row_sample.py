@@ -28,6 +28,8 @@ ROWS_PER_DIMENSION = 3
 #: powers, and intervals cover less than 92 %. The quartiles are nearly the same in every draw, so
 #: that all draws of a population have errors, or none (docs/errors.md).
 WIDEST = 0.55
+#: Least effective number of rows of a sample by fourth powers of norms: it may miss the longest.
+LEAST_EFFECTIVE = 20.0
 
 
 def choose_rows(facts: Facts) -> IntArray:
@@ -74,8 +76,11 @@ def take_sample(facts: Facts, reader: RowReader, shared: SharedStatistics) -> Ro
     places = choose_rows(facts)
     if not len(places):
         return None
-    norms = measure_log_norms(shared.norms, facts.d)
-    if norms.spread > WIDEST or norms.is_long.any():
+    if measure_log_norms(shared.norms, facts.d).spread > WIDEST:
+        return None
+    fourth = (shared.norms / float(shared.norms.max())) ** 4
+    effective = float(fourth.sum()) ** 2 / float(fourth @ fourth) * len(places) / facts.m
+    if effective < LEAST_EFFECTIVE and len(places) < facts.m:
         return None
     return RowSample(places, reader.take(facts.kept[places]), facts.m, shared)
 

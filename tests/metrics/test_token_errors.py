@@ -122,11 +122,13 @@ def test_all_draws_of_a_population_have_errors_or_none(spread: float, known: boo
         assert (found["spectrum.effective_rank"].population_error is not None) is known
 
 
-def test_a_row_too_long_for_lognormal_norms_leaves_no_error() -> None:
-    rows = np.random.default_rng(0).standard_normal((300, 8))
-    rows[0] *= 10.0
+@pytest.mark.parametrize(("n", "known"), [(400, True), (700, False)])
+def test_a_sample_may_miss_the_longest_row(n: int, known: bool) -> None:
+    """All rows of 400, but 500 of 700."""
+    rows = np.random.default_rng(0).standard_normal((n, 8))
+    rows[0] *= 30.0
     found = embgeo.analyze(rows, sections=["spectrum"], reference=False)
-    assert found["spectrum.effective_rank"].population_error is None
+    assert (found["spectrum.effective_rank"].population_error is not None) is known
 
 
 def test_errors_need_enough_rows() -> None:
