@@ -17,7 +17,6 @@ from embgeo.metrics.frequency import EDGE_PART, Popularity
 from embgeo.metrics.neighbors import find_edge_slope
 from embgeo.metrics.probe import influence_of_edge, with_fit
 from embgeo.numerics.scores import auc, error_of, share_of_noise
-from tests.support import naive
 
 RARITIES = (q.NEIGHBOR_RARITY_RARE, q.NEIGHBOR_RARITY_POPULAR)
 
@@ -144,57 +143,3 @@ def test_the_share_of_the_first_direction_has_an_error_in_every_draw(decay: floa
         rows = np.random.default_rng(seed).standard_normal((300, 8)) * np.arange(1, 9) ** -decay
         found = embgeo.analyze(rows, sections=["spectrum"], reference=False)
         assert found.scalar(spectrum.TOP_SHARE).population_error > 0
-
-
-#: By scalar: what a slow reading of its definition makes of some rows.
-SMOOTH = {
-    "spectrum.effective_rank": lambda W: naive.effective_rank(naive.singular_values(W)),
-    "spectrum.effective_rank_centered": lambda W: naive.effective_rank(
-        naive.singular_values(naive.subtract_mean(W))
-    ),
-    "spectrum.top_share": lambda W: naive.singular_values(W)[0] ** 2 / (W**2).sum(),
-    "cosine.mean": naive.mean_cosine,
-    "cosine.std": naive.std_cosine,
-    "cosine.positive_share": naive.positive_share,
-    "cosine.uniformity": naive.uniformity,
-    "isotropy.isoscore": naive.isoscore,
-}
-
-
-def test_errors_over_tokens_are_the_literal_jackknife() -> None:
-    """√((n − 1)/n·Σ(θ_i − θ̄)²) of the number without each token in turn."""
-    n = 160
-    rows = np.random.default_rng(6).standard_normal((n, 6)) * np.arange(1, 7) ** -0.5
-    rows[:, 0] += 0.8
-    rows[:40] += 0.3
-    sections = ["spectrum", "cosine", "isotropy"]
-    found = embgeo.analyze(rows, sections=sections, reference=False, pairs="all")
-    for name, measure in SMOOTH.items():
-        without = np.array([measure(np.delete(rows, i, 0)) for i in range(n)])
-        literal = np.sqrt((n - 1) * without.var())
-        assert found[name].population_error == pytest.approx(literal, rel=0.05), name
-
-
-#: Made of ranks and folds: without one token they jump, and no jackknife holds.
-OF_RANKS = (
-    "frequency.probe_auc",
-    "frequency.neighbor_rarity_rare",
-    "frequency.neighbor_rarity_popular",
-    "tokens.intrinsic_dimension",
-)
-
-
-@pytest.mark.slow
-def test_errors_of_ranks_are_the_spread_over_draws() -> None:
-    drawn = []
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        counts = np.sort(rng.zipf(1.5, 400))[::-1].astype(float)
-        rows = rng.standard_normal((400, 6))
-        rows[:80, 0] += 1.0
-        found = embgeo.analyze(
-            rows, counts=counts, sections=["frequency", "tokens"], reference=False
-        )
-        drawn.append([(found[name].value, found[name].population_error) for name in OF_RANKS])
-    for name, (values, errors) in zip(OF_RANKS, np.array(drawn).transpose(1, 2, 0), strict=True):
-        assert 0.75 < np.mean(errors) / np.std(values, ddof=1) < 1.5, name
