@@ -31,7 +31,7 @@ from embgeo.metrics.shared import SharedStatistics, hashes, norms, unit_moments
 from embgeo.metrics.token_kinds import find_kinds, find_unused_rows
 from embgeo.numerics import clumps
 from embgeo.numerics.sampling import generator, sample_rows
-from embgeo.numerics.scores import auc, error_of, share_error
+from embgeo.numerics.scores import auc, error_of, share_error, widen
 from embgeo.stats import AngleTo
 from embgeo.stats.statistic import Statistic
 
@@ -186,7 +186,9 @@ def describe_clump(clump: clumps.Clump, angles: FloatArray) -> list[Scalar]:
     angle = q.CLUMP_ANGLE.measured(float(np.degrees(clump.limit)))
     if count < 2:
         return [*counted, angle, q.CLUMP_MEAN_COSINE.undefined("a single row has no pairs")]
-    return [*counted, angle, bound_mean_cosine(q.CLUMP_MEAN_COSINE, angles[rows])]
+    # Without an error: most of its spread over tokens is that of the direction.
+    bound, _ = bound_mean_cosine(angles[rows])
+    return [*counted, angle, q.CLUMP_MEAN_COSINE.measured(bound, known="at_least")]
 
 
 def describe_tilt(clump: clumps.Clump, shared: SharedStatistics, name: str) -> Scalar:
@@ -205,13 +207,16 @@ def describe_scattered(clump: clumps.Clump, angles: FloatArray) -> list[Scalar]:
     count = q.SCATTERED_ROWS.measured(int(clump.scattered.sum()))
     if not clump.scattered.any():
         return [count, q.MEAN_COSINE_GATHERED.undefined("no rows are scattered")]
-    return [count, bound_mean_cosine(q.MEAN_COSINE_GATHERED, angles[~clump.scattered])]
+    bound, error = bound_mean_cosine(angles[~clump.scattered])
+    gathered = q.MEAN_COSINE_GATHERED.measured(bound, known="at_least", population_error=error)
+    return [count, gathered]
 
 
-def bound_mean_cosine(quantity: Quantity, angles: FloatArray) -> Scalar:
-    """Return a lower bound of the mean cosine of rows, from their angles to one direction.
+def bound_mean_cosine(angles: FloatArray) -> tuple[float, float | None]:
+    """Return a lower bound of the mean cosine of rows, from angles to one direction, and its error.
 
-    The mean of unit rows is at least as long as its part along the direction.
+    The mean of unit rows is at least as long as its part along the direction, which is taken as
+    given: most rows make it.
     """
     along, count = np.cos(angles), len(angles)
     total = float(along.sum())
@@ -220,7 +225,7 @@ def bound_mean_cosine(quantity: Quantity, angles: FloatArray) -> Scalar:
     if count > 2:  # the jackknife over rows
         without = (np.square(total - along) - count + 1.0) / ((count - 1.0) * (count - 2.0))
         error = float(np.sqrt((count - 1.0) * without.var()))
-    return quantity.measured(bound, known="at_least", population_error=error)
+    return bound, error
 
 
 def count_unused(facts: Facts, clump: clumps.Clump) -> list[Scalar]:
@@ -233,11 +238,9 @@ def count_unused(facts: Facts, clump: clumps.Clump) -> list[Scalar]:
         found.append(q.CLUMP_UNUSED_SHARE.measured(share, population_error=error, convention=said))
     if facts.frequency is not None and min(clump.rows.sum(), (~clump.rows).sum()) > 1:
         area, parts = auc(facts.frequency.counts[facts.kept], ~clump.rows)
-        found.append(
-            q.CLUMP_RARITY.measured(
-                area, population_error=error_of(parts), convention=facts.frequency.source
-            )
-        )
+        error = widen(error_of(parts), parts)  # few frequent tokens of the clump make most of it
+        said = facts.frequency.source
+        found.append(q.CLUMP_RARITY.measured(area, population_error=error, convention=said))
     return found
 
 

@@ -11,7 +11,6 @@ import pytest
 
 import embgeo
 from embgeo.core.matrix import Frequency
-from embgeo.core.quantities.clump import CLUMP_MEAN_COSINE
 from embgeo.metrics.clump import bound_mean_cosine
 from embgeo.numerics.clumps import find_clump
 from tests.support.sampling import sample_cases
@@ -75,16 +74,16 @@ def test_numbers_of_the_clump():
         assert found[f"tokens.{name}"].value > found[f"tokens.{name}"].reference
 
 
-def test_the_error_of_its_mean_cosine_is_the_literal_jackknife():
+def test_the_error_of_the_mean_cosine_is_the_literal_jackknife():
     angles = np.random.default_rng(0).uniform(0.2, 0.9, 60)
 
     def bound(kept):
         return (np.cos(kept).sum() ** 2 - len(kept)) / (len(kept) * (len(kept) - 1))
 
     without = [bound(np.delete(angles, i)) for i in range(60)]
-    found = bound_mean_cosine(CLUMP_MEAN_COSINE, angles)
-    assert found.value == pytest.approx(bound(angles), rel=1e-12)
-    assert found.population_error == pytest.approx(np.sqrt(59 * np.var(without)), rel=1e-12)
+    found, error = bound_mean_cosine(angles)
+    assert found == pytest.approx(bound(angles), rel=1e-12)
+    assert error == pytest.approx(np.sqrt(59 * np.var(without)), rel=1e-12)
 
 
 def test_errors_of_its_size_and_rarity_are_those_of_other_tokens():
@@ -103,7 +102,8 @@ def test_errors_of_its_size_and_rarity_are_those_of_other_tokens():
         [np.delete(more, j, 1).mean() for j in range(N - CLUMP)],
     ]
     literal = np.sqrt(CLUMP * left[:CLUMP].var() + (N - CLUMP) * left[CLUMP:].var())
-    assert rarity.population_error == pytest.approx(literal, rel=0.02)
+    # Student's t widens it, as few rows of the clump make most of it.
+    assert literal < rarity.population_error < 1.05 * literal
 
 
 def test_kinds_and_examples():

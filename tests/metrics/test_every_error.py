@@ -233,18 +233,15 @@ def scattered() -> embgeo.Analysis:
 
 
 def of_bound(name: str) -> Iterator[Twins]:
-    found = clumped() if name == "tokens.clump_mean_cosine" else scattered()
-    of_all = found is scattered() or found["tokens.clump_tilt"].value == 0
-    column: Any = found["cosine.angle_to_mean" if of_all else "tokens.angle_to_clump"]
-    angles = np.radians(np.asarray(column.values, dtype=float))
-    angles = angles[:CLUMP] if found is clumped() else angles[150:]
+    column: Any = scattered()["cosine.angle_to_mean"]
+    angles = np.radians(np.asarray(column.values, dtype=float))[150:]
 
     def bound(some: Rows) -> float:
         n = len(some)
         return float((np.cos(some).sum() ** 2 - n) / (n * (n - 1)))
 
-    assert found[name].value == pytest.approx(bound(angles), rel=1e-5)
-    yield error(found, name, "population"), jackknife(bound, angles)
+    assert scattered()[name].value == pytest.approx(bound(angles), rel=1e-5)
+    yield error(scattered(), name, "population"), jackknife(bound, angles)
 
 
 # Neighbors --------------------------------------------------------------------------------------
@@ -326,7 +323,6 @@ TWINS: dict[str, tuple[Callable[[str], Iterator[Twins]], ...]] = {
     "tokens.clump_rows": (of_size,),
     "tokens.clump_unused_share": (of_unused,),
     "tokens.clump_rarity": (of_rarity,),
-    "tokens.clump_mean_cosine": (of_bound,),
     "tokens.mean_cosine_gathered": (of_bound,),
     "frequency.probe_auc": (of_other_draws,),
     "frequency.neighbor_rarity_rare": (of_rare_neighbors, of_other_draws),
