@@ -112,10 +112,12 @@ def compare_rows(
     rows, which belong to no token, are ignored.
     """
     pairs = _pair_rows(before, after)
-    sides = [(before, after)]
+    rows = (before.n, after.n)
+    changes = [_compare_side(before, after, pairs, rows, progress)]
     if before.output is not None and after.output is not None:
-        sides.append((before.output, after.output))
-    changes = [_compare_side(one, other, pairs, progress) for one, other in sides]
+        own = _pair_rows(before.output, after.output)  # without tokens that have no row there
+        rows = (_count_own(before, before.output), _count_own(after, after.output))
+        changes.append(_compare_side(before.output, after.output, own, rows, progress))
     removed = [_label(before, row) or f"row {row}" for row in pairs.removed[:5].tolist()]
     return VocabularyChange(
         names,
@@ -145,6 +147,11 @@ def _real_rows(matrix: Matrix) -> list[int]:
     return np.flatnonzero(real).tolist()
 
 
+def _count_own(matrix: Matrix, output: Matrix) -> int:
+    """Count the rows of an output matrix without those of tokens that it has no row for."""
+    return matrix.n - (len(_real_rows(matrix)) - len(_real_rows(output)))
+
+
 def _pair_rows(before: Matrix, after: Matrix) -> _RowPairs:
     """Return a token in the same row on both sides is matched there; else its first row counts."""
     by_token = before.tokens is not None and after.tokens is not None
@@ -167,7 +174,11 @@ def _pair_rows(before: Matrix, after: Matrix) -> _RowPairs:
 
 
 def _compare_side(
-    before: Matrix, after: Matrix, pairs: _RowPairs, progress: Progress | None
+    before: Matrix,
+    after: Matrix,
+    pairs: _RowPairs,
+    rows: tuple[int, int],
+    progress: Progress | None,
 ) -> RowChange:
     old, new = survey(before, None, progress), survey(after, None, progress)
     same = sum(int(np.sum(equal)) for equal in _compare_bits(before, after, pairs))
@@ -176,7 +187,7 @@ def _compare_side(
     low, middle, high = np.quantile(finite, (0, 0.5, 1)).tolist() if len(finite) else (0, 0, 0)
     return RowChange(
         after.origin.tensor or after.name,
-        (before.n, after.n),
+        rows,
         same,
         len(pairs.before) - same,
         _count_alike(after, pairs.added),

@@ -131,6 +131,9 @@ def _read_output(selection: Selection, data: Rows) -> _Projection:
     choice, cut = selection.choice, selection.cut
     if choice.output is None:
         return _Projection()
+    ids = choice.output.row_ids
+    if ids is not None and choice.input.row_ids is None:
+        return _read_draft_output(selection, choice.output, ids())
     stored = choice.output.shape[1 if choice.output_transposed else 0]
     missing = np.arange(max(stored, cut.start), max(stored, cut.stop)) - cut.start
     projection = _read_rows(choice.output, choice.output_transposed, selection)[: len(data)]
@@ -141,11 +144,29 @@ def _read_output(selection: Selection, data: Rows) -> _Projection:
         note = f"the output projection {name} is left out: all of its rows are zero or not finite"
         return _Projection(notes=(note,), is_unusable=True)
     if len(missing):
-        # Statistics of pairs would take zeros for dead rows, and have no mask of their own.
         typical = np.broadcast_to(_median_row(projection), (len(missing), projection.shape[1]))
         shape = (len(projection) + len(missing), projection.shape[1])
         projection = fill_rows([projection, typical], shape, projection.dtype)
     return _Projection(projection, missing=missing)
+
+
+def _read_draft_output(selection: Selection, output: Tensor, ids: IntArray) -> _Projection:
+    """Lay the rows of a draft head at their ids; other tokens have none."""
+    cut, rows = selection.cut, output.open()
+    if len(ids) != len(rows) or len(ids) == 0 or ids.min() < 0 or ids.max() >= cut.total:
+        note = f"the ids of {short(output.name)} are no rows of the embedding, and it is left out"
+        return _Projection(notes=(note,), is_unusable=True)
+    laid = np.full(cut.total, -1, dtype=np.int64)
+    laid[ids] = np.arange(len(ids))
+    laid = laid[cut.start : cut.stop]
+    missing = np.flatnonzero(laid < 0).astype(np.int64)
+    if len(missing) == len(laid) or not has_usable_row(rows):
+        note = f"the output projection {short(output.name)} has no usable row, and is left out"
+        return _Projection(notes=(note,), is_unusable=True)
+    made = np.array(rows[np.maximum(laid, 0)])
+    made[missing] = _median_row(rows)
+    made.flags.writeable = False
+    return _Projection(made, missing=missing)
 
 
 def has_usable_row(rows: Rows) -> bool:

@@ -20,6 +20,14 @@ from embgeo.stats.reader import RowReader
 NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
 
 
+def _find_without_output(matrix: Matrix, masked: IntArray) -> IntArray:
+    """Return the rows that are left out of the output projection alone."""
+    if matrix.output is None:
+        return NO_ROWS
+    rows = np.concatenate([NO_ROWS, *matrix.output.masked.values()])
+    return np.setdiff1d(rows, masked)
+
+
 @dataclass(frozen=True)
 class Facts:
     """Shape, labels and companions of a matrix, which of its rows are kept, and the options."""
@@ -32,6 +40,8 @@ class Facts:
     #: Columns of the output projection of an untied model, or why there is none.
     output_width: int | None = None
     output_absent: str = ""
+    #: Rows of tokens that the output projection has no row for.
+    without_output: IntArray = field(default_factory=lambda: NO_ROWS)
     final_norm: FinalNorm | None = None
     special: tuple[SpecialToken, ...] = ()
     vocabulary_size: int | None = None
@@ -66,6 +76,7 @@ class Facts:
             frequency=matrix.frequency,
             output_width=None if matrix.output is None else matrix.output.d,
             output_absent=explain_no_output(matrix),
+            without_output=_find_without_output(matrix, masked),
             final_norm=matrix.final_norm,
             special=matrix.special,
             vocabulary_size=matrix.vocabulary_size,

@@ -113,12 +113,12 @@ def find_output_side(facts: Facts, shared: SharedStatistics) -> Side | None:
 
 
 def find_dead_output_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
-    """Find kept rows whose output row is damaged, but neither zero nor non-finite."""
+    """Find kept rows whose output row is missing, or damaged and neither zero nor non-finite."""
     output = find_output_side(facts, shared)
     if output is None:
         return NO_ROWS
     small = output.damaged & np.isfinite(output.norms) & (output.norms > 0)
-    return np.intersect1d(output.rows[small], facts.kept)
+    return np.intersect1d(np.union1d(output.rows[small], facts.without_output), facts.kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,22 @@ def test_both_sides_and_a_cut_matrix() -> None:
     assert any(line.endswith("30 → 25 rows, fewer than before") for line in lines)
 
 
+def test_tokens_without_an_output_row_are_not_compared_there() -> None:
+    """Their places in the shorter output are filled with other rows."""
+    W, U = gaussian(0, 30, 4), gaussian(1, 30, 4)
+    filled = U.copy()
+    filled[26:] = U[3]
+    shorter = Matrix(filled, masked={"without a row in the output projection": np.arange(26, 30)})
+    before, after = replace(Matrix(W), output=Matrix(U)), replace(Matrix(W), output=shorter)
+    found = compare_rows(before, after, NAMES)
+    assert (found.input.rows, found.input.same) == ((30, 30), 30)
+    assert found.output is not None
+    assert (found.output.rows, found.output.same, found.output.changed) == ((30, 26), 26, 0)
+    back = compare_rows(after, before, NAMES).output
+    assert back is not None
+    assert (back.rows, back.same, back.changed) == ((26, 30), 26, 0)
+
+
 def test_bits_and_types() -> None:
     W = gaussian(0, 30, 4).astype(ml_dtypes.bfloat16)
     W[3] = np.nan

@@ -138,6 +138,9 @@ def _over_fewer_tokens(
         and _is_outer(checkpoint, best[1])
     ]
     known = checkpoint.facts.vocabulary
+    draft = [t for t in surest if t.row_ids is not None and t.shape[1] == chosen.shape[1]]
+    if len(draft) == 1 and chosen.row_ids is None and not checkpoint.tied:
+        return OutputChoice(draft[0], notes=(_note_draft(draft[0], n),))
     fewer = [t for t in surest if _is_over_fewer(t, chosen, n) and t.shape[0] == known]
     if len(fewer) == 1:
         return OutputChoice(fewer[0], notes=(_note_fewer(fewer[0], n),))
@@ -150,6 +153,11 @@ def _over_fewer_tokens(
         note = f"{describe(surest[0])} is over other ids than the embedding, and is left out"
         return OutputChoice(notes=(note,))
     return OutputChoice()
+
+
+def _note_draft(tensor: Tensor, n: int) -> str:
+    rows = tensor.shape[0]
+    return f"{short(tensor.name)} has rows for {rows:,} of {n:,} tokens, by the ids of the file"
 
 
 def _has_ids_of(chosen: Tensor, other: Tensor) -> bool:

@@ -223,6 +223,34 @@ def test_the_rows_of_a_draft_head_are_those_of_its_map(tmp_path: Path) -> None:
     assert embgeo.load(folder, rows="3:5").tokens == tuple(f"w{row}" for row in kept[3:5])
 
 
+def test_a_draft_head_beside_an_embedding_is_an_output_over_its_ids(tmp_path: Path) -> None:
+    kept = np.sort(G.permutation(N)[:30])
+    head, embedding = rows(30), rows(N)
+    tensors = {
+        "embed_tokens.weight": embedding,
+        "lm_head.weight": head,
+        "d2t": kept - np.arange(30),
+    }
+    config = {"architectures": ["Eagle3Speculator"], "draft_vocab_size": 30}
+    inner = {"vocab_size": N, "hidden_size": D}
+    folder = write(tmp_path, tensors, N, transformer_layer_config=inner, **config)
+    matrix = embgeo.load(folder)
+    np.testing.assert_array_equal(matrix.data, embedding)
+    assert matrix.output is not None
+    np.testing.assert_array_equal(matrix.output.data[kept], head)
+    (missing,) = matrix.output.masked.values()
+    assert missing.tolist() == sorted({*range(N)} - {*kept.tolist()})
+    # Pairs are those of the shared ids alone.
+    found = embgeo.analyze(folder, sections="subspace").scalar("subspace.distance")
+    both = {"embed_tokens.weight": embedding[kept], "lm_head.weight": head}
+    alone = embgeo.analyze(write(tmp_path / "b", both), sections="subspace")
+    assert found.value == pytest.approx(alone.scalar("subspace.distance").value, rel=1e-9)
+    cut = embgeo.load(folder, rows="10:60")
+    assert cut.output is not None
+    inside = kept[(kept >= 10) & (kept < 60)]
+    np.testing.assert_array_equal(cut.output.data[inside - 10], head[np.isin(kept, inside)])
+
+
 def test_rows_of_trained_tokens_are_labeled_by_their_ids(tmp_path: Path) -> None:
     name = "base_model.model.model.embed_tokens.token_adapter.trainable_tokens_delta"
     folder = write(tmp_path, {name: rows(4), "x.lora_A.weight": rows(8)}, N)
