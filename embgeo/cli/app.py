@@ -120,7 +120,7 @@ def stop(number: int, _frame: object) -> None:
 def run(arguments: list[str]) -> int:
     """Run a command line and return its exit code; any error is printed as one line."""
     try:
-        code = app(arguments, standalone_mode=False)
+        code = app(arguments, standalone_mode=False, prog_name="embgeo")
         sys.stdout.flush()
     except SystemExit as error:
         code = error.code if error.code in (None, 0, INTERRUPTED) else FAILED

@@ -94,7 +94,7 @@ def diff(
             refuse_if(bool(value), argument(name), cause, f"{way_out}, or {argument('added')}")
         diff_rows(paths, {key: settings[key] for key in settings if key in LOADING}, json_, quiet)
         return
-    from embgeo.workflows.diff import diff_run, is_measured, list_run
+    from embgeo.workflows.diff import diff_run, is_measured, list_run, parse_queries
     from embgeo.workflows.folders import (
         check_comparison_folder,
         comparison_folder,
@@ -106,6 +106,7 @@ def diff(
     shared.check_output(json_, format_, open_, out)
     alone, way_out = every is not None and not track, f"add {argument('track')}"
     refuse_if(alone, argument("every"), "is about a track", way_out)
+    searched = parse_queries(queries)
     run = list_run(paths, every) if track else None
     inputs = paths if run is None else run.paths
     folder = out if out is not None else comparison_folder(inputs, track)
@@ -120,7 +121,7 @@ def diff(
             paths,
             run,
             match=match,
-            queries=queries,
+            queries=searched,
             keep=steps_folder(folder, run) if writes and run is not None else None,
             command=shared.command_line(),
             progress=progress,

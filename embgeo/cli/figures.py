@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from embgeo.cli import completion, shared
 from embgeo.cli import options as o
-from embgeo.cli import shared
 
 if TYPE_CHECKING:
     from embgeo.workflows.figures import FigureSet
@@ -42,7 +42,8 @@ def figures(
         list[str] | None,
         typer.Option(
             help="scatter, spectrum, cosines, partition, …; docs/figures.md lists all. Repeatable. "
-            "All that can be drawn by default."
+            "All that can be drawn by default.",
+            autocompletion=completion.complete_one(completion.list_charts),
         ),
     ] = None,
     table: Annotated[
@@ -72,7 +73,7 @@ def figures(
     ] = None,
     color: Annotated[
         Color | None,
-        typer.Option(help="What colors the points of a scatter: the class, rare or popular."),
+        typer.Option(help="What colors the points of a scatter: the class, rare or frequent."),
     ] = None,
     annotate: Annotated[
         list[str] | None, typer.Option(help="A token to name in a scatter; repeatable.")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from embgeo.cli import completion, shared
 from embgeo.cli import options as o
-from embgeo.cli import shared
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import argument
 from embgeo.report.text.progress_bar import progress_bar
@@ -42,7 +42,11 @@ def gate(
         ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="Add the rules of this preset: finetune-ready.")
+        str | None,
+        typer.Option(
+            help="Add the rules of this preset: finetune-ready.",
+            autocompletion=completion.complete_one(completion.list_rule_presets),
+        ),
     ] = None,
     baseline: Annotated[
         Path | None,
@@ -75,6 +79,7 @@ def gate(
     no_config: o.NoConfig = False,
     trust_settings: o.TrustSettings = False,
     junit: Annotated[Path | None, typer.Option(help="JUnit XML, for CI servers.")] = None,
+    sarif: Annotated[Path | None, typer.Option(help="SARIF, for code scanning.")] = None,
     metrics_json: Annotated[
         Path | None,
         typer.Option(help="Flat JSON, for DVC and MLflow."),
@@ -103,7 +108,7 @@ def gate(
     if init:
         from embgeo.workflows.gate_outputs import start_gate
 
-        others = (rule, preset, baseline, update_baseline, level, config, no_config, junit)
+        others = (rule, preset, baseline, update_baseline, level, config, no_config, junit, sarif)
         more = (metrics_json, metrics_txt, github, json_)
         cause, way_out = "writes settings and measures nothing", "leave the other options out"
         refuse_if(any((*others, *more)), argument("init"), cause, way_out)
@@ -118,7 +123,12 @@ def gate(
         # The runner reads both streams; with --json, stdout is for JSON alone.
         print(lines, end="", file=sys.stderr if json_ else sys.stdout)
 
-    options = {"junit": junit, "metrics_json": metrics_json, "metrics_txt": metrics_txt}
+    options = {
+        "junit": junit,
+        "sarif": sarif,
+        "metrics_json": metrics_json,
+        "metrics_txt": metrics_txt,
+    }
     files = {name: path for name, path in options.items() if path is not None}
     outputs = GateOutputs(files, command, json_, format_ == "markdown", quiet, github)
     with outputs.report_errors(shared.one_line):

@@ -4,23 +4,30 @@ Those of loading and measuring have no value by default, so that what was typed 
 what was not; the defaults are those of `Source` and `Options`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from embgeo.cli import completion
 from embgeo.core.options import Precision as PrecisionName
 from embgeo.core.options import Queries
 from embgeo.core.source import Padding as PaddingName
 
 
-def option(text: str, *names: str, metavar: str | None = None, least: int | None = None) -> Any:
-    """Return the declaration of an option with its help.
+def option(
+    text: str,
+    *names: str,
+    metavar: str | None = None,
+    least: int | None = None,
+    complete: Callable[[str], list[str]] | None = None,
+) -> Any:
+    """Return the declaration of an option with its help and the completion of its values.
 
     By default it has the name of its parameter.
     """
-    return typer.Option(*names, help=text, metavar=metavar, min=least)
+    return typer.Option(*names, help=text, metavar=metavar, min=least, autocompletion=complete)
 
 
 # --- loading --------------------------------------------------------------------------------
@@ -76,6 +83,7 @@ Sections = Annotated[
         "Sections to measure, with commas: spectrum, projection, cosine, isotropy, frequency, "
         "subspace, hidden, tokens; all by default.",
         metavar="NAME,...",
+        complete=completion.complete_list(completion.list_sections),
     ),
 ]
 Reference = Annotated[
@@ -133,6 +141,7 @@ Device = Annotated[
     option(
         "Where the passes run; cpu by default, auto: on a GPU if there is one. docs/device.md.",
         metavar="cpu|cuda|mps|auto",
+        complete=completion.complete_one(completion.list_devices),
     ),
 ]
 Engine = Annotated[

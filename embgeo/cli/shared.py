@@ -34,7 +34,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Return decorate a command: errors are one line and exit code 2."""
+    """Decorate a command: errors are one line and exit code 2."""
 
     @functools.wraps(command)
     def run(**kwargs: Any) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from embgeo.cli import completion, shared
 from embgeo.cli import options as o
-from embgeo.cli import shared
 from embgeo.core.arguments import refuse_if, refuse_name
 from embgeo.core.errors import argument
 from embgeo.core.progress import Progress, RunMonitor
@@ -32,10 +32,20 @@ def train(
         typer.Option(metavar="TEXT", help="Text file, or folder with train, valid, test."),
     ] = None,
     compare: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME,…", help="Methods, such as mle,cosreg,frage.")
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME,…",
+            help="Methods, such as mle,cosreg,frage.",
+            autocompletion=completion.complete_list(completion.list_methods),
+        ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Settings to begin with; tiny-cpu.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Settings to begin with; tiny-cpu.",
+            autocompletion=completion.complete_one(completion.list_presets),
+        ),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(metavar="TOML", help="Settings that override the preset.")
@@ -63,7 +73,12 @@ def train(
         str | None, typer.Option(metavar="NAME", help="In place of a study: inan-subspace.")
     ] = None,
     device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="cpu, cuda, mps or auto, the default.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="cpu, cuda, mps or auto, the default.",
+            autocompletion=completion.complete_one(completion.list_devices),
+        ),
     ] = None,
     jobs: Annotated[
         int, typer.Option(min=1, metavar="N", help="Runs side by side, with the same numbers.")

@@ -1,5 +1,6 @@
 """The options of loading."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -22,6 +23,23 @@ FREQUENCIES = ("counts", "corpus", "rank_order")
 FILES = ("tokens", "counts", "corpus", "hidden")
 #: Options about labels, frequencies and hidden states, except `padding`.
 ABOUT_LABELS = ("tokens", *FREQUENCIES, "check_reachable", "hidden", "hidden_tensor")
+
+
+_RANGE = re.compile(r"\s*(\d{0,18})\s*:\s*(\d{0,18})\s*")
+
+
+def split_range(rows: RowRange) -> tuple[int | None, int | None]:
+    """Return A and B of ``A:B``; None for what is left out."""
+    if rows is None:
+        return None, None
+    text = rows if isinstance(rows, str) else ":".join("" if n is None else str(n) for n in rows)
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        raise BadOption(
+            f"{argument('rows')} {text!r} is not a range",
+            way_out="write A:B, for instance 0:5000, from row 0",
+        )
+    return int(found[1]) if found[1] else None, int(found[2]) if found[2] else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +88,7 @@ class Source:
         if len(given) > 1:
             raise BadOption(f"{' and '.join(given)} exclude each other", way_out="give one of them")
         _ = self.most_bytes
+        split_range(self.rows)
         if self.hidden_tensor is not None and self.hidden is None:
             raise BadOption(
                 "names a tensor of no file",

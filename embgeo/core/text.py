@@ -157,7 +157,8 @@ def join_words(words: Sequence[str], *, comma: bool = False) -> str:
 def escape_markdown(text: str) -> str:
     """Return text in which neither Markdown nor HTML nor a table finds markup, mentions or links.
 
-    All three show character references literally.
+    All three show character references literally. A sign stays where it cannot begin markup, so
+    that a plain log can be read.
 
     >>> escape_markdown("| @team *"), escape_markdown("0.1 ± 0.02 (tokens)")
     ('&#124; &#64;team &#42;', '0.1 ± 0.02 (tokens)')
@@ -165,13 +166,26 @@ def escape_markdown(text: str) -> str:
     '+3.1%, &#43; item'
     >>> escape_markdown("www.example.com, GH-12")
     'www&#46;example.com, GH&#45;12'
+    >>> escape_markdown("failed: p <= 0.1 = a / b's"), escape_markdown("<b>, http://x")
+    ("failed: p <= 0.1 = a / b's", '&#60;b&#62;, http&#58;&#47;&#47;x')
     """
-    pattern = r"[^\w .;,()−±≥≤×…°%–+-]|\+(?![0-9])|_|(?<=[wW]{3})\.|(?<=GH)-"
-    return re.sub(pattern, lambda sign: f"&#{ord(sign[0])};", printable(text))
+    return _MARKUP.sub(lambda sign: f"&#{ord(sign[0])};", printable(text))
+
+
+#: Signs but those that are plain wherever they stand, and those that are plain where they stand.
+_MARKUP = re.compile(
+    r"(?![\w .;,()−±≥≤×…°%–+-]|:(?= |$)|(?<= )[<>]=?(?= )|(?<= [<>])=(?= )|(?<= )[=/](?= )"
+    r"|(?<=\w)'(?=\w))[\s\S]|\+(?![0-9])|_|(?<=[wW]{3})\.|(?<=GH)-"
+)
+#: Text that a code span shows as it is, also in a table.
+_PLAIN_CODE = re.compile(r"(?! )(?:[^`|\\@*<]|<(?=[ =]))+(?<! )")
 
 
 def as_code(text: str) -> str:
-    """Return the text in a fixed-width font."""
+    """Return the text in a fixed-width font: a code span, or HTML where that would hide a sign."""
+    shown = printable(text)
+    if _PLAIN_CODE.fullmatch(shown):
+        return f"`{shown}`"
     return f"<code>{escape_markdown(text)}</code>" if text else ""
 
 

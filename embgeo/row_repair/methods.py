@@ -99,11 +99,13 @@ METHODS: dict[str, Callable[[RowSource, IntArray], FloatArray]] = {
 
 def choose_method(name: str | None, source: RowSource) -> str:
     """Choose the name of a method; by default "output" for an untied model, else "mean"."""
-    if name is None:
-        return "mean" if source.output is None else "output"
-    if name not in METHODS:
+    return name or ("mean" if source.output is None else "output")
+
+
+def check_method(name: str | None) -> None:
+    """Refuse an unknown method."""
+    if name is not None and name not in METHODS:
         raise refuse_name("method", name, METHODS, argument("method"))
-    return name
 
 
 def make_rows(source: RowSource, rows: IntArray, method: str) -> npt.NDArray[np.generic]:

@@ -21,6 +21,8 @@ _COMPARISONS = {"<=": op.le, "<": op.lt, ">=": op.ge, ">": op.gt, "==": op.eq}
 #: Relative difference from a baseline that counts as none: baselines are rounded, and the last
 #: digits of a number depend on the linear-algebra library.
 RESOLUTION = 1e-9
+#: Percent of the baseline from which a change is not stated as a share: the baseline is near 0.
+LARGEST_SHARE = 1000.0
 #: Enough digits to tell any two floats apart.
 _ALL_DIGITS = 17
 
@@ -116,6 +118,8 @@ def describe_decision(
     said = describe_value(rule, x, alone) if b is None else describe_change(x, b)
     if not passed:
         said += f"{', ' if b is None else '; '}{describe_limit(rule)}"
+        if rule.percent and b is not None and is_near_zero(x, b):
+            said += f"; the baseline is near 0, use an absolute limit such as {rule.sense} <= 0.05"
         if alone:
             said += f"; {describe_doubt(rule, x, b, z)}"
     return said
@@ -143,7 +147,14 @@ def describe_change(x: RuleValue, b: RuleValue) -> str:
     if math.isfinite(difference):
         said += f", by {format_number(abs(difference))}{unit_of(x)}"
     share = abs(difference / b.value) * 100 if b.value else math.inf
-    return f"{said} ({format_number(share, 3)}%)" if math.isfinite(share) else said
+    return f"{said} ({format_number(share, 3)}%)" if share <= LARGEST_SHARE else said
+
+
+def is_near_zero(x: RuleValue, b: RuleValue) -> bool:
+    """Tell whether the baseline is so small that a share of it says little."""
+    if x.value is None or b.value is None:
+        return False
+    return abs(x.value - b.value) * 100 > LARGEST_SHARE * abs(b.value)
 
 
 def describe_limit(rule: Rule) -> str:

@@ -192,7 +192,7 @@ def analyze_sides(
     progress: Progress | None = None,
     resources: Resources | None = None,
 ) -> tuple[Analysis, Analysis | None]:
-    """Return analyze a matrix in a file and, of an untied model, the output matrix.
+    """Analyze a matrix in a file and, of an untied model, the output matrix.
 
     The verdict on the output matrix is in the provenance of the first analysis.
     """

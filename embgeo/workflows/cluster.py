@@ -36,7 +36,7 @@ def analyze_in_cluster(
     progress: Progress | None = None,
     resources: Resources | None = None,
 ) -> Analysis:
-    """Return analyze a file, or all files that a pattern matches, on the cluster at this address.
+    """Analyze a file, or all files that a pattern matches, on the cluster at this address.
 
     Without a `scheduler` a local cluster is started.
     """

@@ -18,7 +18,6 @@ from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.options import Options
 from embgeo.io.memory import as_matrix
 from embgeo.io.remote.names import as_written
-from embgeo.metrics import SECTIONS
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.record import STUDY_NAME
 from embgeo.workflows.analyze import is_path, load_analysis
@@ -154,7 +153,7 @@ def diff_run(
     names = None if names is None else order_names(as_texts(names, "names"), taken, run)
     taken = taken if run is None else list(run.paths)
     check_inputs(taken)
-    check_use(taken, source, options, sections, reference)
+    check_use(taken, source, options, reference)
     # Everything is opened before anything is measured, so that mistakes are reported at once.
     if run is None:
         opened = [open_input(one, source, sections, progress) for one in taken]
@@ -254,13 +253,9 @@ def check_use(
     inputs: Sequence[Any],
     source: Source,
     options: Options,
-    sections: Sequence[str] | None,
     reference: bool,
 ) -> None:
-    """Refuse unknown sections, and options that have no effect."""
-    for name in sections or ():  # sections of saved analyses are not checked later
-        if name not in SECTIONS:
-            raise refuse_name("section", name, SECTIONS, argument("sections"))
+    """Refuse options that have no effect."""
     if all(map(is_measured, inputs)):
         default = replace(Options(), seed=options.seed)
         measuring = [

@@ -19,6 +19,7 @@ from embgeo.rules.outputs import (
     junit,
     metrics_json,
     metrics_txt,
+    sarif,
     table,
 )
 from embgeo.rules.settings import OWN_NAME
@@ -27,9 +28,12 @@ from embgeo.workflows.folders import write_file
 #: Option → the output, and how an earlier file begins; no other file is replaced.
 OUTPUTS: Mapping[str, tuple[ModuleType, tuple[bytes, ...]]] = {
     "junit": (junit, (b"<?xml", b"<testsuite")),
+    "sarif": (sarif, (b"{",)),
     "metrics_json": (metrics_json, (b"{",)),
     "metrics_txt": (metrics_txt, (b"#", b"embgeo_")),
 }
+#: Outputs that say that a run has no outcome, from the start of the run.
+WITH_ERRORS = {"junit": junit, "sarif": sarif}
 #: GitHub's limit for the summary of a step.
 SUMMARY_BYTES = 2**20
 #: Name of the baseline in new settings.
@@ -91,15 +95,16 @@ class GateOutputs:
         for name, path in self.files.items():
             if path.exists() and not path.is_file():
                 continue
-            if name == "junit":
-                write_file(path, junit.render_error("the run did not finish"))
+            if name in WITH_ERRORS:
+                write_file(path, WITH_ERRORS[name].render_error("the run did not finish"))
             elif not path.is_symlink():
                 path.unlink(missing_ok=True)
 
     def write(self, outcome: Outcome, say: Callable[[str], None]) -> None:
         """Write the files, then the text for people and GitHub; `say` prints a line on stdout."""
         for name, path in self.files.items():
-            write_file(path, OUTPUTS[name][0].render(outcome))
+            more = (locate_in_repository,) if name == "sarif" else ()
+            write_file(path, OUTPUTS[name][0].render(outcome, *more))
         shown: Iterable[str] = ()
         if self.as_json:
             shown = [as_json.render(outcome).rstrip("\n")]
@@ -123,9 +128,10 @@ class GateOutputs:
         except (Exception, KeyboardInterrupt) as error:
             message = describe(error)
             with contextlib.suppress(EmbgeoError, OSError):
-                path = self.files.get("junit")
-                if path is not None and not find_obstacle("junit", path):
-                    write_file(path, junit.render_error(message))
+                for name, output in WITH_ERRORS.items():
+                    path = self.files.get(name)
+                    if path is not None and not find_obstacle(name, path):
+                        write_file(path, output.render_error(message))
                 if self.annotates:
                     self.command(github_annotations.render_error(message))
                 if self.summary is not None:

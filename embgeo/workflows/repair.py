@@ -21,7 +21,13 @@ from embgeo.io.loading import read_matrix
 from embgeo.io.opening import open_checkpoint
 from embgeo.io.remote.names import is_remote
 from embgeo.io.remote.places import find_place
-from embgeo.row_repair.methods import RowSource, choose_method, list_replaced, make_rows
+from embgeo.row_repair.methods import (
+    RowSource,
+    check_method,
+    choose_method,
+    list_replaced,
+    make_rows,
+)
 from embgeo.row_repair.places import (
     Edit,
     Hashes,
@@ -150,6 +156,7 @@ def repair(
     cause = "is missing: a model is never changed in place"
     way_out = f"name a new folder, or look first with {argument('dry_run')}"
     refuse_if(out is None and not dry_run, argument("out"), cause, way_out)
+    check_method(method)
     place = find_place(Source(given, tensor=tensor, output=output, max_download=max_download))
     model = place.path
     if out is not None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: Options that need token frequencies.
 NEED_FREQUENCIES = ("popular_share",)
 LEAST_MEMORY = 64 * 10**6
+#: Further arguments of `analyze` and `diff`, which may be meant by an unknown name.
+OF_CALLS = ("sections", "reference", "progress", "resources")
 
 
 def read_settings(
@@ -31,6 +33,10 @@ def read_settings(
     """
     loading, measuring = split_settings(settings)
     chosen = choose_sections(sections)
+    if chosen is not None:
+        from embgeo.measure.passes import choose_families
+
+        choose_families(chosen)
     options = Options.of(measuring, chosen)
     source = Source(path, **loading)
     source.check()
@@ -76,7 +82,7 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
     known = [{one.name for one in fields(of)} - {"path"} for of in (Source, Options)]
     for name in settings:
         if not any(name in names for names in known):
-            near = find_nearest(name, set().union(*known))
+            near = find_nearest(name, {*known[0], *known[1], *OF_CALLS})
             raise BadOption(
                 "no argument has this name",
                 where=argument(name),

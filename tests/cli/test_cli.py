@@ -613,8 +613,8 @@ def test_a_folder_below_a_file_is_refused_before_anything_is_computed(tmp_path: 
     ("arguments", "said"),
     [
         (["analyze"], "see embgeo analyze --help"),
-        (["diff", "--nope"], "see embgeo diff --help"),
-        (["diff", "--sed"], "did you mean --seed?"),
+        (["diff", "--zzqx"], "see embgeo diff --help"),
+        (["analyze", "--sed"], "did you mean --seed?"),
         (["analise"], "Did you mean 'analyze'?"),
         (["xyz"], "see embgeo --help"),
     ],
@@ -624,6 +624,38 @@ def test_a_wrong_command_line_names_what_was_meant_or_the_help(
 ) -> None:
     assert run(arguments) == 2
     assert capsys.readouterr().err.endswith(f"{said}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "analyze W.npy --sections cosin",
+            "--sections: unknown section 'cosin'; did you mean cosine?",
+        ),
+        ("analyze W.npy --rows 5", "--rows '5' is not a range"),
+        ("diff W.npy W.npy --queries x", "--queries: 'x' is not a number of tokens"),
+        ("repair W.npy --method means", "--method: unknown method 'means'; did you mean mean?"),
+        (
+            "figures W.npy --figure scater",
+            "--figure: unknown figure 'scater'; did you mean scatter?",
+        ),
+        ("analyze W.npy --sed 3", "--sed: no such option; did you mean --seed?"),
+    ],
+)
+def test_a_typo_is_reported_before_the_state_of_the_folder(
+    words: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("W.npy", np.eye(3))
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").touch()
+    assert run([*words.split(), "-o", "full"]) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_a_single_row_is_printed_with_what_is_undefined(

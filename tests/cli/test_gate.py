@@ -407,7 +407,12 @@ def test_files_are_written_and_written_again() -> None:
 def test_an_earlier_outcome_does_not_outlive_a_run_that_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    files = {"--junit": "j.xml", "--metrics-json": "m.json", "--metrics-txt": "m.txt"}
+    files = {
+        "--junit": "j.xml",
+        "--sarif": "s.sarif",
+        "--metrics-json": "m.json",
+        "--metrics-txt": "m.txt",
+    }
     options = [part for pair in files.items() for part in pair]
     gate("round.npy", "-r", HOLDS, *options)
     seen = []
@@ -440,6 +445,9 @@ def test_links_and_pipes_are_written_to() -> None:
 def test_a_crash_is_an_error_in_junit() -> None:
     gate("round.npy", "-r", HOLDS, "--junit", "j.xml")
     assert call(HOSTILE / "truncated.pt", "-r", HOLDS, "--junit", "j.xml").exit_code == 2
+    assert call(HOSTILE / "truncated.pt", "-r", HOLDS, "--sarif", "s.sarif").exit_code == 2
+    (run,) = json.loads(Path("s.sarif").read_text())["runs"]
+    assert not run["invocations"][0]["executionSuccessful"]
     found = JUnitXml.fromfile("j.xml")
     assert (found.tests, found.failures, found.errors) == (1, 0, 1)
 

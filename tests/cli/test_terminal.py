@@ -173,7 +173,19 @@ def test_help_lists_each_option_once_in_a_group(command: str) -> None:
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [("embgeo an", "analyze"), ("embgeo analyze --me", "--memory"), ("embgeo tr", "train")],
+    [
+        ("embgeo an", "analyze"),
+        ("embgeo analyze --me", "--memory"),
+        ("embgeo tr", "train"),
+        ("embgeo analyze --sections spec", "spectrum"),
+        ("embgeo analyze --sections spectrum,cosi", "spectrum,cosine"),
+        ("embgeo analyze --device cu", "cuda"),
+        ("embgeo figures --figure scatter-c", "scatter-centered"),
+        ("embgeo train --compare mle,cosr", "mle,cosreg"),
+        ("embgeo train --preset tiny-c", "tiny-cpu"),
+        ("embgeo train --device mp", "mps"),
+        ("embgeo gate --preset fin", "finetune-ready"),
+    ],
 )
 def test_completion(words: str, expected: str) -> None:
     wanted = {
@@ -204,11 +216,11 @@ def test_markdown_for_comments(tmp_path: Path) -> None:
     config.write_text('[analyze]\nsections = "cosine"\n')
     given = ("--config", config, *few[2:-1], tmp_path / "diff")
     lines = invoke("diff", one, two, *given).splitlines()
-    assert lines[1].startswith("- <code>two</code>: Degenerate")
+    assert lines[1].startswith("- `two`: Degenerate")
     assert [line.count("|") for line in lines if line.startswith("|")] == [5, 5, 5]
     lines = invoke("gate", out, "-r", "cosine.mean <= 0.1", *few[2:4], "--no-config").splitlines()
-    assert lines[0] == "### embgeo gate failed&#58; 1 of 1 check"
-    assert lines[4].startswith("| **failed** | <code>cosine.mean &#60;&#61; 0.1</code>")
+    assert lines[0] == "### embgeo gate failed: 1 of 1 check"
+    assert lines[4].startswith("| **failed** | `cosine.mean <= 0.1`")
 
 
 def test_tokens_are_only_text_in_markdown() -> None:
@@ -216,5 +228,13 @@ def test_tokens_are_only_text_in_markdown() -> None:
     analysis = embgeo.analyze(np.abs(W) + 1, tokens=tokens, reference=False)
     text = "\n".join(markdown.render_analysis(analysis))
     assert analysis.verdict.blame
-    assert not any(sign in text for sign in ("@", "`", "*", "<b>"))
-    assert all(line[:1] in ("", "#", "|", "-", "<", "6") for line in text.splitlines())
+    assert not any(sign in text for sign in ("@", "*", "<b>"))
+    assert all(line.count("`") % 2 == 0 for line in text.splitlines())
+    assert all(line[:1] in ("", "#", "|", "-", "<", "`") for line in text.splitlines())
+
+
+def test_the_completed_methods_are_all_methods() -> None:
+    from embgeo.cli.completion import METHODS
+    from embgeo.training import methods
+
+    assert list(methods.METHODS) == list(METHODS)

@@ -26,6 +26,7 @@ from embgeo.rules.outputs import (
     junit,
     metrics_json,
     metrics_txt,
+    sarif,
     table,
 )
 from embgeo.rules.rule import Place, Rule
@@ -188,6 +189,41 @@ def test_junit_of_a_crash_is_an_error_and_no_failure() -> None:
     assert case.result[0].message == "model.pt: cut off \\x00 ]]> <b>"
 
 
+def test_sarif_has_a_result_for_failures_and_warnings() -> None:
+    found = json.loads(sarif.render(outcome(), lambda file: f"ci dir/{file}"))
+    assert found["version"] == "2.1.0"
+    (run,) = found["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert rules == ["isotropy.i1", "cosine.mean", "frequency.probe_auc", "cosine.std"]
+    failed, warned = run["results"]
+    assert (failed["ruleId"], failed["level"]) == ("isotropy.i1", "error")
+    assert warned["level"] == "warning"
+    assert (
+        "is 0.09125, has to be at least 0.5 (model.pt encoder.weight)" in failed["message"]["text"]
+    )
+    assert failed["locations"][0]["physicalLocation"] == {
+        "artifactLocation": {"uri": "ci%20dir/embgeo.toml"},
+        "region": {"startLine": 3},
+    }
+    assert run["invocations"] == [{"executionSuccessful": True}]
+
+
+def test_sarif_names_the_matrix_where_a_rule_has_no_file() -> None:
+    rule = Rule.parse("isotropy.i1 >= 0.5", Place())
+    (found,) = json.loads(sarif.render(check_rules([rule], (measured(isotropy_i1=0.1),))))["runs"]
+    where = found["results"][0]["locations"][0]["physicalLocation"]
+    assert where == {"artifactLocation": {"uri": "model.pt"}}
+
+
+@few
+@given(names)
+@pytest.mark.slow
+def test_sarif_of_hostile_names_is_json(text: str) -> None:
+    (run,) = json.loads(sarif.render(hostile(text)))["runs"]
+    assert len(run["results"]) == sum(c.state != "passed" for c in hostile(text).checks)
+    assert run["results"][0]["message"]["text"].isprintable()
+
+
 @few
 @given(names)
 @pytest.mark.slow
@@ -281,7 +317,7 @@ def test_defused_json_says_the_same() -> None:
 
 def rendered(markdown: str) -> str:
     """What is left to see of a summary: references resolved, the few tags of ours taken out."""
-    return html.unescape(re.sub(r"</?code>|<br>", "", markdown))
+    return html.unescape(re.sub(r"</?code>|<br>|`", "", markdown))
 
 
 def test_summary() -> None:
@@ -308,8 +344,8 @@ def test_summary_of_hostile_names_has_five_cells_a_row(text: str) -> None:
     rows = [line for line in shown.splitlines() if line.startswith("|")]
     assert len(rows) == 2 + 6
     assert all(row.count("|") == 6 for row in rows)
-    assert not re.search(r"<(?!/?code>|br>)", shown)
-    left = re.sub(r"&#\d+;|</?code>|<br>|\*\*(failed|not checkable)\*\*", "", "\n".join(rows[2:]))
+    left = re.sub(r"`[^`|\\]+`|&#\d+;|</?code>|<br>", "", "\n".join(rows[2:]))
+    left = re.sub(r"\*\*(failed|not checkable)\*\*|(?<= )[<>=/]=? |: ", "", left)
     assert not re.search(r"[\[\]`*_<>@#&$~!\\:/]", left)
 
 
@@ -323,6 +359,7 @@ def test_summary_of_hostile_names_is_a_table_of_plain_text_to_a_markdown_reader(
     assert {t.type for t in inner} <= {
         "text",
         "text_special",
+        "code_inline",
         "html_inline",
         "strong_open",
         "strong_close",

@@ -326,6 +326,19 @@ def test_a_rule_that_is_just_broken_passes_as_rarely_as_its_level_says(
             "fell from 0.8 to 0.7, by 0.1 (12.5%); a rise of at least 1 is required",
         ),
         ("a.b drop <= 5%", exact(0.8), exact(0.8), "is 0.8 as in the baseline"),
+        (
+            "a.b rise <= 900",
+            exact(0.044),
+            exact(0.004),
+            "rose from 0.004 to 0.044, by 0.04 (1,000%)",
+        ),
+        (
+            "a.b rise <= 5%",
+            exact(0.4673),
+            exact(0.004687),
+            "rose from 0.004687 to 0.4673, by 0.4626; a rise of at most 5% is allowed; the "
+            "baseline is near 0, use an absolute limit such as rise <= 0.05",
+        ),
         ("a.b drop <= 5", exact(3), exact(0), "rose from 0 to 3, by 3"),
         (
             "a.b drop <= 0.1",

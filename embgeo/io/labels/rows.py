@@ -1,6 +1,5 @@
 """Ranges of rows, and labels for the rows of a range."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,11 +8,9 @@ import numpy as np
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, LabelMismatch, argument
-from embgeo.core.source import RowRange
+from embgeo.core.source import RowRange, split_range
 
 PADDING_REASON = "padding beyond the vocabulary"
-
-_RANGE = re.compile(r"\s*(\d{0,18})\s*:\s*(\d{0,18})\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +50,9 @@ def parse_rows(rows: RowRange, total: int) -> RowCut:
     """Parse ``A:B``; A defaults to 0, B to `total`."""
     if rows is None:
         return RowCut(total, 0, total)
-    text = rows if isinstance(rows, str) else ":".join("" if n is None else str(n) for n in rows)
-    found = _RANGE.fullmatch(text)
-    if found is None:
-        raise BadOption(
-            f"{argument('rows')} {text!r} is not a range",
-            way_out="write A:B, for instance 0:5000, from row 0",
-        )
-    start = int(found[1]) if found[1] else 0
-    stop = int(found[2]) if found[2] else total
+    first, last = split_range(rows)
+    text = f"{'' if first is None else first}:{'' if last is None else last}"
+    start, stop = first or 0, total if last is None else last
     if stop > total or start >= total:
         raise BadOption(
             f"{argument('rows')} {text!r} reaches beyond the matrix, which has {total:,} rows",

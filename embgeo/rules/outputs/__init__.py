@@ -9,6 +9,7 @@ from embgeo.rules.outputs import (
     junit,
     metrics_json,
     metrics_txt,
+    sarif,
     table,
 )
 
@@ -17,6 +18,7 @@ OUTPUTS: tuple[ModuleType, ...] = (
     table,
     as_json,
     junit,
+    sarif,
     github_annotations,
     github_summary,
     metrics_txt,
