@@ -31,7 +31,7 @@ from embgeo.metrics.shared import SharedStatistics, hashes, norms, unit_moments
 from embgeo.metrics.token_kinds import find_kinds, find_unused_rows
 from embgeo.numerics import clumps
 from embgeo.numerics.sampling import generator, sample_rows
-from embgeo.numerics.scores import auc, error_of, share_error, widen
+from embgeo.numerics.scores import auc, error_of, share_error
 from embgeo.stats import AngleTo
 from embgeo.stats.statistic import Statistic
 
@@ -237,9 +237,12 @@ def count_unused(facts: Facts, clump: clumps.Clump) -> list[Scalar]:
         error = share_error(share, len(unused))
         found.append(q.CLUMP_UNUSED_SHARE.measured(share, population_error=error, convention=said))
     if facts.frequency is not None and min(clump.rows.sum(), (~clump.rows).sum()) > 1:
-        area, parts = auc(facts.frequency.counts[facts.kept], ~clump.rows)
-        error = widen(error_of(parts), parts)  # few frequent tokens of the clump make most of it
-        said = facts.frequency.source
+        counts, others = facts.frequency.counts[facts.kept], ~clump.rows
+        area, _ = auc(counts, others)
+        # Few tokens of the clump make most of the error: as for shares that are near 1 (Agresti &
+        # Coull 1998), it is that of a clump with one more token on either side of all others.
+        _, parts = auc(np.r_[counts, -np.inf, np.inf], np.r_[others, False, False])
+        error, said = error_of(parts), facts.frequency.source
         found.append(q.CLUMP_RARITY.measured(area, population_error=error, convention=said))
     return found
 

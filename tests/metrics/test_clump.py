@@ -97,13 +97,14 @@ def test_errors_of_its_size_and_rarity_are_those_of_other_tokens():
     more = (others > clump[:, None]) + 0.5 * (others == clump[:, None])
     rarity = found["tokens.clump_rarity"]
     assert rarity.value == pytest.approx(more.mean(), rel=1e-12)
+    # One token more on either side, as for shares near 1.
+    more, inside = np.vstack([more, np.ones(N - CLUMP), np.zeros(N - CLUMP)]), CLUMP + 2
     left = np.r_[
-        [np.delete(more, i, 0).mean() for i in range(CLUMP)],
+        [np.delete(more, i, 0).mean() for i in range(inside)],
         [np.delete(more, j, 1).mean() for j in range(N - CLUMP)],
     ]
-    literal = np.sqrt(CLUMP * left[:CLUMP].var() + (N - CLUMP) * left[CLUMP:].var())
-    # Student's t widens it, as few rows of the clump make most of it.
-    assert literal < rarity.population_error < 1.05 * literal
+    literal = np.sqrt(inside * left[:inside].var() + (N - CLUMP) * left[inside:].var())
+    assert rarity.population_error == pytest.approx(literal, rel=0.02)
 
 
 def test_kinds_and_examples():

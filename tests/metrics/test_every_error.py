@@ -208,7 +208,9 @@ def of_rarity(name: str) -> Iterator[Twins]:
     def rarity(rows: Rows) -> float:
         return auc(rows[:, 0], rows[:, 1] > 0)[0]
 
-    yield error(clumped(), name, "population"), jackknife(rarity, np.c_[clump_counts(), ~inside])
+    # One token more on either side, as for shares near 1.
+    tokens = np.c_[np.r_[clump_counts(), -1.0, 1e99], np.r_[~inside, False, False]]
+    yield error(clumped(), name, "population"), jackknife(rarity, tokens)
 
 
 @cache
