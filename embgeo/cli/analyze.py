@@ -130,7 +130,8 @@ def analyze(
                 progress=progress,
                 resources=resources,
             )
+    # Written first: a reader of stdout, such as head, may close it early.
+    report = write_analysis(analysis, folder, of_output) if writes else None
     shared.print_result(analysis, json_, quiet, format_)
-    if writes:
-        report = write_analysis(analysis, folder, of_output)
+    if report is not None:
         shared.print_report(report, quiet or json_ or format_ != "text", open_)

@@ -535,9 +535,12 @@ def test_a_run_from_beginning_to_end(here: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes are closed in another way on Windows")
 @pytest.mark.slow
-def test_a_reader_that_has_gone_is_no_crash() -> None:
+@pytest.mark.parametrize("command", ["inspect", "analyze"])
+def test_a_reader_that_has_gone_is_no_crash(tmp_path: Path, command: str) -> None:
+    """And the result is written all the same."""
+    out = ["-o", str(tmp_path / "result"), *QUICK] if command == "analyze" else []
     with subprocess.Popen(
-        [sys.executable, "-c", MAIN, "inspect", str(TINY / "tiny.pt")],
+        [sys.executable, "-c", MAIN, command, str(TINY / "tiny.pt"), *out],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
@@ -547,6 +550,7 @@ def test_a_reader_that_has_gone_is_no_crash() -> None:
         errors = process.stderr.read()
         process.wait(60)
     assert (process.returncode, errors) == (2, b"")
+    assert (tmp_path / "result" / "report.html").exists() == (command == "analyze")
 
 
 @pytest.mark.slow
