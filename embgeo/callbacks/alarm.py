@@ -1,5 +1,6 @@
 """Rules of the gate while a model trains."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Literal, get_args
 
@@ -11,6 +12,11 @@ from embgeo.rules.rule_value import RuleValue
 
 #: Whether a failed rule warns, or also ends the training after this step.
 OnBreach = Literal["warn", "stop"]
+
+
+def warn(message: str) -> None:
+    """Warn the user of a trainer, without a line of code: none of theirs is the cause."""
+    warnings.warn_explicit(message, UserWarning, "embgeo", 1, module=__name__)
 
 
 class Alarm:

@@ -1,10 +1,10 @@
 """A callback for Lightning."""
 
 import sys
-import warnings
 from importlib import import_module
 from typing import Any
 
+from embgeo.callbacks.alarm import warn
 from embgeo.callbacks.loggers import sender
 from embgeo.callbacks.monitor import Monitor
 
@@ -60,6 +60,6 @@ class LightningGeometry(Base):  # type: ignore[misc]
             trainer.should_stop = True
         if values and not trainer.loggers and not self._warned:
             self._warned = True
-            warnings.warn("the trainer has no logger: nothing is kept", stacklevel=3)
+            warn("the trainer has no logger: nothing is kept")
         for logger in trainer.loggers if values else ():
             sender(logger)(values, step)

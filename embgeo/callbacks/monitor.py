@@ -2,12 +2,11 @@
 
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from embgeo.callbacks.alarm import Alarm, OnBreach
+from embgeo.callbacks.alarm import Alarm, OnBreach, warn
 from embgeo.callbacks.row_watch import RowWatch, find_weight
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.options import Options
@@ -175,7 +174,7 @@ class Monitor:
     def _sound(self, sentences: Sequence[str], step: int) -> None:
         """Warn of rules that failed."""
         for sentence in sentences:
-            warnings.warn(f"step {step:,}: {sentence}", stacklevel=5)
+            warn(f"step {step:,}: {sentence}")
 
     def measure(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
         """Measure the scalars by name, with the seconds that they took.
@@ -233,7 +232,7 @@ class Monitor:
     def _warn(self, message: str, key: str) -> None:
         if key not in self._warned:
             self._warned.add(key)
-            warnings.warn(message, stacklevel=4)
+            warn(message)
 
 
 def choose_device(chosen: Any) -> Resources | None:

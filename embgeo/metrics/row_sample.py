@@ -25,7 +25,7 @@ ROWS = (300, 500)
 #: With fewer rows for each dimension, eigenvalues move by more than their derivatives say.
 ROWS_PER_DIMENSION = 3
 #: Largest standard deviation of log norms, by their quartiles: beyond it a few rows hold the fourth
-#: powers, and intervals cover less than 92 %. The quartiles are nearly the same in every draw, so
+#: powers, and intervals cover less than 92%. The quartiles are nearly the same in every draw, so
 #: that all draws of a population have errors, or none (docs/errors.md).
 WIDEST = 0.55
 #: Least effective number of rows of a sample by fourth powers of norms: it may miss the longest.

@@ -14,7 +14,7 @@ PARTS = 15
 DIMENSIONS = (2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 1024, 4096)
 #: Skewness of N_k in units of that of a binomial number, smoothed; to 0.06 for k up to 50.
 HUBNESS = (0.0, 0.22, 0.32, 0.45, 0.58, 0.73, 0.8, 0.88, 0.92, 0.94, 0.95, 0.97, 0.98, 0.99)
-#: Mean silhouette of the best clusters among `SILHOUETTE_ROWS` rows, to 4 % of itself.
+#: Mean silhouette of the best clusters among `SILHOUETTE_ROWS` rows, to 4% of itself.
 SILHOUETTE = (
     0.538, 0.335, 0.238, 0.148, 0.108, 0.0722, 0.0538, 0.0294, 0.016, 0.00927, 0.00515, 0.0028,
     0.0014, 0.0004,

@@ -5,6 +5,7 @@ search, lasso and linked histograms. Every string from the analysis is untrusted
 escape it and spell out invisible characters.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,7 +109,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
     provenance = analysis.provenance
     gallery = draw_charts([ChartItem("", analysis)], "analysis")
     found = list_quantities(analysis.values())
-    file_name = name_file(provenance)
+    file_name = name_model(provenance)
     tables: dict[str, TableView] = {t.name: table_view(t) for t in analysis.tables if t.rows}
     numbers = {
         family: number_table(f"{family.capitalize()} in numbers", scalars)
@@ -161,10 +162,25 @@ def list_empty_tables(analysis: Analysis) -> list[str]:
     return [f"{t.quantity.title}: {t.note}" for t in analysis.tables if not t.rows and t.note]
 
 
-def name_file(provenance: dict[str, Any]) -> str:
-    """Name the last part of the path of the analyzed file."""
-    name = str(provenance.get("file") or "matrix").replace("\\", "/").rstrip("/")
-    return name.rpartition("/")[2]
+#: File names that every model has, and names of commits: the folder says which model it is.
+_ANY_MODEL = re.compile(
+    r"(model|pytorch_model|tf_model|flax_model|adapter_model|consolidated|weights|checkpoint"
+    r"|diffusion_pytorch_model)([-._]?\d[\w-]*)?(\.[\w.]+)?|[0-9a-f]{40}|snapshots"
+)
+
+
+def name_model(provenance: dict[str, Any]) -> str:
+    """Return the name of the model: of its file, or of its folder where any file is called so.
+
+    >>> name_model({"file": "runs/gpt2/model.safetensors"}), name_model({"file": "runs/a.pt"})
+    ('gpt2', 'a.pt')
+    >>> name_model({"file": "/hub/models--org--name/snapshots/" + 40 * "0"})
+    'org/name'
+    """
+    path = str(provenance.get("file") or "matrix").replace("\\", "/").rstrip("/")
+    parts = [part for part in path.split("/") if part not in ("", ".", "..")] or [path]
+    named = next((part for part in reversed(parts) if not _ANY_MODEL.fullmatch(part)), parts[-1])
+    return named.removeprefix("models--").replace("--", "/") if "models--" in named else named
 
 
 def _frequency(analysis: Analysis) -> dict[str, Any] | None:

@@ -290,9 +290,13 @@ def test_only_one_process_logs() -> None:
 def test_a_rule_ends_a_training_of_either_trainer() -> None:
     monitor = quick(rules=["cosine.mean >= 2"], on_breach="stop")
     trainer, lightning = FakeTrainer(max_steps=1), lightning_trainer(WithMetrics())
-    with pytest.warns(UserWarning, match="step 0: cosine.mean is"):
+    with pytest.warns(UserWarning, match="step 0: cosine.mean is") as caught:
         attach(trainer, monitor).on_train_begin(None, trainer.state, trainer.control, model=ROWS)
     assert trainer.control.should_training_stop
+    shown = warnings.formatwarning(
+        caught[0].message, UserWarning, caught[0].filename, caught[0].lineno
+    )
+    assert shown == f"embgeo:1: UserWarning: {caught[0].message}\n"  # no line of our code
     LightningGeometry(monitor).on_train_start(lightning, ROWS)
     assert lightning.should_stop
 

@@ -49,7 +49,7 @@ def test_numbers_without_rows_are_those_of_drawn_rows(n, d, spread, scale, monke
     without = np.array([summarize(norms, d, 1000 + seed) for seed in range(DRAWS)])
     error = np.sqrt((drawn.var(axis=0, ddof=1) + without.var(axis=0, ddof=1)) / DRAWS)
     away = np.abs(drawn.mean(axis=0) - without.mean(axis=0))
-    # 1 % of the number for what is neglected: third moments in groups of norms, and in Z.
+    # 1% of the number for what is neglected: third moments in groups of norms, and in Z.
     assert (away < 4 * error + 0.01 * drawn.mean(axis=0)).all(), away / error
     assert (without.std(axis=0) < 2.2 * drawn.std(axis=0)).all()
     assert (without.std(axis=0) > 0.45 * drawn.std(axis=0)).all()

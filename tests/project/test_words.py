@@ -51,8 +51,8 @@ BANNED = (
     "every label is untrusted text",
     "the file is not there",
     "the option has no effect",
-    "55 % of the rows",
-    "five per cent",
+    "55% of the rows",
+    "five percent",
 )
 
 

@@ -1,5 +1,5 @@
 // The table of all or the selected tokens: sorted by a column, one page at a time, walked with keys.
-// At first the tokens that the verdict names, then the others from the deepest in the cone.
+// At first the tokens that the verdict names, then the others from the closest to the mean direction.
 
 const DEEPEST_FIRST = "cosine.angle_to_mean";
 
