@@ -9,6 +9,7 @@ from embgeo.core.quantities import clump, cosine, tokens
 from embgeo.core.values import Points
 from embgeo.diagnosis.blame import show_token
 from embgeo.diagnosis.finding import find_scalar
+from embgeo.diagnosis.findings.clump import is_one_of_clusters
 from embgeo.result.analysis import Analysis
 
 #: Share of the rows inside the ring.
@@ -20,9 +21,9 @@ NAMED = 5
 
 
 def find_ring(analysis: Analysis, points: Points) -> Ring | None:
-    """Find the ring in one plane, or None if no rows form a clump."""
+    """Find the ring in one plane, or None if no rows form a clump, or the others clusters, too."""
     table, rows = find_table(analysis, clump.CLUMP.name), find_scalar(analysis, clump.CLUMP_ROWS)
-    if table is None or not rows:
+    if table is None or not rows or is_one_of_clusters(analysis):
         return None
     xy = points.xy[find_members(analysis)]
     center = np.median(xy, axis=0)

@@ -80,3 +80,18 @@ def test_every_renderer_draws_it():
     ring = build(clumped()).meta["views"][0]["ring"]
     assert ring["lines"][0] == "clump of 60 tokens"
     assert ring["radius"] > 0
+
+
+def test_the_end_of_a_line_is_no_clump():
+    """Rows of other norms on one side of the origin are a cluster, which has its own question."""
+    rng = np.random.default_rng(5)
+    rows = rng.standard_normal((600, 8)) * 0.1
+    rows[:200, 0] -= 0.3 + 0.05 * rng.random(200)
+    rows[200:, 0] += 3.0 + rng.random(400)
+    found = embgeo.analyze(rows, sections=("projection", "cosine", "tokens"), reference=False)
+    assert found["tokens.clump_rows"].value
+    assert found["tokens.clump_tilt"].value == 0
+    assert found["cosine.silhouette"].value >= 0.6
+    points = next(p for p in found.points if p.name == "projection.svd2")
+    assert find_ring(found, points) is None
+    assert found.verdict.finding("clump") is None

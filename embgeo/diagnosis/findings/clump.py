@@ -14,7 +14,7 @@ def answer(a: finding.Numbers) -> Answer:
     rows = int(found)
     if not rows:
         raise finding.Undecided("no rows form a clump")
-    if _is_one_of_clusters(a):
+    if is_one_of_clusters(a):
         raise finding.Undecided("the rows form clusters, of which these rows are one")
     parts: list[finding.Part] = [
         finding.quote(found, _count(rows, "token")),
@@ -64,12 +64,10 @@ def _quote_place(a: finding.Numbers) -> list[finding.Part]:
     return ["near the mean direction (within ", angle, ")"]
 
 
-def _is_one_of_clusters(a: finding.Numbers) -> bool:
+def is_one_of_clusters(a: finding.Numbers) -> bool:
     """Tell whether the other rows form clusters as well, which is another question."""
     silhouette = finding.find_scalar(a, cosine.SILHOUETTE)
-    if not finding.find_scalar(a, clump.CLUMP_TILT) or silhouette is None:
-        return False
-    return limits.CLUSTERS.state(float(silhouette)) != "healthy"
+    return silhouette is not None and limits.CLUSTERS.state(float(silhouette)) != "healthy"
 
 
 def _list_kinds(a: finding.Numbers) -> str:
