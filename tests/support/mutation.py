@@ -12,6 +12,7 @@ import argparse
 import ast
 import importlib
 import inspect
+import math
 import os
 import random
 import resource
@@ -24,6 +25,7 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 from _pytest.config import _prepareconfig
 from _pytest.runner import runtestprotocol
@@ -181,8 +183,13 @@ class Tests:
                 failing.append(item.nodeid)
         return failing
 
-    def choose(self, file: Path, lines: Sequence[int], without: Sequence[str]) -> list[str]:
-        """Tests that run a function which begins at one of the lines, or any of the file."""
+    def choose(
+        self, file: Path, lines: Sequence[int], without: Sequence[str], most: float = math.inf
+    ) -> list[str]:
+        """Tests that run a function which begins at one of the lines, or any of the file.
+
+        The quickest, of so many seconds of processor time together.
+        """
         at = {(str(file), line) for line in lines}
         found = [
             name
@@ -190,7 +197,9 @@ class Tests:
             if name not in without
             and (not ran.isdisjoint(at) if lines else any(place[0] == str(file) for place in ran))
         ]
-        return sorted(found, key=self.seconds.__getitem__)
+        found.sort(key=self.seconds.__getitem__)
+        spent = np.cumsum([self.seconds[name] for name in found])
+        return found[: max(1, int((spent <= most).sum()))]
 
     def catch(self, mutant: CodeMutant, root: Path, names: Sequence[str]) -> bool:
         """Whether one of the tests fails, crashes or hangs with the mutant."""
@@ -289,9 +298,10 @@ def _list_functions(module: ModuleType) -> Iterator[tuple[str, FunctionType]]:
 
 
 def score(
-    area: str, mutants: Sequence[CodeMutant], tests: Tests, minutes: float, root: Path = ROOT
+    area: str, mutants: Sequence[CodeMutant], tests: Tests, asked: argparse.Namespace
 ) -> tuple[int, list[CodeMutant]]:
     """How many mutants were tried, and the survivors; those without time are left out."""
+    root, minutes = ROOT, asked.minutes
     failing = tests.watch([root / AREAS[area][0]])
     print(f"{area}: {len(tests.items)} tests, without a mutant fail: {failing}", flush=True)
     end = time.monotonic() + 60 * minutes
@@ -300,7 +310,7 @@ def score(
         if time.monotonic() > end:
             break
         lines = find_functions((root / mutant.file).read_bytes(), mutant.line)
-        names = tests.choose(root / mutant.file, lines, failing)
+        names = tests.choose(root / mutant.file, lines, failing, asked.seconds)
         found = bool(names) and tests.catch(mutant, root, names)
         tried += 1
         if not found:
@@ -316,6 +326,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=50, help="At most.")
     parser.add_argument("--seed", type=int, default=0, help="Other mutants.")
     parser.add_argument("--slow", action="store_true", help="Run slow tests, too.")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="For a mutant, at most.")
+    parser.add_argument("--tests", nargs="*", help="In place of those of the area.")
     parser.add_argument("--only", nargs="*", default=[], help="FILE:LINE of mutants of the sample.")
     asked = parser.parse_args()
     mutants = [
@@ -324,8 +336,8 @@ def main() -> None:
         if not asked.only or f"{one.file}:{one.line}" in asked.only
     ]
     marks = "not nightly" if asked.slow else "not slow"
-    tests = Tests(AREAS[asked.area][1].split(), marks)
-    tried, survivors = score(asked.area, mutants, tests, asked.minutes)
+    tests = Tests(asked.tests or AREAS[asked.area][1].split(), marks)
+    tried, survivors = score(asked.area, mutants, tests, asked)
     caught = tried - len(survivors)
     print(f"\n| {asked.area} | {tried} | {caught} | {caught / max(tried, 1):.0%} |\n")
     print("\n".join(f"- {one.text}" for one in survivors))
