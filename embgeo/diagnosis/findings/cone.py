@@ -28,6 +28,9 @@ def answer(a: finding.Numbers) -> Answer:
         state = "healthy"
     shape = "faint" if state == "healthy" and finding.is_faint_cone(a) else state
     lead, noun = _SHAPES[shape]
+    cause = _find_cause(a, state)
+    if cause:
+        lead = "Large mean cosine without a cone"
     error = f" ± {format_number(spread, 2)}" if spread else ""
     parts: list[finding.Part] = [
         f"{lead}: the mean cosine of two rows is ",
@@ -58,7 +61,6 @@ def answer(a: finding.Numbers) -> Answer:
         if state != limits.CONE.state(value):
             scattered = f"{float(rows):,.0f} scattered rows"
             clause = f"{clause[:-1]}, at least {finding.format_short(others)} without {scattered})"
-    cause = _find_cause(a, state)
     if cause:
         clause = f"a mean cosine of {finding.format_short(value)}{_name_groups(a)} without a cone"
     elif shape != "healthy":

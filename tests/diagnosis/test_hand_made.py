@@ -1,0 +1,388 @@
+"""What the verdict says of hand-made numbers, on either side of what it distinguishes.
+
+The words are recorded in verdicts.txt, to be read: ``python -m tests.diagnosis.test_hand_made``
+writes them anew. A case lists its state, headline, blamed tokens, and the findings that are not
+those of the ordinary numbers.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from embgeo.core.quantities import QUANTITIES
+from embgeo.core.values import Table
+from embgeo.diagnosis.verdict import judge
+from embgeo.result.analysis import Analysis
+
+RECORD = Path(__file__).with_name("verdicts.txt")
+#: A number, with what belongs to it; None if it is not measured, a text why it is undefined.
+Number = float | str | tuple[float, dict[str, Any]] | None
+Numbers = Mapping[str, Number]
+
+
+def of(value: float, reference: float | None = None, error: float | None = None) -> Number:
+    more: dict[str, Any] = {}
+    if reference is not None:
+        more["reference"] = reference
+    if error is not None:
+        more["standard_error"] = error
+    return value, more
+
+
+DAMAGE = {
+    "zero": 0, "nonfinite": 0, "small": 0, "initial": 0, "perhaps_initial": 0, "short": 0,
+    "short_decades": None, "short_limit": None, "padding": 0, "output": None, "named": [],
+}  # fmt: skip
+#: 1,000 rows of 32 dimensions that nothing is wrong with.
+ORDINARY: Numbers = {
+    "cosine.mean": 0.01,
+    "cosine.std": 0.18,
+    "cosine.max_dimension_share": 0.1,
+    "cosine.clusters": 1.0,
+    "cosine.silhouette": 0.1,
+    "spectrum.top_share": of(0.1, 0.05),
+    "spectrum.effective_rank": of(28.0, 31.0),
+    "spectrum.largest_p": 1e-6,
+    "isotropy.i1": of(0.7, 0.8),
+    "isotropy.i1_unit_rows": of(0.9, 0.95),
+    "isotropy.eigengap": 0.01,
+    "coordinates.variance_share": 0.04,
+    "coordinates.variance_ratio": 2.0,
+    "coordinates.rogue_coordinates": 0.0,
+    "coordinates.rogue_share": 0.0,
+    "tokens.duplicate_rows": 0.0,
+    "tokens.near_duplicate_share": of(0.0, 0.0),
+    "tokens.norm_median": 1.0,
+    "tokens.norm_rms": 1.1,
+    "tokens.norm_variation": 0.3,
+    "tokens.long_rows": 0.0,
+    "tokens.long_rows_energy": 0.0,
+    "tokens.damaged_rows": 0.0,
+    "tokens.damaged_gap": 0.2,
+    "tokens.constant_rows": 0.0,
+    "tokens.mean_rows": 0.0,
+    "tokens.clump_rows": 0.0,
+    "frequency.probe_auc": of(0.55, None, 0.02),
+    "frequency.neighbor_rarity_rare": of(0.81, 0.8, 0.01),
+    "frequency.neighbor_rarity_popular": of(0.78, 0.8, 0.01),
+    "frequency.norm_spearman": 0.05,
+}
+INITIAL: Numbers = {
+    "cosine.mean": 0.0,
+    "spectrum.largest_p": 0.5,
+    "tokens.norm_variation": 0.12,
+    "frequency.probe_auc": of(0.5, None, 0.02),
+}
+CLUMP: Numbers = {
+    "tokens.clump_rows": 40.0,
+    "tokens.clump_angle": 20.0,
+    "tokens.clump_tilt": 0.0,
+    "tokens.clump_unused_share": 0.9,
+    "tokens.clump_rarity": 0.2,
+}
+CONE: Numbers = {"cosine.mean": 0.4, "cosine.std": 0.1}
+CLUSTERS: Numbers = {"cosine.clusters": 3.0, "cosine.silhouette": 0.8}
+LINE: Numbers = {"cosine.mean": 0.0, "cosine.std": 0.7}
+NAMES = tuple(f"token{i}" for i in range(1000))
+
+
+def table(name: str, rows: int, *columns: str) -> Table:
+    if name == "tokens.clump_kinds":
+        cells = tuple((f"kind{i}", 10 - i, 0.5, "") for i in range(rows))
+        return Table(QUANTITIES[name], ("kind", "rows", "share of the kind", "tokens"), cells)
+    if name == "cosine.top_dimensions":
+        cells = tuple((i, float(columns[0])) for i in range(rows))
+        return Table(QUANTITIES[name], ("coordinate", "share"), cells)
+    cells = tuple((100 * i + 7, NAMES[100 * i + 7], 1, 0.5) for i in range(rows))
+    return Table(QUANTITIES[name], ("row", "token", "count", "angle (°)"), cells)
+
+
+NEAREST, LONGEST, SHORTEST, LYING, SCATTERED, BAD = (
+    table(f"tokens.{name}", 7)
+    for name in (
+        "nearest_to_mean", "largest_norms", "smallest_norms", "clump", "scattered", "damaged",
+    )
+)  # fmt: skip
+TABLES = (NEAREST, LONGEST, SHORTEST)
+
+
+def cases() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
+    """Name, numbers in place of the ordinary ones, and facts."""
+    yield "ordinary", {}, {}
+    yield "without counts", dict.fromkeys(n for n in ORDINARY if n[:9] == "frequency"), {}
+    yield "no tokens", {}, {"tokens": None}
+    # Cones
+    for mean in (-0.05, 0.0004, 0.05, 0.088, 0.089, 0.0999, 0.1, 0.2999, 0.3):
+        yield f"mean cosine {mean}", {"cosine.mean": mean}, {"tables": TABLES}
+    yield "no spread is known of one row", {"cosine.mean": 0.2}, {"kept": 1}
+    evidence: Numbers = {
+        "cosine.positive_share": 0.97,
+        "cosine.cone_half_angle_median": of(50.0, 89.0),
+    }
+    yield "cone with evidence", {**CONE, **evidence}, {"tables": TABLES}
+    yield "no reference of the angle", {**CONE, "cosine.cone_half_angle_median": 50.0}, {}
+    scattered: Numbers = {"tokens.mean_cosine_gathered": 0.35, "tokens.scattered_rows": 1200.0}
+    yield "scattered", {"cosine.mean": 0.2, **scattered}, {"tables": (*TABLES, SCATTERED)}
+    yield "scattered, no other state", {"cosine.mean": 0.31, **scattered}, {}
+    yield "scattered, no worse", {"cosine.mean": 0.36, **scattered}, {}
+    equal: Numbers = {"tokens.mean_cosine_distinct": 0.05, "tokens.duplicate_rows": 300.0}
+    yield "duplicates make it", {**CONE, **equal}, {"tables": TABLES}
+    yield "duplicates do not", {**CONE, **equal, "tokens.mean_cosine_distinct": 0.1}, {}
+    yield "nonnegative", CONE, {"nonnegative": True}
+    yield "nonnegative, faint", {"cosine.mean": 0.09}, {"nonnegative": True}
+    yield "nonnegative, none", {"cosine.mean": 0.01}, {"nonnegative": True}
+    # Clusters
+    for between in (-0.51, -0.5, 0.0999, 0.1):
+        for count in (2.0, 3.0):
+            both = {**CLUSTERS, "cosine.clusters": count, "cosine.mean_between_clusters": between}
+            yield f"{count:g} clusters, {between} between", {**CONE, **both}, {"tables": TABLES}
+    for silhouette in (0.59, 0.6, 0.69, 0.7):
+        both = {"cosine.clusters": 2.0, "cosine.silhouette": silhouette}
+        yield f"silhouette {silhouette}", {**both, "cosine.mean_between_clusters": 0.0}, {}
+    wide: Numbers = {"cosine.clusters": 3.0, "cosine.silhouette": 0.2}
+    yield "wide groups", {**CONE, **wide, "cosine.mean_between_clusters": 0.05}, {}
+    yield "wide groups in it", {**CONE, **wide, "cosine.mean_between_clusters": 0.2}, {}
+    yield "one cluster", {**CLUSTERS, "cosine.clusters": 1.0}, {}
+    # Spectra and long rows
+    for share in (0.2, 0.38, 0.39, 0.5, 0.56, 0.57):
+        numbers = {"spectrum.top_share": of(share, 0.05), "cosine.std": 0.5, "cosine.mean": 0.05}
+        yield f"top share {share}", numbers, {"tables": TABLES}
+    yield "top share, few rows", {"spectrum.top_share": of(0.6, 0.1)}, {"kept": 30, "d": 100}
+    yield "no reference", {"spectrum.top_share": 0.1, "spectrum.effective_rank": 10.0}, {}
+    for rank in (15.6, 15.5, 6.3, 6.2):
+        yield f"effective rank {rank}", {"spectrum.effective_rank": of(rank, 31.0)}, {}
+    both = {"spectrum.top_share": of(0.9, 0.05), "spectrum.effective_rank": of(2.0, 31.0)}
+    yield "share and rank", {**both, "cosine.std": 0.9}, {}
+    long: Numbers = {
+        "spectrum.top_share": of(0.9, 0.05),
+        "tokens.long_rows": 3.0,
+        "tokens.long_rows_energy": 0.95,
+    }
+    yield "long rows", long, {"tables": TABLES}
+    yield "one long row", {**long, "tokens.long_rows": 1.0}, {"tables": TABLES}
+    for count, energy in ((50.0, 0.5), (51.0, 0.95), (3.0, 0.499)):
+        more = {"tokens.long_rows": count, "tokens.long_rows_energy": energy}
+        yield f"{count:g} long rows with {energy}", {**long, **more}, {"tables": TABLES}
+    small = {**long, "spectrum.top_share": of(0.3, 0.05)}
+    yield "long rows, spread", small, {"tables": TABLES}
+    yield "long rows on a line", {**small, "cosine.std": 0.4}, {"tables": TABLES}
+    for rms in (4.99, 5.0):
+        yield f"norms of {rms} medians", {"tokens.norm_rms": rms}, {"tables": TABLES}
+    many: Numbers = {"tokens.norm_rms": 9.0}
+    yield "dead rows explain norms", {**many, "tokens.damaged_rows": 51.0}, {}
+    yield "few dead rows do not", {**many, "tokens.damaged_rows": 50.0}, {}
+    yield "short rows explain norms", many, {"damaged": DAMAGE | {
+        "short": 600, "short_decades": 1.5, "short_limit": 0.0312}, "tables": TABLES}  # fmt: skip
+    # Both sides of the origin, isotropy
+    for std in (0.31, 0.3163, 0.547, 0.548):
+        yield f"spread of cosines {std}", {"cosine.mean": 0.0, "cosine.std": std}, {}
+    yield "line", LINE, {}
+    for i1, reference in ((0.51, 0.95), (0.5, 0.95), (0.34, 0.95), (0.33, 0.95), (0.33, 0.75)):
+        yield f"I1 {i1} by {reference}", {"isotropy.i1_unit_rows": of(i1, reference)}, {}
+    yield "I1 without a reference", {"isotropy.i1_unit_rows": 0.3, "isotropy.i1": None}, {}
+    yield "I1 of 0", {"isotropy.i1_unit_rows": of(0.0, 0.95)}, {}
+    old = {"isotropy.i1_unit_rows": None, "isotropy.i1_unit": of(0.3, 0.9)}
+    yield "I1 of earlier versions", old, {}
+    yield "no I1", {"isotropy.i1_unit_rows": None}, {}
+    for gap in (9e-7, 1e-6):
+        yield f"gap {gap}", {"isotropy.eigengap": gap}, {}
+    yield "isotropy refuted by a cone", CONE, {}
+    # Duplicates
+    for rows in (49.0, 50.0, 249.0, 250.0):
+        yield f"{rows:g} equal rows", {"tokens.duplicate_rows": rows}, {}
+    for near in (0.049, 0.05, 0.249, 0.25):
+        yield f"near-duplicates {near}", {"tokens.near_duplicate_share": of(near, 0.0)}, {}
+    for reference in (0.5, 0.51):
+        near_by_chance = {"tokens.near_duplicate_share": of(0.9, reference)}
+        yield f"near by chance {reference}", near_by_chance, {}
+    yield "near in a cone", {**CONE, "tokens.near_duplicate_share": of(0.9, 0.0)}, {}
+    yield "near on a line", {**LINE, "tokens.near_duplicate_share": of(0.9, 0.0)}, {}
+    sampled = {"tokens.near_duplicate_share": of(0.3, 0.0, 0.1)}
+    yield "near, not surely", sampled, {}
+    worse = {"tokens.duplicate_rows": 100.0, "tokens.near_duplicate_share": of(0.3, 0.0)}
+    yield "near beyond equal", worse, {}
+    # Coordinates
+    for share, ratio in ((0.049, 200.0), (0.05, 24.0), (0.05, 25.0), (0.25, 99.0), (0.25, 100.0)):
+        for count in (1.0, 2.0):
+            numbers = {
+                "coordinates.rogue_share": share,
+                "coordinates.variance_ratio": ratio,
+                "coordinates.rogue_coordinates": count,
+            }
+            yield f"{count:g} wide of {share}, {ratio:g}", numbers, {}
+    yield "no wide one", {"coordinates.variance_share": 0.3, "coordinates.variance_ratio": 30.0}, {}
+    for share in (0.43, 0.44, 0.49, 0.65):
+        yield f"one makes {share}", {**CONE, "cosine.max_dimension_share": share}, {}
+    faint: Numbers = {"cosine.mean": 0.09, "cosine.max_dimension_share": 0.9}
+    yield "one makes a faint cone", {**faint, "coordinates.mean_cosine_without_1": 0.001}, {}
+    yield "one makes hardly a cone", {**faint, "cosine.mean": 0.05}, {}
+    yield "one makes no cone", {**faint, "cosine.mean": 0.0001}, {}
+    for count_of, share in ((2, 0.43), (2, 0.44), (3, 0.33)):
+        tables = (table("cosine.top_dimensions", count_of, str(share)),)
+        yield f"{count_of} make {share} each", CONE, {"tables": tables, "d": 32}
+    no_variance = {**CONE, "coordinates.variance_ratio": None, "cosine.max_dimension_share": 0.9}
+    yield "no variances", no_variance, {}
+    # Clumps
+    tables = (*TABLES, LYING, table("tokens.clump_kinds", 5))
+    yield "clump", CLUMP, {"tables": tables}
+    yield "clump of few kinds", CLUMP, {"tables": (table("tokens.clump_kinds", 4),)}
+    yield "clump of one", {**CLUMP, "tokens.clump_rows": 1.0}, {}
+    yield "clump of unknown tokens", CLUMP, {"tables": tables, "tokens": None}
+    yield "tilted clump", {**CLUMP, "tokens.clump_tilt": 70.0}, {}
+    in_clusters = {**CLUMP, **CLUSTERS, "cosine.mean_between_clusters": 0.0}
+    yield "tilted clump of clusters", {**in_clusters, "tokens.clump_tilt": 70.0}, {}
+    yield "clump beside clusters", in_clusters, {}
+    for unused, rarity in ((0.49, 0.89), (0.5, 0.2), (0.49, 0.9), (None, 0.9), (None, None)):
+        known = {"tokens.clump_unused_share": unused, "tokens.clump_rarity": rarity}
+        yield f"clump, unused {unused}, rare {rarity}", {**CLUMP, **known}, {"tables": tables}
+    apart: Numbers = {
+        "frequency.neighbor_rarity_rare": of(0.95, 0.8, 0.01),
+        "frequency.neighbor_rarity_popular": of(0.3, 0.8, 0.01),
+    }
+    yield "clump and apart", {**CLUMP, **apart}, {}
+    yield "clump and cone", {**CLUMP, **CONE}, {"tables": tables}
+    yield "clump, spectrum unknown", {**CLUMP, "spectrum.top_share": None}, {}
+    # Frequency
+    yield "apart", apart, {}
+    for rare, popular in ((0.9, 0.7), (0.9, 0.71), (0.9, 0.4), (0.9, 0.41), (0.83, 0.2)):
+        both = {
+            "frequency.neighbor_rarity_rare": of(rare, 0.8, 0.01),
+            "frequency.neighbor_rarity_popular": of(popular, 0.8, 0.01),
+        }
+        yield f"rare {rare}, frequent {popular}", both, {}
+    unsure = {
+        "frequency.neighbor_rarity_rare": of(0.95, 0.8, 0.01),
+        "frequency.neighbor_rarity_popular": of(0.6, 0.8, 0.12),
+    }
+    yield "popular not surely", unsure, {}
+    without_chance = {**apart, "frequency.neighbor_rarity_rare": 0.95}
+    yield "no base rate", without_chance, {}
+    yield "no neighbors", {"frequency.neighbor_rarity_rare": None}, {}
+    for auc, error in ((0.69, 0.01), (0.7, 0.01), (0.75, 0.09), (0.75, None)):
+        yield f"AUC {auc} ± {error}", {"frequency.probe_auc": of(auc, None, error)}, {}
+    for rho in (-0.3, 0.29, 0.3):
+        yield f"norms {rho}", {"frequency.norm_spearman": rho}, {}
+    yield "norms of few", {"frequency.norm_spearman": 0.4}, {"kept": 57}
+    yield "norms of some", {"frequency.norm_spearman": 0.4}, {"kept": 58}
+    for weighted in (0.0999, 0.1):
+        yield f"weighted {weighted}", {"frequency.weighted_mean_cosine": weighted}, {}
+    # Initializations
+    yield "initialization", INITIAL, {}
+    yield "initialization, no counts", {**INITIAL, "frequency.probe_auc": None}, {}
+    yield "initialization, clump", {**INITIAL, **CLUMP}, {}
+    yield "initialization, equal row", {**INITIAL, "tokens.duplicate_rows": 1.0}, {}
+    yield "initialization, long rows", {**INITIAL, **long}, {}
+    # Rows
+    yield from of_rows()
+    # Few rows, missing numbers
+    for kept, d in ((29, 8), (30, 8), (30, 300), (30, 301), (0, 300)):
+        yield f"{kept} rows of {d}", CONE, {"kept": kept, "d": d}
+    yield "one dimension", CONE, {"d": 1}
+    yield "no dimensions known", CONE, {"d": None}
+    yield "a section left out", dict.fromkeys(n for n in ORDINARY if n[:4] == "spec"), {
+        "sections": ["cosine", "isotropy"]}  # fmt: skip
+    yield "a section in vain", dict.fromkeys(n for n in ORDINARY if n[:4] == "spec"), {
+        "sections": ["cosine", "spectrum"]}  # fmt: skip
+    yield "a family absent", dict.fromkeys(n for n in ORDINARY if n[:4] == "freq"), {
+        "absent": {"frequency": "no counts were given."}}  # fmt: skip
+    yield "undefined", {"cosine.mean": "a single row has no pairs"}, {}
+    yield "undecided and apart", {**apart, "spectrum.top_share": "too small"}, {}
+    yield "isotropy alone", {"isotropy.i1_unit_rows": of(0.3, 0.95)}, {}
+    yield "mild and degenerate", {**CLUMP, **LINE, "tokens.duplicate_rows": 60.0}, {}
+
+
+def of_rows() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
+    bad = (*TABLES, BAD)
+    named = [
+        {"token": f"<s{i}>", "row": 100 + i if i else None, "template": i % 2 == 1}
+        for i in range(8)
+    ]
+    facts: dict[str, dict[str, Any]] = {
+        "1 zero": {"zero": 1},
+        "zero rows": {"zero": 12},
+        "padding": {"zero": 12, "padding": 12},
+        "padding and a zero row": {"zero": 12, "padding": 11},
+        "not finite": {"nonfinite": 2},
+        "zero and not finite": {"zero": 3, "nonfinite": 2},
+        "far shorter": {"small": 30},
+        "far shorter and zero": {"small": 30, "zero": 5, "padding": 1},
+        "never trained": {"small": 9, "initial": 9},
+        "one never trained": {"small": 1, "initial": 1},
+        "some never trained": {"small": 9, "initial": 7},
+        "perhaps one": {"small": 1, "perhaps_initial": 1},
+        "perhaps three": {"small": 3, "perhaps_initial": 3},
+        "perhaps, and others": {"small": 5, "perhaps_initial": 3},
+        "output": {"output": 4},
+        "one of the output": {"output": 1},
+        "no output": {"output": 0},
+        "both sides": {"zero": 2, "output": 4},
+        "named": {"zero": 9, "named": named[::2]},
+        "named in the template": {"zero": 9, "named": named},
+        "short": {"short": 200, "short_decades": 1.234, "short_limit": 0.0312},
+        "one short": {"short": 1, "short_decades": 1.2, "short_limit": 0.0312},
+        "short and dead": {"zero": 5, "short": 200, "short_decades": 1.2, "short_limit": 0.0312},
+    }
+    for name, damage in facts.items():
+        more: Numbers = {"tokens.damaged_gap": 6.5} if damage.get("small") else {}
+        yield name, more, {"damaged": DAMAGE | damage, "tables": bad}
+    zero = {"damaged": DAMAGE | {"zero": 12}, "tables": bad}
+    yield "zero rows beside a cone", CONE, zero
+    yield "zero rows beside an initialization", INITIAL, zero
+    apart = {"frequency.neighbor_rarity_popular": of(0.3, 0.8, 0.01)}
+    yield "zero rows and apart", {**apart, "frequency.neighbor_rarity_rare": of(0.95, 0.8)}, zero
+    for kind in ("constant", "mean"):
+        for rows in (1.0, 5.0, 999.0, 1000.0):
+            yield f"{rows:g} {kind}", {f"tokens.{kind}_rows": rows}, {"tables": bad}
+    both: Numbers = {"tokens.constant_rows": 3.0, "tokens.mean_rows": 4.0}
+    yield "constant, equal and never trained", both, {
+        "damaged": DAMAGE | {"small": 2, "initial": 2}, "tables": bad}  # fmt: skip
+    yield "constant and undecided", {**both, "spectrum.top_share": None}, {}
+    yield "zero and undecided", {"spectrum.top_share": None}, zero
+    yield "no gap", {"tokens.damaged_gap": None, "tokens.norm_median": None}, {}
+    yield "damage unknown", {}, {"damaged": None}
+
+
+def make(numbers: Numbers, facts: Mapping[str, Any]) -> Analysis:
+    scalars = []
+    for name, number in {**ORDINARY, **numbers}.items():
+        quantity = QUANTITIES[name]
+        if isinstance(number, str):
+            scalars.append(quantity.undefined(number))
+        elif number is not None:
+            value, more = number if isinstance(number, tuple) else (number, {})
+            scalars.append(quantity.measured(value, **more))
+    provenance = {"kept": 1000, "d": 32, "damaged": DAMAGE, **facts}
+    known = {key: provenance.pop(key) for key in ("tables", "absent") if key in provenance}
+    names = provenance.pop("tokens", NAMES)
+    return Analysis(provenance=provenance, scalars=tuple(scalars), tokens=names, **known)
+
+
+def write() -> Iterator[str]:
+    usual: dict[str, tuple[str, str]] = {}
+    for name, numbers, facts in cases():
+        verdict = judge(make(numbers, facts))
+        tone = "" if verdict.tone == verdict.state else f", {verdict.tone}"
+        yield f"{name} [{verdict.state}{tone}]"
+        yield f"    {verdict.headline}"
+        if verdict.blame:
+            yield f"    {verdict.blame_sentence} {list(verdict.blame_rows)}"
+        found = {f.key: (f.word, f.sentence) for f in verdict.findings}
+        for key, said in found.items():
+            if usual.get(key) != said:
+                yield f"    {key}, {said[0]}: {said[1]}"
+        missing = [key for key in usual if key not in found]
+        if missing:
+            yield f"    not said: {', '.join(missing)}"
+        usual = usual or found
+        yield ""
+
+
+def test_the_words_are_those_that_were_read() -> None:
+    found, recorded = list(write()), RECORD.read_text().splitlines()
+    for number, (now, before) in enumerate(zip(found, recorded, strict=False), 1):
+        assert now == before, f"verdicts.txt:{number}"
+    assert len(found) == len(recorded)
+
+
+if __name__ == "__main__":
+    RECORD.write_text("\n".join(write()) + "\n")
