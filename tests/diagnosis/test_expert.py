@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 import embgeo
-from embgeo.core.quantities import coordinates, cosine, spectrum, tokens
+from embgeo.core.quantities import clump, coordinates, cosine, spectrum, tokens
 from embgeo.core.values import Scalar
 from embgeo.diagnosis.verdict import Verdict, judge
 from embgeo.result.analysis import Analysis
@@ -354,3 +354,15 @@ def test_no_healthy_finding_contradicts_another() -> None:
 def test_no_state_depends_on_the_seed(rows: Rows) -> None:
     found = [embgeo.analyze(rows, pairs=500, seed=seed).verdict for seed in range(3)]
     assert len({(one.state, tuple(f.state for f in one.findings)) for one in found}) == 1
+
+
+def test_a_clump_around_the_mean_is_one_end_of_a_line_where_rows_form_clusters() -> None:
+    around = (
+        clump.CLUMP_ROWS.measured(300.0),
+        clump.CLUMP_ANGLE.measured(10.0),
+        clump.CLUMP_TILT.measured(0.0),
+        clump.CLUMP_RARITY.measured(0.95),
+    )
+    assert judged(*around, cosine.SILHOUETTE.measured(0.59)).state == "mild"
+    verdict = judged(*around, cosine.SILHOUETTE.measured(0.6))
+    assert verdict.finding("clump") is None
