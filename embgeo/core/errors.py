@@ -1,8 +1,9 @@
 """Errors that a user can correct, with cause and way out."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
@@ -51,6 +52,22 @@ def option_of(name: str) -> str:
     return _OPTIONS.get(name) or f"--{name.replace('_', '-')}"
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A way out that can be taken: the same again with another path, or with further arguments.
+
+    Attributes
+    ----------
+    path : str
+        What to name in place of the path that was given; empty for the same one.
+    arguments : mapping of str to str
+        Arguments of :func:`embgeo.load` and their values.
+    """
+
+    path: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+
 class EmbgeoError(Exception):
     """An error that a user can correct: one line with place, cause and way out.
 
@@ -64,22 +81,32 @@ class EmbgeoError(Exception):
         The file or the :func:`argument`, at the beginning of the message.
     way_out : str, optional
         What to do about it, at the end of the message.
+    steps : sequence of Step
+        Ways out that can be taken, those of `way_out` in other words.
 
     Attributes
     ----------
-    cause, where, way_out
+    cause, where, way_out, steps
         The parameters, with the names of arguments.
     command_line_text : str
         The message with options instead of arguments.
     """
 
-    def __init__(self, cause: str, *, where: Path | str | None = None, way_out: str = "") -> None:
+    def __init__(
+        self,
+        cause: str,
+        *,
+        where: Path | str | None = None,
+        way_out: str = "",
+        steps: Sequence[Step] = (),
+    ) -> None:
         place = None if where is None else str(where)
         parts = [f"{place}: {cause}" if place else cause, way_out]
         text = "; ".join(" ".join(part.split()) for part in parts if part)
         self.cause = in_python(cause)
         self.where = None if place is None else in_python(place)
         self.way_out = in_python(way_out)
+        self.steps = tuple(steps)
         self.command_line_text = on_command_line(text)
         super().__init__(in_python(text))
 

@@ -294,9 +294,6 @@ _READ = (
 
 #: Folders by the name of a file or folder in them.
 FOLDERS: tuple[Foreign, ...] = (
-    Foreign(
-        r"models--.*", "a Hugging Face cache", "name the folder of a model in it: models--ORG--NAME"
-    ),
     Foreign(r"saved_model\.pb", "a TensorFlow SavedModel, which is not read", _SAVED_MODEL),
     Foreign(
         r".*\.index",
@@ -315,11 +312,6 @@ FOLDERS: tuple[Foreign, ...] = (
         r"((shared|source|target)_)?vocabulary\.(json|txt)",
         "a CTranslate2 model, which is not read",
         _MADE_FROM,
-    ),
-    Foreign(
-        r"modules\.json",
-        "a SentenceTransformer whose modules lie in folders of their own",
-        "name the folder of the module that holds the embedding, such as 0_StaticEmbedding",
     ),
     Foreign(
         r"\.zarray|zarr\.json",

@@ -87,8 +87,14 @@ def test_vocabularies_and_json(
                 "source_vocabulary.txt",
             )
         ),
-        ({"modules.json": b"[]"}, "a SentenceTransformer.*name the folder"),
-        ({"models--org--name/refs/main": b"a"}, "a Hugging Face cache"),
+        (
+            {"modules.json": b"[]", "0_StaticEmbedding/model.safetensors": b"x"},
+            "but in 0_StaticEmbedding; embgeo analyze .*/0_StaticEmbedding$",
+        ),
+        (
+            {"models--org--name/snapshots/a/model.safetensors": b"a"},
+            "embgeo analyze .*/models--org--name/snapshots/a$",
+        ),
         ({"model.safetensors": POINTER}, r"model\.safetensors: is a Git LFS pointer"),
         (
             {

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.errors import EmbgeoError, Step, UnreadableFile
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,10 +42,11 @@ CAUSED_BY_BYTES = (
 class Damaged(Exception):
     """Bytes that contradict each other or ask for too much; :func:`reading` names the file."""
 
-    def __init__(self, cause: str, way_out: str = GET_AGAIN) -> None:
+    def __init__(self, cause: str, way_out: str = GET_AGAIN, steps: Sequence[Step] = ()) -> None:
         super().__init__(cause)
         self.cause = cause
         self.way_out = way_out
+        self.steps = steps
 
 
 class Missing(Damaged):
@@ -56,9 +57,11 @@ class MissingPiece(UnreadableFile):
     """A :class:`Missing` file, with the name of the checkpoint."""
 
 
-def refuse(path: Path | str, cause: str, way_out: str) -> UnreadableFile:
+def refuse(
+    path: Path | str, cause: str, way_out: str, steps: Sequence[Step] = ()
+) -> UnreadableFile:
     """Return error for a file that is not read."""
-    return UnreadableFile(cause, where=path, way_out=way_out)
+    return UnreadableFile(cause, where=path, way_out=way_out, steps=steps)
 
 
 def cannot_read(path: Path | str, error: OSError) -> UnreadableFile:
@@ -81,7 +84,7 @@ def reading(path: Path | str, what: str) -> Iterator[None]:
     except Missing as error:
         raise MissingPiece(error.cause, where=path, way_out=error.way_out) from None
     except Damaged as error:
-        raise refuse(path, error.cause, error.way_out) from None
+        raise refuse(path, error.cause, error.way_out, error.steps) from None
     except OSError as error:
         raise cannot_read(path, error) from error
     except MemoryError as error:

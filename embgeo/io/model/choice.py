@@ -8,7 +8,7 @@ cannot be read stops the choice.
 import difflib
 from dataclasses import dataclass
 
-from embgeo.core.errors import AmbiguousTensor, BadOption, argument
+from embgeo.core.errors import AmbiguousTensor, BadOption, Step, argument
 from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import RIGHT_FILE, refuse, short
 from embgeo.io.checkpoint import Checkpoint, Tensor
@@ -144,7 +144,7 @@ def find_named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
     """Find the matrix called `name`, or the only one whose name ends in ``.name``."""
     exact = [t for t in checkpoint.tensors if t.name == name]
     found = exact or [t for t in checkpoint.tensors if t.name.endswith(f".{name}")]
-    way_out = "'embgeo inspect --all' lists the tensors"
+    way_out, near = "'embgeo inspect --all' lists the tensors", list[str]()
     if len(found) != 1:
         known = [t.name for t in checkpoint.tensors]
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
@@ -159,7 +159,10 @@ def find_named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
     else:
         return found[0]
     raise BadOption(
-        f"{argument(option)} {name!r} {problem}", where=checkpoint.path, way_out=way_out
+        f"{argument(option)} {name!r} {problem}",
+        where=checkpoint.path,
+        way_out=way_out,
+        steps=[Step(arguments={option: one}) for one in near],
     )
 
 
@@ -321,6 +324,7 @@ def _refuse_slice(checkpoint: Checkpoint, chosen: Tensor, role: TensorRole) -> N
             where=checkpoint.path,
             way_out="join the slices with the conversion script of the model, or measure this one "
             f"with {argument(role.argument)} {short(chosen.name)}",
+            steps=_steps(role, [chosen]),
         )
 
 
@@ -355,12 +359,19 @@ def _ambiguous(
         why = next(iter(_against(checkpoint, ordered[0])), "nothing says that it is one")
         cause = f"{describe(ordered[0])} may not be {role.what}: {why}"
         way_out = f"measure it with {argument(role.argument)} {short(ordered[0].name)}"
-        return AmbiguousTensor(cause, where=checkpoint.path, way_out=way_out)
+        steps = _steps(role, ordered)
+        return AmbiguousTensor(cause, where=checkpoint.path, way_out=way_out, steps=steps)
     return AmbiguousTensor(
         f"several tensors could be {role.what}: {_listing(ordered)}",
         where=checkpoint.path,
         way_out=f"choose one with {argument(role.argument, 'NAME')}",
+        steps=_steps(role, ordered[:_LISTED]),
     )
+
+
+def _steps(role: TensorRole, tensors: list[Tensor]) -> list[Step]:
+    """Name each matrix that can be read."""
+    return [Step(arguments={role.argument: t.name}) for t in tensors if not t.problem]
 
 
 def _against(checkpoint: Checkpoint, tensor: Tensor) -> list[str]:

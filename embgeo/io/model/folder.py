@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from embgeo.core.errors import UnreadableFile
+from embgeo.core.errors import Step, UnreadableFile, argument
 from embgeo.core.special import SpecialToken
 from embgeo.io.bounded.companions import FOREIGN_LINK, is_foreign_link
 from embgeo.io.bounded.guard import Damaged, cannot_read, list_short, refuse
@@ -93,7 +93,7 @@ def open_folder(
         if vocabulary is not None:
             special = find_special(folder, vocabulary)
     except UnreadableFile as error:  # raised where its labels are wanted
-        vocabulary, label_error = None, error
+        vocabulary, label_error = None, _without_labels(error)
         weights = replace(weights, tokens=None)
     notes = [*weights.notes, *_lying_beside(files), *left_out, *facts.notes]
     if (source := read_source(folder)) is not None:
@@ -118,6 +118,13 @@ def open_folder(
         label_error=label_error,
         notes=tuple(notes),
     )
+
+
+def _without_labels(error: UnreadableFile) -> UnreadableFile:
+    """Add to an error of a tokenizer that the matrix can be read without labels."""
+    way_out = f"{error.way_out}, or read no labels: {argument('tokens', 'none')}"
+    steps = [Step(arguments={"tokens": "none"})]
+    return UnreadableFile(error.cause, where=error.where, way_out=way_out, steps=steps)
 
 
 def _open_weights(
@@ -192,7 +199,8 @@ def _weights_files(
         raise refuse(
             folder,
             f"the folder holds several files that may hold the matrix: {listing}",
-            "name one of them",
+            f"name one of them: embgeo analyze {known[0]}",
+            [Step(str(file)) for file in known],
         )
     foreign = refuse_folder(folder, (entry.name for entry in entries))
     if foreign is not None:
@@ -204,6 +212,7 @@ def _weights_files(
             folder,
             f"no model weights in this folder, but in {listing}",
             f"embgeo analyze {inner[-1]}",
+            [Step(str(inner[-1]))],
         )
     listing = list_short(list(by_name), _LISTED) or "no files"
     raise refuse(

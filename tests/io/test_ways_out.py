@@ -1,0 +1,205 @@
+"""Every way out that an error names as a step is taken, and ends in a matrix, never in a circle."""
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+import embgeo
+from embgeo.core.errors import EmbgeoError
+
+N, D = 96, 16
+W = np.random.default_rng(0).standard_normal((N, D)).astype(np.float32)
+NAME = "model.embed_tokens.weight"
+
+
+def weights(folder: Path, tensors: dict[str, np.ndarray] | None = None, **config: Any) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(tensors or {NAME: W}, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def pipeline(folder: Path) -> Path:
+    for inner in ("text_encoder", "text_encoder_2", "vae"):
+        weights(folder / inner)
+    (folder / "model_index.json").write_text("{}")
+    return folder
+
+
+def trainer(folder: Path) -> Path:
+    weights(folder / "checkpoint-5")
+    weights(folder / "checkpoint-40")
+    return folder
+
+
+def sentence_transformer(folder: Path) -> Path:
+    weights(folder / "0_StaticEmbedding")
+    (folder / "modules.json").write_text("[]")
+    return folder
+
+
+def hub_cache(folder: Path) -> Path:
+    weights(folder / "models--org--name/snapshots/abc")
+    return folder
+
+
+def nanotron(folder: Path) -> Path:
+    inner = folder / "model/model/token_position_embeddings/pp_block/token_embedding"
+    inner.mkdir(parents=True)
+    for rank, part in enumerate(np.split(W, 2)):
+        name = f"model_weight_pp-rank-0-of-1_tp-rank-{rank}-of-2.safetensors"
+        save_file({"data": part}, inner / name)
+    sizes = {"vocab_size": N, "hidden_size": D}
+    (folder / "model_config.json").write_text(json.dumps(sizes))
+    return folder
+
+
+def megatron(folder: Path) -> Path:
+    torch = pytest.importorskip("torch")
+    inner = folder / "iter_0000100/mp_rank_00"
+    inner.mkdir(parents=True)
+    torch.save({"embedding.word_embeddings.weight": torch.from_numpy(W)}, inner / "mp_rank_00.pt")
+    return folder
+
+
+def deepspeed(folder: Path) -> Path:
+    torch = pytest.importorskip("torch")
+    inner = folder / "global_step7"
+    inner.mkdir()
+    (folder / "latest").write_text("global_step7")
+    torch.save({"module": {NAME: torch.from_numpy(W)}}, inner / "mp_rank_00_model_states.pt")
+    return folder
+
+
+def several_files(folder: Path) -> Path:
+    np.save(folder / "a.npy", W)
+    np.save(folder / "b.npy", W)
+    return folder
+
+
+def archive(folder: Path) -> Path:
+    several_files(folder)
+    with zipfile.ZipFile(folder / "all.zip", "w") as file:
+        file.writestr("README", "two matrices")
+        file.write(folder / "a.npy", "inner/a.npy")
+        file.write(folder / "b.npy", "inner/b.npy")
+    return folder / "all.zip"
+
+
+def other_member(folder: Path) -> Path:
+    return Path(f"{archive(folder)}::c.npy")
+
+
+def member_of_arrays(folder: Path) -> Path:
+    np.savez(folder / "a.npz", a=W, b=W)
+    return Path(f"{folder / 'a.npz'}::a.npy")
+
+
+def several_tensors(folder: Path) -> Path:
+    return weights(folder, {"a.weight": W, "b.weight": W[:50], "c.weight": W[:, :3]})
+
+
+def several_kinds(folder: Path) -> Path:
+    audio = {"talker.model.embed_tokens.weight": W, "vision.embed_tokens.weight": W[:40]}
+    return weights(folder, audio)
+
+
+def lone_output(folder: Path) -> Path:
+    return weights(folder, {"lm_head.weight": W}, vocab_size=N, tie_word_embeddings=False)
+
+
+def layer_kernel(folder: Path) -> Path:
+    return weights(folder, {"layers.lstm.cell.kernel": W})
+
+
+def slice_of_rows(folder: Path) -> Path:
+    return weights(folder, vocab_size=2 * N, hidden_size=D)
+
+
+def slice_of_columns(folder: Path) -> Path:
+    return weights(folder, vocab_size=N, hidden_size=4 * D)
+
+
+def few_rows(folder: Path) -> Path:
+    return weights(folder, vocab_size=11 * N)
+
+
+def json_kinds(folder: Path) -> Path:
+    kinds = {"float": W.tolist(), "int8": (10 * W).astype(int).tolist()}
+    (folder / "a.json").write_text(json.dumps({"embeddings": kinds}))
+    return folder / "a.json"
+
+
+def broken_tokenizer(folder: Path) -> Path:
+    weights(folder)
+    (folder / "tokenizer.json").write_text("{")
+    return folder
+
+
+CASES: tuple[Callable[[Path], Path], ...] = (
+    pipeline, trainer, sentence_transformer, hub_cache, nanotron, megatron, deepspeed,
+    several_files, archive, other_member, member_of_arrays, several_tensors, several_kinds,
+    lone_output,
+    layer_kernel, slice_of_rows, slice_of_columns, few_rows, json_kinds, broken_tokenizer,
+)  # fmt: skip
+
+
+def follow(path: str, arguments: dict[str, Any], taken: tuple[str, ...] = ()) -> None:
+    """Load, or take each step of the error; the same again would be a circle."""
+    here = f"{path} {arguments}"
+    assert here not in taken, "a circle"
+    given = {key: value == "1" if key == "transpose" else value for key, value in arguments.items()}
+    try:
+        matrix = embgeo.load(path, **given)
+    except EmbgeoError as error:
+        refusal = error
+    else:
+        assert taken, "nothing was refused"
+        assert matrix.n > 1
+        return
+    assert refusal.steps, str(refusal)
+    for step in refusal.steps:
+        follow(step.path or path, arguments | dict(step.arguments), (*taken, here))
+
+
+@pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
+def test_every_step_ends_in_a_matrix(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    follow(str(make(tmp_path)), {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "labels"),
+    [({}, N - 6), ({}, D), ({"rows": "0:50"}, 40)],
+    ids=["fewer labels", "as many as columns", "a cut"],
+)
+def test_steps_for_labels_that_do_not_fit(
+    arguments: dict[str, Any], labels: int, tmp_path: Path
+) -> None:
+    weights(tmp_path)
+    tokens = tmp_path / "tokens.txt"
+    tokens.write_text("\n".join(f"t{k}" for k in range(labels)))
+    follow(str(tmp_path), arguments | {"tokens": str(tokens)})
+
+
+def test_a_misspelled_name_leads_to_the_tensor(tmp_path: Path) -> None:
+    follow(str(weights(tmp_path)), {"tensor": "model.embed_token.weight"})
+
+
+def test_the_words_name_the_first_step(tmp_path: Path) -> None:
+    """A command can be copied from the message."""
+    for make in (pipeline, several_files, lone_output, slice_of_rows, broken_tokenizer):
+        folder = tmp_path / make.__name__
+        folder.mkdir()
+        with pytest.raises(EmbgeoError) as caught:
+            embgeo.load(make(folder))
+        step = caught.value.steps[0]
+        said = caught.value.command_line_text
+        options = [f"--{key} {value}" for key, value in step.arguments.items()]
+        assert all(option in said for option in options)
+        assert f"embgeo analyze {step.path}" in said or not step.path
