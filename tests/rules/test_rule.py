@@ -218,6 +218,10 @@ TRUTH = [
     ("a.b drop <= 1", exact(1.0), NONE, "unchecked"),
     ("a.b drop <= 1, allow undefined", exact(1.0), NONE, "skipped"),
     ("a.b drop <= 1", exact(1.0), None, "unchecked"),
+    ("a.b drop <= 5%", exact(1.0), NONE, "unchecked"),
+    ("a.b rise <= 5%", NONE, exact(1.0), "unchecked"),
+    ("a.b change <= 5%, allow undefined", exact(1.0), NONE, "skipped"),
+    ("a.b change <= 5%, warn", exact(1.0), NONE, "warned"),
     ("a.b drop <= 1, allow undefined", NONE, exact(1.0), "skipped"),
     # Rules that only warn.
     ("a.b >= 0.5, warn", exact(0.4), None, "warned"),
