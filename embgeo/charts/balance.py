@@ -4,6 +4,7 @@ import numpy as np
 
 from embgeo.charts import specification as spec
 from embgeo.charts.items import ChartItem, Unrelated
+from embgeo.charts.spans import find_span
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import cosine, frequency, isotropy
 from embgeo.core.values import Cell
@@ -54,7 +55,13 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
                 ends = np.array([np.mean(pairs, axis=0)[1:] for pairs in both])
                 lines.append(spec.Line(ends[:, 0], ends[:, 1], style, item.label, form="arrow"))
         panels.append(
-            spec.Panel(spec.Axis(quality), spec.Axis(""), tuple(lines), key=name, title=title)
+            spec.Panel(
+                spec.Axis(quality, shows=find_span(across, np.concatenate([p.x for p in lines]))),
+                spec.Axis("", shows=find_span(name, np.concatenate([p.y for p in lines]))),
+                tuple(lines),
+                key=name,
+                title=title,
+            )
         )
     side = " (to the left is better)" if across.endswith(".perplexity") else ""
     return spec.Specification(

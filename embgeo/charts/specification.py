@@ -40,6 +40,8 @@ class Axis:
     #: Limits; None to fit the data.
     low: float | None = None
     high: float | None = None
+    #: A range that is shown at least, whatever the data.
+    shows: tuple[float, float] | None = None
     #: Places of labels; empty for the renderer's choice.
     ticks: tuple[float, ...] = ()
     #: Whether labels are large whole numbers: 5,000 and 10k.

@@ -7,6 +7,7 @@ import numpy as np
 from embgeo.charts import specification as spec
 from embgeo.charts.items import ChartItem, Unrelated
 from embgeo.charts.panels import is_wide
+from embgeo.charts.spans import find_span
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace, tokens
 from embgeo.core.values import Cell
 from embgeo.training.study.log import name_of_output
@@ -19,6 +20,9 @@ TITLES: dict[str, str] = {
     cosine.MEAN.name: cosine.MEAN.label,
     spectrum.EFFECTIVE_RANK.name: spectrum.EFFECTIVE_RANK.label,
     spectrum.TOP_SHARE.name: spectrum.TOP_SHARE.label,
+    isotropy.I1_UNIT_ROWS.name: isotropy.I1_UNIT_ROWS.label,
+    frequency.PROBE_AUC.name: frequency.PROBE_AUC.label,
+    tokens.NORM_MEDIAN.name: tokens.NORM_MEDIAN.label,
     isotropy.I1.name: isotropy.I1.label,
     isotropy.I1_UNIT.name: isotropy.I1_UNIT.label,
     isotropy.I2.name: isotropy.I2.label,
@@ -27,9 +31,7 @@ TITLES: dict[str, str] = {
         for quantity in (cosine.MEAN, isotropy.I1_UNIT, spectrum.EFFECTIVE_RANK)
     },
     isotropy.ISOSCORE.name: isotropy.ISOSCORE.label,
-    frequency.PROBE_AUC.name: frequency.PROBE_AUC.label,
     frequency.NORM_RATIO.name: frequency.NORM_RATIO.label,
-    tokens.NORM_MEDIAN.name: tokens.NORM_MEDIAN.label,
     tokens.DAMAGED_ROWS.name: tokens.DAMAGED_ROWS.label,
     subspace.DISTANCE.name: subspace.DISTANCE.label,
     "compare.token_cosine.first": "cosine by token with the first",
@@ -134,10 +136,11 @@ def panel(items: spec.StyledItems, name: str) -> spec.Panel:
         if curve.duplicates is not None
     )
     values = np.concatenate([line.y for line in lines])
+    quantity = next((curve.quantity for _, _, curve in held if curve.quantity), name)
     log = name.endswith(".perplexity") and bool(values.min() > 0) and is_wide(values, WIDE)
     return spec.Panel(
         spec.Axis("training step", whole=True),
-        spec.Axis("", log=log),
+        spec.Axis("", log=log, shows=None if log else find_span(quantity, values)),
         lines,
         tuple(
             spec.Guide(curve.bend, f"bend at {curve.bend:,.10g}", listed=False)
@@ -146,7 +149,7 @@ def panel(items: spec.StyledItems, name: str) -> spec.Panel:
         ),
         key=name,
         title=TITLES.get(name) or next((c.title for _, _, c in held if c.title), name),
-        quantity=next((curve.quantity for _, _, curve in held if curve.quantity), name),
+        quantity=quantity,
     )
 
 

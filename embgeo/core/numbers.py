@@ -39,6 +39,13 @@ def format_optional(value: float | None, digits: int = 4) -> str:
     return "–" if value is None else format_number(value, digits)
 
 
+def format_brief(value: float | None, unit: str = "") -> str:
+    """`value` in three digits with its unit, without an error."""
+    if value is None:
+        return "not defined"
+    return f"{format_number(value, 3)} {unit}".rstrip()
+
+
 def format_signed(value: float) -> str:
     """Return `value` with its sign, also if it is positive."""
     return f"+{format_number(value)}" if value > 0 else format_number(value)

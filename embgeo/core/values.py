@@ -245,22 +245,10 @@ class Scalar(Named, NumberLike):
         return " ".join([shown, *self.errors_text.split("; ")[:1]]).rstrip()
 
     @property
-    def brief(self) -> str:
-        """The value in three digits, with its unit and without its error."""
-        if self.value is None:
-            return "not defined"
-        unit = self.quantity.unit
-        return f"{format_number(self.value, 3)}{f' {unit}' if unit else ''}"
-
-    @property
     def errors_text(self) -> str:
         """``"± 0.0021 (sampling); ± 0.011 (tokens)"``; empty without an error."""
         shown = (f"± {format_number(e, 2)} ({ERROR_WORDS[k]})" for k, e in self.errors.items())
         return "; ".join(shown)
-
-    @property
-    def reference_brief(self) -> str:
-        return "" if self.reference is None else format_number(self.reference, 3)
 
     @property
     def reference_text(self) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from embgeo.core.numbers import format_brief
 from embgeo.core.quantities import cosine
 from embgeo.core.values import Quantity, Scalar, Table, format_number
 from embgeo.diagnosis import thresholds as limits
@@ -151,7 +152,8 @@ def need(analysis: Numbers, quantity: Quantity) -> Scalar:
 
 def quote(scalar: Scalar, text: str = "") -> Quote:
     """Return a number in a sentence: with its error, or as `text`."""
-    return Quote(scalar.name, text or scalar.text, "" if text else scalar.brief)
+    brief = "" if text else format_brief(scalar.value, scalar.quantity.unit)
+    return Quote(scalar.name, text or scalar.text, brief)
 
 
 def quote_short(scalar: Scalar, unit: str = "", *, digits: int = 3) -> Quote:

@@ -15,10 +15,12 @@ from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.quantities import spectrum
 from embgeo.core.rows import NearestRows
+from embgeo.core.treated import Treated
 from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Series, Table, Value
 from embgeo.measure.passes import Passes, check_usable, check_width, open_rows
 from embgeo.measure.provenance import count_dead_output_rows, notes, provenance
 from embgeo.measure.reference import NOTE, SECTIONS, Reference
+from embgeo.measure.what_if import treat_matrix
 from embgeo.metrics import Facts
 from embgeo.metrics.frequency import explain_absence, rank_by_frequency
 from embgeo.metrics.neighbors import ALL
@@ -28,6 +30,8 @@ from embgeo.stats.all_nearest import find_all_nearest
 from embgeo.stats.reader import RowReader
 from embgeo.stats.resources import Resources
 
+#: Sections whose numbers are also measured after each cure.
+CURED = {"spectrum", "cosine", "isotropy", "projection"}
 #: Products of entries for the neighbors of all rows: 30,522 × 768, about 20 s of one core.
 ALL_PRODUCTS = 4 * 10**11
 #: Of larger matrices, some rows are searched with so many: about a second or two.
@@ -123,13 +127,17 @@ def complete(
         clock.lap(family.section)
     measurement.shared.nearest = add_mapped_rows(measurement, values)
     clock.lap("neighbors on the map")
+    treated: tuple[Treated, ...] = ()
+    if measurement.facts.listed is None and seen.keys() >= CURED:
+        treated = treat_matrix(measurement.reader, measurement.facts)
+        clock.lap("what if")
     referenced = [name for name in seen if is_compared(name, compared)]
     note: dict[str, Any] | None = None
     if referenced:
         measurement.reader.stage = count_stages(measurement, compared, 3 + len(seen))
         values, note = with_reference(values, measurement, referenced)
         clock.lap("reference")
-    return assemble(measurement, values, note, command, clock.seconds)
+    return replace(assemble(measurement, values, note, command, clock.seconds), treated=treated)
 
 
 def count_stages(measurement: Passes, compared: Sequence[str] | None, now: int) -> str:

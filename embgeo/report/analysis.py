@@ -29,6 +29,7 @@ from embgeo.report.tables import (
     provenance_rows,
     table_view,
 )
+from embgeo.report.what_if import list_numbers
 from embgeo.result.analysis import Analysis
 
 _SECTIONS = (
@@ -129,6 +130,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "published_table": WANG_TABLE_3,
         "published_source": SOURCE,
         "warnings": analysis.notes,
+        "cures": list_numbers(analysis),
         "absences": absences,
         "not_found": list_empty_tables(analysis),
         "figures": gallery,

@@ -14,6 +14,7 @@ from embgeo.comparison.moved import map_moved_rows
 from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import frequency, projection
 from embgeo.report import payload
+from embgeo.report.packing import DataBlock
 from embgeo.report.token_states import list_findings
 
 #: The plane that every map starts with; the only one if there are more than two maps.
@@ -36,7 +37,7 @@ def build(comparison: Comparison, most: int = payload.MOST_ROWS) -> payload.Payl
     counts = None if baseline.counts is None else baseline.counts[kept[0]]
     chosen = payload.thin(counts, len(kept[0]), max(1, most // len(places)))
     rows = {place: kept[place][chosen] for place in places}
-    block = payload.DataBlock()
+    block = DataBlock()
     keys = common_views(comparison, places)
     columns = common_columns(comparison, places)
     meta: dict[str, Any] = {
@@ -92,7 +93,7 @@ def common_columns(comparison: Comparison, places: list[int]) -> list[str]:
 
 
 def pack_member(
-    member: Member, rows: IntArray, keys: list[str], columns: list[str], block: payload.DataBlock
+    member: Member, rows: IntArray, keys: list[str], columns: list[str], block: DataBlock
 ) -> dict[str, Any]:
     """Return the places of these rows in one matrix, and their numbers there."""
     analysis = member.analysis
@@ -113,7 +114,7 @@ def pack_shared_columns(
     places: list[int],
     kept: dict[int, IntArray],
     chosen: IntArray,
-    block: payload.DataBlock,
+    block: DataBlock,
 ) -> list[dict[str, Any]]:
     """Return numbers of the tokens, and of the baseline with another member."""
     analysis = comparison.baseline.analysis

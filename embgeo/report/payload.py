@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embgeo.charts.render.view import fit_view
 from embgeo.charts.ring import find_ring
@@ -20,7 +17,9 @@ from embgeo.core.quantities import projection, tokens
 from embgeo.core.text import ACCENTS, HIDDEN, LIMIT, NAMED
 from embgeo.core.values import Column, Points
 from embgeo.diagnosis.finding import find_scalar
+from embgeo.report.packing import DataBlock
 from embgeo.report.token_states import find_states, has_counts, list_findings, list_left_out
+from embgeo.report.what_if import pack_cures
 from embgeo.result.analysis import Analysis
 
 #: Rows that a page holds; beyond it the rows are thinned by frequency.
@@ -38,9 +37,6 @@ SPELLING: dict[str, Any] = {
 
 #: UTF-16 code units of a token that a page holds.
 MOST_UNITS = 1000
-
-#: A column whose extremes lie further out than this many times its bulk keeps 32 bits.
-HEAVY_TAIL = 64.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +71,7 @@ def build(analysis: Analysis, most: int = MOST_ROWS, blamed: Sequence[int] = ())
         "tokens": pack_tokens(analysis.tokens, rows, block),
         "count": pack_counts(analysis, rows, block),
         "popular": pack_classes(analysis, rows, block),
+        "cures": pack_cures(analysis, rows, block),
         **SPELLING,
     }
     return Payload(meta, block.text(), rows)
@@ -213,40 +210,6 @@ def pack_classes(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[s
     """Return which of these rows are frequent tokens."""
     popular = analysis.popular
     return None if popular is None else block.add(popular[rows].astype(np.uint8))
-
-
-class DataBlock:
-    """Consecutive columns, each aligned to 8 bytes, compressed into one text.
-
-    Coordinates, norms and angles are quantized to 16 bits (a 65,535th of their span: finer than a
-    pixel until the map is magnified a hundred times); tokens are stored as UTF-16 code units with
-    their lengths, which preserves any string, NULs and lone surrogates included.
-    """
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self.size = 0
-
-    def add(self, array: npt.NDArray[Any]) -> dict[str, Any]:
-        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        raw = little.tobytes()
-        at = self.size
-        padding = -len(raw) % 8
-        self.parts += [raw, b"\0" * padding]
-        self.size += len(raw) + padding
-        return {"at": at, "length": len(array), "type": array.dtype.name}
-
-    def add_floats(self, values: FloatArray, low: float, high: float) -> dict[str, Any]:
-        """Return sixteen bits between `low` and `high`, or 32 where a heavy tail needs them."""
-        bulk = float(np.subtract(*np.quantile(values, [0.995, 0.005]))) if len(values) else 0.0
-        if not high > low or high - low > HEAVY_TAIL * bulk:
-            return self.add(values.astype(np.float32))
-        steps = np.rint((values - low) / (high - low) * 65535.0)
-        return {**self.add(steps.astype(np.uint16)), "low": low, "high": high}
-
-    def text(self) -> str:
-        packed = gzip.compress(b"".join(self.parts), 9, mtime=0)
-        return base64.b64encode(packed).decode("ascii")
 
 
 def pack_tokens(

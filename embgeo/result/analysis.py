@@ -28,6 +28,7 @@ from embgeo.core.quantities import (
 )
 from embgeo.core.rows import NearestRows
 from embgeo.core.text import visible
+from embgeo.core.treated import Treated
 from embgeo.diagnosis.verdict import Verdict, judge
 from embgeo.io.bounded.records import ARRAYS_NAME, read_arrays
 from embgeo.io.bounded.saved import DAMAGE
@@ -37,6 +38,7 @@ from embgeo.result.saved import (
     SavedAnalysis,
     check_nearest,
     check_shapes,
+    check_treated,
     pack_nearest,
     pack_tokens,
     unpack_nearest,
@@ -96,6 +98,9 @@ class Analysis:
         Which kept rows are frequent tokens.
     timing : dict of str to float
         Seconds by stage: the only part of the result that differs between equal runs.
+    treated : tuple of Treated
+        The matrix after each cure of the literature; not among the values, and empty for large
+        matrices.
     """
 
     provenance: dict[str, Any]
@@ -114,6 +119,7 @@ class Analysis:
     counts: FloatArray | None = None
     popular: Mask | None = None
     timing: dict[str, float] = field(default_factory=dict)
+    treated: tuple[Treated, ...] = ()
 
     def __getitem__(self, name: v.Quantity | str) -> v.Value:
         """Return the value of a quantity, or with a name.
@@ -307,6 +313,8 @@ def _check_rows(analysis: Analysis) -> None:
         _check_places(influence, count)
     if analysis.nearest is not None:
         check_nearest(analysis.nearest, count)
+    for treated in analysis.treated:
+        check_treated(treated, count)
     if not lengths <= {count} or analysis.provenance.get("listed", analysis.kept) != count:
         raise ValueError(f"not everything has {count:,} rows")
 

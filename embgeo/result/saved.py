@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from embgeo.core import values as v
 from embgeo.core.rows import NearestRows
+from embgeo.core.treated import CURES, UNIT, Treated
 from embgeo.io.bounded.records import RecordFormat
 
 JSON_NAME = "analysis.json"
@@ -32,6 +33,8 @@ class SavedAnalysis:
     tables: tuple[v.Table, ...]
     influences: tuple[v.Influence, ...]
     timing: dict[str, float]
+    #: The matrix after each cure; empty in earlier files, and for large matrices.
+    treated: tuple[Treated, ...] = ()
 
 
 def _check(saved: SavedAnalysis) -> None:
@@ -77,6 +80,15 @@ def check_shapes(values: Iterable[v.Value]) -> None:
                 fits = value.values.ndim == 1 and len(shapes) == 1
         if not fits:
             raise ValueError(f"the arrays of {value.name} do not have the shapes of one")
+
+
+def check_treated(treated: Treated, rows: int) -> None:
+    """Raise ValueError unless this is what a known cure leaves of so many rows."""
+    near = treated.neighbors
+    fits = treated.name.removesuffix(UNIT) in CURES and treated.cosines.ndim == 1
+    fits = fits and treated.xy.shape == (rows, 2) and near.ndim == 2 and len(near) in (0, rows)
+    if not fits or (near.size and not 0 <= near.min() <= near.max() < rows):
+        raise ValueError("the numbers after a cure do not belong to these rows")
 
 
 # --- tokens in the archive ------------------------------------------------------------------

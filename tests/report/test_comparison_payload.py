@@ -115,14 +115,14 @@ def test_moved_tokens_lead_to_their_rows() -> None:
     assert tokens is not None
     lines = meta["moved"]["1"]
     row = found.pairs[0].tables[0].rows[3]
-    assert [tokens[i] for i in lines[3]] == [row[0], *row[2:]]
+    assert [tokens[i] for i in lines[3]] == [row[0], *row[3:]]
 
 
 def test_moved_rows_without_tokens_are_found_by_their_number() -> None:
     found = sample_comparison()
     pair = found.pairs[0]
     table = pair.tables[0]
-    row = ("row 17", 0.1, *(f"row {i}" for i in range(20)))
+    row = ("row 17", 0.4, 0.1, *(f"row {i}" for i in range(20)))
     unnamed = replace(found.members[0], analysis=replace(found.members[0].analysis, tokens=None))
     changed = replace(
         found,

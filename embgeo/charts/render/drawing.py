@@ -271,6 +271,10 @@ def set_axis(axis: Any, planned: Axis, values: Sequence[FloatArray], output: Out
     elif planned.whole:
         axis.set_major_formatter(FuncFormatter(lambda value, _position: shorten(value)))
         axis.get_major_locator().set_params(nbins=5)
+    if planned.shows is not None:
+        name = axis.axis_name
+        ends = (*getattr(axis.axes, f"get_{name}lim")(), *planned.shows)
+        getattr(axis.axes, f"set_{name}lim")(min(ends), max(ends))
     if planned.low is not None or planned.high is not None:
         getattr(axis.axes, f"set_{axis.axis_name}lim")(planned.low, planned.high)
     if planned.ticks:

@@ -61,6 +61,7 @@ def describe(panel: Panel) -> dict[str, Any]:
         "labels": [write_label(panel.x.label), write_label(panel.y.label)],
         "log": [panel.x.log, panel.y.log],
         "range": None if None in limits else limits,
+        "shows": panel.y.shows,
         "mark": marks[0] if marks else None,
     }
 
@@ -81,7 +82,17 @@ def describe_line(
         "hollow": is_hollow(line),
         "fill": lines == 1 and isinstance(line, HistogramSteps) and not guide,
         "y": plain(values, positive=panel.y.log),
+        **describe_error(line, values),
     }
+
+
+def describe_error(line: Line | HistogramSteps, values: FloatArray) -> dict[str, Any]:
+    """Half the lengths of the error bars of a line, where it has some."""
+    if not isinstance(line, Line) or line.error is None:
+        return {}
+    out = np.full(len(values), np.nan)
+    out[np.isfinite(values)] = line.error[np.isfinite(line.y)]
+    return {"error": plain(out)}
 
 
 def count_own(lines: Sequence[Line | HistogramSteps]) -> int:

@@ -43,6 +43,11 @@ async function start() {
   const lasso = new Lasso(map);
   const toggleLasso = wireControls(data, store, map, lasso);
   new Gestures(map, lasso, toggleLasso);
+  if (data.cures.length) {
+    const stored = () => map.setView(data.views.find((v) => v.key === byId("view").value));
+    const whatIf = new WhatIf(data, store, map, stored);
+    byId("view").addEventListener("change", () => whatIf.reset());
+  }
   const brushes = data.columns.map((c) => new BrushHistogram(byId("brushes"), c, store));
   if (!data.hasTokens) byId("search").closest("label").hidden = true;
   const search = new Search(data, store, map);

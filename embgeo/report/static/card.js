@@ -18,10 +18,12 @@ class Card {
       const states = own.states.filter(({ rows }) => rows.has(row)).map(({ word }) => word);
       if (states.length) this.add("p", `State: ${states.join(", ")}`);
       if (own.listed[row]) this.add("p", `Listed under: ${own.listed[row].join(", ")}`);
-      const line = this.add("p", "Nearest by cosine: ");
-      if (!own.nearest.has(row)) line.append("not searched for this token");
+      const after = map.cured ? ` (${map.cured.title})` : "";
+      const line = this.add("p", `Nearest by cosine${after}: `);
+      if (map.cured ? !map.cured.near : !own.nearest.has(row)) line.append("not searched for this token");
       for (const { row: near, cosine } of map.nearestTo(row)) {
-        this.button(`${own.label(near)} ${formatNumber(cosine, 2)}`, () => this.store.pin(near), line);
+        const said = cosine === undefined ? "" : ` ${formatNumber(cosine, 2)}`;
+        this.button(own.label(near) + said, () => this.store.pin(near), line);
       }
     }
   }

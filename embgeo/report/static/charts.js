@@ -1,6 +1,6 @@
 // Line charts and step charts with a reading under the pointer (uPlot), in place of the figures.
 
-const CHART_HEIGHT = 230;
+const CHART_HEIGHT = 220;
 const LINE_DASHES = [undefined, [8, 4], [2, 3]];
 
 function cssText(name) {
@@ -56,10 +56,10 @@ function makeChart(element, chart) {
         // A logarithmic axis would reach to the next power of ten.
         range: (_plot, low, high) => chart.range ?? [low, high],
       },
-      y: { distr: chart.log[1] ? 3 : 1, range: chart.log[1] ? undefined : steps ? fromZero : aroundData },
+      y: { distr: chart.log[1] ? 3 : 1, range: chart.log[1] ? undefined : steps ? fromZero : (_plot, low, high) => showing(chart, low, high) },
     },
     axes: [axis(chart.labels[0], chart.log[0]), axis(chart.labels[1], chart.log[1])],
-    hooks: { draw: [(plot) => drawMark(plot, chart.mark)] },
+    hooks: { draw: [(plot) => drawErrors(plot, chart), (plot) => drawMark(plot, chart.mark)] },
     cursor: { drag: { x: false, y: false } },
     series: [
       { label: chart.labels[0], value: (_plot, v) => (v == null ? "" : formatNumber(v)) },
@@ -77,6 +77,8 @@ function makeChart(element, chart) {
       })),
     ],
   };
+  // The heading above it names a lone line.
+  if (chart.lines.length === 1 && !steps) element.classList.add("alone");
   const plot = new uPlot(options, [chart.x, ...chart.lines.map((line) => line.y)], element);
   return { element, plot };
 }
@@ -108,9 +110,38 @@ function fromZero(_plot, _low, high) {
   return [0, high > 0 ? high * 1.05 : 1];
 }
 
-// The range of uPlot, except for numbers that are always 0: uPlot would show them below 100.
-function aroundData(_plot, low, high) {
-  return low === 0 && high === 0 ? [0, 1] : uPlot.rangeNum(low, high, 0.1, true);
+// The range of the data with their bars, and what the axis shows at least.
+function showing({ shows, lines }, low, high) {
+  const ends = lines.flatMap(({ y, error }) =>
+    error ? y.flatMap((v, i) => (v == null ? [] : [v - error[i], v + error[i]])) : [],
+  );
+  const [least, most] = [Math.min(low, ...ends), Math.max(high, ...ends)];
+  if (shows) {
+    const [bottom, top] = [Math.min(least, shows[0]), Math.max(most, shows[1])];
+    const room = (top - bottom) * 0.04;
+    return [bottom === 0 ? 0 : bottom - room, top + room];
+  }
+  return least === 0 && most === 0 ? [0, 1] : uPlot.rangeNum(least, most, 0.1, true);
+}
+
+// Error bars of the lines that have some.
+function drawErrors(plot, chart) {
+  const { ctx } = plot;
+  ctx.save();
+  ctx.lineWidth = 1.5 * (window.devicePixelRatio || 1);
+  for (const { y, error, color } of chart.lines) {
+    if (!error) continue;
+    ctx.strokeStyle = cssText(color);
+    ctx.beginPath();
+    y.forEach((value, i) => {
+      if (value == null || !error[i]) return;
+      const x = plot.valToPos(chart.x[i], "x", true);
+      ctx.moveTo(x, plot.valToPos(value - error[i], "y", true));
+      ctx.lineTo(x, plot.valToPos(value + error[i], "y", true));
+    });
+    ctx.stroke();
+  }
+  ctx.restore();
 }
 
 // With the digits of a step between two of them; on a logarithmic axis, powers of ten

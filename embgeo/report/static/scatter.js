@@ -236,6 +236,7 @@ class Scatter {
   // The nearest tokens by cosine; none where they were not searched. Tokens that are close in this
   // plane are no neighbors: most of the distance lies outside of it.
   nearestTo(row) {
+    if (this.cured) return this.cured.near ? nearAfter(this.cured, row) : [];
     return this.data.nearest.get(row) ?? [];
   }
 

@@ -1,0 +1,55 @@
+"""The geometry of a matrix after each cure of the literature: what if it were applied?"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray, IntArray
+
+#: Names of the cures, in the order of the page, and what is done to the rows. The common mean and
+#: the top directions of the centered rows are removed as by Mu & Viswanath 2018.
+CURES: dict[str, str] = {
+    "none": "as stored",
+    "mean": "mean subtracted",
+    "top-1": "mean and top direction removed",
+    "top-2": "mean and top 2 directions removed",
+    "top-3": "mean and top 3 directions removed",
+    "whiten": "whitened: mean subtracted, all directions at one variance",
+}
+#: Ending of the name of a cure after which rows are divided by their norms.
+UNIT = "+unit"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Treated:
+    """A matrix after a cure.
+
+    Attributes
+    ----------
+    name : str
+        A key of `CURES`, with `UNIT` if rows are then divided by their norms.
+    mean_cosine, effective_rank, top_share : float
+    i1 : float or None
+        I1 of unit rows; None if eigenvalues coincide, so that it depends on the choice of
+        eigenvectors.
+    cosines : float64 array, shape (b,)
+        Counts of the cosines of sampled pairs, in equal bins from −1 to 1.
+    xy : float32 array, shape (M, 2)
+        The kept rows in the plane of the two strongest directions.
+    neighbors : int array, shape (M, k)
+        Positions of the nearest rows by cosine; shape (0, 0) if they were not searched, or are
+        those without the division by norms.
+    """
+
+    name: str
+    mean_cosine: float
+    effective_rank: float
+    top_share: float
+    i1: float | None
+    cosines: FloatArray = field(metadata={"archive": "/cosines"})
+    xy: FloatArray = field(metadata={"archive": "/xy"})
+    neighbors: IntArray = field(metadata={"archive": "/neighbors"})
+
+
+#: What was not searched.
+NO_NEIGHBORS: IntArray = np.zeros((0, 0), dtype=np.int64)

@@ -1,0 +1,94 @@
+"""What if: the geometry of a matrix after each cure of the literature, by the definitions."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.treated import CURES, NO_NEIGHBORS, UNIT, Treated
+from embgeo.metrics import Facts
+from embgeo.metrics.isotropy import compute_i1_i2, measure_eigengap
+from embgeo.metrics.shared import count_rank
+from embgeo.numerics.spectra import compute_effective_rank
+from embgeo.stats.all_nearest import AllNearest
+from embgeo.stats.reader import RowReader
+
+#: Products of entries for all numbers, about 12 times N·d²: a few seconds.
+MOST_PRODUCTS = 5 * 10**10
+#: Products for the neighbors after five cures.
+MOST_NEIGHBOR_PRODUCTS = 5 * 10**10
+#: Sampled pairs of the histogram of cosines, and its bins.
+PAIRS, BINS = 40_000, 80
+#: Copies of the rows in float64 in memory at one time.
+COPIES = 5
+
+
+def treat_matrix(reader: RowReader, facts: Facts) -> tuple[Treated, ...]:
+    """The matrix after each cure, with and without unit rows; empty if it is too large."""
+    m, d = facts.m, facts.d
+    fits = m * d * 8 * COPIES <= reader.resources.room
+    if not fits or 12 * m * d * d > MOST_PRODUCTS or d < 2 or m <= max(d, facts.options.neighbors):
+        return ()
+    k = facts.options.neighbors if 5 * m * m * d // 2 <= MOST_NEIGHBOR_PRODUCTS else 0
+    rows = np.asarray(reader.take_stored(facts.kept), dtype=np.float64)
+    pairs = facts.generator("what if").integers(0, m, (2, PAIRS))
+    pairs = pairs[:, pairs[0] != pairs[1]]
+    found: list[Treated] = []
+    for name, treated in cure(rows):
+        norms = np.linalg.norm(treated, axis=1)
+        if not norms.min() > 1e-12 * norms.max():  # a row that is the mean has no direction left
+            continue
+        unit = treated / norms[:, None]
+        near = search(reader, treated, k if name != "none" else 0)
+        found.append(measure(name, treated, unit, pairs, near))
+        found.append(measure(name + UNIT, unit, unit, pairs, NO_NEIGHBORS))
+    return tuple(found)
+
+
+def cure(rows: FloatArray) -> Iterator[tuple[str, FloatArray]]:
+    """Each cure and the rows after it."""
+    yield "none", rows
+    centered = rows - rows.mean(axis=0)
+    _, sigma, directions = np.linalg.svd(np.linalg.qr(centered, mode="r"))
+    for name in CURES:
+        if name == "mean":
+            yield name, centered
+        elif name.startswith("top-"):
+            top = directions[: int(name.removeprefix("top-"))]
+            yield name, centered - (centered @ top.T) @ top
+        elif name == "whiten":
+            rank = count_rank(sigma, len(rows))
+            scales = sigma[:rank] / np.sqrt(len(rows))
+            yield name, centered @ (directions[:rank].T / scales)
+
+
+def search(reader: RowReader, rows: FloatArray, k: int) -> IntArray:
+    """Positions of the k nearest rows of each; none for a k of 0."""
+    return AllNearest(rows, k).search(reader, "neighbors after cures")[0] if k else NO_NEIGHBORS
+
+
+def measure(
+    name: str, rows: FloatArray, unit: FloatArray, pairs: IntArray, near: IntArray
+) -> Treated:
+    """The numbers of a treated matrix; `unit` are its rows divided by their norms."""
+    m = len(rows)
+    _, sigma, directions = np.linalg.svd(np.linalg.qr(rows, mode="r"))
+    total = float(np.square(unit.sum(axis=0)).sum())
+    products = unit @ directions.T
+    log_z = np.log(np.stack([np.exp(sign * products).sum(axis=0) for sign in (1.0, -1.0)]))
+    _, unsafe = measure_eigengap(np.square(sigma[: count_rank(sigma, m)]))
+    cosines = np.vecdot(unit[pairs[0]], unit[pairs[1]])
+    counts, _ = np.histogram(np.clip(cosines, -1.0, 1.0), bins=BINS, range=(-1.0, 1.0))
+    axes = directions[:2]
+    mean = axes @ rows.mean(axis=0)
+    axes = axes * np.where(mean < 0, -1.0, 1.0)[:, None]
+    return Treated(
+        name,
+        (total - m) / (m * (m - 1.0)),
+        compute_effective_rank(sigma),
+        float(sigma[0] ** 2 / np.square(sigma).sum()),
+        None if unsafe else compute_i1_i2(log_z)[0],
+        counts.astype(np.float64),
+        (rows @ axes.T).astype(np.float32),
+        near,
+    )

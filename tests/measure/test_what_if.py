@@ -1,0 +1,95 @@
+"""The numbers after a cure are those of an analysis of the treated matrix."""
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.arrays import FloatArray
+from embgeo.core.treated import CURES, UNIT
+from embgeo.measure import what_if
+
+SECTIONS = ("spectrum", "cosine", "isotropy", "projection")
+N, D = 400, 8
+
+
+def make_rows(seed: int = 2) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    return np.asarray(rng.standard_normal((N, D)) * np.linspace(3.0, 0.4, D) + 1.5)
+
+
+def treat(rows: FloatArray, name: str) -> FloatArray:
+    """The cure as the papers write it, by another way than the code."""
+    base = name.removesuffix(UNIT)
+    if base != "none":
+        rows = rows - rows.mean(axis=0)
+        u, s, vt = np.linalg.svd(rows, full_matrices=False)
+        if base.startswith("top-"):
+            s = np.where(np.arange(D) < int(base[-1]), 0.0, s)
+        elif base == "whiten":
+            s, vt = np.full(D, np.sqrt(N)), np.eye(D)
+        rows = u * s @ vt
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True) if name.endswith(UNIT) else rows
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, what_if.Treated]:
+    treated = embgeo.analyze(make_rows(), sections=SECTIONS, reference=False).treated
+    return {one.name: one for one in treated}
+
+
+def test_every_cure_is_measured(measured: dict[str, what_if.Treated]) -> None:
+    assert list(measured) == [name + unit for name in CURES for unit in ("", UNIT)]
+
+
+@pytest.mark.parametrize("name", [name + unit for name in CURES for unit in ("", UNIT)])
+def test_numbers_are_those_of_the_treated_matrix(
+    measured: dict[str, what_if.Treated], name: str
+) -> None:
+    rows, one = treat(make_rows(), name), measured[name]
+    found = embgeo.analyze(rows, sections=SECTIONS, reference=False)
+    assert one.mean_cosine == pytest.approx(found["cosine.mean"].value, abs=1e-10)
+    assert one.effective_rank == pytest.approx(found["spectrum.effective_rank"].value, rel=1e-7)
+    assert one.top_share == pytest.approx(found["spectrum.top_share"].value, rel=1e-10)
+    assert (one.i1 is None) == (name == "whiten")
+    if one.i1 is not None:
+        assert one.i1 == pytest.approx(found["isotropy.i1_unit_rows"].value, rel=1e-7)
+        xy = found["projection.svd2"].xy
+        signs = np.sign((xy * one.xy).sum(axis=0))
+        assert np.allclose(one.xy * signs, xy, atol=1e-5)
+    if one.neighbors.size:
+        assert found.nearest is not None
+        assert np.array_equal(one.neighbors, found.nearest.neighbors)
+    assert bool(one.neighbors.size) == (name != "none" and not name.endswith(UNIT))
+
+
+def test_cosines_of_sampled_pairs_have_their_mean(measured: dict[str, what_if.Treated]) -> None:
+    for one in measured.values():
+        middles = np.linspace(-1.0, 1.0, what_if.BINS, endpoint=False) + 1.0 / what_if.BINS
+        mean = float((one.cosines @ middles) / one.cosines.sum())
+        assert mean == pytest.approx(one.mean_cosine, abs=0.02)
+
+
+def test_large_matrices_have_no_neighbors_and_larger_ones_no_cures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def count(products: int, pairs: int) -> tuple[int, int]:
+        monkeypatch.setattr(what_if, "MOST_PRODUCTS", products)
+        monkeypatch.setattr(what_if, "MOST_NEIGHBOR_PRODUCTS", pairs)
+        found = embgeo.analyze(make_rows(), sections=SECTIONS, reference=False).treated
+        return len(found), sum(one.neighbors.size > 0 for one in found)
+
+    numbers, pairs = 12 * N * D * D, 5 * N * N * D // 2
+    assert count(numbers, pairs) == (12, 5)
+    assert count(numbers, pairs - 1) == (12, 0)
+    assert count(numbers - 1, pairs) == (0, 0)
+
+
+def test_a_row_that_is_the_mean_has_no_direction_after_it_is_subtracted() -> None:
+    rows = make_rows()
+    rows[0] = rows[1:].mean(axis=0)
+    found = embgeo.analyze(rows, sections=SECTIONS, reference=False).treated
+    assert {one.name for one in found} == {"none", "none" + UNIT}
+
+
+def test_without_its_sections_nothing_is_treated() -> None:
+    assert embgeo.analyze(make_rows(), sections=["spectrum"], reference=False).treated == ()
