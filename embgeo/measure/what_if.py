@@ -19,6 +19,8 @@ MOST_PRODUCTS = 5 * 10**10
 MOST_NEIGHBOR_PRODUCTS = 5 * 10**10
 #: Sampled pairs of the histogram of cosines, and its bins.
 PAIRS, BINS = 40_000, 80
+#: Entries outside of this range have no squares, or no places in float32.
+PLAIN = (1e-30, 1e30)
 #: Copies of the rows in float64 in memory at one time.
 COPIES = 5
 
@@ -31,6 +33,8 @@ def treat_matrix(reader: RowReader, facts: Facts) -> tuple[Treated, ...]:
         return ()
     k = facts.options.neighbors if 5 * m * m * d // 2 <= MOST_NEIGHBOR_PRODUCTS else 0
     rows = np.asarray(reader.take_stored(facts.kept), dtype=np.float64)
+    if not PLAIN[0] < np.abs(rows).max() < PLAIN[1]:
+        return ()
     pairs = facts.generator("what if").integers(0, m, (2, PAIRS))
     pairs = pairs[:, pairs[0] != pairs[1]]
     found: list[Treated] = []

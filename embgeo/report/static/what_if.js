@@ -61,7 +61,7 @@ class WhatIf {
   }
 }
 
-// Neighbors after a cure: places on the page; one that is not there has the place of the row.
+// Neighbors after a cure: places on the page; a missing one has the place of the row.
 function nearAfter(cure, row) {
   const found = [];
   for (let i = row * cure.k; i < (row + 1) * cure.k; i++) {
