@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import FloatArray, Mask
 
 #: φ and its derivatives by the parameters, shapes (n,) and (n, parameters).
 Shape = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -27,6 +27,7 @@ LARGEST_GAMMA = 60.0
 STARTS = 3
 #: Tolerance of relative changes of parameters and loss.
 SETTLED = 1e-14
+MOST_STEPS = 500
 #: A parameter this near to a bound is at the bound: the search stays slightly inside.
 AT_BOUND = 1e-6
 
@@ -155,33 +156,55 @@ def _factor(shape: FloatArray, y: FloatArray) -> tuple[float, float]:
 def _minimize(
     shape: Shape, y: FloatArray, start: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Return parameters that minimize Σ(c·φ(p) − y)² within bounds, and that sum."""
-    from scipy.optimize import least_squares
+    """Return parameters that minimize Σ(c·φ(p) − y)² within bounds, and that sum.
 
-    def residuals(p: FloatArray) -> FloatArray:
-        phi = shape(p)[0]
-        return np.asarray(_factor(phi, y)[0] * phi - y)
+    Levenberg and Marquardt's steps, cut at the bounds; parameters that the gradient presses against
+    a bound stay there (Kanzow, Yamashita & Fukushima 2004).
+    """
+    p, damping = np.clip(start, low, high), 1e-3
+    residual, slopes = _linearize(shape, y, p)
+    loss = float(residual @ residual)
+    for _ in range(MOST_STEPS):
+        gradient, curvature = slopes.T @ residual, slopes.T @ slopes
+        free = ~((p <= low) & (gradient > 0) | (p >= high) & (gradient < 0))
+        if not (curvature.diagonal()[free] > 0).any():
+            break
+        moved = _step(p, gradient, curvature, free, damping)
+        moved = np.clip(moved, low, high)
+        then = _linearize(shape, y, moved)
+        lower = float(then[0] @ then[0])
+        if lower <= loss:
+            settled = np.abs(moved - p).max() <= SETTLED * np.abs(p).max()
+            settled |= loss - lower <= SETTLED * lower and damping < 1e-6
+            p, (residual, slopes), loss = moved, then, lower
+            damping = max(damping / 5.0, 1e-12)
+            if settled:
+                break
+        elif damping > 1e12:
+            break
+        else:
+            damping *= 4.0
+    edge = np.where(p - low < AT_BOUND, low, np.where(high - p < AT_BOUND, high, p))
+    at_edge = _factor(shape(edge)[0], y)[1]
+    return (edge, at_edge) if at_edge <= loss else (p, loss)
 
-    def jacobian(p: FloatArray) -> FloatArray:
+
+def _linearize(shape: Shape, y: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return residuals and their derivatives by the parameters."""
+    with np.errstate(under="ignore"):
         phi, slopes = shape(p)
+        factor, _ = _factor(phi, y)
         length = float(np.linalg.norm(phi))
         direction = phi / length if length > 0 else phi
-        return np.asarray(_factor(phi, y)[0] * (slopes - np.outer(direction, direction @ slopes)))
+        return factor * phi - y, factor * (slopes - np.outer(direction, direction @ slopes))
 
-    with np.errstate(under="ignore"):
-        found = least_squares(
-            residuals,
-            start,
-            jacobian,
-            bounds=(low, high),
-            x_scale="jac",
-            xtol=SETTLED,
-            ftol=SETTLED,
-            gtol=SETTLED,
-        )
-    # The search stays slightly inside its bounds.
-    edge = np.where(
-        found.x - low < AT_BOUND, low, np.where(high - found.x < AT_BOUND, high, found.x)
-    )
-    loss, at_edge = (_factor(shape(p)[0], y)[1] for p in (found.x, edge))
-    return (edge, at_edge) if at_edge <= loss else (np.asarray(found.x), loss)
+
+def _step(
+    p: FloatArray, gradient: FloatArray, curvature: FloatArray, free: Mask, damping: float
+) -> FloatArray:
+    """Return the parameters after a damped step of the free ones."""
+    damped = curvature + damping * np.diag(curvature.diagonal())
+    damped[~free], damped[:, ~free] = 0.0, 0.0
+    damped[np.diag_indices(len(p))] += np.where(free, np.finfo(float).tiny, 1.0)
+    found = np.linalg.lstsq(damped, np.where(free, gradient, 0.0), rcond=1e-300)[0]
+    return np.asarray(p - found)
