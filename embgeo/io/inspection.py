@@ -141,7 +141,15 @@ def _list_tensors(checkpoint: Checkpoint, choice: Choice | None) -> tuple[Inspec
             )
         )
     order = {"embedding": 0, "output projection": 1}
-    listed.sort(key=lambda t: (order.get(roles.get(t.name, ""), 2), not t.is_candidate))
+    # What is named as an embedding comes before outputs; an unreadable one stops the choice.
+    by_name = {t.name for t in checkpoint.tensors if input_rank(t, checkpoint.facts) is not None}
+    listed.sort(
+        key=lambda t: (
+            order.get(roles.get(t.name, ""), 2),
+            not t.is_candidate,
+            t.name not in by_name,
+        )
+    )
     return tuple(listed)
 
 

@@ -91,14 +91,14 @@ _LAYER = re.compile(r"(^|[./])(layers?|blk|h|blocks?|groups?)[./](\d+)[./]")
 #: Other ids than those of text, by what a part of the name says.
 _KINDS = (
     (
-        "codes of audio",
+        "audio codes",
         r"audio\w*|codec\w*|codebooks?|speech\w*|talker|code_predictor|"
         r"depth_decoder|depformer\w*|token2wav|embed_audio_tokens",
     ),
-    ("images", r"visual\w*|vision\w*|image\w*|pixel\w*|vit"),
-    ("a text encoder", r"text_encoders?|text_encoder_\d+|conditioner|cond_stage_model"),
-    ("one layer each", r"\w*per_layer\w*"),
-    ("a prompt's virtual tokens", r"prompt_embeddings|prompt_encoder|soft_prompts?"),
+    ("image patches", r"visual\w*|vision\w*|image\w*|pixel\w*|vit"),
+    ("tokens of a text encoder", r"text_encoders?|text_encoder_\d+|conditioner|cond_stage_model"),
+    ("tokens, for one layer each", r"\w*per_layer\w*"),
+    ("virtual tokens of a prompt", r"prompt_embeddings|prompt_encoder|soft_prompts?"),
     ("hashes", r"hashbucketcodebook_\d+|\w*hash_tok_embedding\w*"),
 )
 _KIND = tuple((kind, re.compile(rf"(^|[./])({words})($|[./])")) for kind, words in _KINDS)

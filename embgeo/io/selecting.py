@@ -148,7 +148,7 @@ def _without_proof(selection: Selection, tokens: Sequence[str]) -> str:
     """
     name, facts = selection.choice.input.name, selection.checkpoint.facts
     if kind := parameter_names.kind_of(name):
-        return f"the rows are those of {kind}"
+        return f"the rows are {kind}"
     in_layer = parameter_names.layer_of(name) is not None
     if parameter_names.is_other_embedding(name) or (
         in_layer and parameter_names.input_rank(name) is None

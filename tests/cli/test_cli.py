@@ -398,7 +398,7 @@ def test_inspect_says_which_tokens_and_counts_a_file_carries() -> None:
 def test_inspect_names_the_file_once_when_in_doubt() -> None:
     np.savez("two.npz", a=np.ones((5, 2)), b=np.ones((4, 2)))
     output = call("inspect", "two.npz").output
-    assert "\nchoice: several tensors could be the embedding matrix: " in output
+    assert "\nno choice: several tensors could be the embedding matrix: " in output
     assert output.count("two.npz") == 1
 
 

@@ -196,11 +196,9 @@ def collect_evidence(tensor: Tensor, facts: ModelFacts) -> tuple[Evidence, ...]:
     elif names.layer_of(tensor.name) is not None:
         add("place", False, "it lies in one layer of a stack")
     if kind := names.kind_of(tensor.name):
-        add("ids", False, f"its rows are those of {kind}")
+        add("ids", False, f"its rows are {kind}")
     if tensor.problem:
         add("form", False, f"it {tensor.problem}")
-    elif tensor.form:
-        add("form", True, f"it is decoded: {tensor.form}")
     return tuple(found)
 
 

@@ -169,13 +169,14 @@ def find_named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
 def _form_notes(tensor: Tensor) -> tuple[str, ...]:
     if tensor.note:
         return (tensor.note,)
-    return (f"{short(tensor.name)} is decoded: {tensor.form}",) if tensor.form else ()
+    is_decoded = tensor.form and tensor.parts  # and not joined from pieces
+    return (f"{short(tensor.name)} is decoded: {tensor.form}",) if is_decoded else ()
 
 
 def _kind_note(chosen: Tensor, named: Tensor | None) -> tuple[str, ...]:
     """A note if the rows are those of other ids than text, and the user has not named them."""
     kind = names.kind_of(chosen.name)
-    return (f"the rows of {short(chosen.name)} are those of {kind}",) if kind and not named else ()
+    return (f"the rows of {short(chosen.name)} are {kind}",) if kind and not named else ()
 
 
 def _missing_input_note(chosen: Tensor, named: Tensor | None) -> tuple[str, ...]:

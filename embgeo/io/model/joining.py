@@ -279,13 +279,13 @@ def _join(
     if len(pieces) != total or len({one.shape[1] for one in pieces}) != 1:
         return _unproved(tensor, total)
     if has_vocabulary(tensor, facts) and facts.columns == tensor.shape[1]:
-        return replace(tensor, form="the same in each slice", parts=(tensor.name,))
+        return replace(tensor, form="the same in each slice")
     rows, columns = sum(one.shape[0] for one in pieces), sum(one.shape[1] for one in pieces)
     by_rows = replace(tensor, shape=(rows, tensor.shape[1]))
     fits_rows = has_vocabulary(by_rows, facts) and facts.columns in (None, tensor.shape[1])
     if facts.vocabulary is None and facts.columns == tensor.shape[1]:
         if _are_equal(pieces):
-            return replace(tensor, form="the same in each slice", parts=(tensor.name,))
+            return replace(tensor, form="the same in each slice")
         fits_rows = True
     fits_columns = facts.columns == columns and facts.vocabulary in (None, tensor.shape[0])
     if fits_rows == fits_columns:

@@ -72,14 +72,14 @@ def test_text_goes_before_codes_of_audio_where_the_sizes_prove_it(tmp_path: Path
     assert any("over other ids than the embedding" in note for note in matrix.origin.notes)
     audio = embgeo.load(folder, tensor="depth_decoder.model.embed_tokens.weight")
     assert audio.tokens is None
-    assert any("the rows are those of codes of audio" in note for note in audio.origin.notes)
+    assert any("the rows are audio codes" in note for note in audio.origin.notes)
 
 
 def test_kinds_that_nothing_tells_apart_are_a_question_that_names_them(tmp_path: Path) -> None:
     """The layout of MusicGen: a frozen T5 beside the codebooks of the model."""
     tensors = {"text_encoder.shared.weight": rows(N)}
     tensors |= {f"decoder.model.decoder.embed_tokens.{k}.weight": rows(33) for k in range(2)}
-    with pytest.raises(AmbiguousTensor, match="a text encoder") as caught:
+    with pytest.raises(AmbiguousTensor, match="tokens of a text encoder") as caught:
         embgeo.load(write(tmp_path, tensors))
     assert "decoder.model.decoder.embed_tokens.0.weight (33×16 float32)" in str(caught.value)
 
@@ -91,9 +91,7 @@ def test_a_thinker_and_a_talker(tmp_path: Path) -> None:
     }
     config = {"thinker_config": {"text_config": {"vocab_size": N, "hidden_size": D}}}
     assert embgeo.load(write(tmp_path / "a", tensors, **config)).n == N
-    with pytest.raises(
-        AmbiguousTensor, match=r"talker\.model\.embed_tokens\.weight .*codes of audio"
-    ):
+    with pytest.raises(AmbiguousTensor, match=r"talker\.model\.embed_tokens\.weight .*audio codes"):
         embgeo.load(write(tmp_path / "b", tensors))
 
 
@@ -366,8 +364,8 @@ def test_modules_of_architectures(architecture: str, module: str) -> None:
     [
         ("wpe.weight", "the rows are no tokens, by the name of the matrix"),
         ("h.0.mlp.c_fc.weight", "the rows are no tokens, by the name of the matrix"),
-        ("prompt_embeddings", "the rows are those of a prompt's virtual tokens"),
-        ("talker.model.codec_embedding.weight", "the rows are those of codes of audio"),
+        ("prompt_embeddings", "the rows are virtual tokens of a prompt"),
+        ("talker.model.codec_embedding.weight", "the rows are audio codes"),
     ],
 )
 def test_a_tokenizer_labels_no_rows_of_other_things(name: str, why: str, tmp_path: Path) -> None:
