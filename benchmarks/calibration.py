@@ -183,6 +183,24 @@ def two_modalities(rng: Rng, n: int, d: int) -> Array:
     return np.asarray(np.sqrt(0.5) * own + np.sqrt(0.2) * common + np.sqrt(0.3) * side)
 
 
+def wide_groups(rng: Rng, n: int, d: int, count: int, between: float) -> Array:
+    """Groups as wide as scripts: mean cosine 0.5 in each, and this one between them."""
+    own = trained(rng, n, d)
+    own /= np.linalg.norm(own, axis=1, keepdims=True)
+    common, *frame = np.linalg.qr(rng.standard_normal((d, count + 1)))[0].T
+    side = np.array(frame)[np.arange(n) % count]
+    return np.asarray(
+        np.sqrt(0.5) * own + np.sqrt(between) * common + np.sqrt(0.5 - between) * side
+    )
+
+
+def with_short_rows(rng: Rng, n: int, d: int, share: float) -> Array:
+    """Rows of nearly one length, and a share of them one and a half decades shorter."""
+    rows = isotropic(rng, n, d, spread=0.1)
+    rows[rng.permutation(n)[: int(share * n)]] *= 10**-1.8
+    return rows
+
+
 def in_a_quadrant(rng: Rng, n: int) -> Array:
     angle = rng.uniform(0.1, np.pi / 2 + 0.1, n)
     return np.c_[np.cos(angle), np.sin(angle)]
@@ -214,6 +232,7 @@ INITIALIZATIONS: dict[str, Callable[[Rng], Array]] = {
     "word2vec, 1/(2d)": lambda r: r.uniform(-1, 1, (3000, 100)) / 200,
     "fastText, 1/d": lambda r: r.uniform(-1, 1, (3000, 100)) / 100,
     "orthogonal": lambda r: np.linalg.qr(r.standard_normal((3000, 64)))[0],
+    "N(0, 1), 20,000 × 3": lambda r: r.standard_normal((20_000, 3)),
 }
 
 
@@ -256,6 +275,35 @@ def shapes_that_experts_saw() -> Iterator[Case]:
             "too few rows", f"{n} × {d}", lambda r, n=n, d=d: r.standard_normal((n, d)),
             ("undecided",), says="too few rows",
         )  # fmt: skip
+    for between, count in ((0.05, 2), (0.0, 3), (0.05, 4)):
+        yield Case(
+            "wide groups", f"{count}, {between} between them",
+            lambda r, k=count, b=between: wide_groups(r, 2000, 128, k, b), FAULTY, "cone",
+            says=f"from {count} groups without a cone",
+        )  # fmt: skip
+    yield Case(
+        "clusters", "20 tight, 2,000 × 64", lambda r: group_rows(r, 2000, 64, 90.0, (0.05,) * 20),
+        FAULTY, "clusters", says="20 tight clusters",
+    )  # fmt: skip
+    for share in (0.3, 0.6, 0.9):
+        yield Case(
+            "short rows", f"{share:.0%}", lambda r, s=share: with_short_rows(r, 2000, 32, s),
+            ("mild",), "rows", says="rows are shorter than all others",
+        )  # fmt: skip
+    yield Case(
+        "unequal norms", "lognormal, s = 1.7", lambda r: isotropic(r, 3000, 64, spread=1.7),
+        ("mild",), "spectrum", says="unequal norms",
+    )  # fmt: skip
+    yield Case(
+        "rogue coordinate", "three at +10 of 64",
+        lambda r: raise_entries(r, 3000, 64, 3, 10.0), FAULTY, "coordinate",
+        says="3 coordinates contribute",
+    )  # fmt: skip
+    yield Case(
+        "no negative entries", "sparse ReLU",
+        lambda r: np.maximum(r.standard_normal((2000, 64)) - 1.0, 0.0),
+        says="a faint cone of rows without negative entries",
+    )  # fmt: skip
     orthants: dict[str, Callable[[Rng], Array]] = {
         "ReLU": lambda r: np.maximum(r.standard_normal((2000, 64)), 0.0),
         "binary": lambda r: (r.random((2000, 64)) < 0.3) * 1.0,

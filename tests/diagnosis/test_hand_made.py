@@ -141,6 +141,8 @@ def cases() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
         yield f"silhouette {silhouette}", {**both, "cosine.mean_between_clusters": 0.0}, {}
     wide: Numbers = {"cosine.clusters": 3.0, "cosine.silhouette": 0.2}
     yield "wide groups", {**CONE, **wide, "cosine.mean_between_clusters": 0.05}, {}
+    two = {**wide, "cosine.clusters": 2.0, "cosine.mean_between_clusters": 0.05}
+    yield "two wide groups", {**CONE, **two}, {}
     yield "wide groups in it", {**CONE, **wide, "cosine.mean_between_clusters": 0.2}, {}
     yield "one cluster", {**CLUSTERS, "cosine.clusters": 1.0}, {}
     # Spectra and long rows
@@ -199,6 +201,8 @@ def cases() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
     yield "near on a line", {**LINE, "tokens.near_duplicate_share": of(0.9, 0.0)}, {}
     sampled = {"tokens.near_duplicate_share": of(0.3, 0.0, 0.1)}
     yield "near, not surely", sampled, {}
+    alike = {"tokens.duplicate_rows": 100.0, "tokens.near_duplicate_share": of(0.12, 0.0)}
+    yield "near as bad as equal", alike, {}
     worse = {"tokens.duplicate_rows": 100.0, "tokens.near_duplicate_share": of(0.3, 0.0)}
     yield "near beyond equal", worse, {}
     # Coordinates
@@ -210,6 +214,10 @@ def cases() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
                 "coordinates.rogue_coordinates": count,
             }
             yield f"{count:g} wide of {share}, {ratio:g}", numbers, {}
+    of_two = {"coordinates.rogue_share": 0.99, "coordinates.variance_ratio": 200.0}
+    for d in (1, 2):
+        more = {**of_two, "coordinates.rogue_coordinates": 1.0}
+        yield f"one wide of {d} dimensions", more, {"d": d}
     yield "no wide one", {"coordinates.variance_share": 0.3, "coordinates.variance_ratio": 30.0}, {}
     for share in (0.43, 0.44, 0.49, 0.65):
         yield f"one makes {share}", {**CONE, "cosine.max_dimension_share": share}, {}
