@@ -4,6 +4,7 @@ from embgeo.charts import (
     balance,
     composites,
     curves,
+    film,
     frequency,
     histograms,
     norms_by_frequency,
@@ -12,6 +13,7 @@ from embgeo.charts import (
     spectrum,
     sweep,
     training,
+    words,
 )
 from embgeo.charts.specification import Chart
 
@@ -38,4 +40,6 @@ CHARTS: tuple[Chart, ...] = (
     training.CHART,
     composites.FIRST_FIGURE,
     composites.GAO_FIGURE,
+    words.CHART,
+    film.CHART,
 )

@@ -23,6 +23,7 @@ class Unrelated(StrEnum):
     NO_PAIR = "it is not compared with a baseline"
     NO_METHOD = "it is not a method of a training"
     NO_OUTPUT = "its analysis has no output matrix"
+    NO_TRACK = "it is not a track; compare checkpoints of a run with: embgeo diff --track"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ class ChartItem:
     step: float | None = None
     #: The place among all members, which gives the style; None: the place among those shown.
     place: int | None = None
+    #: The checkpoints of a run.
+    track: Comparison | None = None
 
 
 def compared_items(comparison: Comparison) -> list[ChartItem]:
@@ -86,7 +89,7 @@ def compared_items(comparison: Comparison) -> list[ChartItem]:
         for place, member in enumerate(comparison.members)
     ]
     if track is not None:
-        found.append(ChartItem("", step_curves=track_curves(comparison)))
+        found.append(ChartItem("", step_curves=track_curves(comparison), track=comparison))
     return found
 
 

@@ -137,6 +137,10 @@ class Cloud:
     named: tuple[NamedPoint, ...] = ()
     #: The color of tokens without classes and frequencies.
     style: MemberStyle = MemberStyle()
+    #: What the map has to show in place of nearly all tokens and the origin; shape (m, 2).
+    focus: FloatArray | None = None
+    #: An arrow from the origin to this point.
+    mean: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +160,10 @@ class Panel:
     member: str = ""
     #: Name of the quantity, if the panel has one of its own.
     quantity: str = ""
+    #: A verdict, which colors the frame.
+    tone: str = ""
+    #: Whether its axes have no numbers; below lines there are some.
+    bare: bool = False
 
     @property
     def is_map(self) -> bool:
@@ -168,6 +176,23 @@ class FigureTable:
 
     columns: tuple[str, ...]
     rows: list[tuple[Cell, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reel:
+    """One run of a film; arrays have a row for each checkpoint."""
+
+    label: str
+    steps: tuple[float, ...]
+    #: Shape (k, n, 2).
+    places: FloatArray
+    #: Shape (k, 2).
+    means: FloatArray
+    edges: FloatArray
+    densities: FloatArray
+    #: The verdicts.
+    tones: tuple[str, ...]
+    popular: npt.NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +225,10 @@ class Specification:
     #: The number of items that could be shown.
     total: int = 0
     one_row: bool = False
+    #: Panels in a row on paper; 0 for as many as the width allows.
+    across: int = 0
+    #: What moves, in a file of its own.
+    film: tuple[Reel, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +272,7 @@ class Chart:
     least: int = 1
     #: Items at most, whatever was chosen.
     most: int | None = None
-    #: Whether the panels form one row, at the width of the text of a paper.
+    #: Whether it is as wide as the text of a paper, with the panels in one row if they fit.
     one_row: bool = False
 
     def specify(

@@ -22,6 +22,8 @@ INK = ThemeColor("ink", "#1b1b1f", "#e8e8ec")
 GRAY = ThemeColor("gray", "#808088", "#8d8d99")
 POPULAR = ThemeColor("blue", "#0072b2", "#56b4e9")
 RARE = ThemeColor("rare", "#e07b00", "#f5923e")
+#: Verdicts, as on pages.
+TONES = {"healthy": "#12613a", "mild": "#b07a00", "degenerate": "#a11a1a", "undecided": "#575763"}
 #: The pale dots behind a line.
 PALE = ThemeColor("pale", "#b9c4d0", "#4a5663")
 

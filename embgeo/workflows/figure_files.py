@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from embgeo.charts.items import ChartItem
+from embgeo.charts.render.film import render_gif
 from embgeo.charts.render.paper import plain_text, render_paper
 from embgeo.charts.render.table import render_csv
 from embgeo.charts.specification import Chart, Choices
@@ -72,6 +73,8 @@ def make_figure(
             name = f"{chart.name}.pgf"
             drawn.files[name] = f"{DEFINITION}\n{MATHDEFAULT}\n".encode() + drawn.files[name]
         files |= drawn.files
+    if spec.film:
+        files[f"{chart.name}.gif"] = render_gif(spec)
     files[f"{chart.name}.csv"] = render_csv(spec)
     fields = {
         "caption": spec.print_caption or spec.caption,

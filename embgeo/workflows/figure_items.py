@@ -44,7 +44,8 @@ def load_items(
     for result in results:
         if not isinstance(result, Analysis | Comparison | Path | str):
             raise refuse_type(result, "results", "analyses, comparisons, or folders of them")
-    pairs = [pair for result in results for pair in list_items(result)]
+    of_results = [list_items(result) for result in results]
+    pairs = [pair for of_result in of_results for pair in of_result]
     items = [item for item, _ in pairs]
     paths = [path for _, path in pairs]
     if xs:
@@ -56,10 +57,28 @@ def load_items(
         cause, way_out = f"no path names a value of {parameter}", argument("x", "0,0.5,1")
         refuse_if(unknown, argument("parameter"), cause, f"give the values with {way_out}")
         items = [replace(s, x=x) for s, x in zip(items, values, strict=True)]
-    if labels:
+    names = distinguish_names([s.label for s in items], paths)
+    if labels and len(labels) == len(results) < len(items):
+        names = name_runs(names, items, of_results, labels)
+    elif labels:
         check_number(labels, items, "label")
-    names = labels or distinguish_names([s.label for s in items], paths)
+        names = list(labels)
     return [replace(s, label=name) for s, name in zip(items, names, strict=True)]
+
+
+def name_runs(
+    names: Sequence[str],
+    items: Sequence[ChartItem],
+    of_results: Sequence[Sequence[object]],
+    labels: Sequence[str],
+) -> list[str]:
+    """A label for each result: of a track it names the run, not the checkpoints."""
+    given = [label for held, label in zip(of_results, labels, strict=True) for _ in held]
+    counts = [len(held) for held in of_results for _ in held]
+    named = [count == 1 or s.track is not None for s, count in zip(items, counts, strict=True)]
+    if sum(named) < len(labels):
+        check_number(labels, items, "label")
+    return [b if is_named else a for a, b, is_named in zip(names, given, named, strict=True)]
 
 
 def check_number(values: Sequence[object], items: Sequence[ChartItem], name: str) -> None:

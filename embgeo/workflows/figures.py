@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from embgeo.charts import CHARTS
+from embgeo.charts import CHARTS, film
 from embgeo.charts.items import ChartItem, Unrelated
 from embgeo.charts.render.paper import VENUES, check_format
 from embgeo.charts.specification import Chart, Choices
@@ -167,6 +167,7 @@ def figures(
     kinds: tuple[Chart | LatexTable, ...] = (*charts, *tables)
     for one in kinds if out is not None else ():
         drawn = endings if isinstance(one, Chart) else (".tex",)
+        drawn = (*drawn, ".gif") if one is film.CHART else drawn
         check_free(as_path(out, "out"), one.name, (*drawn, ".csv"), FORMAT)
     items = load_items(results, label, x, parameter or "")
     check_tokens(tokens, items)

@@ -104,7 +104,9 @@ def drawn_numbers(spec: Specification) -> set[float]:
             elif isinstance(line, Line) and line.form not in ("marks", "arrow"):
                 found.append(line.y)
         if panel.is_map and panel.cloud is not None:
-            found.append(panel.cloud.xy.ravel())
+            # Words are shown among tokens that the map of all tokens has.
+            named = [xy for point in panel.cloud.named for xy in (point.x, point.y)]
+            found.append(np.array(named) if named else panel.cloud.xy.ravel())
     return {float(v) for v in np.concatenate(found) if np.isfinite(v)}
 
 
@@ -121,7 +123,7 @@ def test_the_table_holds_what_is_drawn(name: str) -> None:
     assert drawn_numbers(spec) <= numbers
 
 
-@each_chart
+@pytest.mark.parametrize("name", [chart.name for chart in CHARTS if chart.pages])
 def test_interactive_panels_say_the_same_as_the_figure(name: str) -> None:
     spec = specification(name, hostile=True)
     charts = render_interactive(spec)

@@ -10,6 +10,7 @@ import numpy as np
 from embgeo.charts import CHARTS
 from embgeo.charts.items import ChartItem, StepCurve, compared_items, method_items
 from embgeo.charts.specification import Chart, Choices, Specification
+from tests.support.paper_samples import add_neighbors
 from tests.support.sample_analysis import HOSTILE
 from tests.support.sample_comparison import sample_comparison
 from tests.support.sample_runs import sample_training
@@ -27,14 +28,24 @@ def find_chart(name: str) -> Chart:
 @cache
 def every_subject(*, hostile: bool = False) -> tuple[ChartItem, ...]:
     """Members with pairs and values of a parameter, two runs, and two methods."""
-    members = compared_items(sample_comparison(members=3, hostile=hostile))
+    members = [ask_words(s) for s in compared_items(sample_comparison(members=3, hostile=hostile))]
     runs = [
         ChartItem(HOSTILE[1] if hostile else "run", step_curves=COURSES),
         ChartItem("b", step_curves=COURSES),
     ]
+    track = sample_comparison(members=3, hostile=hostile, track=True)
+    runs += [ChartItem(HOSTILE[2] if hostile else "track", track=track)]
     methods = method_items(sample_training(hostile=hostile))
     swept = [replace(item, x=float(i)) for i, item in enumerate(members)]
     return (*swept, *runs, *methods)
+
+
+def ask_words(item: ChartItem) -> ChartItem:
+    """The item as if two words had been asked for with --show-neighbors."""
+    assert item.analysis is not None
+    near = next(t for t in item.analysis.tables if t.name == "frequency.neighbors")
+    words = [(str(row[0]), ()) for row in near.rows[:2]]
+    return replace(item, analysis=add_neighbors(item.analysis, *words))
 
 
 @cache

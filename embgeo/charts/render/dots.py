@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embgeo.charts import theme
-from embgeo.charts.render.drawing import OutputStyle, add_legend
+from embgeo.charts.render.drawing import OutputStyle, add_legend, name_panels
 from embgeo.charts.render.hexagons import draw_maps as draw_hexagon_maps
 from embgeo.charts.render.names import draw_names, draw_ring, explain_crowded
 from embgeo.charts.render.view import (
     MOST_RATIO,
     View,
+    draw_mean,
     draw_origin,
+    fit_focus,
     fit_view,
     unite,
 )
@@ -65,7 +67,10 @@ def draw_maps(
     if keys or handles:
         add_legend(figure, [*keys.values(), *handles.values()], [*keys, *handles])
     add_bar(figure, axes)
-    fitted = [fit_view(cloud.xy, OUTSIDE) for cloud in clouds]
+    fitted = [
+        fit_view(cloud.xy, OUTSIDE) if cloud.focus is None else fit_focus(cloud.focus)
+        for cloud in clouds
+    ]
     spans = [view.span for view in fitted]
     notes = []
     if not spec.free_axes:
@@ -75,7 +80,8 @@ def draw_maps(
             notes.append(f"one scale for all, although they differ {ratio:.0f}-fold")
     views = fill_panels(figure, axes, fitted)
     side = min(ax.get_window_extent().width for ax in axes) / figure.dpi
-    for ax, name, cloud, view, color in zip(axes, spec.members, clouds, views, colors, strict=True):
+    drawn = zip(axes, name_panels(spec), clouds, views, colors, strict=True)
+    for ax, name, cloud, view, color in drawn:
         if len(cloud.xy) > MOST_DOTS:
             draw_density(ax, cloud.xy, color, view, side)
             count = f"{len(cloud.xy):,} dots"
@@ -83,13 +89,14 @@ def draw_maps(
         else:
             draw_dots(ax, cloud.xy, color, side)
         draw_ring(ax, cloud.ring, output.write_name, cloud.xy)
+        draw_mean(ax, cloud.mean)
         inside = [view.holds(np.array([[point.x, point.y]]))[0] for point in cloud.named]
         held = [*compress(cloud.named, inside)]
         notes += explain_crowded(name, draw_names(ax, held, output.write_name, cloud.xy))
         for point in compress(cloud.named, np.logical_not(inside)):
             notes.append(f"{name}: {visible(point.name)} lies outside the picture and is not named")
         outside = int((~view.holds(cloud.xy)).sum())
-        if outside:
+        if outside and cloud.focus is None:
             total = f"{len(cloud.xy):,} points"
             notes.append(f"{name}: {outside:,} of {total} lie outside the picture")
     return tuple(notes)

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, chdir, contextmanager, nullcontex
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,8 @@ class FigureLayout:
     width: float
     height: float
     across: int
+    #: The heights of the rows of panels relative to each other; empty if all are equal.
+    rows: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +98,14 @@ def draw(spec: Specification, output: OutputStyle) -> tuple[Figure, tuple[str, .
 
     layout = output.arrange(spec)
     figure = Figure(figsize=(layout.width, layout.height), layout="constrained")
-    axes = add_panels(figure, len(spec.panels), layout.across, stretched=spec.one_row)
+    axes = add_panels(figure, len(spec.panels), layout, stretched=spec.one_row)
     handles: dict[str, Any] = {}
     for ax, panel in zip(axes, spec.panels, strict=True):
         draw_panel(ax, panel, output, handles)
     share_labels(axes, spec.panels, layout.across)
     for letter, ax, panel in zip(count_letters(len(axes)), axes, spec.panels, strict=False):
-        set_title(ax, panel, letter if output.letters else "", layout, output)
+        lettered = output.letters and not spec.film
+        set_title(ax, panel, letter if lettered else "", layout, output)
     maps = [i for i, panel in enumerate(spec.panels) if panel.is_map]
     if maps:
         of_maps = replace(spec, panels=tuple(spec.panels[i] for i in maps))
@@ -113,12 +117,14 @@ def draw(spec: Specification, output: OutputStyle) -> tuple[Figure, tuple[str, .
     return figure, ()
 
 
-def add_panels(figure: Figure, count: int, across: int, *, stretched: bool) -> list[Axes]:
+def add_panels(figure: Figure, count: int, layout: FigureLayout, *, stretched: bool) -> list[Axes]:
     """Return panels in rows; with `stretched` those of a shorter last row are wider."""
+    across = layout.across
     down = -(-count // across)
     last = count - (down - 1) * across
     if not stretched or last == across:
-        return [figure.add_subplot(down, across, i + 1) for i in range(count)]
+        whole = figure.add_gridspec(down, across, height_ratios=layout.rows or None)
+        return [figure.add_subplot(whole[divmod(i, across)]) for i in range(count)]
     grid = figure.add_gridspec(down, across * last)
     axes = []
     for i in range(count):
@@ -192,6 +198,20 @@ def draw_panel(ax: Axes, panel: Panel, output: OutputStyle, handles: dict[str, A
     set_axis(ax.yaxis, panel.y, [line_y(line) for line in panel.lines], output)
     if panel.lines and not any(np.any(line_y(line)) for line in panel.lines):
         ax.set_ylim(0.0, 1.0)  # a count that stays 0 is never below it
+    if panel.bare:
+        across = bool(panel.lines)
+        ax.tick_params(left=False, labelleft=False, bottom=across, labelbottom=across)
+    if panel.tone:
+        from matplotlib.patches import Patch
+
+        color = theme.TONES[panel.tone]
+        ax.spines[:].set(visible=True, color=color, linewidth=1.4)
+        handles.setdefault(panel.tone, Patch(facecolor="none", edgecolor=color, linewidth=1.4))
+
+
+def name_panels(spec: Specification) -> list[str]:
+    """The member of each panel; panels without a member of their own are those of all in turn."""
+    return [panel.member or name for panel, name in zip(spec.panels, cycle(spec.members))]
 
 
 def listed(guide: Guide) -> bool:

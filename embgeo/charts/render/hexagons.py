@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.charts import theme
-from embgeo.charts.render.drawing import OutputStyle, add_legend
+from embgeo.charts.render.drawing import OutputStyle, add_legend, name_panels
 from embgeo.charts.render.names import draw_names, draw_ring, explain_crowded
 from embgeo.charts.render.view import View, common_views, fit_view
 from embgeo.charts.specification import Cloud, Specification
@@ -95,7 +95,7 @@ def draw_maps(
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     notes = []
-    for ax, cloud, name in zip(axes, clouds, spec.members, strict=True):
+    for ax, cloud, name in zip(axes, clouds, name_panels(spec), strict=True):
         draw_ring(ax, cloud.ring, output.write_name, cloud.xy)
         notes += explain_crowded(name, draw_names(ax, cloud.named, output.write_name, cloud.xy))
     return tuple(notes)

@@ -57,6 +57,9 @@ MISSING = "□"
 #: Narrowest panels in inches: of maps and of grids of curves, of two panels, and of a single row.
 LEAST_SMALL, LEAST_WIDE, LEAST_IN_ROW = 1.5, 2.0, 1.35
 
+#: Height of a panel of lines by that of a map in a grid of both, and room for titles above them.
+FLAT, ABOVE = 0.55, 0.15
+
 #: Our labels in mathematics; all other labels are text.
 MATH = {
     "σ_k / σ_1": r"$\sigma_k / \sigma_1$",
@@ -136,6 +139,11 @@ def settings(preamble: str = "") -> Iterator[None]:
 def arrange(spec: Specification, width: float) -> drawing.FigureLayout:
     """Return a figure of this width in inches, with panels as large as their number allows."""
     n = len(spec.panels)
+    if spec.across:
+        side = width / spec.across
+        maps = [spec.panels[i].is_map for i in range(0, n, spec.across)]
+        rows = tuple(1.0 if is_map else FLAT for is_map in maps)
+        return drawing.FigureLayout(width, sum(rows) * min(side, 2.3) + ABOVE, spec.across, rows)
     if spec.one_row:
         across, down = divide(width, n, LEAST_IN_ROW)
         return drawing.FigureLayout(width, down * min(2.3, width / across), across)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Share of points at each end of an axis that may lie outside the picture.
 OUTSIDE = 0.001
+#: An arrow has at least this length, in points.
+SHORTEST_ARROW = 6.0
 #: All maps have the same scale unless the widest is this many times the narrowest.
 MOST_RATIO = 4.0
 
@@ -60,6 +62,21 @@ def draw_origin(ax: Axes) -> None:
     ax.plot([0.0], [0.0], marker="+", ms=7, mew=1.2, color=theme.INK.light, zorder=3)
 
 
+def draw_mean(ax: Axes, mean: tuple[float, float] | None) -> None:
+    """An arrow from the origin, if it is longer than its head."""
+    if mean is not None and is_seen(ax, mean):
+        arrow: Any = {"arrowstyle": "-|>", "color": theme.INK.light, "lw": 1.2}
+        arrow |= {"shrinkA": 0, "shrinkB": 0}
+        ax.annotate("", mean, (0.0, 0.0), arrowprops=arrow, zorder=4)
+
+
+def is_seen(ax: Axes, mean: tuple[float, float]) -> bool:
+    """Whether an arrow from the origin to this point is longer than its head."""
+    tip, tail = ax.transData.transform([mean, (0.0, 0.0)])
+    length = float(np.hypot(*(tip - tail)))
+    return length > SHORTEST_ARROW * ax.get_figure(root=True).dpi / 72.0  # type: ignore[union-attr]
+
+
 def fit_view(xy: FloatArray, outside: float = OUTSIDE) -> View:
     """Return nearly all points, and the origin: a map shows whether they surround it."""
     low, high = np.quantile(xy, [outside, 1.0 - outside], axis=0)
@@ -69,6 +86,15 @@ def fit_view(xy: FloatArray, outside: float = OUTSIDE) -> View:
     # A flat cloud needs a picture of some height.
     short = np.maximum(0.0, 0.35 * span - (high - low)) / 2.0
     low, high = low - short - margin, high + short + margin
+    return View(float(low[0]), float(high[0]), float(low[1]), float(high[1]))
+
+
+def fit_focus(xy: FloatArray) -> View:
+    """All of these points, with room for names around them."""
+    low, high = xy.min(axis=0), xy.max(axis=0)
+    span = max(float(np.max(high - low)), np.finfo(np.float64).tiny)
+    room = np.maximum(0.0, 0.6 * span - (high - low)) / 2.0 + 0.15 * span
+    low, high = low - room, high + room
     return View(float(low[0]), float(high[0]), float(low[1]), float(high[1]))
 
 

@@ -1,0 +1,154 @@
+"""The film of a run: its tokens along the checkpoints, the mean row, cosines and verdicts."""
+
+import numpy as np
+
+from embgeo.charts import specification as spec
+from embgeo.charts.items import ChartItem, Unrelated
+from embgeo.comparison.comparison import Comparison
+from embgeo.comparison.film import Film, make_film
+from embgeo.core.arrays import FloatArray
+from embgeo.core.values import Cell
+
+#: Checkpoints of a strip of panels, and tokens of a film at most.
+SHOWN, MOST_TOKENS = 5, 1500
+#: Heights below this share of the peak count as empty.
+NEGLIGIBLE = 1e-3
+CAPTION = (
+    "Tokens along the checkpoints of a run, in the plane of the two strongest singular directions, "
+    "turned from checkpoint to checkpoint to fit the next one (orthogonal Procrustes); scales are "
+    "the same in all maps. The arrow is the mean row. Below: the cosines between pairs of rows. "
+    "The color of a frame is the verdict."
+)
+
+
+def film_of(track: Comparison | None) -> Film | None:
+    return None if track is None else make_film(track)
+
+
+def refuse(item: ChartItem, _choices: spec.Choices) -> str:
+    if item.track is None:
+        return Unrelated.NO_TRACK
+    if film_of(item.track) is None:
+        return "its checkpoints share no tokens on a map"
+    return ""
+
+
+def make_reel(item: ChartItem) -> spec.Reel:
+    film = film_of(item.track)
+    assert film is not None
+    assert item.track is not None
+    last = item.track.members[film.members[-1]].analysis
+    popular = None if last.popular is None else last.popular[film.rows[-1]]
+    n = film.places.shape[1]
+    # A film of all tokens of a large vocabulary would be a large file.
+    kept = np.sort(np.random.default_rng(0).permutation(n)[:MOST_TOKENS])
+    return spec.Reel(
+        item.label,
+        film.steps,
+        film.places[:, kept],
+        film.means,
+        film.edges,
+        film.densities,
+        film.tones,
+        None if popular is None else popular[kept],
+    )
+
+
+def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
+    """A strip for each run: maps with the cosines below them."""
+    reels = tuple(make_reel(item) for item, _ in items)
+    panels: list[spec.Panel] = []
+    across = max(min(SHOWN, len(reel.steps)) for reel in reels)
+    focus = find_limits(reels)
+    for reel in reels:
+        shown = spec.spread(len(reel.steps), across)
+        named = len(reels) > 1
+        panels += [map_panel(reel, k, focus, reel.label * (named and not k)) for k in shown]
+        if len(reel.edges):
+            panels += [cosine_panel(reel, k, reels) for k in shown]
+    return spec.Specification(
+        tuple(panels),
+        CAPTION,
+        shading="none" if any(reel.popular is None for reel in reels) else "class",
+        table=lambda: tabulate(reels),
+        across=across,
+        film=reels,
+    )
+
+
+def find_limits(reels: tuple[spec.Reel, ...]) -> FloatArray:
+    """Opposite corners that hold nearly all tokens of all checkpoints, the origin and the means."""
+    every = np.concatenate([reel.places.reshape(-1, 2) for reel in reels])
+    means = np.concatenate([reel.means for reel in reels])
+    low, high = np.quantile(every, [0.001, 0.999], axis=0)
+    low = np.minimum(np.minimum(low, 0.0), means.min(axis=0))
+    return np.stack([low, np.maximum(np.maximum(high, 0.0), means.max(axis=0))])
+
+
+def map_panel(reel: spec.Reel, k: int, focus: FloatArray, label: str) -> spec.Panel:
+    x, y = (float(value) for value in reel.means[k])
+    return spec.Panel(
+        spec.Axis(""),
+        spec.Axis(label),
+        cloud=spec.Cloud(reel.places[k], reel.popular, focus=focus, mean=(x, y)),
+        key=f"{reel.label}-{reel.steps[k]:g}",
+        title=f"step {reel.steps[k]:,g}",
+        tone=reel.tones[k],
+        bare=True,
+    )
+
+
+def cosine_panel(reel: spec.Reel, k: int, reels: tuple[spec.Reel, ...]) -> spec.Panel:
+    low, high, top = cosine_limits(reels)
+    ticks = tuple(t for t in (-1.0, -0.5, 0.0, 0.5, 1.0) if low <= t <= high)
+    return spec.Panel(
+        spec.Axis("" if k else "cosine", low=low, high=high, ticks=ticks),
+        spec.Axis("", low=0.0, high=top),
+        (spec.HistogramSteps(reel.edges, reel.densities[k]),),
+        key=f"cosines-{reel.label}-{reel.steps[k]:g}",
+        bare=True,
+    )
+
+
+def cosine_limits(reels: tuple[spec.Reel, ...]) -> tuple[float, float, float]:
+    """The occupied range of cosines with the 0, and the highest density, over all checkpoints."""
+    low, high, top = 0.0, 0.0, 0.0
+    for reel in reels:
+        if not len(reel.edges):
+            continue
+        peak = float(reel.densities.max())
+        occupied = np.flatnonzero((reel.densities > NEGLIGIBLE * peak).any(axis=0))
+        low = min(low, float(reel.edges[occupied[0]]))
+        high = max(high, float(reel.edges[occupied[-1] + 1]))
+        top = max(top, peak)
+    return low, high, 1.05 * top
+
+
+def tabulate(reels: tuple[spec.Reel, ...]) -> spec.FigureTable:
+    """A row for each checkpoint: the verdict, the mean row, and the density of the cosines."""
+    rows: list[tuple[Cell, ...]] = []
+    for reel in reels:
+        for k, step in enumerate(reel.steps):
+            x, y = reel.means[k].tolist()
+            rows.append((reel.label, step, reel.tones[k], "mean row", x, y))
+            parts = {
+                "cosines": zip(reel.edges[:-1].tolist(), reel.densities[k].tolist(), strict=True),
+                "token": reel.places[k].tolist(),
+            }
+            rows += [
+                (reel.label, step, reel.tones[k], part, a, b)
+                for part, pairs in parts.items()
+                for a, b in pairs
+            ]
+    return spec.FigureTable(("run", "step", "verdict", "part", "x", "y"), rows)
+
+
+CHART = spec.Chart(
+    "film",
+    "Maps of the tokens at checkpoints of a run, with the mean row and the cosines",
+    refuse,
+    build,
+    pages=(),
+    most=3,
+    one_row=True,
+)

@@ -1,0 +1,176 @@
+"""A film as an animated GIF: one map a run, its tokens along the checkpoints."""
+
+from __future__ import annotations
+
+import io
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embgeo.charts import theme
+from embgeo.charts.render import paper
+from embgeo.charts.render.dots import widen
+from embgeo.charts.render.drawing import add_legend
+from embgeo.charts.render.view import View, draw_origin, is_seen
+from embgeo.charts.specification import HistogramSteps, Panel, Reel, Specification
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from PIL.Image import Image
+
+#: Inches of a run across, of a map and of the cosines upwards; dots an inch.
+SIDE, MAP, LOW, DPI = 2.7, 2.4, 0.85, 134
+#: Milliseconds of a frame, of the first and of the last.
+SHOWN, FIRST, LAST = 260, 900, 2600
+#: Shades of each color between white and itself, for smooth edges.
+SHADES = 6
+
+
+def render_gif(spec: Specification) -> bytes:
+    """The film of a specification; equal films give equal bytes."""
+    steps = sorted({step for reel in spec.film for step in reel.steps})
+    with paper.settings():
+        stage = Stage(spec)
+        pictures = [stage.shoot(step) for step in steps]
+    return join(pictures, [FIRST, *[SHOWN] * (len(steps) - 2), LAST][-len(steps) :])
+
+
+class Stage:
+    """A figure whose dots, arrows and histograms are set anew for each frame."""
+
+    def __init__(self, spec: Specification) -> None:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        reels = spec.film
+        maps = [panel for panel in spec.panels if panel.is_map]
+        lines = [panel for panel in spec.panels if panel.lines]
+        height = MAP + (LOW if lines else 0.0)
+        self.figure: Figure = Figure(
+            figsize=(max(SIDE * len(reels), 3.6), height), dpi=DPI, layout="constrained"
+        )
+        self.canvas = FigureCanvasAgg(self.figure)
+        down = 2 if lines else 1
+        grid = self.figure.add_gridspec(down, len(reels), height_ratios=[MAP, LOW][:down])
+        self.actors = [
+            Actor(
+                self.figure.add_subplot(grid[0, i]),
+                self.figure.add_subplot(grid[1, i]) if lines else None,
+                reel,
+                lines[0] if lines else None,
+            )
+            for i, reel in enumerate(reels)
+        ]
+        add_keys(self.figure, colored=spec.shading == "class")
+        focus = maps[0].cloud.focus if maps[0].cloud else None
+        assert focus is not None
+        self.figure.draw_without_rendering()
+        for actor in self.actors:
+            actor.frame(focus)
+        self.figure.set_layout_engine("none")
+
+    def shoot(self, step: float) -> Image:
+        """The picture at a step."""
+        from PIL import Image
+
+        for actor in self.actors:
+            actor.play(step)
+        self.canvas.draw()
+        return Image.fromarray(np.asarray(self.canvas.buffer_rgba())[:, :, :3])
+
+
+def add_keys(figure: Figure, *, colored: bool) -> None:
+    """The legend: classes of tokens, and the mean row."""
+    from matplotlib.lines import Line2D
+
+    shown = {"frequent tokens": theme.POPULAR, "rare tokens": theme.RARE} if colored else {}
+    keys: dict[str, Any] = {
+        name: Line2D([], [], ls="", marker="o", ms=4, mew=0, color=color.light)
+        for name, color in shown.items()
+    }
+    keys["mean row"] = Line2D([], [], color=theme.INK.light, marker=">", ms=4, lw=1.4)
+    add_legend(figure, list(keys.values()), list(keys))
+
+
+class Actor:
+    """One run: its map, and its cosines below."""
+
+    def __init__(self, ax: Axes, below: Axes | None, reel: Reel, panel: Panel | None) -> None:
+        self.ax, self.reel = ax, reel
+        colors = theme.GRAY.light if reel.popular is None else color_classes(reel)
+        # In a random order, the same every time, so that neither class hides the other.
+        self.order = np.random.default_rng(0).permutation(reel.places.shape[1])
+        colors = colors if isinstance(colors, str) else [colors[i] for i in self.order]
+        self.dots = ax.scatter(*reel.places[0][self.order].T, s=5, c=colors, lw=0, zorder=2)
+        draw_origin(ax)
+        arrow: Any = {"arrowstyle": "-|>", "color": theme.INK.light, "lw": 1.6}
+        arrow |= {"shrinkA": 0, "shrinkB": 0}
+        self.arrow = ax.annotate("", (0.0, 0.0), (0.0, 0.0), arrowprops=arrow, zorder=4)
+        ax.set(xticks=[], yticks=[])
+        ax.set_title(" ", loc="left")
+        self.verdict = ax.set_title(" ", loc="right", fontweight="bold")
+        self.steps: Any = None
+        if below is not None and panel is not None:
+            (drawn,) = panel.lines
+            assert isinstance(drawn, HistogramSteps)
+            self.steps = below.stairs(
+                drawn.heights, drawn.edges, fill=True, color=theme.GRAY.light, alpha=0.7
+            )
+            below.set(xlim=(panel.x.low, panel.x.high), ylim=(panel.y.low, panel.y.high))
+            below.set(xticks=panel.x.ticks, yticks=[], xlabel="cosine of two tokens")
+
+    def frame(self, focus: Any) -> None:
+        """Equal scales on both axes, around these corners."""
+        box = self.ax.get_window_extent()
+        low, high = focus.min(axis=0), focus.max(axis=0)
+        margin = 0.04 * float(np.max(high - low))
+        view = View(low[0] - margin, high[0] + margin, low[1] - margin, high[1] + margin)
+        view = widen(view, float(box.height / box.width))
+        self.ax.set(xlim=(view.left, view.right), ylim=(view.bottom, view.top))
+
+    def play(self, step: float) -> None:
+        """The last checkpoint up to this step, or the first."""
+        reel = self.reel
+        k = max(0, bisect_right(reel.steps, step) - 1)
+        self.dots.set_offsets(reel.places[k][self.order])
+        self.arrow.xy = tuple(reel.means[k])
+        self.arrow.set_visible(is_seen(self.ax, self.arrow.xy))
+        tone = reel.tones[k]
+        name = paper.plain_text(reel.label)
+        self.ax.set_title(f"{name}  step {reel.steps[k]:,g}".strip(), loc="left")
+        self.verdict.set(text=tone, color=theme.TONES[tone])
+        self.ax.spines[:].set(visible=True, color=theme.TONES[tone], linewidth=1.6)
+        if self.steps is not None:
+            self.steps.set_data(reel.densities[k])
+
+
+def color_classes(reel: Reel) -> list[str]:
+    assert reel.popular is not None
+    return [theme.POPULAR.light if popular else theme.RARE.light for popular in reel.popular]
+
+
+def list_colors() -> bytes:
+    """The palette: each color of a film in shades up from white, as red, green and blue."""
+    names = (theme.INK, theme.GRAY, theme.POPULAR, theme.RARE)
+    colors = [*(name.light for name in names), *theme.TONES.values()]
+    full = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in colors])
+    shares = np.linspace(0.0, 1.0, SHADES)[:, None, None]
+    shades = np.rint(255.0 + shares * (full - 255.0)).astype(np.uint8).reshape(-1, 3)
+    return np.unique(shades, axis=0).tobytes()
+
+
+def join(pictures: Sequence[Image], durations: Sequence[int]) -> bytes:
+    """An endless GIF in the colors of the theme."""
+    from PIL import Image
+
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(list_colors())
+    frames = [one.quantize(palette=palette, dither=Image.Dither.NONE) for one in pictures]
+    stream = io.BytesIO()
+    frames[0].save(
+        stream, "GIF", save_all=True, append_images=frames[1:], duration=list(durations), loop=0
+    )
+    return stream.getvalue()

@@ -1,0 +1,128 @@
+"""The film of a track: every checkpoint a frame, the same bytes, a strip for paper; words."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from embgeo.charts import film, theme, words
+from embgeo.charts.items import ChartItem, compared_items
+from embgeo.charts.render import paper
+from embgeo.charts.render.drawing import draw
+from embgeo.charts.render.film import LAST, Stage, list_colors, render_gif
+from embgeo.charts.specification import Choices, Specification
+from tests.support.chart_samples import ask_words
+from tests.support.sample_analysis import sample
+from tests.support.sample_comparison import sample_comparison
+
+
+def specify(runs: int = 2, checkpoints: int = 3) -> Specification:
+    track = sample_comparison(members=checkpoints, track=True)
+    items = [ChartItem(f"run {i}", track=track) for i in range(runs)]
+    spec = film.CHART.specify(items)
+    assert spec is not None
+    return spec
+
+
+@pytest.mark.slow
+def test_the_gif_has_a_frame_for_each_checkpoint_and_the_same_bytes() -> None:
+    spec = specify()
+    content = render_gif(spec)
+    picture = Image.open(io.BytesIO(content))
+    assert picture.n_frames == 3
+    assert picture.info["loop"] == 0
+    frames = []
+    for k in range(3):
+        picture.seek(k)
+        frames.append(np.asarray(picture.convert("RGB")))
+    assert picture.info["duration"] == LAST
+    assert (frames[0] != frames[2]).any()
+    colors = {tuple(color) for color in np.frombuffer(list_colors(), np.uint8).reshape(-1, 3)}
+    assert {tuple(color) for color in np.unique(frames[0].reshape(-1, 3), axis=0)} <= colors
+    assert len(content) < 200_000
+    assert render_gif(spec) == content
+
+
+@pytest.mark.slow
+def test_the_last_frame_shows_the_last_checkpoint() -> None:
+    spec = specify(runs=1)
+    (reel,) = spec.film
+    last = sample_comparison(members=3, track=True).members[-1].analysis
+    xy = next(p.xy for p in last.points if p.name == "projection.svd2")
+    everywhere = {tuple(place) for place in xy.tolist()}
+    assert {tuple(place) for place in reel.places[-1].tolist()} <= everywhere
+    with paper.settings():
+        stage = Stage(spec)
+        stage.shoot(reel.steps[-1])
+    (actor,) = stage.actors
+    shown = np.asarray(actor.dots.get_offsets())
+    assert sorted(map(tuple, shown)) == sorted(map(tuple, reel.places[-1]))
+    assert actor.verdict.get_text() == reel.tones[-1]
+    assert actor.verdict.get_color() == theme.TONES[reel.tones[-1]]
+    assert tuple(actor.arrow.xy) == tuple(reel.means[-1])
+    (x0, x1), (y0, y1) = actor.ax.get_xlim(), actor.ax.get_ylim()
+    box = actor.ax.get_window_extent()
+    assert box.width / (x1 - x0) == pytest.approx(box.height / (y1 - y0))
+
+
+def test_a_run_with_fewer_checkpoints_waits_for_the_other() -> None:
+    spec = specify()
+    one, other = spec.film
+    first = replace(one, steps=(0.0,), places=one.places[:1], means=one.means[:1])
+    short = replace(first, densities=one.densities[:1], tones=one.tones[:1])
+    with paper.settings():
+        stage = Stage(replace(spec, film=(short, other)))
+        stage.shoot(other.steps[-1])
+    titles = [actor.ax.get_title(loc="left") for actor in stage.actors]
+    assert titles == ["run 0  step 0", f"run 1  step {other.steps[-1]:,g}"]
+
+
+def test_the_strip_has_maps_with_the_cosines_below_them() -> None:
+    spec = specify(runs=2, checkpoints=7)
+    assert spec.across == film.SHOWN
+    assert [panel.is_map for panel in spec.panels] == 2 * ([True] * 5 + [False] * 5)
+    titles = [panel.title for panel in spec.panels[:5]]
+    assert titles == ["step 500", "step 1,500", "step 2,000", "step 2,500", "step 3,500"]
+    with paper.settings():
+        figure, _ = draw(spec, paper.output(5.5, paper.plain_text))
+    limits = [(*ax.get_xlim(), *ax.get_ylim()) for ax in figure.axes[:5]]
+    assert np.ptp(limits, axis=0) == pytest.approx(0.0, abs=1e-9)
+    frame = figure.axes[0].spines["top"]
+    assert frame.get_visible()
+    assert frame.get_edgecolor()[:3] == pytest.approx(
+        [int(theme.TONES[spec.panels[0].tone][i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    )
+
+
+def test_what_is_no_track_is_refused() -> None:
+    reason = film.CHART.refuse(ChartItem("a", sample()), Choices())
+    assert "it is not a track" in reason
+
+
+def test_a_word_stands_among_its_neighbors() -> None:
+    item = ask_words(compared_items(sample_comparison(members=2))[0])
+    spec = words.CHART.specify([item, item])
+    assert spec is not None
+    assert len(spec.panels) == 4
+    for panel in spec.panels:
+        assert panel.cloud is not None
+        center, *near = panel.cloud.named
+        assert center.center
+        assert panel.member.endswith(f": {center.name}")
+        assert len(near) == words.LISTED
+        assert not any(point.center for point in near)
+    with paper.settings():
+        figure, notes = draw(spec, paper.output(6.75, paper.plain_text))
+    bold = [t.get_text() for t in figure.axes[0].texts if t.get_fontweight() == "bold"]
+    assert bold == [spec.panels[0].cloud.named[0].name]  # type: ignore[union-attr]
+    assert not any("outside" in note for note in notes)
+
+
+def test_words_that_nobody_asked_for_are_refused() -> None:
+    assert "analyze with --show-neighbors" in words.CHART.refuse(
+        ChartItem("a", sample()), Choices()
+    )
