@@ -55,7 +55,7 @@ def make_reel(item: ChartItem) -> spec.Reel:
 
 
 def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
-    """A strip for each run: maps with the cosines below them."""
+    """Build a strip for each run: maps with the cosines below them."""
     reels = tuple(make_reel(item) for item, _ in items)
     panels: list[spec.Panel] = []
     across = max(min(SHOWN, len(reel.steps)) for reel in reels)
@@ -77,7 +77,7 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
 
 
 def find_limits(reels: tuple[spec.Reel, ...]) -> FloatArray:
-    """Opposite corners that hold nearly all tokens of all checkpoints, the origin and the means."""
+    """Find opposite corners that hold nearly all tokens of all checkpoints, the origin and the means."""
     every = np.concatenate([reel.places.reshape(-1, 2) for reel in reels])
     means = np.concatenate([reel.means for reel in reels])
     low, high = np.quantile(every, [0.001, 0.999], axis=0)
@@ -111,7 +111,7 @@ def cosine_panel(reel: spec.Reel, k: int, reels: tuple[spec.Reel, ...]) -> spec.
 
 
 def cosine_limits(reels: tuple[spec.Reel, ...]) -> tuple[float, float, float]:
-    """The occupied range of cosines with the 0, and the highest density, over all checkpoints."""
+    """Find the occupied range of cosines with the 0, and the highest density, over all checkpoints."""
     low, high, top = 0.0, 0.0, 0.0
     for reel in reels:
         if not len(reel.edges):
@@ -125,7 +125,7 @@ def cosine_limits(reels: tuple[spec.Reel, ...]) -> tuple[float, float, float]:
 
 
 def tabulate(reels: tuple[spec.Reel, ...]) -> spec.FigureTable:
-    """A row for each checkpoint: the verdict, the mean row, and the density of the cosines."""
+    """List a row for each checkpoint: the verdict, the mean row, and the density of the cosines."""
     rows: list[tuple[Cell, ...]] = []
     for reel in reels:
         for k, step in enumerate(reel.steps):

@@ -25,7 +25,7 @@ CAPTION = (
 
 
 def find_words(analysis: Analysis) -> dict[str, list[tuple[str, bool]]]:
-    """The words of ``--show-neighbors``: each with itself and its neighbors, and which are rare."""
+    """Find the words of ``--show-neighbors``: each with itself and its neighbors, and which are rare."""
     table = find_table(analysis, NAME)
     options = analysis.provenance.get("options")
     asked = options.get("show_neighbors") if isinstance(options, dict) else None
@@ -52,7 +52,7 @@ def refuse(item: ChartItem, choices: spec.Choices) -> str:
 def place_words(
     item: ChartItem, xy: FloatArray
 ) -> Iterator[tuple[str, tuple[spec.NamedPoint, ...]]]:
-    """For each word, its point and those of its neighbors."""
+    """Place each word and its neighbors."""
     assert item.analysis is not None
     where = {token: i for i, token in reversed(list(enumerate(item.analysis.tokens or ())))}
     for word, near in find_words(item.analysis).items():
@@ -67,7 +67,7 @@ def place_words(
 
 
 def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
-    """A row of panels for each word, a panel for each analysis."""
+    """Build a row of panels for each word, a panel for each analysis."""
     planes = find_planes(UNCENTERED).collect(items)
     maps = map_panels(items, UNCENTERED)
     rows: dict[str, list[spec.Panel]] = {}

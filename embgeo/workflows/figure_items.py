@@ -72,7 +72,7 @@ def name_runs(
     of_results: Sequence[Sequence[object]],
     labels: Sequence[str],
 ) -> list[str]:
-    """A label for each result: of a track it names the run, not the checkpoints."""
+    """Give each result a label: of a track it names the run, not the checkpoints."""
     given = [label for held, label in zip(of_results, labels, strict=True) for _ in held]
     counts = [len(held) for held in of_results for _ in held]
     named = [count == 1 or s.track is not None for s, count in zip(items, counts, strict=True)]

@@ -148,7 +148,7 @@ def share_labels(axes: Sequence[Axes], panels: Sequence[Panel], across: int) -> 
 
 
 def count_letters(count: int) -> list[str]:
-    """(a), (b), (c) … of several panels."""
+    """List (a), (b), (c) … of several panels."""
     return [f"({chr(ord('a') + i)})" for i in range(count)] if count > 1 else [""]
 
 
@@ -210,7 +210,7 @@ def draw_panel(ax: Axes, panel: Panel, output: OutputStyle, handles: dict[str, A
 
 
 def name_panels(spec: Specification) -> list[str]:
-    """The member of each panel; panels without a member of their own are those of all in turn."""
+    """Name the member of each panel; panels without a member of their own are those of all in turn."""
     return [panel.member or name for panel, name in zip(spec.panels, cycle(spec.members))]
 
 

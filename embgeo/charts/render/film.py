@@ -30,7 +30,7 @@ SHADES = 6
 
 
 def render_gif(spec: Specification) -> bytes:
-    """The film of a specification; equal films give equal bytes."""
+    """Draw the film of a specification; equal films give equal bytes."""
     steps = sorted({step for reel in spec.film for step in reel.steps})
     with paper.settings():
         stage = Stage(spec)
@@ -73,7 +73,7 @@ class Stage:
         self.figure.set_layout_engine("none")
 
     def shoot(self, step: float) -> Image:
-        """The picture at a step."""
+        """Draw the picture at a step."""
         from PIL import Image
 
         for actor in self.actors:
@@ -83,7 +83,7 @@ class Stage:
 
 
 def add_keys(figure: Figure, *, colored: bool) -> None:
-    """The legend: classes of tokens, and the mean row."""
+    """Add the legend: classes of tokens, and the mean row."""
     from matplotlib.lines import Line2D
 
     shown = {"frequent tokens": theme.POPULAR, "rare tokens": theme.RARE} if colored else {}
@@ -123,7 +123,7 @@ class Actor:
             below.set(xticks=panel.x.ticks, yticks=[], xlabel="cosine of two tokens")
 
     def frame(self, focus: Any) -> None:
-        """Equal scales on both axes, around these corners."""
+        """Set equal scales on both axes, around these corners."""
         box = self.ax.get_window_extent()
         low, high = focus.min(axis=0), focus.max(axis=0)
         margin = 0.04 * float(np.max(high - low))
@@ -132,7 +132,7 @@ class Actor:
         self.ax.set(xlim=(view.left, view.right), ylim=(view.bottom, view.top))
 
     def play(self, step: float) -> None:
-        """The last checkpoint up to this step, or the first."""
+        """Show the last checkpoint up to this step, or the first."""
         reel = self.reel
         k = max(0, bisect_right(reel.steps, step) - 1)
         self.dots.set_offsets(reel.places[k][self.order])
@@ -153,7 +153,7 @@ def color_classes(reel: Reel) -> list[str]:
 
 
 def list_colors() -> bytes:
-    """The palette: each color of a film in shades up from white, as red, green and blue."""
+    """List the palette: each color of a film in shades up from white, as red, green and blue."""
     names = (theme.INK, theme.GRAY, theme.POPULAR, theme.RARE)
     colors = [*(name.light for name in names), *theme.TONES.values()]
     full = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in colors])
@@ -163,7 +163,7 @@ def list_colors() -> bytes:
 
 
 def join(pictures: Sequence[Image], durations: Sequence[int]) -> bytes:
-    """An endless GIF in the colors of the theme."""
+    """Make an endless GIF in the colors of the theme."""
     from PIL import Image
 
     palette = Image.new("P", (1, 1))

@@ -63,7 +63,7 @@ def draw_origin(ax: Axes) -> None:
 
 
 def draw_mean(ax: Axes, mean: tuple[float, float] | None) -> None:
-    """An arrow from the origin, if it is longer than its head."""
+    """Draw an arrow from the origin, if it is longer than its head."""
     if mean is not None and is_seen(ax, mean):
         arrow: Any = {"arrowstyle": "-|>", "color": theme.INK.light, "lw": 1.2}
         arrow |= {"shrinkA": 0, "shrinkB": 0}
@@ -90,7 +90,7 @@ def fit_view(xy: FloatArray, outside: float = OUTSIDE) -> View:
 
 
 def fit_focus(xy: FloatArray) -> View:
-    """All of these points, with room for names around them."""
+    """Fit a view to all of these points, with room for names around them."""
     low, high = xy.min(axis=0), xy.max(axis=0)
     span = max(float(np.max(high - low)), np.finfo(np.float64).tiny)
     room = np.maximum(0.0, 0.6 * span - (high - low)) / 2.0 + 0.15 * span
