@@ -77,7 +77,7 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
 
 
 def find_limits(reels: tuple[spec.Reel, ...]) -> FloatArray:
-    """Find opposite corners that hold nearly all tokens of all checkpoints, the origin and the means."""
+    """Find corners around nearly all tokens of all checkpoints, the origin and the means."""
     every = np.concatenate([reel.places.reshape(-1, 2) for reel in reels])
     means = np.concatenate([reel.means for reel in reels])
     low, high = np.quantile(every, [0.001, 0.999], axis=0)
@@ -111,7 +111,7 @@ def cosine_panel(reel: spec.Reel, k: int, reels: tuple[spec.Reel, ...]) -> spec.
 
 
 def cosine_limits(reels: tuple[spec.Reel, ...]) -> tuple[float, float, float]:
-    """Find the occupied range of cosines with the 0, and the highest density, over all checkpoints."""
+    """Find the range of cosines with the 0, and the highest density, over all checkpoints."""
     low, high, top = 0.0, 0.0, 0.0
     for reel in reels:
         if not len(reel.edges):

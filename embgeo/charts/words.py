@@ -25,7 +25,7 @@ CAPTION = (
 
 
 def find_words(analysis: Analysis) -> dict[str, list[tuple[str, bool]]]:
-    """Find the words of ``--show-neighbors``: each with itself and its neighbors, and which are rare."""
+    """Find the words of ``--show-neighbors``: each with its neighbors, and which are rare."""
     table = find_table(analysis, NAME)
     options = analysis.provenance.get("options")
     asked = options.get("show_neighbors") if isinstance(options, dict) else None

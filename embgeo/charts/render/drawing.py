@@ -210,7 +210,7 @@ def draw_panel(ax: Axes, panel: Panel, output: OutputStyle, handles: dict[str, A
 
 
 def name_panels(spec: Specification) -> list[str]:
-    """Name the member of each panel; panels without a member of their own are those of all in turn."""
+    """Name the member of each panel: its own, else those of the chart in turn."""
     return [panel.member or name for panel, name in zip(spec.panels, cycle(spec.members))]
 
 
