@@ -205,7 +205,7 @@ def explain_few_rows(analysis: Numbers) -> str:
     rows, d = count_kept(analysis), dimensions(analysis)
     if not rows or rows >= max(limits.LEAST_ROWS, d / limits.DIMENSIONS_PER_ROW):
         return ""
-    return f"too few rows ({rows:,} of {d:,} dimensions)"
+    return f"too few rows ({rows:,} in {d:,} dimensions)"
 
 
 def mean_squared_cosine(analysis: Numbers) -> float | None:

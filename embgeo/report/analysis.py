@@ -92,10 +92,12 @@ CHECKED = {
 def sort_evidence(findings: Sequence[Finding]) -> dict[str, list[Any]]:
     """Return findings for the first screen, the worst first.
 
-    Healthy ones beside a fault in one line.
+    Healthy ones beside a fault in one line, undecided ones once for each reason.
     """
     # The absence of a two-sided collapse needs no line.
     found = [f for f in findings if (f.key, f.state) != ("two-sided", "healthy")]
+    first = {f.open: f for f in reversed(found) if f.state == "undecided"}
+    found = [f for f in found if f.state != "undecided" or first[f.open] is f]
     worst_first = sorted(found, key=lambda f: -RANK[f.state])
     faults = any(f.is_fault for f in found)
     return {

@@ -366,3 +366,15 @@ def test_a_clump_around_the_mean_is_one_end_of_a_line_where_rows_form_clusters()
     assert judged(*around, cosine.SILHOUETTE.measured(0.59)).state == "mild"
     verdict = judged(*around, cosine.SILHOUETTE.measured(0.6))
     assert verdict.finding("clump") is None
+
+
+@pytest.mark.parametrize("silhouette", [0.59, 0.6])
+def test_two_groups_are_explained_once(silhouette: float) -> None:
+    verdict = judged(
+        cosine.MEAN.measured(0.9),
+        cosine.CLUSTERS.measured(2.0),
+        cosine.SILHOUETTE.measured(silhouette),
+        cosine.MEAN_BETWEEN_CLUSTERS.measured(0.7),
+    )
+    said = [f.sentence for f in verdict.findings if "two modalities" in f.sentence]
+    assert len(said) == 1

@@ -228,7 +228,7 @@ def test_random_rows_are_never_called_degenerate(shape: tuple[int, int], seed: i
 def test_one_row_decides_nothing() -> None:
     verdict = judge(embgeo.analyze(embgeo.Matrix(np.ones((1, 5)))))
     assert verdict.state == "undecided"
-    assert verdict.headline == "Undecided: too few rows (1 of 5 dimensions)."
+    assert verdict.headline == "Undecided: too few rows (1 in 5 dimensions)."
 
 
 def test_the_deepest_tokens_of_a_cone_are_named() -> None:

@@ -391,5 +391,15 @@ def test_findings_are_sorted_by_severity_and_healthy_ones_share_a_line() -> None
     assert (calm["evidence"], calm["fine"]) == (found[:1], [])
 
 
+def test_a_reason_for_deciding_nothing_is_given_once() -> None:
+    reasons = ("too few rows", "no counts", "too few rows")
+    keys = ("cone", "frequency", "spectrum")
+    found = [
+        Finding(key, key, "undecided", ("s",), open=reason)
+        for key, reason in zip(keys, reasons, strict=True)
+    ]
+    assert [f.key for f in sort_evidence(found)["evidence"]] == ["cone", "frequency"]
+
+
 def test_every_question_has_a_name_for_the_line_of_healthy_findings() -> None:
     assert set(CHECKED) == {question.QUESTION.key for question in FINDINGS}

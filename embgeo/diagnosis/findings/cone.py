@@ -90,7 +90,9 @@ def _describe_cone(a: finding.Numbers) -> tuple[list[finding.Part], str]:
         " clusters lie in it (mean cosine between clusters ",
     ]
     said += [finding.quote(between), ")."]
-    if int(clusters) == 2:
+    silhouette = finding.find_scalar(a, cosine.SILHOUETTE)
+    has_own = silhouette is not None and limits.CLUSTERS.state(float(silhouette)) != "healthy"
+    if int(clusters) == 2 and not has_own:
         said.append(TWO_GROUPS)
     return said, f" with {count} clusters in it"
 
