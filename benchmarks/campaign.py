@@ -6,7 +6,9 @@
 A campaign that was interrupted goes on when it is started again. At the end its table of claims,
 its numbers and its settings are written to ``benchmarks/results/campaign-NAME.md``, ``.csv`` and
 ``.toml``; ``--summary`` writes them of the runs that are finished so far. The report stays with the
-runs.
+runs. ``--decide`` decides the claims of a saved campaign again from its ``.csv``, by today's rules:
+its intervals over the text are kept, and a campaign without early stopping has no curves there that
+could show convergence.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import csv
 import platform
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,21 +26,26 @@ import embgeo
 from embgeo.core.errors import RunFailed
 from embgeo.core.numbers import format_optional
 from embgeo.core.progress import RunMonitor
+from embgeo.core.quantities import QUANTITIES as OF_ANALYSES
 from embgeo.report.study_tables import ClaimRow, claim_rows, heads
 from embgeo.report.text.study import table
 from embgeo.result.saved import JSON_NAME
 from embgeo.training.loop.checkpoint import run_folder
 from embgeo.training.methods import METHODS
+from embgeo.training.methods.definitions import find_method
 from embgeo.training.settings import read_settings
 from embgeo.training.study.claims import TIME
 from embgeo.training.study.deciding import (
     adjust_claims,
     compare_with_control,
+    decide_claims,
     describe_quality,
     quality_name,
 )
-from embgeo.training.study.record import Study
+from embgeo.training.study.numbers import QUANTITIES
+from embgeo.training.study.record import Run, Study, StudyMethod
 from embgeo.training.study.run_result import is_finished
+from embgeo.training.tasks import TASKS, make_task
 from embgeo.workflows.train import prepare
 from embgeo.workflows.train_settings import parse_assignment
 from embgeo.workflows.train_study import make_study
@@ -287,12 +295,28 @@ def describe(name: str, campaign: Campaign, study: Study) -> Iterator[str]:
     yield from table(study)
     yield "```"
     quality = quality_name(study.runs)
+    yield from describe_differences(study, quality)
+    yield from describe_claims(study)
+
+
+def describe_differences(study: Study, quality: str) -> Iterator[str]:
+    """The difference of each method from its control; of those with factors also from `mle`."""
     yield f"\n| method | compared with | seeds | {describe_quality(quality)}, difference |"
     yield "|---|---|---|---|"
     for method in study.methods:
-        held = compare_with_control(study, method, quality)
-        if held is not None:
-            yield f"| `{method.name}` | `{method.reference}` | {held.seeds} | {held.text} |"
+        for reference in dict.fromkeys((method.reference, "mle")):
+            other = replace(method, reference=reference)
+            held = compare_with_control(study, other, quality)
+            if (
+                held is not None
+                and method.name != "mle"
+                and method.reference in (reference, "factored")
+            ):
+                yield f"| `{method.name}` | `{reference}` | {held.seeds} | {held.text} |"
+
+
+def describe_claims(study: Study) -> Iterator[str]:
+    """The tables of claims, a paper after the other."""
     for source in dict.fromkeys(one.source.partition(",")[0] for one in study.outcomes):
         yield f"\n## {source}\n"
         yield f"| {' | '.join(HEADS)} |"
@@ -322,6 +346,80 @@ def describe_claim(row: ClaimRow) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def decide_again(name: str, out: Path) -> None:
+    """Write the page of a saved campaign anew, with the claims decided from its numbers."""
+    page = out / f"campaign-{name}.md"
+    before = page.read_text(encoding="utf-8").splitlines()
+    settings = read_settings(out / f"campaign-{name}.toml")
+    early = settings.training.patience is not None
+    with (out / f"campaign-{name}.csv").open(newline="", encoding="utf-8") as stream:
+        runs = read_csv(csv.DictReader(stream), settings.task.name, early=early)
+    defined = {name for name, table in settings.method.items() if {"base", "parts"} & {*table}}
+    runs = [run for run in runs if run.method in METHODS or run.method in defined]
+    names = list(dict.fromkeys(run.method for run in runs))  # without those of plug-ins
+    found = {one: find_method(one, settings.method) for one in names}
+    methods = [
+        StudyMethod(one, m.title, m.reference if m.reference in names else "", m.role)
+        for one, m in found.items()
+    ]
+    trained = (settings.model.name, Path(settings.data.path).name)
+    outcomes = [
+        one
+        for one in decide_claims(runs, trained=trained)
+        if one.number != TIME and one.cause != "no_number"
+    ]
+    study = Study({}, outcomes=adjust_claims(outcomes), methods=tuple(methods), runs=tuple(runs))
+    study = replace(
+        study, quantities=(*QUANTITIES, *OF_ANALYSES.values(), *make_task(settings).QUANTITIES)
+    )
+    # Of the old page stays what was trained, the table of numbers, and the intervals over the text.
+    first = next(i for i, line in enumerate(before) if line.startswith("| method | compared"))
+    rows = [line.split(" | ") for line in before]
+    texts = {sides_of(row[0]): row[4] for row in rows if len(row) > 4}
+    lines = [*before[: first - 1], *describe_differences(study, quality_name(study.runs))]
+    others = (line for line in before if line.startswith("| `") and line.count("|") == 5)
+    lines += [line for line in others if line.split("`")[1] not in names]
+    for line in describe_claims(study):
+        cells = line.split(" | ")
+        known = texts.get(sides_of(cells[0]))
+        if known is not None and len(cells) > 4 and cells[4] == "–":
+            line = " | ".join((*cells[:4], known, *cells[5:]))
+        lines += line.split("\n")
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def sides_of(claim: str) -> tuple[str, str]:
+    """What the text interval of a claim depends on: its words, and its two methods."""
+    about = re.sub(r" \((against|the) [^)]*\)", "", claim.rpartition(" (")[0])
+    return about, claim.rpartition(" (")[2]
+
+
+def read_csv(lines: Iterable[Mapping[str, str]], task: str, *, early: bool) -> list[Run]:
+    """The runs of a campaign; `early` if early stopping ended all of them."""
+    found: dict[tuple[str, int], dict[str, dict[str, float]]] = {}
+    for line in lines:
+        roles = found.setdefault((line["method"], int(line["seed"])), {"": {}})
+        roles.setdefault(line["matrix"], {})[line["name"]] = float(line["value"])
+    quality = TASKS[task].QUALITY
+    return [
+        Run(
+            method,
+            seed,
+            "",
+            1,
+            1.0,
+            1,
+            0.0,
+            numbers=roles.pop(""),
+            others=roles,
+            stopped_early=early,
+            task=task,
+            quality=quality,
+        )
+        for (method, seed), roles in found.items()
+    ]
+
+
 def write_csv(study: Study, writer: Any) -> None:
     """The numbers of every run that the report's tables hold, one a line."""
     names = {head.name for head in heads(study)} | {one.number for one in study.outcomes}
@@ -337,14 +435,20 @@ def write_csv(study: Study, writer: Any) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("name", choices=CAMPAIGNS)
-    parser.add_argument("--data", type=Path, required=True, help="the text")
+    parser.add_argument("--data", type=Path, help="the text")
     parser.add_argument("--runs", type=Path, help="folder of the runs; NAME.runs")
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--seeds", type=int, help="in place of the campaign's own")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="own")
     parser.add_argument("--summary", action="store_true", help="train nothing")
+    parser.add_argument("--decide", action="store_true", help="only decide the claims again")
     options = parser.parse_args()
     campaign = CAMPAIGNS[options.name]
+    if options.decide:
+        decide_again(options.name, options.out)
+        return
+    if options.data is None:
+        parser.error("--data is missing")
     runs = options.runs or Path(f"{options.name}.runs")
     arguments = request(campaign, options.data, runs, options.seeds, options.own)
     study = read_finished(arguments) if options.summary else train(arguments)

@@ -22,8 +22,10 @@ for precision in float32 tf32 bf16; do
         -o "$out/works-$precision"
 done
 # 2. A few minutes: steps against plain torch.
-for step in training llama xl translation mixture rcnn skip_gram; do
-    part "step-$step" python "benchmarks/${step}_step.py" --device cuda
+for step in training:wt2 translation:base llama:cpu xl:cpu mixture:cpu rcnn:cpu skip_gram:cpu; do
+    size=${step#*:}
+    step=${step%:*}
+    part "step-$step" python "benchmarks/${step}_step.py" --size "$size" --device cuda
 done
 # 3. What each method costs in time, then in memory.
 part overhead python benchmarks/regularizer_cost.py --size wt2 --device cuda

@@ -160,6 +160,9 @@ class TrainingSettings:
         Windows per step of the optimizer.
     precision : {"float32", "tf32", "bf16"}
         tf32 has an effect on CUDA only; bf16 is autocast.
+    compile : bool, optional
+        Compile the layers of a language model that carries no state of its own by torch.compile,
+        which needs a C++ compiler on a CPU. Sums are then rounded differently.
     device : str
         auto, cpu, cuda, cuda:1, mps, …
     threads : int, optional
@@ -196,6 +199,7 @@ class TrainingSettings:
     clip: Nonnegative = 0.0
     accumulate: Whole = 1
     precision: Precision = "float32"
+    compile: bool | None = None
     device: str = "auto"
     #: Millions of threads end the process.
     threads: Annotated[int, Meta(ge=1, le=1024)] | None = None

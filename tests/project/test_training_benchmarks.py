@@ -201,7 +201,13 @@ def test_peak_memory_is_that_of_the_process_itself() -> None:
 def test_the_settings_of_a_campaign_are_settings(name: str) -> None:
     own = campaign.CAMPAIGNS[name]
     found = complete_settings(
-        gather_settings("text", compare=own.compare, preset=own.preset, settings=dict(own.settings))
+        gather_settings(
+            "text",
+            compare=own.compare,
+            preset=own.preset,
+            settings=dict(own.settings),
+            tune=own.tune,
+        )
     )
     if found.task.name != "lm" or found.data.bpe:
         assert found.training.steps or found.training.epochs > 1
@@ -226,6 +232,28 @@ def test_a_summary_holds_every_claim_and_every_number(tmp_path: Path) -> None:
     assert {line.split(",")[0] for line in numbers[1:]} == {"mle", "cosreg", "untied", "al"}
     assert numbers[1].startswith("mle,0,,valid.perplexity,104")
     assert read_settings(out / "campaign-overfit.toml").data.path == "ptb"
+
+
+def test_claims_are_decided_again_from_the_numbers(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    study = sample_training(methods=("mle", "cosreg", "untied", "al"))
+    runs.mkdir()
+    early = 'seeds = [0]\n[data]\npath = "ptb"\n[training]\npatience = 3\nkeep = "best"\n'
+    (runs / "train.toml").write_text(early)
+    campaign.write_summary("overfit", campaign.CAMPAIGNS["overfit"], study, runs, tmp_path)
+    page = tmp_path / "campaign-overfit.md"
+    first = page.read_text("utf-8")
+    shown = [line.split(" | ") for line in first.splitlines() if line.count("|") == 10]
+    page.write_text(first.replace("reproduced", "forgotten"), "utf-8")
+    campaign.decide_again("overfit", tmp_path)
+    found = page.read_text("utf-8")
+    assert "forgotten" not in found
+    assert found.split("## ", maxsplit=1)[0] == first.split("## ", maxsplit=1)[0]
+    again = {row[0]: row for line in found.splitlines() if len(row := line.split(" | ")) > 8}
+    assert {row[0] for row in shown} >= again.keys()
+    for row in shown:
+        if row[0] in again:  # what a run's numbers say: the claim, its difference and its p-value
+            assert (row[3:5], row[6]) == (again[row[0]][3:5], again[row[0]][6])
 
 
 @pytest.mark.slow

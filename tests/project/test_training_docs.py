@@ -94,7 +94,18 @@ def test_the_settings_that_are_shown_are_settings() -> None:
 
 
 #: Settings without a value of their own.
-OPEN = ("min_count", "tokenizer", "bpe", "tokens", "every", "size", "steps")
+OPEN = (
+    "min_count",
+    "tokenizer",
+    "bpe",
+    "tokens",
+    "skip",
+    "every",
+    "size",
+    "steps",
+    "compile",
+    "threads",
+)
 
 
 #: Campaigns whose tables stand in docs/science.md, in its order.

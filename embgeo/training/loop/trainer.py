@@ -99,6 +99,8 @@ class Trainer:
             ),
             config.method.get(self.method.name, {}),
         ).to(device)
+        if config.training.compile:
+            self.model.layers_of = torch.compile(self.model.layers_of)
         if config.training.precision == "bf16":
             keep_recurrence_exact(self.model)
         # A method that depends on weights alone can act once a step, unless these are products.

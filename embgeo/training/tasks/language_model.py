@@ -167,6 +167,11 @@ class LanguageModeling(Task):
 
     def check_model(self, config: StudySettings, model: LanguageModel) -> None:
         check_windows(model, config)
+        if config.training.compile and model.CARRIES_STATE:
+            raise BadOption(
+                f"compile of [training] is for models without a state; {model.NAME} carries one",
+                way_out="leave it out: torch.compile does not make recurrent layers faster",
+            )
         if self.z_loss and getattr(model, "mixture", None) is not None:
             raise BadOption(
                 "z_loss is 0 with a mixture of softmaxes, whose logits are log-probabilities",

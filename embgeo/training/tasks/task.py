@@ -180,7 +180,7 @@ class Task:
 #: Settings of language models only, by table.
 OF_TEXTS = {
     "data": ("unit", "tokenizer", "tokens", "skip", "bpe"),
-    "training": ("random_lengths", "sum_over_steps", "windows"),
+    "training": ("random_lengths", "sum_over_steps", "windows", "compile"),
     "evaluation": ("cache", "dynamic", "observe"),
 }
 
