@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from embgeo.core.version import VERSION
+
+sys.path.insert(0, str(Path(__file__).parent))
+from mathml import write_mathml
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -16,6 +20,9 @@ copyright = "the embgeo authors"
 release = VERSION
 html_title = f"embgeo {release}"
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+myst_enable_extensions = ["attrs_inline", "colon_fence"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 #: Reports that ``scripts/site`` makes of the fixtures.
 html_extra_path = ["_build/gallery"]
@@ -31,12 +38,16 @@ suppress_warnings = ["ref.python"]
 
 #: Pages of the repository that are pages of the site, under other names.
 PAGES = {
-    "README.md": "index.md",
+    "README.md": "start.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
 }
 INCLUDED = re.compile(r"^```\{include\} \.\./([\w.]+)\n```$", re.MULTILINE)
+#: Key, title and meaning of a quantity, its formula, and the rest of the row.
+FORMULA = re.compile(
+    r"^(\| `\w+\.\w+`<br>(?:[^|\\]|\\.)*\|(?:[^|\\]|\\.)*?<br>)`([^`]+)`( \|)", re.MULTILINE
+)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -67,7 +78,14 @@ def adapt_source(_app: Any, page: str, source: list[str]) -> None:
         return adapt_links(text, ROOT, folder)
 
     # Sphinx has an event for included pages, which the directive of MyST does not send.
-    source[0] = INCLUDED.sub(include, adapt_links(source[0], folder, folder))
+    text = INCLUDED.sub(include, adapt_links(source[0], folder, folder))
+    source[0] = FORMULA.sub(show_formula, text) if page == "metrics" else text
+
+
+def show_formula(row: re.Match[str]) -> str:
+    """Write the formula in a row of the table of metrics as MathML."""
+    shown = write_mathml(row[2].replace("\\|", "|")).replace("|", "&#124;")
+    return f"{row[1]}{shown}{row[3]}"
 
 
 def setup(app: Any) -> None:

@@ -25,8 +25,8 @@ Every value that an analysis can hold. A key is what `analysis.json` calls it an
 `ŵ_i = w_i/‖w_i‖`, `μ` the mean row, `σ_k` a singular value, `λ_k` an eigenvalue of WᵀW, and
 `Z(a) = Σ_i exp⟨w_i, a⟩` for a unit vector `a`.
 
-The column "why" says of each scalar who reads it (the verdict, a gate preset, a chart, one of the
-papers), or which question of its own it answers. No scalar is a function of another one.
+The last column names the source, and who reads the number (the verdict, a gate preset, a chart, a
+paper) or which question of its own it answers. No scalar is a function of another one.
 """
 
 REFERENCES = """\
@@ -140,13 +140,19 @@ def formula(text: str) -> str:
 
 
 def section(title: str, members: list[Quantity]) -> str:
-    rows = "".join(
-        f"| `{q.name}` | {prose(q.title)}{f' ({q.unit})' if q.unit else ''} | {prose(q.meaning)} "
-        f"| {formula(q.formula)} | {prose(q.source)} | {prose(q.why)} |\n"
-        for q in members
+    head = "| value | meaning and formula | source, and who reads it |\n|---|---|---|\n"
+    return f"\n## {title}\n\n{head}{''.join(map(row, members))}"
+
+
+def row(q: Quantity) -> str:
+    """A row of three cells: key and name, meaning and formula, source and reader."""
+    name = f"{prose(q.title)}{f' ({q.unit})' if q.unit else ''}"
+    cells = (
+        (f"`{q.name}`", name),
+        (prose(q.meaning), formula(q.formula)),
+        (prose(q.source), prose(q.why)),
     )
-    head = "| key | name | meaning | formula | source | why |\n|---|---|---|---|---|---|\n"
-    return f"\n## {title}\n\n{head}{rows}"
+    return f"| {' | '.join('<br>'.join(filter(None, cell)) for cell in cells)} |\n"
 
 
 def references() -> str:

@@ -8,13 +8,17 @@ import io
 import re
 import shlex
 import shutil
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from typer.testing import CliRunner
 
+import embgeo
 from embgeo.cli.app import app
+from embgeo.core.quantities import QUANTITIES
+from embgeo.core.values import Quantity
 from tests.support.documents import BLOCK, ROOT, agrees, commands
 from tests.support.outlined import outline_figures
 
@@ -62,7 +66,33 @@ def test_links_of_included_pages_lead_on(conf: ModuleType, text: str, adapted: s
 def test_links_from_a_tutorial_to_the_repository(conf: ModuleType) -> None:
     folder = DOCS / "tutorials"
     assert conf.adapt_links("[a](../gate.md)", folder, folder) == "[a](../gate.md)"
-    assert conf.adapt_links("[a](../../README.md)", folder, folder) == "[a](../index.md)"
+    assert conf.adapt_links("[a](../../README.md)", folder, folder) == "[a](../start.md)"
+
+
+def test_the_page_of_the_api_begins_with_analyze_and_lists_every_name() -> None:
+    page = (DOCS / "api.md").read_text("utf-8")
+    listed = re.findall(r"^\.\. auto(?:function|class|exception):: (\w+)$", page, re.MULTILINE)
+    assert listed[0] == "analyze"
+    assert sorted(listed) == sorted(set(embgeo.__all__) - {"__version__"})
+
+
+@pytest.mark.parametrize("quantity", [q for q in QUANTITIES.values() if q.formula])
+def test_every_formula_is_well_formed_mathml_with_all_of_its_signs(
+    conf: ModuleType, quantity: Quantity
+) -> None:
+    written = ET.fromstring(f"<p>{conf.write_mathml(quantity.formula)}</p>")
+    scripts = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀʳ₀₁₂₃₄₅₆₇₈₉", "0123456789−Tr0123456789", "_^√() ")
+    shown = "".join(written.itertext()).translate(scripts)
+    assert sorted(shown) == sorted(quantity.formula.translate(scripts))
+
+
+def test_formulas_of_the_page_of_metrics_are_mathml(conf: ModuleType) -> None:
+    source = [(DOCS / "metrics.md").read_text("utf-8")]
+    rows = len(re.findall(r"^\| `\w+\.\w+`<br>.*<br>`[^`]+` \|", source[0], re.MULTILINE))
+    conf.adapt_source(None, "metrics", source)
+    assert "<msubsup>" in source[0]
+    shown = re.findall(r"^\| `\w+\.\w+`<br>.*<math>", source[0], re.MULTILINE)
+    assert len(shown) > 0.8 * rows > 80
 
 
 def test_a_page_that_includes_another_holds_its_text(conf: ModuleType) -> None:

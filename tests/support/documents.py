@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
-FIRST_CELL = re.compile(r"^\| `([^`]+)` \|", re.MULTILINE)
+FIRST_CELL = re.compile(r"^\| `([^`]+)`(?: \||<br>)", re.MULTILINE)
 NUMBER = r"[−-]?\d[\d,]*(?:\.\d+)?(?:e[+−-]?\d+)?"
 
 
