@@ -277,6 +277,14 @@ def cases() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
     # Initializations
     yield "initialization", INITIAL, {}
     yield "initialization, no counts", {**INITIAL, "frequency.probe_auc": None}, {}
+    for p in (0.0099, 0.01, 0.0199):
+        yield f"initialization, p = {p}", {**INITIAL, "spectrum.largest_p": p}, {}
+    for auc in (0.5, 0.51):
+        yield f"initialization, AUC {auc}", {**INITIAL, "frequency.probe_auc": auc}, {}
+    for mean in (-0.0007, -0.0008, 0.0008):
+        yield f"initialization, mean {mean}", {**INITIAL, "cosine.mean": mean}, {}
+    yield "initialization, norms", {**INITIAL, "tokens.norm_variation": 0.135}, {}
+    yield "initialization, rank", {**INITIAL, "frequency.norm_spearman": -0.2}, {}
     yield "initialization, clump", {**INITIAL, **CLUMP}, {}
     yield "initialization, equal row", {**INITIAL, "tokens.duplicate_rows": 1.0}, {}
     yield "initialization, long rows", {**INITIAL, **long}, {}
