@@ -248,7 +248,7 @@ def test_one_file(model: Path, tmp_path: Path) -> None:
 
 def test_an_index_and_a_foreign_link_are_refused(model: Path, tmp_path: Path) -> None:
     chat = write_chat_model(tmp_path / "chat")
-    with pytest.raises(UnreadableFile, match="is the index of a model; name its folder"):
+    with pytest.raises(UnreadableFile, match="is one of several files of a model; name its folder"):
         embgeo.repair(chat / "model.safetensors.index.json", tmp_path / "new")
     (tmp_path / "secret").write_text("secret")
     (model / "notes.txt").symlink_to(tmp_path / "secret")
@@ -486,15 +486,55 @@ def test_room_is_needed_for_copies_and_not_for_links(
             copy()
 
 
-def test_a_matrix_that_is_decoded_is_not_repaired(tmp_path: Path) -> None:
+ROWS = np.ones((40, 8), np.float32)
+ROWS[3] = 0
+SCALE = np.linspace(1, 2, 40, dtype=np.float32)[:, None]
+E = "model.embed_tokens."
+#: Stored tensors by the form that the refusal names; the last part of a folder is a name of files.
+DECODED = {
+    "INT8, code · weight_scale of the row": {
+        f"{E}weight": ROWS.astype(np.int8), f"{E}weight_scale": SCALE,
+    },
+    "INT8, code · SCB / 127 of the row": {
+        f"{E}weight": ROWS.astype(np.int8), f"{E}SCB": SCALE[:, 0],
+    },
+    "INT4, packed, (code − 8) · scale of 8": {
+        f"{E}weight_packed": np.full((40, 1), 0x11111111, np.int32), f"{E}weight_scale": SCALE,
+        f"{E}weight_shape": np.array([40, 8]),
+    },
+    "MXFP4, E2M1 · scale of 8": {
+        f"{E}weight": np.full((40, 4), 17, np.uint8),
+        f"{E}weight_scale": np.full((40, 1), 127, np.uint8),
+    },
+    "weight norm, g · v / ‖v‖ of the row": {f"{E}weight_g": SCALE, f"{E}weight_v": ROWS + 1},
+    "vectors[mapping]": {"embeddings": ROWS, "mapping": np.arange(40)[::-1].copy()},
+    "modules_to_save": {
+        f"{E}modules_to_save.default.weight": ROWS, f"{E}original_module.weight": ROWS + 1,
+    },
+    "codebook, embed_sum / cluster_usage": {"q.embed_sum": ROWS, "q.cluster_usage": SCALE[:, 0]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", DECODED)
+def test_a_matrix_that_is_decoded_is_not_repaired(form: str, tmp_path: Path) -> None:
     """Codes without their scales would be rows of other lengths."""
-    codes = np.ones((40, 8), np.int8)
-    codes[3] = 0
-    scale = np.linspace(1, 2, 40, dtype=np.float32)[:, None]
-    name, folder = "model.embed_tokens.weight", tmp_path / "model"
+    folder = tmp_path / "model"
     folder.mkdir()
-    save_file({name: codes, f"{name}_scale": scale}, folder / "model.safetensors")
+    save_file(DECODED[form], folder / "model.safetensors")
     with pytest.raises(EmbgeoError, match="is not stored as it is measured") as caught:
         embgeo.repair(folder, tmp_path / "new")
-    assert "INT8, code · weight_scale of the row" in str(caught.value)
+    assert f"({form})" in str(caught.value)
+    assert "repair the checkpoint that it was made of" in caught.value.way_out
     assert not (tmp_path / "new").exists()
+
+
+def test_a_matrix_in_slices_is_not_repaired(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for rank, part in enumerate(np.split(ROWS, 2)):
+        save_file({f"{E}weight": part}, folder / f"model{rank}-mp2.safetensors")
+    (folder / "config.json").write_text('{"vocab_size": 40, "hidden_size": 8}')
+    with pytest.raises(EmbgeoError, match=r"\(joined from 2 slices\)"):
+        embgeo.repair(folder, tmp_path / "new")
+    with pytest.raises(EmbgeoError, match="is one of several files of a model; name its folder"):
+        embgeo.repair(folder / "model0-mp2.safetensors", tmp_path / "new")
