@@ -1,5 +1,7 @@
 """Perplexity against geometry: whether a method that helps the one helps the other."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from embgeo.charts import specification as spec
@@ -10,6 +12,7 @@ from embgeo.core.quantities import cosine, frequency, isotropy
 from embgeo.core.values import Cell
 from embgeo.training.study.deciding import describe_quality, quality_name, spell_score
 from embgeo.training.study.record import Role
+from embgeo.training.study.spread import paired
 
 TITLES = tuple((q.name, q.label) for q in (cosine.MEAN, isotropy.I1_UNIT, frequency.PROBE_AUC))
 
@@ -53,7 +56,8 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
             both = [list_pairs(one, across, name, item.role) for one in (control, item)]
             if all(both):
                 ends = np.array([np.mean(pairs, axis=0)[1:] for pairs in both])
-                lines.append(spec.Line(ends[:, 0], ends[:, 1], style, item.label, form="arrow"))
+                look = style if tell_apart(*both) else spec.MemberStyle("guide")
+                lines.append(spec.Line(ends[:, 0], ends[:, 1], look, item.label, form="arrow"))
         panels.append(
             spec.Panel(
                 spec.Axis(quality, shows=find_span(across, np.concatenate([p.x for p in lines]))),
@@ -69,7 +73,8 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
         f"Each method by its {spell_score(across.partition('.')[2])}{side} and its geometry. "
         "With several seeds the large mark is their mean with its standard deviation, the dots are "
         "the seeds. "
-        "Arrows go from the control to the method."
+        "Arrows go from the control to the method, gray ones where the seeds tell neither number "
+        "of the two apart."
         + (MATRICES if any(run.others for one, _ in items for run in one.runs) else ""),
         table=spec.FigureTable(("method", "name", "seed", across, "value"), rows),
     )
@@ -91,6 +96,17 @@ def list_pairs(
         for run in sorted(item.runs, key=lambda run: run.seed)
         if across in run.numbers and name in run.select_numbers(role)
     ]
+
+
+def tell_apart(
+    control: Sequence[tuple[int, float, float]], method: Sequence[tuple[int, float, float]]
+) -> bool:
+    """Whether the interval of a difference over common seeds leaves out 0, of either number."""
+    differences = (
+        paired(*({pair[0]: pair[k] for pair in pairs} for pairs in (control, method)))
+        for k in (1, 2)
+    )
+    return any(held is not None and held.side() != "open" for held in differences)
 
 
 def mark_mean(x: FloatArray, y: FloatArray, style: spec.MemberStyle, label: str) -> spec.Line:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from embgeo.charts import specification as spec
-from embgeo.charts.items import ChartItem, Unrelated
+from embgeo.charts.items import ChartItem, StepCurve, Unrelated
 from embgeo.charts.panels import is_wide
 from embgeo.charts.spans import find_span
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace, tokens
@@ -60,8 +60,13 @@ def page_names(items: Sequence[ChartItem]) -> tuple[str, ...]:
     return tuple(
         name
         for name in TITLES
-        if any(len(s.step_curves[name].steps) > 1 for s in items if name in s.step_curves)
+        if any(is_drawn(s.step_curves[name]) for s in items if name in s.step_curves)
     )
+
+
+def is_drawn(curve: StepCurve) -> bool:
+    """Whether a curve shows something: two points, and not 0 alone, as many counts of faults."""
+    return len(curve.steps) > 1 and bool(np.any(curve.values))
 
 
 def choose_names(items: spec.StyledItems, choices: spec.Choices) -> tuple[list[str], int]:

@@ -14,7 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 import embgeo
-from embgeo.charts import CHARTS, theme
+from embgeo.charts import CHARTS, balance, theme
 from embgeo.charts.histograms import isotropic_angles, isotropic_cosines
 from embgeo.charts.items import ChartItem, StepCurve, compared_items, method_items
 from embgeo.charts.lookup import find_singular_values
@@ -589,6 +589,42 @@ def test_a_control_stands_at_every_matrix_that_its_methods_act_on() -> None:
     starts = {float(line.y[0]) for line in lines if line.form == "arrow"}
     assert len(starts) == 2
     assert starts <= marks
+
+
+@pytest.mark.parametrize(
+    ("numbers", "clear"),
+    [
+        ([1.0], False),
+        ([1.0, 1.1], False),
+        ([1.0, 1.1, 0.9], True),
+        ([1.0, -1.1, 0.9], False),
+        ([0.0, 0.0, 0.0], False),
+    ],
+)
+def test_an_arrow_is_gray_where_seeds_tell_nothing_apart(numbers: list[float], clear: bool) -> None:
+    """By Student's t over three seeds or more, of one number or the other."""
+    control = [(seed, 100.0 + seed, 0.5) for seed in range(len(numbers))]
+    geometry = [(seed, 100.0 + seed, 0.5 + c) for seed, c in enumerate(numbers)]
+    quality = [(seed, 100.0 + seed + c, 0.5) for seed, c in enumerate(numbers)]
+    assert balance.tell_apart(control, geometry) is clear
+    assert balance.tell_apart(control, quality) is clear
+    assert balance.tell_apart(control[:2], geometry) is False
+
+
+def test_arrows_of_one_seed_are_gray() -> None:
+    items = method_items(sample_training())
+    alone = [replace(item, runs=item.runs[:1]) for item in items]
+    arrows = [line for line in specify("balance", alone).panels[0].lines if line.form == "arrow"]  # type: ignore[union-attr]
+    assert arrows
+    assert {line.style.scale for line in arrows} == {"guide"}
+
+
+def test_curves_that_stay_zero_have_no_chart() -> None:
+    steps = np.arange(4.0)
+    zero, some = StepCurve(steps, np.zeros(4)), StepCurve(steps, np.array([0.0, 0.0, 1.0, 0.0]))
+    damaged = "tokens.damaged_rows"
+    assert page_names([ChartItem("a", step_curves={damaged: zero})]) == ()
+    assert page_names([ChartItem("a", step_curves={damaged: some})]) == (damaged,)
 
 
 def test_balance_takes_two_methods() -> None:
