@@ -130,7 +130,6 @@ def analyze(
                 progress=progress,
                 resources=resources,
             )
-    # Written first: a reader of stdout, such as head, may close it early.
     report = write_analysis(analysis, folder, of_output) if writes else None
     shared.print_result(analysis, json_, quiet, format_)
     if report is not None:
