@@ -174,7 +174,7 @@ def clump_counts() -> Rows:
 
 @cache
 def clumped() -> embgeo.Analysis:
-    """Of 600 rows, 90 lie together: most tokens that are known to be unused, and rare ones."""
+    """Of 600 rows, 90 form a clump: most tokens that are known to be unused, and rare ones."""
     g = np.random.default_rng(4)
     rows = g.standard_normal((600, 16))
     rows[:CLUMP] = 0.1 * rows[:CLUMP] + 0.4
