@@ -65,6 +65,9 @@ class OutputStyle:
     draw_cloud: Callable[[Axes, FloatArray], None] | None = None
     #: Whether panels have letters: (a), (b), (c).
     letters: bool = False
+    #: Arranges panels without maps, so many in a row; None for matplotlib's layout, which measures
+    #: every text.
+    set_margins: Callable[[Figure, Sequence[Axes], int], None] | None = None
 
 
 def import_matplotlib() -> Any:
@@ -114,6 +117,8 @@ def draw(spec: Specification, output: OutputStyle) -> tuple[Figure, tuple[str, .
     references |= any(listed(guide) for panel in spec.panels for guide in panel.guides)
     if len(handles) > 1 or references:
         add_legend(figure, list(handles.values()), list(handles))
+    if output.set_margins is not None:
+        output.set_margins(figure, axes, layout.across)
     return figure, ()
 
 

@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import FigureLayout, OutputStyle, default_settings, draw
 from embgeo.charts.render.hexagons import draw_maps
+from embgeo.charts.render.margins import set_margins
 from embgeo.charts.specification import Specification
 from embgeo.core.text import drawable, visible_text
 
@@ -109,7 +110,9 @@ def write_power(value: float) -> str:
     return power if mantissa == "1" else f"{mantissa}·{power}"
 
 
-MEDIUM = OutputStyle(arrange, drawable, write_label, write_power, draw_maps)
+MEDIUM = OutputStyle(
+    arrange, drawable, write_label, write_power, draw_maps, set_margins=set_margins
+)
 
 
 def render_svg(spec: Specification) -> str:
