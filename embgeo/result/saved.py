@@ -1,7 +1,7 @@
 """The content of ``analysis.json`` and ``arrays.npz``."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -34,7 +34,7 @@ class SavedAnalysis:
     influences: tuple[v.Influence, ...]
     timing: dict[str, float]
     #: The matrix after each cure; empty in earlier files, and for large matrices.
-    treated: tuple[Treated, ...] = ()
+    treated: tuple[Treated, ...] = field(default=(), metadata={"later": True})
 
 
 def _check(saved: SavedAnalysis) -> None:

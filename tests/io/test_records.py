@@ -39,6 +39,7 @@ class Whole:
     items: tuple[Item, ...]
     rows: npt.NDArray[np.int64] | None = field(default=None, metadata=in_archive("rows"))
     scale: float = 1.0
+    added: tuple[str, ...] = field(default=(), metadata={"later": True})
 
 
 def check(whole: Whole) -> None:
@@ -74,8 +75,8 @@ def test_saved_and_read_back(tmp_path: Path) -> None:
     same(FORMAT.load(path), whole())
     same(FORMAT.load(path.parent), whole())
     content = json.loads(path.read_text("ascii"))
-    names = ["format", "format_version", "title", "items", "rows", "scale", "arrays_sha256"]
-    assert list(content) == names
+    names = ["format", "format_version", "title", "items", "rows", "scale", "added"]
+    assert list(content) == [*names, "arrays_sha256"]
     assert content["items"][0] == {"name": "a.b", "array": "items/a.b", "curve": [0.5, 1.0]}
     with np.load(path.parent / ARRAYS_NAME) as archive:
         assert sorted(archive.files) == ["items/a.b", "items/c", "rows"]
@@ -107,6 +108,19 @@ def test_archives_that_would_fill_the_memory_are_refused(
     monkeypatch.setattr("embgeo.io.bounded.records.SMALL_ARRAYS", 10**5)
     with pytest.raises(UnreadableFile, match="the archive would grow to 8"):
         FORMAT.load(path)
+
+
+@pytest.mark.parametrize("field_name", ["added", "scale"])
+def test_only_a_later_field_may_be_missing(field_name: str, tmp_path: Path) -> None:
+    path = FORMAT.save(whole(added=("one",)), tmp_path)
+    content = json.loads(path.read_text())
+    del content[field_name]
+    path.write_text(json.dumps(content))
+    if field_name == "added":
+        assert FORMAT.load(path).added == ()
+    else:
+        with pytest.raises(UnreadableFile, match=r"lacks the field 'scale'"):
+            FORMAT.load(path)
 
 
 @pytest.mark.parametrize(

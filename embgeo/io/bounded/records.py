@@ -211,7 +211,8 @@ def _keys(kind: type) -> tuple[str, ...]:
 def arrange(value: Any, hint: Any, path: str = "") -> Any:
     """Plain values as msgspec converts them: by field, and inline fields as tables of their own.
 
-    Raises ValueError for unknown and for missing keys.
+    Raises ValueError for unknown and for missing keys, except those of fields that earlier files
+    have not (``later`` in their metadata).
     """
     kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     for kind in kinds:
@@ -235,15 +236,16 @@ def _holds_tables(hint: Any) -> bool:
 
 def _arrange_table(table: Json, kind: type, path: str) -> Json:
     known, found = _keys(kind), {}
+    later = {key for entry, key, _ in _saved_fields(kind) if entry.metadata.get("later")}
     for key in (*known, *table):
-        if key not in table:
+        if key not in table and key not in later:
             raise ValueError(f"{path} lacks the field {key!r}".lstrip(". "))
         if key not in known:
             raise ValueError(f"{path} has an unknown field {key!r:.60}".lstrip(". "))
     for entry, key, hint in _saved_fields(kind):
         if entry.metadata.get("inline"):
             found[entry.name] = {key: table[key] for key in _keys(hint)}
-        else:
+        elif key in table:
             found[entry.name] = arrange(table[key], hint, f"{path}.{key}")
     return found
 
