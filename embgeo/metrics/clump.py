@@ -1,4 +1,4 @@
-"""Clumps: rows that form a clump and apart from all others, by second modes of angle and norm.
+"""Clumps: rows apart from all others, by second modes of angle and norm.
 
 Rows that training hardly touches keep moving along one common direction (Gao et al. 2019, §4). They
 gather around it with norms of their own, and form a second mode both of the angles to the mean

@@ -1,4 +1,4 @@
-"""Clumps: rows that form a clump and apart from all others, by second modes of angles and norms.
+"""Clumps: rows apart from all others, by second modes of angles and norms.
 
 Rows that training hardly touches gather around the mean direction with norms of their own (Gao et
 al. 2019, §4), and form a second mode of both. Rows that gather elsewhere, with any norms, form a
@@ -129,7 +129,7 @@ class Clump:
         Number of distinct rows.
     rows : bool array, shape (M,)
     scattered : bool array, shape (M,)
-        Rows that lie apart if most rows form a clump.
+        Rows that scatter where most rows gather.
     is_own : bool
         Whether the rows gather around the dense direction.
     """

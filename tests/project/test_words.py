@@ -23,13 +23,13 @@ words = load_script()
 
 BANNED = (
     "No row is damaged: the widest gap among the smallest norms",
-    "the top direction carries 55% of the variance (uncentered)",
+    "one direction holds 55% of the energy",
     "Directions are far from alike: with every row scaled to norm 1",
     "the partition function falls to 0.257 of its peak",
     "Rare and popular tokens live apart",
     "norms follow frequency (rank correlation −0.69)",
     "Deepest in the cone",
-    "1,797 rows form a clump within 53.2° of the mean direction",
+    "1,797 rows lie together within 53.2° of the mean direction",
     "Each number leads to its definition",
     "this matrix, so counted",
     "the same without the scale",
@@ -43,16 +43,16 @@ BANNED = (
     "An arrow leads from the control of a method to the method",
     "Heads lead to definitions",
     "vocab_counts.tsv lists as many tokens as there are rows",
-    "choice: name matches a token embedding",
+    "choice: its name is that of a token embedding",
     "embgeo --help says more",
     "no rules, so that nothing would be checked",
     "Options are about checkpoints and hold for all of them",
     "compare what they did",
-    "every label is untrusted text",
+    "every label is hostile text",
     "the file is not there",
-    "the option has no effect",
-    "55% of the rows",
-    "five percent",
+    "the option would do nothing",
+    "55 % of the rows",
+    "five per cent",
 )
 
 

@@ -36,7 +36,7 @@ DENSE_EXCESS = Quantity(
 CLUMP_ROWS = Quantity(
     "tokens.clump_rows",
     "Rows of the clump",
-    "Rows that form a clump and apart from all others: around the mean direction with norms of "
+    "Rows apart from all others: around the mean direction with norms of "
     "their own, as tokens do that training hardly touched, or else around the densest direction; "
     "0 where there are none.",
     "#{i : angle and norm of w_i on one side of the valleys}, if both have two modes and at least "
@@ -133,8 +133,7 @@ CLUMP_KINDS = Quantity(
 CLUMP = Quantity(
     "tokens.clump",
     "Tokens of the clump",
-    "Rows that form a clump, nearest to the direction of the clump first, one of each kind in "
-    "turn.",
+    "Rows of the clump, nearest to its direction first, one of each kind in turn.",
     "angle(w_i, c) and ‖w_i‖₂",
 )
 BY_SCRIPT = Quantity(

@@ -37,7 +37,7 @@ def answer(a: finding.Numbers) -> Answer:
 def _quote_training(a: finding.Numbers) -> list[finding.Part]:
     """What says that training hardly touched the rows: unused tokens or counts; empty if nothing.
 
-    Rows that form a clump are as well those of a script or of numbers.
+    Such rows may as well be those of a script or of numbers.
     """
     unused = finding.find_scalar(a, clump.CLUMP_UNUSED_SHARE)
     if unused is not None and unused >= limits.UNUSED:
