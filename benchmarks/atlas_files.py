@@ -1,0 +1,79 @@
+"""Matrices in files that embgeo has no reader for, read with plain numpy for the atlas."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+Rows = npt.NDArray[np.floating[Any]]
+
+
+def read_thinc(path: Path, node: str) -> Rows:
+    """The `node`-th table of hash embeddings in a model of spaCy, written by msgpack-numpy."""
+    stored = msgspec.msgpack.decode(path.read_bytes())
+    tables = [
+        parameter["E"]
+        for one, parameter in zip(stored["nodes"], stored["params"], strict=True)
+        if one["name"] == "hashembed"
+    ]
+    table = tables[int(node)]
+    flat = np.frombuffer(table[b"data"], dtype=np.dtype(table[b"type"]))
+    return flat.reshape(table[b"shape"])
+
+
+def read_sphinx(path: Path, feature: str) -> Rows:
+    """Means of a semi-continuous acoustic model: a row for each Gaussian of each codebook."""
+    stored = path.read_bytes()
+    start = stored.index(b"endhdr\n") + len(b"endhdr\n") + 4
+    codebooks, features, densities = np.frombuffer(stored, "<i4", 3, start)
+    lengths = np.frombuffer(stored, "<i4", int(features), start + 12)
+    values = np.frombuffer(stored, "<f4", offset=start + 12 + 4 * int(features) + 4)[:]
+    size = int(codebooks * densities * lengths.sum())
+    by_codebook = values[:size].reshape(int(codebooks), -1)
+    widths = densities * lengths
+    first = int(widths[: int(feature)].sum())
+    chosen = by_codebook[:, first : first + int(widths[int(feature)])]
+    return chosen.reshape(-1, int(lengths[int(feature)]))
+
+
+def read_named_lists(path: Path, _: str) -> Rows:
+    """Lines ``name:[numbers],``, as IR2Vec keeps its seed embeddings."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return np.array(
+        [json.loads(line.partition(":")[2].strip().rstrip(",")) for line in lines if ":" in line]
+    )
+
+
+def read_bits(path: Path, _: str) -> Rows:
+    """An array of bits, the first axis the rows."""
+    bits = np.load(path, allow_pickle=False)
+    return bits.reshape(len(bits), -1).astype(np.float32)
+
+
+def read_array(path: Path, name: str) -> Rows:
+    """A named array of an .npz with axes of length one left out."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return np.asarray(np.squeeze(arrays[name]))
+
+
+def read_columns(path: Path, _: str) -> Rows:
+    """A table of Parquet with a column for each item: the columns are the rows."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    numbers = [name for name in table.column_names if not name.startswith("__")]
+    return np.array([table.column(name).to_numpy() for name in numbers])
+
+
+DECODERS: dict[str, Callable[[Path, str], Rows]] = {
+    "thinc": read_thinc,
+    "sphinx": read_sphinx,
+    "named lists": read_named_lists,
+    "bits": read_bits,
+    "array": read_array,
+    "columns": read_columns,
+}
