@@ -79,6 +79,7 @@ def analyze(
     from embgeo.workflows.analyze import analyze_sides
     from embgeo.workflows.folders import (
         check_analysis_folder,
+        choose_folder,
         default_name,
         refuse_less,
         refuse_other,
@@ -99,9 +100,10 @@ def analyze(
     way_out = f"add {argument('engine', 'dask')}"
     refuse_if(alone, argument("scheduler"), "belongs to a cluster", way_out)
     resources = choose_resources(**where)
-    folder = out if out is not None else Path(f"{default_name(path)}.embgeo")
     writes = not json_ or out is not None
+    folder = Path(f"{default_name(path)}.embgeo") if out is None else out
     if writes:
+        choose_folder(out, folder)
         check_analysis_folder(folder)
         if not force:
             if out is None:

@@ -97,6 +97,7 @@ def diff(
     from embgeo.workflows.diff import diff_run, is_measured, list_run, parse_queries
     from embgeo.workflows.folders import (
         check_comparison_folder,
+        choose_folder,
         comparison_folder,
         write_comparison,
     )
@@ -115,7 +116,7 @@ def diff(
         settings = {}
     writes = not json_ or out is not None
     if writes:
-        check_comparison_folder(folder, inputs)
+        check_comparison_folder(choose_folder(out, folder), inputs)
     with progress_bar(quiet) as progress:
         comparison = diff_run(
             paths,

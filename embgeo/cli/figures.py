@@ -51,9 +51,9 @@ def figures(
         typer.Option(help="LaTeX table: isotropy or neighbors; repeatable."),
     ] = None,
     out: Annotated[
-        Path,
+        Path | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Folder of the files; figures."),
-    ] = Path("figures"),
+    ] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(help="Legend label of a PATH; one for each, in order."),
@@ -108,12 +108,14 @@ def figures(
     Example: embgeo figures baseline.embgeo --venue icml -o figures
     """
     from embgeo.workflows.figures import figures as make_figures
+    from embgeo.workflows.folders import choose_folder
 
+    folder = choose_folder(out, Path("figures"))
     made = make_figures(
         paths,
         figure=figure or (),
         table=table or (),
-        out=out,
+        out=folder,
         label=label or (),
         format=[form.value for form in format_ or ()],
         venue=venue,
@@ -131,7 +133,7 @@ def figures(
     if json_:
         shared.print_json([one.record for one in made.figures])
     elif not quiet:
-        summary(out, made)
+        summary(folder, made)
 
 
 def summary(out: Path, made: FigureSet) -> None:

@@ -71,6 +71,17 @@ def refuse_place(out: Path, way_out: str) -> None:
     refuse_if(dead is not None, str(out), cause, way_out)
 
 
+def choose_folder(out: Path | None, usual: Path) -> Path:
+    """Return the folder that the user names, else the usual one, unless that is a link.
+
+    In a stranger's checkout it may lead anywhere.
+    """
+    if out is None:
+        way_out = f"name a folder with {errors.argument('out')}"
+        refuse_if(usual.is_symlink(), str(usual), "is a link", way_out)
+    return usual if out is None else out
+
+
 def find_nearest(folder: Path) -> Path:
     """Find the folder, or the nearest one above it that exists."""
     return next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
