@@ -25,6 +25,7 @@ from tests.support import sampling
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.paper_samples import add_neighbors, save_analyses, write_log
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar
+from tests.support.sample_comparison import sample_comparison
 from tests.support.sampling import sample_cases
 
 
@@ -95,6 +96,32 @@ def test_everything_that_can_be_drawn_is_drawn(
             assert record["width"] == (6.30 if in_a_row else 3.03)
             assert record["caption"]
     assert not list(in_home.glob(".*"))
+
+
+@pytest.mark.slow
+def test_tracks_make_a_film_and_labels_name_the_runs(tmp_path: Path) -> None:
+    track = sample_comparison(members=3, track=True)
+    paths = [tmp_path / "a.embgeo", tmp_path / "b.embgeo"]
+    for path in paths:
+        track.save(path)
+    labels = ("--label", "MLE", "--label", "CosReg")
+    out = tmp_path / "out"
+    result = run(*paths, "--figure", "film", *labels, "--format", "svg", "-o", out)
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in out.iterdir()} == {
+        "film.svg", "film.gif", "film.csv", "film.json",
+    }  # fmt: skip
+    assert (out / "film.gif").read_bytes().startswith(b"GIF89a")
+    record = json.loads((out / "film.json").read_text("utf-8"))
+    assert "film.gif" in record["files"]
+    with (out / "film.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(dict.fromkeys(row["run"] for row in rows)) == ["MLE", "CosReg"]
+    assert list(dict.fromkeys(row["step"] for row in rows)) == ["500.0", "1000.0", "1500.0"]
+    cause = refused(*paths, "--figure", "film", "--label", "MLE", "-o", tmp_path / "other")
+    assert cause.startswith("--label: 1 for 8 analyses")
+    (out / "film.json").unlink()
+    assert "was not made by this command" in refused(paths[0], "--figure", "film", "-o", out)
 
 
 @pytest.mark.slow

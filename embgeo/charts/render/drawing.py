@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -29,6 +30,8 @@ FEW = 20
 FILLED = 2
 #: Room in inches next to a panel, which its title does not use, and at each side of a legend.
 SIDE, EDGE = 0.5, 0.1
+#: Room above what an axis has to show, by its span.
+RIM = 0.04
 #: Titles are not cut below this many letters.
 SHORTEST = 8
 
@@ -160,21 +163,26 @@ def count_letters(count: int) -> list[str]:
 def set_title(
     ax: Axes, panel: Panel, letter: str, layout: FigureLayout, output: OutputStyle
 ) -> None:
-    """Write letter and title of a panel; a name is cut in its middle until it fits."""
-    write, name = (
-        (output.write_name, panel.member) if panel.member else (output.write_label, panel.title)
-    )
-    room = layout.width / layout.across - SIDE
-    full, figure = name, ax.get_figure(root=True)
+    """Write letter and title of a panel, a wide title in two lines; a wide name is cut."""
+    figure = ax.get_figure(root=True)
     assert figure is not None
-    while True:
-        title = " ".join(filter(None, (letter, write(name) if name else "")))
-        text = ax.set_title(title, loc="left" if output.letters else "center")
-        if len(name) < SHORTEST or text.get_window_extent().width <= room * figure.dpi:
-            return
-        keep = len(name) - 2
-        full_head = full[: keep - keep // 2]
-        name = f"{full_head}…{full[len(full) - keep // 2 :]}"
+    room = (layout.width / layout.across - SIDE) * figure.dpi
+
+    def fits(title: str) -> bool:
+        place = "left" if output.letters else "center"
+        text = ax.set_title(" ".join(filter(None, (letter, title))), loc=place)
+        return bool(text.get_window_extent().width <= room)
+
+    if not panel.member:
+        title = output.write_label(panel.title) if panel.title else ""
+        if not fits(title) and " " in title:
+            fits("\n".join(textwrap.wrap(title, (len(title) + len(title) // 4) // 2 + 1)))
+        return
+    name = panel.member
+    keep = len(name)
+    while not fits(output.write_name(name)) and keep >= SHORTEST:
+        keep -= 2
+        name = f"{panel.member[: keep - keep // 2]}…{panel.member[len(panel.member) - keep // 2 :]}"
 
 
 def draw_panel(ax: Axes, panel: Panel, output: OutputStyle, handles: dict[str, Any]) -> None:
@@ -299,7 +307,10 @@ def set_axis(axis: Any, planned: Axis, values: Sequence[FloatArray], output: Out
     if planned.shows is not None:
         name = axis.axis_name
         ends = (*getattr(axis.axes, f"get_{name}lim")(), *planned.shows)
-        getattr(axis.axes, f"set_{name}lim")(min(ends), max(ends))
+        # A line along the upper edge would be half a line.
+        rim = RIM * (max(ends) - min(ends))
+        highest = float(np.nanmax(np.concatenate([*values, planned.shows]))) + rim
+        getattr(axis.axes, f"set_{name}lim")(min(ends), max(*ends, highest))
     if planned.low is not None or planned.high is not None:
         getattr(axis.axes, f"set_{axis.axis_name}lim")(planned.low, planned.high)
     if planned.ticks:
