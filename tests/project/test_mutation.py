@@ -21,6 +21,9 @@ def f(x: int = 1) -> bool:
     if not x:
         raise ValueError(f"{x} < 2")
     return x < LIMIT and "é" != "1"
+
+class Held:
+    field: int = 5
 '''
 
 

@@ -92,8 +92,16 @@ def find_mutants(file: Path, root: Path) -> Iterator[CodeMutant]:
 
 
 def _walk(node: ast.AST) -> Iterator[ast.expr]:
-    """Expressions that compute: no annotations, decorators, messages, or parts of f-strings."""
+    """Expressions that compute: no annotations, decorators, messages, or parts of f-strings.
+
+    Nor defaults of fields, which objects that are loaded already have taken over.
+    """
     if isinstance(node, (ast.JoinedStr, ast.Raise, ast.Assert)):
+        return
+    if isinstance(node, ast.ClassDef):
+        for child in node.body:
+            if not isinstance(child, ast.AnnAssign):
+                yield from _walk(child)
         return
     if isinstance(node, ast.expr):
         yield node
