@@ -28,6 +28,10 @@ def _find_without_output(matrix: Matrix, masked: IntArray) -> IntArray:
     return np.setdiff1d(rows, masked)
 
 
+#: Chance that so many rows at an end are zero by chance, above which they are no padding.
+PADDING_CHANCE = 0.05
+
+
 @dataclass(frozen=True)
 class Facts:
     """Shape, labels and companions of a matrix, which of its rows are kept, and the options."""
@@ -140,7 +144,12 @@ class Facts:
         last = np.arange(self.n - len(self.zero), self.n)
         tail = self.zero[np.flatnonzero(np.cumprod((self.zero == last)[::-1])[::-1])]
         counted = self.counts if self.counts is not None else np.zeros(self.n)
-        idle = {row for row in {0, *tail.tolist()} & {*self.zero.tolist()} if not counted[row]}
+        # Where rows between are zero as well, some of them lie at the ends by chance.
+        between = np.setdiff1d(self.zero, [0, *tail])
+        share = len(between) / max(1, self.n - len(tail) - 1)
+        ends = {*tail.tolist()} if share ** len(tail) <= PADDING_CHANCE else set()
+        ends |= {0} if share <= PADDING_CHANCE else set()
+        idle = {row for row in ends & {*self.zero.tolist()} if not counted[row]}
         return frozenset(named | idle)
 
     def is_padding(self, row: int) -> bool:

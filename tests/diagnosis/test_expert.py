@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -187,6 +188,18 @@ def test_a_zero_row_0_and_a_zero_tail_are_padding_where_no_token_is_known() -> N
     assert labeled.verdict.state == "degenerate"
     rows[500] = 0.0
     assert look(rows).headline.startswith("1 row is damaged. ")
+
+
+@pytest.mark.parametrize(("between", "last", "padding"), [
+    ((), 1, 2), ((500,), 1, 2), (range(100, 700), 3, 0), (range(100, 700), 9, 9),
+])  # fmt: skip
+def test_zero_rows_at_the_ends_are_no_padding_where_others_are_as_likely(
+    between: Sequence[int], last: int, padding: int
+) -> None:
+    rows = trained()
+    rows[[0, *between]], rows[N - last :] = 0.0, 0.0
+    found = embgeo.analyze(rows, sections=["spectrum"], reference=False)
+    assert found.provenance["damaged"]["padding"] == padding
 
 
 def test_the_row_number_is_beside_every_token() -> None:
