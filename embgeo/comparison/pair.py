@@ -5,7 +5,7 @@ from typing import Literal
 
 from embgeo.comparison.matching import Matching
 from embgeo.core import values as v
-from embgeo.core.numbers import format_signed
+from embgeo.core.numbers import format_signed, join_unit
 
 #: What is known about a difference. "significant": other tokens of the same population would
 #: hardly ever make it that large (by its error over tokens, after Holm's correction for all judged
@@ -132,7 +132,7 @@ class Difference:
             return ""
         if self.change == "equal" and self.difference:
             return "≈ 0"
-        return f"{format_signed(self.difference)} {self.quantity.unit}".rstrip()
+        return join_unit(format_signed(self.difference), self.quantity.unit)
 
     @property
     def error_text(self) -> str:

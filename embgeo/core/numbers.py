@@ -39,11 +39,16 @@ def format_optional(value: float | None, digits: int = 4) -> str:
     return "–" if value is None else format_number(value, digits)
 
 
+def join_unit(text: str, unit: str) -> str:
+    """Write a number with its unit: ``3 decades``, ``41°``."""
+    return text + unit if unit in ("", "°") else f"{text} {unit}"
+
+
 def format_brief(value: float | None, unit: str = "") -> str:
-    """`value` in three digits with its unit, without an error."""
+    """Write `value` in three digits with its unit, without an error."""
     if value is None:
         return "not defined"
-    return f"{format_number(value, 3)} {unit}".rstrip()
+    return join_unit(format_number(value, 3), unit)
 
 
 def format_signed(value: float) -> str:

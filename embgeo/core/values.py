@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, Self
 
 from embgeo.core.arrays import FloatArray, IntArray, SingleArray
-from embgeo.core.numbers import NumberLike
+from embgeo.core.numbers import NumberLike, join_unit
 from embgeo.core.numbers import format_number as format_number
 from embgeo.core.text import lower_title
 
@@ -239,9 +239,7 @@ class Scalar(Named, NumberLike):
         """The value with unit, one standard error and the kind of the error."""
         if self.value is None:
             return f"not defined: {self.undefined}"
-        shown = format_number(self.value)
-        if self.quantity.unit:
-            shown += f" {self.quantity.unit}".replace(" °", "°")
+        shown = join_unit(format_number(self.value), self.quantity.unit)
         return " ".join([shown, *self.errors_text.split("; ")[:1]]).rstrip()
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embgeo.core.numbers import format_optional
+from embgeo.core.numbers import format_optional, join_unit
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.text import visible
 from embgeo.core.values import Quantity, format_number
@@ -209,7 +209,7 @@ def cell(
         return Cell("–")
     quantity = study.quantity(name)
     mean, deviation = found.parts
-    text = f"{mean} {quantity.unit}" if quantity is not None and quantity.unit else mean
+    text = mean if quantity is None else join_unit(mean, quantity.unit)
     if name in FIXED:
         deviation = ""
     held = deciding.compare_with_control(study, method, name, role)

@@ -4,6 +4,7 @@ import math
 import operator as op
 from typing import Literal, NamedTuple
 
+from embgeo.core.numbers import join_unit
 from embgeo.core.values import format_number
 from embgeo.rules.rule import Rule
 from embgeo.rules.rule_value import RuleValue, show
@@ -199,4 +200,4 @@ def format_apart(value: float, other: float) -> str:
 
 
 def unit_of(x: RuleValue) -> str:
-    return f" {x.unit}" if x.unit else ""
+    return join_unit("", x.unit)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from embgeo.core.arguments import require_number
 from embgeo.core.errors import BadOption
-from embgeo.core.numbers import student_z
+from embgeo.core.numbers import join_unit, student_z
 from embgeo.core.values import Scalar, format_number
 from embgeo.diagnosis.verdict import Verdict
 
@@ -105,7 +105,7 @@ class RuleValue:
         if self.known == "sampled" and self.standard_error is not None:
             shown += f" ± {format_number(self.standard_error, 2)}"
         before = {"least": "≥ ", "most": "≤ ", "unsure": "about "}.get(self.known, "")
-        return f"{before}{shown}{' ' if self.unit else ''}{self.unit}"
+        return join_unit(f"{before}{shown}", self.unit)
 
 
 def find_doubt(scalar: Scalar) -> Known:

@@ -43,7 +43,7 @@ function makeColorings(data) {
         Math.max(0, Math.min(RAMP_STEPS - 1, (v - low) * scale)),
       ),
       palette: makeRamp,
-      range: [low, high].map((v) => formatNumber(v, 3) + (column.unit ? ` ${column.unit}` : "")),
+      range: [low, high].map((v) => formatNumber(v, 3) + withBlank(column.unit)),
     });
   }
   if (!colorings.length) {

@@ -114,6 +114,11 @@ function columnTitle({ title, label, unit }) {
   return /\p{L}{3}/u.test(label) ? measured : `${name} (${measured})`;
 }
 
+// A unit behind its number: "3 decades", "41°".
+function withBlank(unit) {
+  return !unit || unit === "°" ? unit || "" : ` ${unit}`;
+}
+
 // Numbers as the tables print them: four digits, thousands apart.
 function formatNumber(value, digits = 4) {
   if (!Number.isFinite(value)) return "–";

@@ -474,7 +474,7 @@ function scrambled(n) {
 // The first two numbers of a row: the rest is in the card.
 function describeShortly(data, row) {
   const own = data.columns.filter((column) => column.unit || !/log/.test(column.label)).slice(0, 2);
-  return own.map((c) => `${c.label} ${formatNumber(c.values[row], 3)}${c.unit ? ` ${c.unit}` : ""}`).join(" · ");
+  return own.map((c) => `${c.label} ${formatNumber(c.values[row], 3)}${withBlank(c.unit)}`).join(" · ");
 }
 
 function describe(data, row) {
@@ -483,7 +483,7 @@ function describe(data, row) {
   if (data.popular) parts.push(data.popular[row] ? "frequent" : "rare");
   for (const column of data.columns) {
     const value = formatNumber(column.values[row]);
-    parts.push(`${column.label} ${value}${column.unit ? ` ${column.unit}` : ""}`);
+    parts.push(`${column.label} ${value}${withBlank(column.unit)}`);
   }
   return parts.join(" · ");
 }
