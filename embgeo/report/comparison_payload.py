@@ -9,11 +9,12 @@ from embgeo.charts.render.view import fit_view, share_scale, unite
 from embgeo.charts.scatter import MOST_PANELS
 from embgeo.charts.specification import spread
 from embgeo.comparison.comparison import Comparison, Member, member_name
-from embgeo.comparison.film import share_rows
+from embgeo.comparison.film import make_film, share_rows
 from embgeo.comparison.moved import map_moved_rows
 from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import frequency, projection
 from embgeo.report import payload
+from embgeo.report.film import pack_film
 from embgeo.report.packing import DataBlock
 from embgeo.report.token_states import list_findings
 
@@ -32,7 +33,8 @@ def build(comparison: Comparison, most: int = payload.MOST_ROWS) -> payload.Payl
     places = choose_mapped(comparison)
     if len(places) < 2:
         return None
-    kept = share_rows(comparison, places)
+    film = make_film(comparison)
+    kept = share_rows(comparison, sorted({*places, *(film.members if film else ())}))
     baseline = comparison.baseline.analysis
     counts = None if baseline.counts is None else baseline.counts[kept[0]]
     chosen = payload.thin(counts, len(kept[0]), max(1, most // len(places)))
@@ -57,6 +59,7 @@ def build(comparison: Comparison, most: int = payload.MOST_ROWS) -> payload.Payl
         ],
         "boxes": boxes(comparison, places, keys),
         "moved": map_moved_rows(comparison, rows[0]),
+        "film": pack_film(comparison, film, rows[0], block) if film else None,
         **payload.SPELLING,
     }
     return payload.Payload(meta, block.text(), rows[0])

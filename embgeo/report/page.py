@@ -201,6 +201,7 @@ COMPARISON = Bundle(
         *ANALYSIS.own_scripts[:-1],
         "compared_data.js",
         "compared_maps.js",
+        "film.js",
         "compared_app.js",
     ),
     styles=(*ANALYSIS.styles, "comparison.css"),

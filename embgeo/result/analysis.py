@@ -264,7 +264,8 @@ def load_analysis(folder: Path) -> Analysis:
     arrays_path = path.parent / ARRAYS_NAME
     try:
         arrays = read_arrays(arrays_path, content)
-        saved = FORMAT.from_json(content, arrays)
+        # Files of this version that were written before there were cures have none.
+        saved = FORMAT.from_json({"treated": [], **content}, arrays)
         analysis = Analysis(
             scalars=tuple(saved.scalars.values()),
             nearest=unpack_nearest(arrays),

@@ -69,11 +69,12 @@ function addBrushes(maps, shared, store) {
 }
 
 async function start() {
-  const { members, shared, boxes, moved } = await readCompared();
+  const { members, shared, boxes, moved, film } = await readCompared();
   const [first] = members;
   showInteractive();
   const store = new Store(first.rows);
   const maps = new LinkedMaps(members, shared, boxes, store);
+  if (film) maps.addFilm(new Film(film, members, shared, store));
   wireComparison(maps, store);
   const brushes = addBrushes(maps, shared, store);
   if (!first.hasTokens) byId("search").closest("label").hidden = true;
@@ -89,7 +90,7 @@ async function start() {
     maps.retint();
     charts.retint();
   });
-  return { data: first, members, store, maps, map: maps.maps[0] };
+  return { data: first, members, store, maps, map: maps.maps[0], film: maps.film };
 }
 
 begin(start);

@@ -11,7 +11,15 @@ async function readCompared() {
     return { ...data, place: part.place, name: part.name };
   });
   for (const column of members[0].columns) shareScale(members, column.key);
-  return { members, shared, boxes: meta.boxes, moved: meta.moved };
+  const film = meta.film && {
+    ...meta.film,
+    frames: meta.film.frames.map((frame) => ({
+      ...frame,
+      x: readColumn(buffer, frame.x),
+      y: readColumn(buffer, frame.y),
+    })),
+  };
+  return { members, shared, boxes: meta.boxes, moved: meta.moved, film };
 }
 
 // One color scale and one axis for the same number in all matrices.

@@ -14,8 +14,15 @@ class LinkedMaps {
     });
   }
 
+  // The map of the film comes last.
   get maps() {
-    return this.panels.map((panel) => panel.map);
+    return [...this.panels, ...(this.film ? [this.film] : [])].map((panel) => panel.map);
+  }
+
+  addFilm(film) {
+    this.film = film;
+    film.lasso = new Lasso(film.map);
+    new Gestures(film.map, film.lasso, () => this.arm(!this.armed));
   }
 
   setView(key, sameScale) {
@@ -31,12 +38,13 @@ class LinkedMaps {
     for (const { map, colorings } of this.panels) {
       map.setColoring(colorings.find((c) => c.key === key));
     }
+    this.film?.map.setColoring(this.panels.at(-1).colorings.find((c) => c.key === key));
   }
 
   arm(on) {
     this.armed = on;
     byId("lasso").setAttribute("aria-pressed", String(on));
-    for (const { map, lasso } of this.panels) {
+    for (const { map, lasso } of [...this.panels, ...(this.film ? [this.film] : [])]) {
       lasso.armed = on;
       map.canvas.classList.toggle("armed", on);
     }
@@ -62,5 +70,6 @@ class LinkedMaps {
   drop() {
     this.arm(false);
     for (const { lasso } of this.panels) lasso.drop();
+    this.film?.lasso.drop();
   }
 }

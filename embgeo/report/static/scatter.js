@@ -37,6 +37,15 @@ class Scatter {
     this.fit();
   }
 
+  // The same tokens at other places, without a change of what is in view.
+  moveTo(view) {
+    this.view = view;
+    this.x = this.inOrder(view.x, Float32Array);
+    this.y = this.inOrder(view.y, Float32Array);
+    this.index = null;
+    this.redraw();
+  }
+
   setColoring(coloring) {
     this.coloring = coloring;
     this.levels = this.inOrder(coloring.levels, Uint8Array);

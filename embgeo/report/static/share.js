@@ -35,7 +35,7 @@ class Share {
     for (const [name, source] of state.filters) {
       if (name === "search") search.seek(source);
       else if (name.startsWith("lasso")) {
-        const map = this.maps[Number(name.slice(5))];
+        const map = this.maps.at(Number(name.slice(5)));
         this.store.filter(name, rowsInside(map, source), source);
       } else brushes.find((b) => name === `brush:${b.column.key}`)?.select(source);
     }

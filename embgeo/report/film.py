@@ -1,0 +1,41 @@
+"""The film of a track, packed for the page."""
+
+from typing import Any
+
+import numpy as np
+
+from embgeo.charts.render.view import fit_view, unite
+from embgeo.comparison.comparison import Comparison, short_name
+from embgeo.comparison.film import Film
+from embgeo.core.arrays import IntArray
+from embgeo.report.packing import DataBlock
+
+
+def pack_film(
+    comparison: Comparison, film: Film, rows: IntArray, block: DataBlock
+) -> dict[str, Any]:
+    """Every frame with these tokens; `rows` are their positions in the baseline, ascending."""
+    at = np.searchsorted(film.rows[0], rows)
+    frames = []
+    for place, step, xy, mean, tone in zip(
+        film.members, film.steps, film.places[:, at], film.means, film.tones, strict=True
+    ):
+        low, high = xy.min(axis=0), xy.max(axis=0)
+        axes = [block.add_floats(xy[:, i], float(low[i]), float(high[i])) for i in (0, 1)]
+        frames.append(
+            {
+                "place": place,
+                "name": short_name(comparison, place),
+                "step": step,
+                "x": axes[0],
+                "y": axes[1],
+                "mean": mean.tolist(),
+                "tone": tone,
+            }
+        )
+    return {
+        "frames": frames,
+        "box": list(unite([fit_view(xy) for xy in film.places]).box),
+        "edges": film.edges.tolist(),
+        "densities": film.densities.tolist(),
+    }

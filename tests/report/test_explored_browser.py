@@ -1,0 +1,263 @@
+"""A real matrix in a real browser: true neighbors, cures, the film; nothing is cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embgeo
+from embgeo.core.arrays import FloatArray
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.treated import CURES
+from embgeo.report.analysis import render
+from embgeo.report.comparison import render as render_comparison
+from tests.support.browser import (
+    NEEDS_BROWSER,
+    chromium,
+    complaints,
+    frame,
+    open_page,
+    resize_window,
+    text,
+)
+from tests.support.outlined import outline_figures
+from tests.support.sample_comparison import sample_comparison
+
+pytestmark = [pytest.mark.browser, NEEDS_BROWSER]
+
+N, D = 500, 10
+SECTIONS = ("spectrum", "cosine", "isotropy", "projection")
+#: Texts and tables that are wider than their boxes, where these do not scroll.
+CUT = """
+const scrolls = (e) => {
+  for (; e; e = e.parentElement) if (/auto|scroll/.test(getComputedStyle(e).overflowX)) return true;
+  return false;
+};
+const wide = document.documentElement.clientWidth;
+return [...document.querySelectorAll("body *:not(svg *, option, script, style)")].flatMap((e) => {
+  const box = e.getBoundingClientRect();
+  if (!box.width || e.closest(".visually-hidden, [hidden], .skip") || scrolls(e)) return [];
+  const cut = box.right > wide + 1 || box.left < -1;
+  const hidden = getComputedStyle(e).overflowX === "hidden" && e.scrollWidth > e.clientWidth + 1;
+  return cut || hidden ? [`${e.tagName}.${e.className} ${box.left} ${box.right}`] : [];
+});
+"""
+
+
+def make_rows() -> FloatArray:
+    rng = np.random.default_rng(5)
+    return np.asarray(rng.standard_normal((N, D)) * np.linspace(2.0, 0.5, D) + 0.8)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pages")
+    frequency = Frequency("counts", np.arange(N, 0, -1.0), "made")
+    matrix = Matrix(make_rows(), tokens=tuple(f"t{i}" for i in range(N)), frequency=frequency)
+    with outline_figures():
+        page = render(embgeo.analyze(matrix, reference=False))
+        (path / "page.html").write_text(page, encoding="utf-8")
+        track = render_comparison(sample_comparison(members=5, track=True))
+        (path / "track.html").write_text(track, encoding="utf-8")
+        two = render_comparison(sample_comparison())
+        (path / "two.html").write_text(two, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
+
+
+@pytest.fixture
+def page(driver: Any, folder: Path) -> Iterator[Any]:
+    open_page(driver, folder / "page.html")
+    yield driver
+    assert complaints(driver) == []
+
+
+def list_neighbors(rows: FloatArray) -> list[list[int]]:
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    np.fill_diagonal(cosines, -2.0)
+    return [np.argsort(-one, kind="stable")[:10].tolist() for one in cosines]
+
+
+NEAR = """
+const near = (row) => embgeo.map.nearestTo(row).map((n) => n.row);
+return Array.from({ length: embgeo.data.rows }, (_, row) => near(row));
+"""
+
+
+def test_a_click_on_any_token_shows_its_true_neighbors(page: Any) -> None:
+    expected = list_neighbors(make_rows())
+    assert page.execute_script(NEAR) == expected
+    page.execute_script("embgeo.store.pin(7)")
+    shown = page.execute_script(
+        "return [...document.querySelectorAll('#card p button')].map((b) => b.textContent)"
+    )
+    assert [name.split()[0] for name in shown] == [f"t{i}" for i in expected[7]]
+
+
+def treat(name: str, unit: bool) -> FloatArray:
+    rows = make_rows()
+    if name != "none":
+        rows = rows - rows.mean(axis=0)
+        u, s, vt = np.linalg.svd(rows, full_matrices=False)
+        if name.startswith("top-"):
+            s = np.where(np.arange(D) < int(name[-1]), 0.0, s)
+        rows = (u * s @ vt) if name != "whiten" else u * np.sqrt(N)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True) if unit else rows
+
+
+SET_CURE = """
+const [place, unit] = arguments;
+const set = (id, field, value, event) => {
+  document.getElementById(id)[field] = value;
+  document.getElementById(id).dispatchEvent(new Event(event));
+};
+set("cure-unit", "checked", unit, "change");
+set("cure", "value", place, "input");
+return [...document.querySelectorAll("#cure-numbers [data-number]")].map((c) => c.textContent);
+"""
+
+
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("name", CURES)
+def test_the_slider_shows_the_analysis_of_the_treated_matrix(
+    page: Any, name: str, unit: bool
+) -> None:
+    shown = page.execute_script(SET_CURE, list(CURES).index(name), unit)
+    rows = treat(name, unit)
+    found = embgeo.analyze(rows, sections=SECTIONS, reference=False)
+    numbers = ("cosine.mean", "spectrum.effective_rank", "spectrum.top_share")
+    for cell, value in zip(shown, (found[number].value for number in numbers), strict=False):
+        assert float(cell.replace("−", "-")) == pytest.approx(value, rel=6e-3, abs=1e-9)
+    if name != "whiten":
+        value = found["isotropy.i1_unit_rows"].value
+        assert float(shown[3]) == pytest.approx(value, rel=6e-3)
+        x, y = page.execute_script(
+            "const { x, y } = embgeo.map.view; return [Array.from(x), Array.from(y)]"
+        )
+        xy = found["projection.svd2"].xy
+        span = np.ptp(xy, axis=0)
+        for axis, places in enumerate((x, y)):
+            sign = np.sign(xy[:, axis] @ places)
+            assert np.abs(sign * np.array(places) - xy[:, axis]).max() < span[axis] * 1e-4
+    else:
+        assert (shown[3] == "–") is not unit
+    assert page.execute_script(NEAR) == list_neighbors(rows)
+
+
+def test_another_plane_resets_the_cure(page: Any) -> None:
+    page.execute_script(SET_CURE, 2, True)
+    page.execute_script(
+        "const view = document.getElementById('view');"
+        "view.value = 'projection.pca2'; view.dispatchEvent(new Event('change'));"
+    )
+    assert page.execute_script("return document.getElementById('cure').value") == "0"
+    assert text(page, "#cure-name") == "as stored"
+    assert page.execute_script("return embgeo.map.view.key") == "projection.pca2"
+
+
+def test_the_page_says_what_cures_are_for(page: Any) -> None:
+    assert "The other layers of a language model expect its rows as they are" in text(
+        page, ".what-if"
+    )
+
+
+# --- the film ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def track(driver: Any, folder: Path) -> Iterator[Any]:
+    open_page(driver, folder / "track.html")
+    yield driver
+    assert complaints(driver) == []
+
+
+PLACES = "const { x, y } = embgeo.film.map.view; return [Array.from(x), Array.from(y)];"
+
+
+def test_the_last_frame_is_the_map_of_the_last_checkpoint(track: Any) -> None:
+    shown = np.array(track.execute_script(PLACES)).T
+    comparison = sample_comparison(members=5, track=True)
+    last = comparison.members[-1].analysis
+    pair = comparison.pair(0, 4)
+    assert pair is not None
+    xy = last.points[0].xy[pair.matching.second]
+    assert np.abs(shown - xy).max() < np.ptp(xy) * 1e-4
+    own = np.array(
+        track.execute_script(
+            "const { x, y } = embgeo.maps.panels.at(-1).map.view;"
+            "return [Array.from(x), Array.from(y)]"
+        )
+    ).T
+    assert np.abs(shown - own).max() < np.ptp(xy) * 1e-4
+    assert text(track, "#film-state") == last.verdict.tone
+
+
+def press(track: Any, *keys: str) -> None:
+    from selenium.webdriver.common.by import By
+
+    track.find_element(By.ID, "film-at").send_keys(*keys)
+    frame(track)
+
+
+def test_arrow_keys_step_through_checkpoints(track: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    steps = []
+    for _ in range(5):
+        steps.append((text(track, "#film-step"), text(track, "#film-state")))
+        press(track, Keys.ARROW_LEFT)
+    names = [m.name for m in sample_comparison(members=5, track=True).members]
+    assert len({step for step, _ in steps}) == len(names)
+    tones = [m.analysis.verdict.tone for m in sample_comparison(members=5, track=True).members]
+    assert [tone for _, tone in steps] == tones[::-1]
+    assert len(set(tones)) > 1
+    press(track, Keys.ARROW_LEFT)  # the first stays
+    assert text(track, "#film-step") == steps[-1][0]
+
+
+def test_between_checkpoints_tokens_lie_on_straight_lines(track: Any) -> None:
+    before, between, after = (
+        np.array(track.execute_script(f"embgeo.film.show({at}); {PLACES}")) for at in (1, 1.25, 2)
+    )
+    assert np.abs(between - (0.75 * before + 0.25 * after)).max() < 1e-5
+
+
+def test_without_motion_the_film_shows_whole_checkpoints(track: Any) -> None:
+    # The browser of the tests prefers reduced motion.
+    seen = track.execute_async_script(
+        """
+        const done = arguments[0], seen = [];
+        const show = embgeo.film.show.bind(embgeo.film);
+        embgeo.film.show = (at) => { seen.push(at); show(at); };
+        embgeo.film.show(3);
+        document.getElementById("film-play").click();
+        const wait = () => (embgeo.film.playing ? requestAnimationFrame(wait) : done(seen));
+        requestAnimationFrame(wait);
+        """
+    )
+    assert set(seen) == {3, 4}
+    assert text(track, "#film-play") == "Play"
+
+
+# --- nothing is cut off -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [360, 768, 1440])
+@pytest.mark.parametrize("name", ["page", "two", "track"])
+def test_nothing_is_cut_off_at_any_width(driver: Any, folder: Path, name: str, width: int) -> None:
+    with resize_window(driver, width, 900):
+        open_page(driver, folder / f"{name}.html")
+        driver.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
+        frame(driver)
+        assert driver.execute_script(CUT) == []
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= width
