@@ -77,25 +77,28 @@ def test_hover_shows_the_token_its_row_and_its_numbers(page: Any) -> None:
     frame(page)
     assert text(page, "#tooltip bdi") == visible(sample(n=N, hostile=True).tokens[row])  # type: ignore[index]
     words = text(page, "#tooltip span")
-    assert words.startswith(f"row {row:,} · count ")
+    # Two numbers; the card has the others.
+    assert words.count(" · ") == 1
     assert "angle" in words
     assert page.execute_script("return !document.getElementById('tooltip').hidden")
 
 
 def test_hover_is_linked_to_histograms_and_table(page: Any) -> None:
-    page.execute_script("embgeo.store.point(3, 'test')")
+    row = first_rows(page)[3]
+    page.execute_script("embgeo.store.point(arguments[0], 'test')", row)
     needles = page.execute_script(
         "return [...document.querySelectorAll('.needle')].map(n => Number(n.getAttribute('x1')))"
     )
     assert len(needles) == 3
     assert all(0 <= x <= 48 for x in needles)
-    assert text(page, "#token-table tr.pointed td") == "3"
+    assert text(page, "#token-table tr.pointed td") == f"{row:,}"
 
 
 def test_hostile_tokens_are_text_in_tooltip_table_and_list(page: Any) -> None:
     for row, token in enumerate(HOSTILE):
         page.execute_script("embgeo.store.point(arguments[0], 'test')", row)
         assert text(page, "#tooltip bdi") == visible(token)
+    sort_by_row(page)
     cells: list[str] = []
     while len(cells) < len(HOSTILE):
         cells += page.execute_script(
@@ -121,6 +124,7 @@ def test_search_counts_lists_and_selects(page: Any) -> None:
     assert page.execute_script("return document.querySelectorAll('#search-list li').length") == 8
     assert text(page, "#search-list li bdi") == "tok190"
     assert text(page, "#selection-count").startswith(f"{len(expected)} of 2,000 tokens selected")
+    sort_by_row(page)
     assert text(page, "#token-table tbody td") == "190"
 
 
@@ -222,10 +226,8 @@ def test_brushes_select_and_combine_and_every_panel_follows(page: Any) -> None:
     both = selected(page)
     assert set(both) < set(first)
     assert text(page, "#selection-count").startswith(f"{len(both):,} of 2,000")
-    shown = page.execute_script(
-        "return Number(document.querySelector('#token-table tbody td').textContent)"
-    )
-    assert shown == both[0]
+    sort_by_row(page)
+    assert first_rows(page)[0] == both[0]
 
 
 def test_typing_a_range_does_what_brushing_does(page: Any) -> None:
@@ -441,7 +443,7 @@ def test_plane_and_color_can_be_changed(page: Any) -> None:
     Select(page.find_element(By.ID, "view")).select_by_index(1)
     frame(page)
     assert pixels(page) != colored
-    assert "principal" in text(page, "#overlay")
+    assert "PC 1" in text(page, "#overlay")
 
 
 def test_dark_page_has_a_dark_map(page: Any) -> None:
@@ -491,7 +493,29 @@ def test_table_sorts_pages_and_walks_by_keyboard(page: Any) -> None:
     assert page.execute_script("return embgeo.store.hover") == order[1]
     page.switch_to.active_element.send_keys(Keys.PAGE_DOWN)
     assert first_rows(page) == order[8:16].tolist()
-    assert text(page, "#page-number") == "page 2 of 250"
+    assert text(page, "#page-number") == "of 250"
+    assert page.execute_script("return document.getElementById('page-jump').value") == "2"
+
+
+def test_the_table_begins_with_the_blamed_and_turns_to_any_page(page: Any) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select
+
+    blamed = sample(n=N, hostile=True).verdict.blame_rows
+    angles = np.asarray(page.execute_script("return Array.from(embgeo.data.columns[0].values)"))
+    others = [row for row in np.argsort(angles, kind="stable").tolist() if row not in blamed]
+    assert first_rows(page) == [*blamed, *others][:8]
+    jump = page.find_element(By.ID, "page-jump")
+    jump.send_keys(Keys.CONTROL, "a")
+    jump.send_keys("249", Keys.TAB)
+    assert first_rows(page) == [*blamed, *others][8 * 248 : 8 * 249]
+    Select(page.find_element(By.ID, "page-size")).select_by_visible_text("100")
+    assert first_rows(page) == [*blamed, *others][:100]
+
+
+def sort_by_row(page: Any) -> None:
+    page.execute_script("document.querySelector('#token-table th button').click()")
 
 
 def first_rows(page: Any) -> list[int]:
