@@ -17,6 +17,7 @@ from embgeo.charts.ring import find_ring
 from embgeo.charts.scatter import PLAIN
 from embgeo.charts.specification import Choices, Specification
 from embgeo.report.payload import build
+from tests.support.figure_boxes import find_faults
 from tests.support.sample_analysis import sample
 
 
@@ -75,6 +76,7 @@ def test_every_renderer_draws_it():
     assert "</script>" not in svg
     with paper.settings():
         figure, _ = draw(spec, paper.output(3.25, paper.plain_text))
+        assert find_faults(figure) == []
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts == ["clump of 60 tokens"]
     ring = build(clumped()).meta["views"][0]["ring"]

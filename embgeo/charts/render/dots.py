@@ -88,11 +88,12 @@ def draw_maps(
             notes.append(f"{name}: shades are densities, {count} would hide one another")
         else:
             draw_dots(ax, cloud.xy, color, side)
-        draw_ring(ax, cloud.ring, output.write_name, cloud.xy)
+        labels = draw_ring(ax, cloud.ring, output.write_name, cloud.xy)
         draw_mean(ax, cloud.mean)
         inside = [view.holds(np.array([[point.x, point.y]]))[0] for point in cloud.named]
         held = [*compress(cloud.named, inside)]
-        notes += explain_crowded(name, draw_names(ax, held, output.write_name, cloud.xy))
+        crowded = draw_names(ax, held, output.write_name, cloud.xy, labels)
+        notes += explain_crowded(name, crowded)
         for point in compress(cloud.named, np.logical_not(inside)):
             notes.append(f"{name}: {visible(point.name)} lies outside the picture and is not named")
         outside = int((~view.holds(cloud.xy)).sum())

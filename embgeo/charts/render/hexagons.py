@@ -96,8 +96,9 @@ def draw_maps(
     figure.set_layout_engine("none")
     notes = []
     for ax, cloud, name in zip(axes, clouds, name_panels(spec), strict=True):
-        draw_ring(ax, cloud.ring, output.write_name, cloud.xy)
-        notes += explain_crowded(name, draw_names(ax, cloud.named, output.write_name, cloud.xy))
+        labels = draw_ring(ax, cloud.ring, output.write_name, cloud.xy)
+        crowded = draw_names(ax, cloud.named, output.write_name, cloud.xy, labels)
+        notes += explain_crowded(name, crowded)
     return tuple(notes)
 
 

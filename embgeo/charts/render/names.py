@@ -30,16 +30,21 @@ BOX = {"boxstyle": "square,pad=0.1", "facecolor": "white", "alpha": 0.75, "linew
 
 
 def draw_names(
-    ax: Axes, named: Sequence[NamedPoint], write: Callable[[str], str], xy: FloatArray
+    ax: Axes,
+    named: Sequence[NamedPoint],
+    write: Callable[[str], str],
+    xy: FloatArray,
+    labels: Sequence[Bbox] = (),
 ) -> list[NamedPoint]:
     """Draw a mark at each point, and its name beside it; the points whose name has no room.
 
-    The limits and the place of the panel are final. `xy` are the points that names should not hide.
+    The limits and the place of the panel are final. `xy` are the points that names should not
+    hide, `labels` the boxes of other texts.
     """
     dots = ax.transData.transform(xy)
     #: What a name may not cover: marks, and the lines to other names.
     drawn = [ax.transData.transform([(point.x, point.y)]) for point in named]
-    taken: list[Bbox] = []
+    taken = list(labels)
     crowded = []
     for place, point in enumerate(named):
         ink = theme.RARE.light if point.rare else theme.INK.light
@@ -116,10 +121,12 @@ def find_room(
     return None
 
 
-def draw_ring(ax: Axes, ring: Ring | None, write: Callable[[str], str], xy: FloatArray) -> None:
-    """Draw the ring, and its label in the emptiest corner of the panel."""
+def draw_ring(
+    ax: Axes, ring: Ring | None, write: Callable[[str], str], xy: FloatArray
+) -> list[Bbox]:
+    """Draw the ring, and its label in the emptiest corner of the panel; the boxes of labels."""
     if ring is None:
-        return
+        return []
     from matplotlib.patches import Circle
 
     ink = theme.INK.light
@@ -130,27 +137,30 @@ def draw_ring(ax: Axes, ring: Ring | None, write: Callable[[str], str], xy: Floa
     panel = ax.get_window_extent()
     found = []
     for label, right, up in product((ring.label, ring.short), (1, 0), (1, 0)):
-        text = ax.text(
-            right, up, write(label), transform=ax.transAxes, ha=("left", "right")[right],
-            va=("bottom", "top")[up], fontsize="small", color=ink, bbox=BOX, zorder=5,
+        text = ax.annotate(
+            write(label), (right, up), (3 - 6 * right, 1 - 2 * up), xycoords="axes fraction",
+            textcoords="offset points", ha=("left", "right")[right], va=("bottom", "top")[up],
+            fontsize="small", color=ink, bbox=BOX, zorder=5,
         )  # fmt: skip
         box = text.get_window_extent()
-        if box.width <= panel.width:
+        if panel.contains(box.x0, box.y0) and panel.contains(box.x1, box.y1):
             found.append((label != ring.label, box.count_contains(dots), text, box))
         else:
             text.remove()
     if not found:
-        return
+        return []
     *_, box = best = min(found, key=lambda one: one[:2])
     for one in found:
         if one is not best:
             one[2].remove()
     # From the rim towards the label, both in pixels.
     center = ax.transData.transform((ring.x, ring.y))
-    end = np.clip(center, (box.x0, box.y0), (box.x1, box.y1))
+    gap = APART * ax.get_figure(root=True).dpi / 72.0  # type: ignore[union-attr]
+    end = np.clip(center, box.min - gap, box.max + gap)
     away = np.hypot(*(end - center))
     rim = ax.transData.transform((ring.x + ring.radius, ring.y))[0] - center[0]
     if away > rim:
         start = center + (end - center) * rim / away
         ends = ax.transData.inverted().transform([start, end])
         ax.plot(*ends.T, color=ink, lw=0.6, zorder=3)
+    return [box]
