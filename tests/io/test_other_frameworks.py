@@ -205,3 +205,24 @@ def test_onnx(tmp_path: Path, external: bool) -> None:
     matrix = embgeo.load(path)
     assert matrix.origin.tensor == "model.embed_tokens.weight"
     assert matrix.output is not None
+
+
+def test_onnx_with_weights_in_nodes(tmp_path: Path) -> None:
+    """As exporters of other frameworks write: matrices in nodes, named by their outputs."""
+    onnx = needs("onnx")
+    from onnx import helper, numpy_helper
+
+    constants = {"tok_embeddings.weight": W, "axes": np.arange(3), "row": W[0]}
+    nodes = [
+        helper.make_node("Constant", [], [name], value=numpy_helper.from_array(array))
+        for name, array in constants.items()
+    ]
+    nodes.append(helper.make_node("Constant", [], ["number"], value_float=1.0))
+    nodes.append(helper.make_node("Gather", ["tok_embeddings.weight", "ids"], ["found"]))
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", [], [])), tmp_path / "model.onnx")
+    checkpoint = open_checkpoint(tmp_path / "model.onnx")
+    found = values(checkpoint)
+    assert list(found) == ["tok_embeddings.weight"]
+    np.testing.assert_array_equal(found["tok_embeddings.weight"], W)
+    assert is_mapped(found["tok_embeddings.weight"])
+    assert embgeo.load(tmp_path / "model.onnx").n == N

@@ -1,4 +1,4 @@
-"""ONNX models: the initializers of the graph, mapped, without the onnx package.
+"""ONNX models: initializers and constant matrices of the graph, mapped, without the onnx package.
 
 Field numbers are those of ``onnx.proto``. Graphs inside nodes are not read.
 """
@@ -18,7 +18,7 @@ from embgeo.io.mapped.onnx_nodes import OPERATORS, Codes, Node, read_weights
 
 NAME = "ONNX"
 RECOGNIZED = "a protocol buffer with the first fields of an ONNX model"
-READ = "initializers are mapped, also from files of external data"
+READ = "initializers and constant matrices are mapped, also from files of external data"
 EXTRA = ""
 
 _MOST_FIELDS = 2_000_000
@@ -28,6 +28,8 @@ _MOST_FIELDS = 2_000_000
 _UINT4, _INT4 = 21, 22
 _PACKED = (_UINT4, _INT4)
 _NODE = 1
+#: The operator of a node that holds a tensor, and the tensor among the fields of an attribute.
+_CONSTANT, _TENSOR = "Constant", 5
 #: Fields of numbers that are stored one by one; zero points often are.
 _INTEGERS, _MOST_INTEGERS = (5, 7), 1_000_000
 _WHOLE = ("uint8", "int8", "uint16", "int16", "int32", "int64")
@@ -124,19 +126,27 @@ def _initializers(
         if place != _GRAPH:
             continue
         for inner, _, value in message.fields(wire.raw(graph)):
-            seen += inner == _INITIALIZER
-            if seen > MOST_TENSORS:
-                raise Damaged("the model has implausibly many initializers")
+            found = None
             if inner == _INITIALIZER:
-                yield _initializer(message, wire.raw(value))
-            elif inner == _NODE and (node := _node(message, wire.raw(value))) is not None:
-                nodes.append(node)
+                found = _initializer(message, wire.raw(value))
+            elif inner == _NODE:
+                node, attributes = _node(message, wire.raw(value))
+                if node.operator in OPERATORS:
+                    node.numbers = _numbers(message, attributes)
+                    nodes.append(node)
+                elif node.operator == _CONSTANT and node.outputs:
+                    found = _constant(message, attributes, node.outputs[0])
             elif inner == _SPARSE_INITIALIZER:
                 left_out.add("an initializer", "it is sparse")
+            if found is not None:
+                seen += 1
+                if seen > MOST_TENSORS:
+                    raise Damaged("the model has implausibly many initializers")
+                yield found
 
 
-def _node(message: wire.Message, data: memoryview) -> Node | None:
-    """Return a node of an operator that dequantizes; None for others."""
+def _node(message: wire.Message, data: memoryview) -> tuple[Node, list[memoryview]]:
+    """Return a node, and its attributes as they are stored."""
     made = Node()
     attributes = []
     for place, _, value in message.fields(data):
@@ -148,8 +158,12 @@ def _node(message: wire.Message, data: memoryview) -> Node | None:
             made.operator = wire.text(value)
         elif place == 5:
             attributes.append(wire.raw(value))
-    if made.operator not in OPERATORS:
-        return None
+    return made, attributes
+
+
+def _numbers(message: wire.Message, attributes: list[memoryview]) -> dict[str, int]:
+    """Return the attributes that are whole numbers."""
+    numbers = {}
     for attribute in attributes:
         name, number = "", None
         for place, kind, value in message.fields(attribute):
@@ -158,8 +172,21 @@ def _node(message: wire.Message, data: memoryview) -> Node | None:
             elif place == 3 and kind == wire.VARINT:
                 number = wire.signed(wire.number(value))
         if number is not None:
-            made.numbers[name] = number
-    return made
+            numbers[name] = number
+    return numbers
+
+
+def _constant(
+    message: wire.Message, attributes: list[memoryview], name: str
+) -> _Initializer | None:
+    """Return the matrix of a node that holds one, under the name of its output; None for others."""
+    for attribute in attributes:
+        for place, kind, value in message.fields(attribute):
+            if place == _TENSOR and kind == wire.BYTES:
+                found = _initializer(message, wire.raw(value))
+                found.name = name
+                return found if len(found.dims) == 2 else None
+    return None
 
 
 def _packed_codes(found: _Initializer, files: SideFiles) -> Codes | None:
