@@ -150,6 +150,9 @@ def cases() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
         numbers = {"spectrum.top_share": of(share, 0.05), "cosine.std": 0.5, "cosine.mean": 0.05}
         yield f"top share {share}", numbers, {"tables": TABLES}
     yield "top share, few rows", {"spectrum.top_share": of(0.6, 0.1)}, {"kept": 30, "d": 100}
+    for kept in (30, 300):
+        few = {"spectrum.top_share": of(0.35, 0.1), "cosine.std": 0.5}
+        yield f"top share, {kept} rows of 300", few, {"kept": kept, "d": 300}
     yield "no reference", {"spectrum.top_share": 0.1, "spectrum.effective_rank": 10.0}, {}
     for rank in (15.6, 15.5, 6.3, 6.2):
         yield f"effective rank {rank}", {"spectrum.effective_rank": of(rank, 31.0)}, {}
@@ -352,6 +355,9 @@ def of_rows() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
     both: Numbers = {"tokens.constant_rows": 3.0, "tokens.mean_rows": 4.0}
     yield "constant, equal and never trained", both, {
         "damaged": DAMAGE | {"small": 2, "initial": 2}, "tables": bad}  # fmt: skip
+    for kept in (0, 1):
+        one = {"damaged": DAMAGE | {"zero": 5}, "tables": bad, "kept": kept}
+        yield f"{kept} rows left, constant", {"tokens.constant_rows": 1.0}, one
     yield "constant and undecided", {**both, "spectrum.top_share": None}, {}
     yield "zero and undecided", {"spectrum.top_share": None}, zero
     yield "no gap", {"tokens.damaged_gap": None, "tokens.norm_median": None}, {}
