@@ -69,7 +69,8 @@ def measure_movement(
 def move_of_rows(before: Tensor, after: Tensor) -> Tensor:
     """Return ‖w − w₀‖/‖w₀‖ of each row."""
     lengths = torch.linalg.vector_norm(before.double(), dim=1).clamp(min=1e-30)
-    return torch.linalg.vector_norm(after.double() - before.double(), dim=1) / lengths
+    moved: Tensor = torch.linalg.vector_norm(after.double() - before.double(), dim=1) / lengths
+    return moved
 
 
 def list_deviations(trainer: Trainer) -> tuple[str, ...]:

@@ -46,10 +46,8 @@ class Step:
         Shape (…); positions with a negative target (−100) do not count.
     inputs : Tensor of int64, optional
         Shape (…).
-    logits_of : callable, optional
-        The logits of states and their targets, where those of all positions are too large.
-    positions : int
-        The number of positions for one call of `logits_of`.
+    logits_of, positions : callable and int, optional
+        The logits of so many states and their targets, where those of all are too large.
     """
 
     hidden: Tensor | None = None
@@ -100,10 +98,8 @@ class Regularizer(nn.Module):
 
     Attributes
     ----------
-    NAME : str
-        The name of the method in reports.
-    SOURCE : str
-        The publication and the equation.
+    NAME, SOURCE : str
+        The name of the method in reports; the publication and the equation.
     DEVIATIONS : tuple of str
         Differences from the publication, which the report of a run shows.
     NEEDS : tuple of str
