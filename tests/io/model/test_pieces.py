@@ -209,6 +209,22 @@ def test_a_single_file_goes_before_an_old_index(gone: bool, tmp_path: Path) -> N
     assert any(said in note for note in matrix.origin.notes)
 
 
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ("pytorch_model.bin", "as transformers does; pytorch_model.bin beside it is not"),
+        ("consolidated.safetensors", "consolidated.safetensors beside it is not"),
+        ("adapter_model.safetensors", "the adapter beside it is not merged into it"),
+    ],
+)
+def test_other_weights_beside_are_noted(other: str, said: str, tmp_path: Path) -> None:
+    save_file({"embed_tokens.weight": W}, tmp_path / "model.safetensors")
+    save_file({"embed_tokens.weight": U}, tmp_path / other)
+    matrix = embgeo.load(tmp_path)
+    np.testing.assert_array_equal(matrix.data, W)
+    assert any(said in note for note in matrix.origin.notes)
+
+
 def numbered(folder: Path, parts: list[np.ndarray], norms: list[np.ndarray]) -> Path:
     for number, (part, norm) in enumerate(zip(parts, norms, strict=True)):
         tensors = {"embed_tokens.weight": np.ascontiguousarray(part), "norm.weight": norm}
