@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 #: The name of an argument in a message, between control characters that no other text contains.
 _ARGUMENT = re.compile("\x02(\\w+)\x01([^\x03]*)\x03")
@@ -107,8 +107,17 @@ class EmbgeoError(Exception):
         self.where = None if place is None else in_python(place)
         self.way_out = in_python(way_out)
         self.steps = tuple(steps)
+        self._stated = (cause, where, way_out)
         self.command_line_text = on_command_line(text)
         super().__init__(in_python(text))
+
+
+    def also(self, way_out: str, steps: Sequence[Step]) -> Self:
+        """Make the error with one more way out."""
+        cause, where, stated = self._stated
+        return type(self)(
+            cause, where=where, way_out=f"{stated}, or {way_out}", steps=(*self.steps, *steps)
+        )
 
 
 class UnreadableFile(EmbgeoError):

@@ -36,7 +36,8 @@ KINDS: dict[str, tuple[str, ...]] = {
         "test_a_layer_of_gpt_neox_and_its_configuration "
         "test_nanotron_keeps_each_tensor_in_a_folder_of_its_own "
         "test_half_of_the_vocabulary_under_any_name_is_refused",
-        "io/model/test_candidates.py: test_half_of_the_columns_is_a_slice_where_nothing_projects_it "
+        "io/model/test_candidates.py: "
+        "test_half_of_the_columns_is_a_slice_where_nothing_projects_it "
         "test_a_folder_of_slices_is_refused_by_their_names",
     ),
     "an index beside a single file": (

@@ -93,7 +93,9 @@ def open_folder(
         if vocabulary is not None:
             special = find_special(folder, vocabulary)
     except UnreadableFile as error:  # raised where its labels are wanted
-        vocabulary, label_error = None, _without_labels(error)
+        unlabeled = f"read no labels: {argument('tokens', 'none')}"
+        vocabulary = None
+        label_error = error.also(unlabeled, [Step(arguments={"tokens": "none"})])
         weights = replace(weights, tokens=None)
     notes = [*weights.notes, *_lying_beside(files), *left_out, *facts.notes]
     if (source := read_source(folder)) is not None:
@@ -118,13 +120,6 @@ def open_folder(
         label_error=label_error,
         notes=tuple(notes),
     )
-
-
-def _without_labels(error: UnreadableFile) -> UnreadableFile:
-    """Add to an error of a tokenizer that the matrix can be read without labels."""
-    way_out = f"{error.way_out}, or read no labels: {argument('tokens', 'none')}"
-    steps = [Step(arguments={"tokens": "none"})]
-    return UnreadableFile(error.cause, where=error.where, way_out=way_out, steps=steps)
 
 
 def _open_weights(

@@ -22,6 +22,7 @@ from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.parts import Box, is_grid, put_together
 from embgeo.io.mapped import gguf
 from embgeo.io.model.candidates import count_slices, has_vocabulary
+from embgeo.io.model.companions import read_parameters
 from embgeo.io.model.facts import ModelFacts
 from embgeo.io.model.pieces import (
     JOIN,
@@ -183,7 +184,9 @@ def join_files(
             unread=tuple(pair for one in opened for pair in one.unread),
             notes=(*whole.notes, f"joined from {len(files)} files: {_listed(files)}"),
         )
-    kept: list[Tensor] = []
+    # Codes are decoded in each slice, by the scales that lie there.
+    opened = [read_parameters(replace(one, facts=facts)) for one in opened]
+    every, kept = _every(opened), list[Tensor]()
     # The embedding first: its sizes prove the axis of the output, which may be another one.
     for tensor in sorted(every, key=lambda t: names.input_rank(t.name) is None):
         pieces = [one for c in opened for one in c.tensors if one.name == tensor.name]
@@ -267,6 +270,9 @@ def _join(
 
     One with a problem if the axis is not proved; None if nothing needs it.
     """
+    unread = next((one for one in pieces if one.problem), None)
+    if unread is not None:
+        return unread
     if len(offsets) == len(pieces):
         stated = list(zip(offsets, (one.shape for one in pieces), strict=True))
         return _put(tensor, pieces, stated) or _unproved(tensor, len(pieces))
@@ -313,6 +319,7 @@ def _put(tensor: Tensor, pieces: Sequence[Tensor], boxes: Sequence[Box]) -> Tens
     parts = [(box, one.open) for box, one in zip(boxes, pieces, strict=True)]
     opened = partial(put_together, parts, shape, tensor.dtype)
     form = f"joined from {len(pieces)} slices"
+    form = f"{tensor.form}; {form}" if tensor.form else form
     return replace(tensor, shape=shape, open=opened, form=form, alias_of="", ranges=None)
 
 

@@ -329,7 +329,8 @@ def read_whole_numbers(m: Module) -> Tensor | None:
     if codes.dtype.startswith(("int", "uint")):
         problem = f"holds whole numbers ({codes.dtype}), and no scales of them are in the file"
         return cannot(codes.name, codes, problem)
-    if codes.dtype in _EIGHT_BITS and m.facts.quantization and not _is_ignored(m):
+    has_scales = bool(m.facts.quantization) or m.facts.pieces > 1  # perhaps in another shard
+    if codes.dtype in _EIGHT_BITS and has_scales and not _is_ignored(m):
         problem = "is quantized (FP8), and its scales are not in the file"
         return cannot(codes.name, codes, problem)
     return None

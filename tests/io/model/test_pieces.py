@@ -225,6 +225,38 @@ def test_other_weights_beside_are_noted(other: str, said: str, tmp_path: Path) -
     assert any(said in note for note in matrix.origin.notes)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_codes_are_decoded_in_each_slice_by_its_own_scales(axis: int, tmp_path: Path) -> None:
+    codes = np.random.default_rng(1).integers(-127, 128, (N, D)).astype(np.int8)
+    scales = np.random.default_rng(2).random((2, N, 1)).astype(np.float32) + 0.1
+    parts, expected = np.split(codes, 2, axis), []
+    for rank, part in enumerate(parts):
+        scale = scales[rank] if axis else np.split(scales[0], 2)[rank]
+        expected.append(part * scale)
+        tensors = {"embed.weight": np.ascontiguousarray(part), "embed.weight_scale": scale}
+        tensors["head.weight"] = np.split(U, 2)[rank]
+        save_file(tensors, tmp_path / f"model{rank}-mp2.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps({"vocab_size": N, "dim": D}))
+    matrix = embgeo.load(tmp_path)
+    np.testing.assert_allclose(matrix.data, np.concatenate(expected, axis), rtol=1e-6)
+    assert matrix.origin.form == "INT8, code · weight_scale of the row; joined from 2 slices"
+    for rank in range(2):  # codes that no scales explain stop the choice
+        tensors = {"embed.weight": parts[rank].copy(), "head.weight": np.split(U, 2)[rank]}
+        save_file(tensors, tmp_path / f"model{rank}-mp2.safetensors")
+    with pytest.raises(EmbgeoError, match="embed holds whole numbers"):
+        embgeo.load(tmp_path)
+
+
+def test_codes_of_a_lone_shard_may_have_scales_in_another(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save_file as save_torch
+
+    codes = torch.from_numpy(W).to(torch.float8_e4m3fn)
+    save_torch({"embed_tokens.weight": codes}, tmp_path / "model-00001-of-00002.safetensors")
+    with pytest.raises(EmbgeoError, match="its scales are not in the file"):
+        embgeo.load(tmp_path / "model-00001-of-00002.safetensors")
+
+
 def numbered(folder: Path, parts: list[np.ndarray], norms: list[np.ndarray]) -> Path:
     for number, (part, norm) in enumerate(zip(parts, norms, strict=True)):
         tensors = {"embed_tokens.weight": np.ascontiguousarray(part), "norm.weight": norm}
