@@ -26,7 +26,7 @@ MOST_NAMES = 20
 GAO_CAPTION = (
     "Rank-2 approximation (SVD) of each matrix, not centered, each on scales of its own; the cross "
     "is the origin. Rows around the origin point in all directions; rows to one side of it lie in "
-    "a cone. In brackets: the share of the energy on each axis. Right: the singular values, "
+    "a cone. In brackets: the share of the variance on each axis. Right: the singular values, "
     "divided by the largest."
 )
 

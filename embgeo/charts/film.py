@@ -14,7 +14,7 @@ SHOWN, MOST_TOKENS = 5, 1500
 #: Heights below this share of the peak count as empty.
 NEGLIGIBLE = 1e-3
 CAPTION = (
-    "Tokens along the checkpoints of a run, in the plane of the two strongest singular directions, "
+    "Tokens along the checkpoints of a run, in the plane of the top two singular directions, "
     "turned from checkpoint to checkpoint to fit the next one (orthogonal Procrustes); scales are "
     "the same in all maps. The arrow is the mean row. Below: the cosines between pairs of rows. "
     "The color of a frame is the verdict."

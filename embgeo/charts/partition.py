@@ -1,6 +1,6 @@
 """Arora's partition function at the eigenvectors of WᵀW and at their negatives.
 
-Raw next to unit scale: Z depends on the norms of the rows.
+As stored, and at mean norm 1: Z depends on the norms of the rows.
 """
 
 from dataclasses import replace
@@ -16,31 +16,30 @@ from embgeo.result.analysis import Analysis
 #: Quantity of a panel, its title, and what the table calls its scale.
 PANELS = (
     (isotropy.Z.name, "As stored", "raw"),
-    (isotropy.Z_UNIT.name, "Mean norm scaled to 1", "unit"),
+    (isotropy.Z_UNIT.name, "At mean norm 1", "unit"),
 )
 REASON = "its analysis left out the section isotropy"
 ONE = (
     "The partition function Z in the direction of each eigenvector and against it, divided by its "
-    "mean. Isotropic rows give a flat line at 1. Left the matrix as it is, right with its mean "
-    "norm scaled to 1: Z depends on scale, so only the right-hand side compares matrices of "
-    "different norms."
+    "mean. Isotropic rows give a flat line at 1. Left: as stored. Right: at mean norm 1. Z depends "
+    "on scale, so that only the right panel compares matrices of different norms."
 )
 SEVERAL = (
     "The partition function Z in the direction of each eigenvector and against it, divided by its "
-    "mean: the wider a matrix's lines spread around 1, the less alike its directions are. Left as "
-    "stored, where small norms alone bring the lines together; right with the mean norm scaled "
-    "to 1, which compares shapes."
+    "mean. The wider the lines of a matrix spread around 1, the less isotropic it is. Left: as "
+    "stored, where small norms alone bring the lines together. Right: at mean norm 1, which "
+    "compares shapes."
 )
 PRINT = (
     "Partition function Z(a) at the eigenvectors v of WᵀW and at their negatives (two branches for "
     "each matrix), divided by its mean. Isotropic rows give a flat line at 1; I1 is the smallest "
-    "value divided by the largest. Z depends on the norms of the rows: only the panel with the "
-    "mean norm scaled to 1 compares matrices of different norms."
+    "value divided by the largest. Z depends on the norms of the rows: only the panel at mean "
+    "norm 1 compares matrices of different norms."
 )
 
 
 def find_raw(analysis: Analysis) -> Series | None:
-    """Find the raw curve of an analysis that has both."""
+    """Find the curve as stored of an analysis that has both."""
     unit = find_series(analysis, PANELS[1][0])
     return None if unit is None else find_series(analysis, PANELS[0][0])
 

@@ -37,7 +37,7 @@ def find_planes(name: str) -> lookup.Lookup[Points]:
 
 
 def axis_names(points: Points) -> tuple[str, str]:
-    """Return the labels of both axes, each with its share of the energy."""
+    """Return the labels of both axes, each with its share of the variance."""
     first, second = (
         label if "%" in label else f"{label} ({format_number(100 * share, 3)}%)"
         for label, share in zip((points.x_label, points.y_label), points.share, strict=True)
@@ -162,7 +162,7 @@ def build_mixture(items: spec.StyledItems, _choices: spec.Choices) -> spec.Speci
         map_panels(items, UNCENTERED),
         "The same plane as the map of tokens, shaded by the share of rare tokens. If frequency "
         "played no part, all of it would have the color of the base rate.",
-        "The plane of the two strongest singular directions, shaded by the share of rare tokens in "
+        "The plane of the top two singular directions, shaded by the share of rare tokens in "
         "each hexagon.",
         shading="share",
         table=partial(tabulate, items, UNCENTERED),
@@ -171,18 +171,18 @@ def build_mixture(items: spec.StyledItems, _choices: spec.Choices) -> spec.Speci
 
 PLAIN = spec.Chart(
     "scatter",
-    "Map of all tokens in the plane of the first two singular directions",
+    "Map of all tokens in the plane of the top two singular directions",
     refuse_without_points(UNCENTERED),
     builder(
         UNCENTERED,
-        "Every token in the plane of the two strongest singular directions, not centered, with "
+        "Every token in the plane of the top two singular directions, not centered, with "
         "equal scales; the cross is the origin. Isotropic rows would surround the origin; rows in "
-        "a cone lie to one side of it. The axes say how much of the energy this plane holds.",
-        "Every token in the plane of the two strongest singular directions of its own matrix, not "
+        "a cone lie to one side of it. The axes say how much of the variance this plane carries.",
+        "Every token in the plane of the top two singular directions of its own matrix, not "
         "centered; the cross is the origin. Isotropic rows would surround the origin; rows in a "
         "cone lie to one side of it.",
-        "Tokens in the plane of the two strongest singular directions of the embedding matrix, not "
-        "centered; the cross is the origin. In brackets: the share of the energy on each axis.",
+        "Tokens in the plane of the top two singular directions of the embedding matrix, not "
+        "centered; the cross is the origin. In brackets: the share of the variance on each axis.",
     ),
     section="maps",
     most=MOST_PANELS,
@@ -206,7 +206,7 @@ WITHOUT_MEAN = spec.Chart(
 )
 MIXTURE = spec.Chart(
     "mixture",
-    "Map of the share of rare tokens in the plane of the first two singular directions",
+    "Map of the share of rare tokens in the plane of the top two singular directions",
     refuse_mixture,
     build_mixture,
     section="plane",

@@ -20,11 +20,11 @@ NAME = spectrum.SINGULAR_VALUES.name
 UNCENTERED, REFERENCE = "uncentered", "isotropic reference"
 ONE = (
     "Singular values, largest first, divided by the largest. A flat line means that all directions "
-    "carry the same energy; a first value far above the rest, that one direction dominates."
+    "carry the same variance; a first value far above the rest, that one direction dominates."
 )
 SEVERAL = (
     "Singular values of each matrix, largest first, divided by its own largest: scale plays no "
-    "part. The higher a line stays, the more evenly the energy is spread over directions."
+    "part. The higher a line stays, the more evenly the variance is spread over directions."
 )
 PRINT = (
     "Singular values of the embedding matrix (not centered), divided by the largest, up to its "

@@ -19,7 +19,7 @@ NAME = frequency.NEIGHBORS.name
 LISTED, MOST_WORDS = 8, 3
 CAPTION = (
     "Words (bold) and their nearest neighbors by cosine over all dimensions, at their places in "
-    "the plane of the two strongest singular directions, each on scales of its own. An orange mark "
+    "the plane of the top two singular directions, each on scales of its own. An orange mark "
     "is a rare token. A neighbor that lies far off in this plane is near in the others."
 )
 

@@ -178,7 +178,7 @@ EIGENGAP = 1e-6
 #: Root mean square of the norms over their median from which a few long rows hold nearly all
 #: energy: ordinary rows then hold 4% of it.
 LONG_ROWS = 5.0
-#: Long rows are a finding if they hold at least this share of the energy and are at most this share
+#: Long rows are a finding if they carry at least this share of Σ‖w‖² and are at most this share
 #: of the rows.
 LONG_ROWS_ENERGY = 0.5
 FEW_LONG_ROWS = 0.05

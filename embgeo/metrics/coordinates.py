@@ -31,7 +31,7 @@ SHOWN = 10
 #: Least variance of a wide coordinate, as a multiple of the median one.
 WIDE = 25.0
 OF_VARIANCE = (q.VARIANCE_SHARE, q.VARIANCE_RATIO, q.ROGUE_COORDINATES, q.ROGUE_SHARE)
-CONVENTION = "coordinates ranked by energy"
+CONVENTION = "coordinates ranked by their sum of squares"
 
 
 def second(m: Measurement) -> list[Statistic]:

@@ -218,7 +218,7 @@ def isotropy(w: Array) -> list[Value]:
         scalar("isotropy.isoscore", "IsoScore", 0.2, reference=0.97, reference_note=GAUSSIAN),
         Series(quantity("isotropy.z", "partition function"), k,
                {"Z(v_k)": plus, "Z(−v_k)": minus}, "k", "Z / mean Z", log_y=True),
-        Series(quantity("isotropy.z_unit", "partition function, unit scale"), k,
+        Series(quantity("isotropy.z_unit", "partition function, at mean norm 1"), k,
                {"Z(v_k)": plus_unit, "Z(−v_k)": minus_unit}, "k", "Z / mean Z", log_y=True),
     ]  # fmt: skip
     return out

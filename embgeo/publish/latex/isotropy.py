@@ -27,15 +27,15 @@ class Group:
     pair: tuple[Quantity, Quantity]
 
 
-SAMPLED = Group("raw scale, samples", (isotropy.I1_SAMPLED, isotropy.I2_SAMPLED))
+SAMPLED = Group("as stored, samples", (isotropy.I1_SAMPLED, isotropy.I2_SAMPLED))
 #: The groups over both signs of the eigenvectors and over one, as published tables have it.
 GROUPS = {
     "both": (
-        Group("raw scale", (isotropy.I1, isotropy.I2)),
-        Group("unit scale", (isotropy.I1_UNIT, isotropy.I2_UNIT)),
+        Group("as stored", (isotropy.I1, isotropy.I2)),
+        Group("at mean norm 1", (isotropy.I1_UNIT, isotropy.I2_UNIT)),
         SAMPLED,
     ),
-    "one": (Group("raw scale", (isotropy.I1_MEAN_SIGN, isotropy.I2_MEAN_SIGN)),),
+    "one": (Group("as stored", (isotropy.I1_MEAN_SIGN, isotropy.I2_MEAN_SIGN)),),
 }
 
 
