@@ -47,6 +47,7 @@ def analyze(
     command: str = "",
     progress: Progress | None = None,
     resources: Resources | None = None,
+    what_if: bool = True,
 ) -> Analysis:
     """Measure the geometry of an embedding matrix.
 
@@ -64,6 +65,8 @@ def analyze(
     progress : Progress, optional
     resources : Resources, optional
         Memory and threads.
+    what_if : bool
+        Whether to measure the matrix after each cure, too, which only its own page shows.
 
     Returns
     -------
@@ -79,7 +82,7 @@ def analyze(
     check_width(matrix, resources)
     options = options or Options()
     reader = open_rows(matrix, options, resources, progress)
-    analysis = measure_rows(reader, options, sections, reference, command)
+    analysis = measure_rows(reader, options, sections, reference, command, what_if=what_if)
     for read in (matrix, matrix.hidden):
         if read is not None:
             read.origin.check_files(at_end=True)
@@ -93,6 +96,7 @@ def measure_rows(
     reference: bool = True,
     command: str = "",
     prepare: Callable[[Passes], None] = lambda _: None,
+    what_if: bool = True,
 ) -> Analysis:
     """Measure the rows of a reader, see :func:`analyze`; `prepare` is called between the passes."""
     clock = Clock()
@@ -107,11 +111,15 @@ def measure_rows(
         prepare(measurement)
         measurement.second_pass()
         clock.lap("second pass")
-        return complete(measurement, compared, command, clock)
+        return complete(measurement, compared, command, clock, what_if)
 
 
 def complete(
-    measurement: Passes, compared: Sequence[str] | None, command: str, clock: Clock
+    measurement: Passes,
+    compared: Sequence[str] | None,
+    command: str,
+    clock: Clock,
+    what_if: bool = True,
 ) -> Analysis:
     """Compute the result from the statistics of both passes.
 
@@ -128,7 +136,7 @@ def complete(
     measurement.shared.nearest = add_mapped_rows(measurement, values)
     clock.lap("neighbors on the map")
     treated: tuple[Treated, ...] = ()
-    if measurement.facts.listed is None and seen.keys() >= CURED:
+    if what_if and measurement.facts.listed is None and seen.keys() >= CURED:
         treated = treat_matrix(measurement.reader, measurement.facts)
         clock.lap("what if")
     referenced = [name for name in seen if is_compared(name, compared)]

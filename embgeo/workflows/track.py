@@ -252,6 +252,7 @@ def measure_kept(
         command=command,
         progress=progress,
         resources=resources,
+        what_if=False,
     )
     if folder is not None:
         keep_analysis(analysis, folder)

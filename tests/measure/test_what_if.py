@@ -93,3 +93,10 @@ def test_a_row_that_is_the_mean_has_no_direction_after_it_is_subtracted() -> Non
 
 def test_without_its_sections_nothing_is_treated() -> None:
     assert embgeo.analyze(make_rows(), sections=["spectrum"], reference=False).treated == ()
+
+
+def test_a_comparison_measures_no_cures_which_it_does_not_show() -> None:
+    W = np.random.default_rng(0).standard_normal((60, 4))
+    compared = embgeo.diff(embgeo.Matrix(W), embgeo.Matrix(W + 0.1))
+    assert not any(member.analysis.treated for member in compared.members)
+    assert embgeo.analyze(W).treated
