@@ -38,6 +38,8 @@ LEAST = 20
 #: Candidate numbers of clusters, and those that are tried where the last of them is the best.
 TRIED = (2, 3, 4, 5, 6, 8, 10, 12, 16)
 FURTHER = (20, 24, 32, 48)
+#: With a smaller silhouette more clusters are not tried: those of twice as many clusters have it.
+RISING = 0.3
 #: Least mean silhouette of clusters. Kaufman & Rousseeuw 1990 call 0.5 a reasonable and 0.7 a
 #: strong structure; uniform directions in a plane, cut into arcs, reach 0.55.
 REASONABLE = 0.6
@@ -119,7 +121,7 @@ def choose_clusters(unit: FloatArray, rng: np.random.Generator) -> tuple[IntArra
     cosines = unit @ unit.T
     distances = clusters.measure_distances(cosines)
     for k in (*TRIED, *FURTHER):
-        few = best_scores.mean() < REASONABLE or best.max() + 1 < TRIED[-1]
+        few = best_scores.mean() < RISING or best.max() + 1 < TRIED[-1]
         if 2 * k > len(unit) or (k in FURTHER and few):
             break
         labels = np.unique(clusters.find_clusters(cosines, k, rng), return_inverse=True)[1]

@@ -1,0 +1,118 @@
+"""Clusters and wide groups of directions: how many, from which share on, and what is none."""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import embgeo
+from embgeo.metrics import clusters
+from embgeo.numerics.sampling import generator
+from tests.support import naive
+
+Rows = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+
+
+def wide(count: int, inside: float, between: float, n: int = 600, d: int = 128) -> Rows:
+    """Unit rows in groups with these mean cosines inside and between them."""
+    g = np.random.default_rng(count)
+    own = naive.unit(g.standard_normal((n, d)))
+    common, *frame = np.linalg.qr(g.standard_normal((d, count + 1)))[0].T
+    side = np.array(frame)[np.arange(n) % count]
+    return naive.unit(
+        np.sqrt(1 - inside) * own + np.sqrt(between) * common + np.sqrt(inside - between) * side
+    )
+
+
+def find(unit: Rows) -> Labels:
+    return clusters.find_loose_groups(unit, generator(0, "groups"))
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+@pytest.mark.parametrize("between", [0.0, 0.2])
+def test_wide_groups_are_counted(count: int, between: float) -> None:
+    found = find(wide(count, 0.5, between))
+    assert len(np.unique(found)) == count
+    planted = np.arange(600) % count
+    pairs = {(int(a), int(b)) for a, b in zip(planted, found, strict=True)}
+    assert len(pairs) == count
+
+
+@pytest.mark.parametrize("inside", [0.0, 0.3, 0.6])
+def test_one_cone_has_no_groups(inside: float) -> None:
+    assert find(wide(1, inside, inside)).max() == 0
+
+
+@pytest.mark.parametrize("d", [2, 3, 4])
+def test_parts_of_a_small_sphere_are_no_groups(d: int) -> None:
+    unit = naive.unit(np.random.default_rng(d).standard_normal((600, d)))
+    assert find(unit).max() == 0
+    turned = unit @ np.linalg.qr(np.random.default_rng(9).standard_normal((64, d)))[0].T
+    assert find(turned).max() == 0
+
+
+def test_the_two_ends_of_many_dimensions_are_no_groups() -> None:
+    """Their pairs have a mean cosine below −0.1: a line, not groups around a center."""
+    g = np.random.default_rng(0)
+    rows = g.standard_normal((600, 64)) / 8
+    rows[:, 0] += np.where(np.arange(600) % 2, 0.8, -0.8)
+    assert find(naive.unit(rows)).max() == 0
+
+
+def test_too_few_rows_and_equal_rows_have_no_groups() -> None:
+    unit = wide(2, 0.5, 0.2)
+    assert find(unit[:199]).max() == 0
+    assert find(unit[:200]).max() == 1
+    assert find(np.repeat(unit[:100], 6, axis=0)).max() == 0
+
+
+def test_dimensions_of_rows_are_the_participation_ratio() -> None:
+    assert clusters.count_dimensions(np.tile(np.eye(5), (4, 1))) == pytest.approx(5.0)
+    assert clusters.count_dimensions(np.eye(5)[:3]) == pytest.approx(3.0)  # fewer rows than columns
+    assert clusters.count_dimensions(np.diag([2.0, 1.0, 1.0])) == pytest.approx(36 / 18)
+    assert clusters.count_dimensions(np.zeros((3, 2))) == 0.0
+
+
+def test_rows_are_apart_only_with_two_modes_between_every_two_centers() -> None:
+    g = np.random.default_rng(1)
+    labels = np.arange(300) % 3
+    centers = 3.0 * np.eye(3)
+    rows = centers[labels] + 0.3 * g.standard_normal((300, 3))
+    assert clusters.are_apart(rows, labels, centers)
+    joined = rows.copy()
+    joined[labels == 2] += centers[1] - centers[2]
+    assert not clusters.are_apart(joined, labels, centers)
+    assert not clusters.are_apart(rows[:2], labels[:2], centers)
+
+
+def tight(sizes: list[int], d: int = 64) -> Rows:
+    g = np.random.default_rng(2)
+    axes = np.linalg.qr(g.standard_normal((d, len(sizes))))[0].T
+    return np.repeat(axes, sizes, axis=0) + 0.02 * g.standard_normal((sum(sizes), d))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count"),
+    [([300, 300], 2), ([571, 29], 1), ([569, 31], 2), ([300, 270, 30], 3), ([300, 271, 29], 2)],
+)
+def test_clusters_of_less_than_a_twentieth_make_nothing(sizes: list[int], count: int) -> None:
+    found = embgeo.analyze(tight(sizes), sections=["cosine"], pairs=10, reference=False)
+    assert found["cosine.clusters"] == count
+    assert (found["cosine.mean_between_clusters"].value is None) is (count == 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("count", "slack"), [(12, 0), (20, 0), (32, 6), (40, 8)])
+def test_many_clusters_have_smaller_even_shares(count: int, slack: int) -> None:
+    """Of more than 20 the number is near, as not every one is tried."""
+    found = embgeo.analyze(tight([20] * count), sections=["cosine"], pairs=10, reference=False)
+    assert abs(found["cosine.clusters"].value - count) <= slack
+    assert found["cosine.silhouette"].value > 0.7
+    assert abs(found["cosine.mean_between_clusters"].value) < 0.02
+
+
+@pytest.mark.parametrize(("n", "known"), [(19, False), (20, True)])
+def test_twenty_rows_are_clustered(n: int, known: bool) -> None:
+    rows = np.random.default_rng(3).standard_normal((n, 4))
+    found = embgeo.analyze(rows, sections=["cosine"], pairs=10, reference=False)
+    assert (found["cosine.silhouette"].value is not None) is known
