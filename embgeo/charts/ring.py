@@ -26,6 +26,8 @@ def find_ring(analysis: Analysis, points: Points) -> Ring | None:
     if table is None or not rows or is_one_of_clusters(analysis):
         return None
     xy = points.xy[find_members(analysis)]
+    if not np.isfinite(xy).all():  # t-SNE left some rows out
+        return None
     center = np.median(xy, axis=0)
     radius = float(np.quantile(np.linalg.norm(xy - center, axis=1), INSIDE))
     row_at, token_at = table.columns.index("row"), table.columns.index("token")

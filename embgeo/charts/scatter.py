@@ -39,7 +39,7 @@ def find_planes(name: str) -> lookup.Lookup[Points]:
 def axis_names(points: Points) -> tuple[str, str]:
     """Return the labels of both axes, each with its share of the variance."""
     first, second = (
-        label if "%" in label else f"{label} ({format_number(100 * share, 3)}%)"
+        label if "%" in label or not share else f"{label} ({format_number(100 * share, 3)}%)"
         for label, share in zip((points.x_label, points.y_label), points.share, strict=True)
     )
     return first, second

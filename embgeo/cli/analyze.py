@@ -41,6 +41,7 @@ def analyze(
     isotropy_rows: o.IsotropyRows = None,
     isotropy_runs: o.IsotropyRuns = None,
     neighbors_of: o.NeighborsOf = None,
+    plane: o.Plane = None,
     precision: o.Precision = None,
     memory: o.Memory = None,
     threads: o.Threads = None,

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from embgeo.cli import completion
+from embgeo.core import options
 from embgeo.core.options import Precision as PrecisionName
 from embgeo.core.options import Queries
 from embgeo.core.source import Padding as PaddingName
@@ -110,6 +111,10 @@ IsotropyRows = Annotated[
     int | None, option("Also compute I1/I2 on random samples of this many rows.", least=1)
 ]
 IsotropyRuns = Annotated[int | None, option("Number of these samples; 10.", least=1)]
+Plane = Annotated[
+    options.Plane | None,
+    option("A further plane of the map: tsne, of 5000 rows; needs scikit-learn."),
+]
 NeighborsOf = Annotated[
     Queries | None,
     option(

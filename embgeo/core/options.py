@@ -12,6 +12,8 @@ from embgeo.core.source import FREQUENCIES, Source
 
 #: Rows whose neighbors are searched.
 Queries: TypeAlias = Literal["sample", "all"]
+#: A further plane of the map.
+Plane: TypeAlias = Literal["none", "tsne"]
 #: Precision of sums of products.
 Precision: TypeAlias = Literal["float64", "float32"]
 #: A token, and the tokens whose rank among its neighbors is reported.
@@ -26,6 +28,7 @@ _SECTIONS = {
     "isotropy_rows": ("isotropy",),
     "isotropy_runs": ("isotropy",),
     "neighbors_of": ("tokens", "frequency"),
+    "plane": ("projection",),
     "show_neighbors": ("frequency",),
 }
 
@@ -51,6 +54,8 @@ class Options:
         k of every neighbor search.
     neighbors_of : {"sample", "all"}
         Rows whose neighbors are searched for hubs, rarity and the intrinsic dimension.
+    plane : {"none", "tsne"}
+        A further plane of the map: t-SNE of up to 5,000 rows, by scikit-learn.
     precision : {"float64", "float32"}
         Precision of sums of products; float32 also for entries stored in float64.
     show_neighbors : tuple of (token, tuple of tokens)
@@ -72,6 +77,7 @@ class Options:
     row_errors: bool = True
     neighbors: int = 10
     neighbors_of: Queries = "sample"
+    plane: Plane = "none"
     precision: Precision = "float64"
     show_neighbors: tuple[ListedToken, ...] = ()
 
@@ -91,7 +97,7 @@ class Options:
             if value < least:
                 raise BadOption(f"{value} is less than {least}", where=argument(name))
             object.__setattr__(self, name, int(value))
-        for name, kind in (("neighbors_of", Queries), ("precision", Precision)):
+        for name, kind in (("neighbors_of", Queries), ("plane", Plane), ("precision", Precision)):
             if getattr(self, name) not in get_args(kind):
                 where = argument(name)
                 raise refuse_name("choice", getattr(self, name), get_args(kind), where)

@@ -24,6 +24,7 @@ from embgeo.measure.what_if import treat_matrix
 from embgeo.metrics import Facts
 from embgeo.metrics.frequency import explain_absence, rank_by_frequency
 from embgeo.metrics.neighbors import ALL
+from embgeo.metrics.projection import spread_rows
 from embgeo.result.analysis import Analysis
 from embgeo.stats import TopNeighbors
 from embgeo.stats.all_nearest import find_all_nearest
@@ -243,19 +244,6 @@ def list_nearest(facts: Facts, rows: IntArray, near: IntArray, cosines: FloatArr
     """List the nearest rows as a result lists them: by their positions among the kept rows."""
     at, places = np.searchsorted(facts.kept, rows), np.searchsorted(facts.kept, near)
     return NearestRows(at, np.asarray(places), np.asarray(cosines, dtype=np.float32))
-
-
-def spread_rows(facts: Facts, most: int) -> IntArray:
-    """Return at most this many kept rows, evenly over the order of frequency.
-
-    All if they are as few.
-    """
-    if facts.m <= most:
-        return facts.kept
-    order = np.arange(facts.m)
-    if facts.frequency is not None:
-        order = np.argsort(-facts.frequency.counts[facts.kept], kind="stable")
-    return np.sort(facts.kept[order[np.linspace(0, facts.m - 1, most).astype(np.int64)]])
 
 
 def list_rows(table: Table) -> Iterator[int]:

@@ -36,6 +36,8 @@ class DataBlock:
 
     def add_floats(self, values: FloatArray, low: float, high: float) -> dict[str, Any]:
         """Sixteen bits between `low` and `high`, or 32 where a heavy tail needs them."""
+        if not np.isfinite(values).all():
+            return self.add(values.astype(np.float32))
         bulk = float(np.subtract(*np.quantile(values, [0.995, 0.005]))) if len(values) else 0.0
         if not high > low or high - low > HEAVY_TAIL * bulk:
             return self.add(values.astype(np.float32))

@@ -109,8 +109,12 @@ def pack_views(
     for p in planes:
         xy = p.xy[rows]
         # One span for both axes: the map has equal scales, so equal steps.
-        low = xy.min(axis=0)
-        span = float(np.max(xy.max(axis=0) - low))
+        # Rows that t-SNE left out have no place.
+        known = np.isfinite(xy).all(axis=1)
+        if not known.any():
+            continue
+        low = xy[known].min(axis=0)
+        span = float(np.max(xy[known].max(axis=0) - low))
         out.append(
             {
                 "key": p.name,
@@ -118,12 +122,21 @@ def pack_views(
                 "x": block.add_floats(xy[:, 0], float(low[0]), float(low[0]) + span),
                 "y": block.add_floats(xy[:, 1], float(low[1]), float(low[1]) + span),
                 "labels": list(axis_names(p)),
-                "box": list(fit_view(p.xy).box),
+                "box": list(fit_view(p.xy[np.isfinite(p.xy).all(axis=1)]).box),
+                "caption": caption(p),
                 "ring": pack_ring(find_ring(analysis, p)),
                 **pack_reference(analysis, p),
             }
         )
     return out
+
+
+def caption(points: Points) -> str:
+    """What a reader of a map of this plane should know; empty for most planes."""
+    if points.name != projection.TSNE.name:
+        return ""
+    shown = f"{points.note}. " if points.note else ""
+    return f"{shown}t-SNE: sizes of groups and distances between groups mean nothing."
 
 
 def pack_reference(analysis: Analysis, points: Points) -> dict[str, Any]:

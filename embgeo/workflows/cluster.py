@@ -74,6 +74,7 @@ def check_in_cluster(source: Source, options: Options, device: str) -> None:
         (source.hidden is not None, argument("hidden"), "not measured on a cluster", states),
         (options.pairs is None, argument("pairs", "all"), everywhere, sample),
         (options.neighbors_of == "all", argument("neighbors_of", "all"), everywhere, sample),
+        (options.plane != "none", argument("plane", options.plane), everywhere, away),
         (str(source.path) == "-", "-", "stdin cannot be read twice", "name a file"),
     ):
         refuse_if(refused, where, cause, way_out)

@@ -17,6 +17,15 @@ PCA2 = Quantity(
     "rows of (W − 1μᵀ)·V₂ of the centered matrix, signs such that the largest entry is positive",
     "Wang et al. 2020, footnote 1",
 )
+TSNE = Quantity(
+    "projection.tsne",
+    "t-SNE",
+    "Up to 5,000 rows, evenly over frequencies, placed so that near rows stay near. Sizes of "
+    "groups and distances between groups mean nothing.",
+    "minimizes KL(P‖Q) of the similarities of rows by cosine and of places; perplexity 30, started "
+    "from the PCA",
+    "van der Maaten & Hinton 2008",
+)
 SVD2_SHARE = Quantity(
     "projection.svd2_share",
     "Variance in the SVD plane",

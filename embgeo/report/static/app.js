@@ -41,6 +41,9 @@ async function start() {
   const store = new Store(data.rows);
   const map = new Scatter(byId("scatter"), byId("overlay"), byId("tooltip"), data, store);
   const lasso = new Lasso(map);
+  map.captioned = (text) => {
+    byId("map-caption").textContent = text;
+  };
   const toggleLasso = wireControls(data, store, map, lasso);
   new Gestures(map, lasso, toggleLasso);
   if (data.cures.length) {

@@ -27,6 +27,7 @@ class Scatter {
 
   setView(view) {
     this.view = view;
+    this.captioned?.(view.caption ?? "");
     this.x = this.inOrder(view.x, Float32Array);
     this.y = this.inOrder(view.y, Float32Array);
     this.index = null;
@@ -71,7 +72,8 @@ class Scatter {
     clearTimeout(this.indexing);
     const { x, y } = this.view;
     const index = new KDBush(x.length, 64, Float32Array);
-    for (let i = 0; i < x.length; i++) index.add(x[i], y[i]);
+    // A row without a place is out of reach.
+    for (let i = 0; i < x.length; i++) index.add(...(Number.isNaN(x[i]) ? [1e30, 1e30] : [x[i], y[i]]));
     this.index = index.finish();
     return this.index;
   }
