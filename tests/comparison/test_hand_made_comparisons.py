@@ -41,8 +41,11 @@ def analysis(numbers: Numbers, norm: float | None = None) -> Analysis:
     found = make({**FEW, **numbers}, {"tables": ()})
     if norm is None:
         return found
-    column = Column(QUANTITIES["tokens.norm"], np.full(3, norm), "‖w‖")
-    return replace(found, columns=(column,))
+    columns = (
+        Column(QUANTITIES["cosine.angle_to_mean"], np.full(3, 80.0), "°"),
+        Column(QUANTITIES["tokens.norm"], np.full(3, norm), "‖w‖"),
+    )
+    return replace(found, columns=columns)
 
 
 def pair(overlap: float | None, chance: float | None = 0.01, **scalars: float) -> Pair:
@@ -103,6 +106,7 @@ def cases() -> Iterator[tuple[str, Comparison]]:
         ((0.1, 0.8), (0.2, 0.19), (2.0, 1.959)),
         ((0.8, 0.1), (0.2, 0.19), (1.0, 1.019)),
         ((0.8, 0.1), (0.2, 0.19), (1.0, 1.021)),
+        ((0.01, 0.02), (0.2, 0.19), (1.0, 1.0)),
         ((0.5, 0.51), (0.2, 0.19), (1.0, 1.0)),
         ((0.5, 0.5101), (0.2, 0.2026), (1.0, 1.0)),
         ((0.5, 0.4899), (0.2, 0.2), (1.0, 1.5)),

@@ -1,0 +1,84 @@
+"""Texts of differences, names of members, and rare tokens, by hand."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embgeo.comparison.comparison import Comparison, Member, member_name, name_of, short_name
+from embgeo.comparison.moved import rare_tokens
+from embgeo.comparison.overlap import Overlap, overlap_values
+from embgeo.comparison.pair import Difference
+from embgeo.comparison.track import Track
+from embgeo.core.values import Quantity
+from embgeo.result.analysis import Analysis
+
+PLAIN = Quantity("a.b", "Plain", "A number.")
+
+
+def test_texts_of_a_difference() -> None:
+    one = Difference(PLAIN, 1, 1.0, 0.5, -0.5, 0.123, interval=(-0.7, 0.3), note="n")
+    assert (one.text, one.error_text, one.interval_text) == ("−0.5", "± 0.12", "−0.7 … +0.3")
+    assert repr(one) == "<Difference a.b: −0.5>"
+    assert replace(one, error_note="e").remarks == "n; e"
+    none = Difference(PLAIN, 1, None, 0.5, None, change="undefined", undefined="no pairs")
+    assert (none.text, none.error_text, none.interval_text) == ("", "", "")
+    assert repr(none) == "<Difference a.b: no pairs>"
+    assert none.remarks == "no pairs"
+    near = replace(one, difference=1e-15, change="equal")
+    assert near.text == "≈ 0"
+    assert replace(near, difference=0.0).text == "0"
+    assert replace(one, quantity=replace(PLAIN, unit="°")).text == "−0.5°"
+
+
+def test_names_are_steps_in_a_track_only() -> None:
+    member = Member("a\u202eb", "a", Analysis({}), step=12_000.0)
+    plain = replace(member, step=None)
+    assert name_of(member, True) == "step 12,000"
+    assert name_of(member, False) == name_of(plain, True) != "step 12,000"
+    two = Comparison({}, (member, plain))
+    assert [member_name(two, place) for place in (0, 1)] == ["a‹U+202E›b"] * 2
+    track = Track((1.0, 2.0), "names")
+    assert member_name(Comparison({}, (member, plain), track=track), 0) == "step 12,000"
+    assert member_name(Comparison({}, (member, plain), track=track), 1) == "a‹U+202E›b"
+
+
+@pytest.mark.parametrize(("length", "short"), [(18, "x" * 18), (19, "xxxxxxxxx…xxxxxxxx")])
+def test_long_names_are_cut_in_the_middle(length: int, short: str) -> None:
+    found = Comparison({}, (Member("x" * length, "", Analysis({})),) * 2)
+    assert short_name(found, 0) == short
+
+
+def test_rare_tokens_are_those_of_the_first_member_that_knows_both() -> None:
+    def member(tokens: Any, popular: Any) -> Any:
+        return SimpleNamespace(analysis=SimpleNamespace(tokens=tokens, popular=popular))
+
+    words, which = ("a", "b", "c"), (True, False, False)
+    known, named = member(words, which), member(words, None)
+    counted = member(None, which)
+
+    def find(*members: Any) -> Any:
+        return rare_tokens(SimpleNamespace(members=members))  # type: ignore[arg-type]
+
+    assert find(named, counted, known) == {"b", "c"}
+    assert find(known, member(words, (False, True, True))) == {"b", "c"}
+    assert find(named, counted) == frozenset()
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_an_overlap_of_all_tokens_has_no_error(exact: bool) -> None:
+    g = np.random.default_rng(0)
+    before, after = (np.argsort(g.random((40, 60)), axis=1)[:, :10] for _ in range(2))
+    found = Overlap(np.arange(40), before, after, 40 if exact else 60)
+    overlap, mutual, histogram = overlap_values(found, 0)
+    kept = np.array([len({*a} & {*b}) for a, b in zip(before, after, strict=True)])
+    jaccard, share = kept / (20 - kept), kept / 10
+    for scalar, values in ((overlap, jaccard), (mutual, share)):
+        assert float(scalar) == pytest.approx(values.mean(), rel=1e-12)
+        error = values.std(ddof=1) / np.sqrt(40)
+        assert scalar.standard_error == (None if exact else pytest.approx(error, rel=1e-12))
+    assert ("bootstrap interval" in overlap.sample) is not exact
+    assert histogram.counts.sum() == 40
+    assert mutual.reference == pytest.approx(10 / (39 if exact else 59))
