@@ -146,4 +146,4 @@ def summary(out: Path, made: FigureSet) -> None:
             shared.print_lines(f"  note: {note}")
     for name, reason in made.left_out.items():
         if name not in made.unrelated:
-            shared.print_lines(f"left out: {name}, {reason}")
+            shared.print_lines(f"skipped {name}: {reason}")

@@ -64,7 +64,7 @@ def listing(found: Inspection, shown_path: str, format_: str, every: bool) -> No
                 print_lines(f"    {word}: {'; '.join(texts)}")
     if more := len(found.tensors) - len(shown):
         print_lines(f"  {more:,} other tensor{'s' * (more > 1)}: --all")
-    print_lines(f"choice: {found.reason}" if found.reason else f"no choice: {found.problem}")
+    print_lines(f"chosen: {found.reason}" if found.reason else f"no choice: {found.problem}")
     if found.tokens:
         print_lines(f"tokens: {found.tokens:,}, {found.tokens_source}")
     if found.counts:

@@ -111,7 +111,6 @@ class EmbgeoError(Exception):
         self.command_line_text = on_command_line(text)
         super().__init__(in_python(text))
 
-
     def also(self, way_out: str, steps: Sequence[Step]) -> Self:
         """Make the error with one more way out."""
         cause, where, stated = self._stated

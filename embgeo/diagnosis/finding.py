@@ -143,7 +143,7 @@ def need(analysis: Numbers, quantity: Quantity) -> Scalar:
         if family in analysis.absent:
             raise Undecided(analysis.absent[family])
         if sections is not None and family not in sections:
-            raise Undecided(f"the section {family} was left out")
+            raise Undecided(f"the section {family} was skipped")
         raise Undecided(f"{quantity.name} is not part of this analysis")
     if scalar.value is None:
         raise Undecided(f"{scalar.quantity.title} is not defined ({scalar.undefined})")

@@ -221,7 +221,7 @@ def gather_rows(measurement: Passes) -> list[Note]:
         else:
             name = family.compute.__module__.rpartition(".")[2]
             cause = f"which reads {len(rows):,} single rows, too many to gather from parts"
-            notes.append(Note("parts", f"left out: {family.section} ({name}), {cause}"))
+            notes.append(Note("parts", f"skipped {family.section} ({name}): {cause}"))
     measurement.families = kept
     matrix.data[np.unique(np.concatenate(read))]
     return notes

@@ -152,7 +152,7 @@ def list_absences(analysis: Analysis) -> dict[str, str]:
     asked = analysis.provenance.get("sections")
     found = {value.quantity.family for value in analysis.values()}
     skipped = () if asked is None else (f for f in SECTIONS if f not in asked and f not in found)
-    return dict.fromkeys(skipped, "left out with --sections") | analysis.absent
+    return dict.fromkeys(skipped, "skipped with --sections") | analysis.absent
 
 
 def start_sentence(text: str) -> str:

@@ -207,7 +207,7 @@ class Analysis:
             return MissingValue(f"no value is called {name!r}", way_out=suggest(name, names))
         family = QUANTITIES[name].family
         if family in self.absent:
-            return MissingValue(f"{name} is missing: {family} was left out: {self.absent[family]}")
+            return MissingValue(f"{name} is missing: {family} was skipped: {self.absent[family]}")
         if family not in self.provenance.get("sections", (family,)):
             return MissingValue(f"{name} is missing: the section {family} was not measured")
         return MissingValue(f"{name} is missing: it was not measured with these files and options")

@@ -106,7 +106,7 @@ class Measured:
         if name == VERDICT:
             reason = self.undecided
         elif family in self.absent:
-            reason = f"the section {family} was left out: {self.absent[family]}"
+            reason = f"the section {family} was skipped: {self.absent[family]}"
         elif family not in self.provenance.get("sections", ()):
             reason = f"the section {family} was not measured"
         return RuleValue.missing(reason)

@@ -220,7 +220,7 @@ def test_a_saved_analysis_is_all_it_takes() -> None:
 def test_what_is_not_defined_fails_unless_that_is_allowed() -> None:
     rule = "frequency.norm_ratio <= 1e6"
     shown = gate("round.npy", "-r", rule, code=1)
-    assert "is not defined: the section frequency was left out" in shown
+    assert "is not defined: the section frequency was skipped" in shown
     assert "1 not defined, which is allowed" in gate("round.npy", "-r", f"{rule}, allow undefined")
     settings('[analyze]\ncounts = "counts.tsv"\n')
     assert "gate passed" in gate("round.npy", "-r", rule)

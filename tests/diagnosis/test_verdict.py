@@ -179,7 +179,7 @@ def test_nothing_to_go_by() -> None:
     empty = without(sample("cone"), "cosine", "spectrum", "isotropy", "frequency")
     verdict = judge(empty)
     assert verdict.state == "undecided"
-    assert verdict.headline == "Undecided: left out with --sections."
+    assert verdict.headline == "Undecided: skipped with --sections."
     assert judge(Analysis(provenance={})).state == "undecided"
 
 
@@ -313,7 +313,7 @@ def test_limits_of_neighbors(rare: float, popular: float, word: str) -> None:
 def test_a_section_left_out_is_named_and_the_rest_still_said() -> None:
     rows = np.random.default_rng(0).standard_normal((200, 8))
     headline = judge(embgeo.analyze(embgeo.Matrix(rows), sections=("cosine",))).headline
-    assert headline.startswith("Undecided: the section spectrum was left out; no cone (mean cosine")
+    assert headline.startswith("Undecided: the section spectrum was skipped; no cone (mean cosine")
 
 
 def test_one_dimension_is_undecided() -> None:

@@ -140,7 +140,7 @@ def test_too_many_single_rows_are_left_out_and_said(monkeypatch: pytest.MonkeyPa
     found = in_parts(sample(), even(300, 2), sections=("spectrum", "cosine"), reference=False)
     said = [note.text for note in found.notes if note.code == "parts"]
     too_many = "which reads 294 single rows, too many to gather from parts"
-    assert f"left out: spectrum (spectrum), {too_many}" in said
+    assert f"skipped spectrum (spectrum): {too_many}" in said
     assert found.scalar("spectrum.effective_rank") is None
 
 

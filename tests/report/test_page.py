@@ -280,7 +280,7 @@ def test_any_family_may_be_left_out(family: str) -> None:
     parsed = Page(render(without(sample(), family)))
     assert parsed.open == []
     assert all(link[1:] in parsed.ids for link in parsed.links)
-    assert "left out with --sections" in parsed.text
+    assert "skipped with --sections" in parsed.text
     assert ("embgeo-block" in parsed.ids) == (family != "projection")
 
 
@@ -347,7 +347,7 @@ def test_a_range_of_rows_says_of_how_many(stored: list[int], transposed: bool) -
 def test_sections_that_were_not_asked_for_are_said_to_be_left_out() -> None:
     analysis = Analysis(provenance={"sections": ["cosine"]}, absent={"frequency": "no counts"})
     said = list_absences(analysis)
-    assert said["spectrum"] == "left out with --sections"
+    assert said["spectrum"] == "skipped with --sections"
     assert said["frequency"] == "no counts"
     assert "cosine" not in said
     assert list_absences(Analysis(provenance={})) == {}

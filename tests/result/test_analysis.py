@@ -410,7 +410,7 @@ def test_missing_names_say_what_is_meant_or_why_they_are_missing():
         found["cosine.men"]
     with pytest.raises(KeyError, match=r"no value is called 'cosine\.men'"):
         found.scalar("cosine.men")
-    with pytest.raises(KeyError, match=r"frequency was left out: .*counts"):
+    with pytest.raises(KeyError, match=r"frequency was skipped: .*counts"):
         found[frequency.PROBE_AUC]
     with pytest.raises(KeyError, match="the section isotropy was not measured"):
         found["isotropy.i1"]

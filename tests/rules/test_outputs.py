@@ -123,7 +123,7 @@ def test_the_table() -> None:
         "  FAILED   isotropy.i1 >= 0.5          is 0.09125, has to be at least 0.5"
         "  (embgeo.toml:3)\n"
         "  warning  cosine.mean <= 0.1          is 0.2, has to be at most 0.1  (embgeo.toml:4)\n"
-        "  skipped  frequency.probe_auc <= 0.7  is not defined: the section frequency was left out:"
+        "  skipped  frequency.probe_auc <= 0.7  is not defined: the section frequency was skipped:"
         " no counts\n"
         "  passed   cosine.std <= 0.5           is 0.24 ± 0.002\n"
         "gate failed: 1 of 4 checks; 1 warning; 1 not defined, which is allowed; "
@@ -471,7 +471,7 @@ def test_a_relative_rule_wants_a_baseline() -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("frequency.probe_auc", "the section frequency was left out: no counts"),
+        ("frequency.probe_auc", "the section frequency was skipped: no counts"),
         ("tokens.hubness", "the section tokens was not measured"),
         ("cosine.std", "it was not measured with these files and options"),
     ],

@@ -159,7 +159,7 @@ def vocabulary(n: int, hostile: bool) -> tuple[str, ...]:
 
 
 def without(
-    analysis: Analysis, *families: str, reason: str = "left out with --sections"
+    analysis: Analysis, *families: str, reason: str = "skipped with --sections"
 ) -> Analysis:
     """The analysis as it is when whole families were not asked for."""
 
