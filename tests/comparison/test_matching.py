@@ -125,6 +125,21 @@ def test_what_is_asked_for_is_done():
     assert "one side has no tokens" in refused.reason
 
 
+@pytest.mark.parametrize(("rows", "match", "by"), [
+    (9, None, "row"), (9, "row", "row"), (9, "token", None),
+    (12, None, None), (12, "row", "row"), (12, "token", None),
+])  # fmt: skip
+def test_listed_rows_are_matched_by_number_where_both_are_cut_alike(rows, match, by):
+    """Of very large matrices some rows are listed, in which a token need not be on both sides."""
+    one = analysis("abc", n=9)
+    other = analysis("abc", n=rows)
+    other.provenance["listed"] = 3
+    found = match_rows(one, other, match)
+    assert found.by == by
+    assert ("--match row" in found.reason) is (by is None)
+    assert found.shared == (3 if by else 0)
+
+
 def test_hostile_vocabularies_are_matched_and_named():
     """Every string is only ever compared, and shown as it is in the result."""
     filler = tuple(f"t{i}" for i in range(20))

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from embgeo.comparison.comparison import Comparison, Member, member_name, name_of, short_name
-from embgeo.comparison.moved import rare_tokens
+from embgeo.comparison.moved import list_moved_tokens, rare_tokens
 from embgeo.comparison.overlap import Overlap, overlap_values
 from embgeo.comparison.pair import Difference
 from embgeo.comparison.track import Track
-from embgeo.core.values import Quantity
+from embgeo.core.quantities.compare import MOVED
+from embgeo.core.values import Quantity, Table
 from embgeo.result.analysis import Analysis
 
 PLAIN = Quantity("a.b", "Plain", "A number.")
@@ -65,6 +66,16 @@ def test_rare_tokens_are_those_of_the_first_member_that_knows_both() -> None:
     assert find(named, counted, known) == {"b", "c"}
     assert find(known, member(words, (False, True, True))) == {"b", "c"}
     assert find(named, counted) == frozenset()
+
+
+def test_neighbors_that_stay_are_those_on_both_sides() -> None:
+    columns = ("token", "cosine lost", "overlap", "before 1", "before 2", "after 1", "after 2")
+    rows = (("a", 0.25, 1 / 3, "b", "c", "c", "d"), ("e", 0.0, 1.0, "b", "c", "b", "c"))
+    pair: Any = SimpleNamespace(tables=(Table(MOVED, columns, rows),))
+    nobody: Any = SimpleNamespace(members=())
+    (line,) = list_moved_tokens(nobody, pair)
+    assert (line.token, line.lost, line.overlap) == ("a", "0.250", "0.333")
+    assert [one.kept for one in (*line.before, *line.after)] == [False, True, True, False]
 
 
 @pytest.mark.parametrize("exact", [True, False])

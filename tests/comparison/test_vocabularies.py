@@ -109,3 +109,20 @@ def test_the_command(tmp_path) -> None:
         refused = CliRunner().invoke(app, ["diff", *paths, "--added", *idle])
         assert refused.exit_code == 2
         assert "does nothing where only rows are compared" in refused.output
+
+
+def test_an_output_of_one_side_alone_is_not_compared() -> None:
+    W, U = gaussian(0, 12, 4), gaussian(1, 12, 4)
+    tied, untied = Matrix(W, name="in"), replace(Matrix(W, name="in"), output=Matrix(U, name="out"))
+    assert compare_rows(tied, untied, NAMES).output is None
+    assert compare_rows(untied, tied, NAMES).output is None
+    both = compare_rows(untied, untied, NAMES)
+    assert both.output is not None
+    assert (both.input.tensor, both.output.tensor) == ("in", "out")
+
+
+def test_norms_of_added_rows_are_smallest_median_and_largest() -> None:
+    W = gaussian(0, 12, 4)
+    added = np.diag([1.0, 2.0, 4.0, 8.0])
+    found = compare_rows(Matrix(W), Matrix(np.vstack([W, added])), NAMES)
+    assert found.input.norms == (1.0, 3.0, 8.0)
