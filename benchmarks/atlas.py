@@ -64,7 +64,8 @@ class Entry:
     remark : str
         Why the two differ, where they do.
     tensor, decode, counts : str
-        Tensor in the file; how the file is read where embgeo does not; file with counts.
+        Tensor in the file; how the file is read where embgeo does not, or that columns are the
+        rows ("transposed"); file with counts.
     whole : bool
         The file's folder is read, with its tokenizer.
     """
@@ -127,6 +128,8 @@ def digest(path: Path) -> str:
 
 
 def read(entry: Entry, path: Path, real: Path) -> embgeo.Matrix:
+    if entry.decode == "transposed":
+        return embgeo.Matrix(np.asarray(embgeo.load(path, tensor=entry.tensor).data).T.copy())
     if entry.decode:
         return embgeo.Matrix(DECODERS[entry.decode](path, entry.tensor))
     more: dict[str, Any] = {"tensor": entry.tensor} if entry.tensor else {}
