@@ -45,7 +45,6 @@ def is_keras_configuration(data: Any) -> bool:
 
 
 TEKKEN = "tekken.json"
-_MOST_SPECIAL = 10_000
 
 
 def is_tekken(data: Any) -> bool:

@@ -24,13 +24,13 @@ _EMBEDDINGS = (
 
 
 def embedding_module(architecture: str) -> str:
-    """The last part of the name of the embedding's module; empty if it is not known."""
+    """Return the last part of the name of the embedding's module; empty if it is not known."""
     found = (name for pattern, name in _EMBEDDINGS if re.search(pattern, architecture[:100]))
     return next(found, "") if architecture else ""
 
 
 def is_named_by(architecture: str, name: str) -> bool:
-    """Whether a name is that of the token embedding of an architecture."""
+    """Tell whether a name is that of the token embedding of an architecture."""
     module = embedding_module(architecture)
     parts = [part for part in re.split(r"[./:]", name) if part not in ("weight", "base_layer")]
     return bool(module) and bool(parts) and parts[-1] == module

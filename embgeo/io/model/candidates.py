@@ -131,7 +131,7 @@ def contradicts(tensor: Tensor, facts: ModelFacts, *, transposed: bool = False) 
 
 
 def is_lone_output(tensor: Tensor, facts: ModelFacts) -> bool:
-    """Whether a matrix is an output projection that is another one than the missing embedding.
+    """Tell whether a matrix is an output projection, and another one than the missing embedding.
 
     A tied one is the embedding, and one with ids of its rows, a draft head, is asked for.
     """
@@ -162,8 +162,9 @@ def count_slices(tensor: Tensor, others: tuple[Tensor, ...], facts: ModelFacts) 
             padded = n * pieces - known
             if 0 <= padded < 128 * pieces and padded < known / 4:
                 return pieces
-    is_cut = has_vocabulary(tensor, facts) and columns and d < columns and columns % d == 0
-    if not is_cut or columns // d not in (2, 4, 8, 16, 32, 64):
+    if not has_vocabulary(tensor, facts) or not columns or columns % d:
+        return 1
+    if columns // d not in (2, 4, 8, 16, 32, 64):
         return 1
     # A factorized embedding has a matrix beside it that leads to the hidden size.
     projections = {(columns, d), (d, columns)}

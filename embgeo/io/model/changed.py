@@ -23,7 +23,7 @@ _LISTED = 4
 
 
 def read_weight_norm(m: Module) -> Tensor | None:
-    """``weight_g`` and ``weight_v``, or the two originals of the parametrization."""
+    """Read ``weight_g`` and ``weight_v``, or the two originals of the parametrization."""
     v = m.get("weight_v") or m.get("original1")
     g = m.get("weight_g") or m.get("original0")
     if v is None or g is None or len(v.shape) != 2:
@@ -73,7 +73,7 @@ def _unparametrized(module: str) -> str:
 
 
 def read_static(m: Module) -> Tensor | None:
-    """model2vec: vectors of clusters, the cluster of each token, the weight of each token."""
+    """Read model2vec: vectors of clusters, the cluster and the weight of each token."""
     vectors = m.get("embeddings") or m["weight"]
     outer = "" if m.prefix in ("embedding.", "embeddings.") else m.prefix
     mapping, weights = m.by.get(f"{outer}mapping"), m.by.get(f"{outer}weights")
@@ -137,7 +137,7 @@ def read_lora(m: Module) -> Tensor | None:
 
 
 def _find_problem(m: Module, outer: str, base: Tensor, pair: list[Tensor]) -> str:
-    """Why an adapter cannot be merged; empty if it can."""
+    """Return why an adapter cannot be merged; empty if it can."""
     (n, d), adapter = base.shape, m.facts.adapter
     if len(pair) != 2:
         return "there are several adapters" if len(pair) > 2 else "a part of it is missing"
@@ -155,7 +155,7 @@ def _find_problem(m: Module, outer: str, base: Tensor, pair: list[Tensor]) -> st
 
 
 def _find_alpha(m: Module, outer: str) -> Any:
-    """``lora_alpha`` of a module; PEFT's patterns are read as ends of its name."""
+    """Find ``lora_alpha`` of a module; PEFT's patterns are read as ends of its name."""
     patterns = m.facts.adapter.get("alpha_pattern")
     module = outer.rstrip(".")
     for key, alpha in patterns.items() if isinstance(patterns, dict) else ():
@@ -172,7 +172,7 @@ def _find_factor(m: Module, outer: str, rank: int) -> float:
 
 
 def read_trained_copy(m: Module) -> Tensor | None:
-    """PEFT's ``modules_to_save``: the trained copy is used in place of the original beside it."""
+    """Read ``modules_to_save`` of PEFT: the trained copy in place of the original beside it."""
     found = _SAVED.fullmatch(m.prefix)
     if found is None:
         return None
@@ -187,7 +187,7 @@ def read_trained_copy(m: Module) -> Tensor | None:
 
 
 def read_trainable_tokens(m: Module) -> Tensor | None:
-    """Rows of some tokens (PEFT): in place of those of the base, or alone with their ids."""
+    """Return rows of some tokens (PEFT): in place of those of the base, or alone with their ids."""
     new = next(t for name, t in m.by.items() if name.startswith(m.name("trainable_tokens_delta")))
     outer = m.prefix.removesuffix("token_adapter.")
     ids = _token_ids(m.facts, outer)
@@ -208,7 +208,7 @@ def read_trainable_tokens(m: Module) -> Tensor | None:
 
 
 def _token_ids(facts: ModelFacts, outer: str) -> Any:
-    """Ids of the trained rows of a module, of which LoRA's configuration may name several."""
+    """Return ids of the trained rows of a module; the configuration may name several."""
     listed = facts.adapter.get("trainable_token_indices", facts.adapter.get("token_indices"))
     if isinstance(listed, dict):
         module = outer.rstrip(".")

@@ -174,7 +174,7 @@ def _form_notes(tensor: Tensor) -> tuple[str, ...]:
 
 
 def _kind_note(chosen: Tensor, named: Tensor | None) -> tuple[str, ...]:
-    """A note if the rows are those of other ids than text, and the user has not named them."""
+    """Note that the rows are those of other ids than text, if the user has not named them."""
     kind = names.kind_of(chosen.name)
     return (f"the rows of {short(chosen.name)} are {kind}",) if kind and not named else ()
 
@@ -252,7 +252,7 @@ def _find_input(
 
 
 def _may_be_embedding(checkpoint: Checkpoint, tensor: Tensor) -> bool:
-    """Whether neither the kind of layer nor the configuration speak against it."""
+    """Tell whether neither the kind of layer nor the configuration speaks against it."""
     if names.is_layer_kernel(tensor.name) or contradicts(tensor, checkpoint.facts):
         return False
     return not is_lone_output(tensor, checkpoint.facts)

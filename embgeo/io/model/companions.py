@@ -21,8 +21,9 @@ from embgeo.io.parameter_names import input_rank, layer_of, output_rank
 
 _READERS: dict[str, list[Reader]] = {}
 for _decoder in DECODERS:
-    for _end in _decoder.ends if _decoder.read is not None else ():
-        _READERS.setdefault(_end, []).append(_decoder.read)
+    if _decoder.read is not None:
+        for _end in _decoder.ends:
+            _READERS.setdefault(_end, []).append(_decoder.read)
 #: Types of weights that are stored as they are.
 _PLAIN = frozenset({"float16", "bfloat16", "float32", "float64"})
 #: Names of tensors that change a weight of a plain type.
@@ -62,7 +63,7 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Module and last part of a name, without the name of an adapter behind it."""
+    """Split a name into module and last part, without the name of an adapter behind it."""
     at = name.find("trainable_tokens_delta")
     if at < 0:
         at = name.rfind(".") + 1
@@ -70,7 +71,7 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _find_adapters(stored: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
-    """The tensors of low-rank adapters by the module that they change."""
+    """Find the tensors of low-rank adapters by the module that they change."""
     found: dict[str, list[Tensor]] = {}
     for tensor in stored:
         at = tensor.name.find("lora_")
@@ -80,7 +81,7 @@ def _find_adapters(stored: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
 
 
 def _read(module: Module, tensor: Tensor, leaf: str) -> Tensor | None:
-    """The weight that a stored tensor is part of; a low-rank change comes after its decoding."""
+    """Read the weight that a tensor is part of; a low-rank change comes after its decoding."""
     if leaf.endswith("blocks"):
         return quantized.read_blocks(module, leaf)
     if leaf in quantized.NAMED:

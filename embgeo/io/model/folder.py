@@ -260,10 +260,4 @@ def _holds_weights(folder: Path) -> bool:
         held = [entry.name for entry in folder.iterdir() if entry.is_file()]
     except OSError:
         return False
-    return any(
-        name in (*WEIGHTS, METADATA)
-        or re.match(
-            r"adapter_model\.|mp_rank_|model_optim_rng|zero_pp_rank_|model_weights?_pp", name
-        )
-        for name in held
-    )
+    return any(name in (*WEIGHTS, METADATA) or _OF_TRAINERS.match(name) for name in held)

@@ -161,7 +161,7 @@ def _note_draft(tensor: Tensor, n: int) -> str:
 
 
 def _has_ids_of(chosen: Tensor, other: Tensor) -> bool:
-    """Whether the rows of two matrices are those of the same ids."""
+    """Tell whether the rows of two matrices are those of the same ids."""
     if chosen.row_ids is None or other.row_ids is None:
         return chosen.row_ids is other.row_ids
     return np.array_equal(chosen.row_ids(), other.row_ids())

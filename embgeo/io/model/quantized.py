@@ -158,7 +158,7 @@ def _four_bits(
 
 
 def read_compressed(m: Module) -> Tensor | None:
-    """``weight_packed`` of compressed-tensors: integers in 32-bit words, or NVFP4 in bytes."""
+    """Read ``weight_packed`` of compressed-tensors: integers in 32-bit words, or NVFP4 in bytes."""
     name, codes = m.name("weight"), m["weight_packed"]
     scale, shape = m.get("weight_scale"), m.get("weight_shape")
     zero, order = m.get("weight_zero_point"), m.get("weight_g_idx")
@@ -224,7 +224,7 @@ def _group_size(facts: ModelFacts, columns: int, groups: int, *, is_ordered: boo
 
 
 def read_blocks(m: Module, leaf: str) -> Tensor | None:
-    """``X_blocks`` and ``X_scales``: MXFP4 as gpt-oss stores it; `leaf` ends in ``blocks``."""
+    """Read ``X_blocks`` and ``X_scales``: MXFP4 as gpt-oss stores it; `leaf` ends in ``blocks``."""
     stem, codes = leaf.removesuffix("blocks"), m[leaf]
     name, scale = m.name(stem).rstrip("._"), m.get(f"{stem}scales")
     if scale is None or codes.dtype != "uint8" or len(codes.shape) != 3:
