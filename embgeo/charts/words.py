@@ -59,9 +59,10 @@ def place_words(
         yield (
             word,
             tuple(
-                spec.NamedPoint(*map(float, xy[where[token]]), token, token == word, rare)
+                spec.NamedPoint(float(x), float(y), token, token == word, rare)
                 for token, rare in near
                 if token in where
+                for x, y in [xy[where[token]]]
             ),
         )
 

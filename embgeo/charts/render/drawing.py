@@ -169,7 +169,7 @@ def set_title(
     room = (layout.width / layout.across - SIDE) * figure.dpi
 
     def fits(title: str) -> bool:
-        place = "left" if output.letters else "center"
+        place: Any = "left" if output.letters else "center"
         text = ax.set_title(" ".join(filter(None, (letter, title))), loc=place)
         return bool(text.get_window_extent().width <= room)
 
@@ -342,13 +342,14 @@ def add_legend(
     """Add a legend above all panels, in as few lines as the width allows; the figure grows."""
     import matplotlib
 
-    size = matplotlib.rcParams["legend.fontsize"]
+    settings: Any = matplotlib.rcParams
+    size = settings["legend.fontsize"]
     widths = [text_width(figure, label, size) for label in labels]
     key, gap = (
-        options.get(name, matplotlib.rcParams[f"legend.{name}"]) * size / 72.0
+        options.get(name, settings[f"legend.{name}"]) * size / 72.0
         for name in ("handlelength", "columnspacing")
     )
-    key += matplotlib.rcParams["legend.handletextpad"] * size / 72.0
+    key += settings["legend.handletextpad"] * size / 72.0
     for down in range(1, len(labels) + 1):
         columns = np.array_split(widths, -(-len(labels) // down))
         wide = sum(key + float(column.max()) for column in columns) + gap * (len(columns) - 1)

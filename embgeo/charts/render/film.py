@@ -52,7 +52,7 @@ class Stage:
         self.figure: Figure = Figure(
             figsize=(max(SIDE * len(reels), 3.6), height), dpi=DPI, layout="constrained"
         )
-        self.canvas = FigureCanvasAgg(self.figure)
+        self.canvas: Any = FigureCanvasAgg(self.figure)
         down = 2 if lines else 1
         grid = self.figure.add_gridspec(down, len(reels), height_ratios=[MAP, LOW][:down])
         self.actors = [
@@ -104,7 +104,8 @@ class Actor:
         # In a random order, the same every time, so that neither class hides the other.
         self.order = np.random.default_rng(0).permutation(reel.places.shape[1])
         colors = colors if isinstance(colors, str) else [colors[i] for i in self.order]
-        self.dots = ax.scatter(*reel.places[0][self.order].T, s=5, c=colors, lw=0, zorder=2)
+        x, y = reel.places[0][self.order].T
+        self.dots = ax.scatter(x, y, s=5, c=colors, lw=0, zorder=2)
         draw_origin(ax)
         arrow: Any = {"arrowstyle": "-|>", "color": theme.INK.light, "lw": 1.6}
         arrow |= {"shrinkA": 0, "shrinkB": 0}

@@ -96,8 +96,8 @@ def draw_maps(
     figure.set_layout_engine("none")
     notes = []
     for ax, cloud, name in zip(axes, clouds, name_panels(spec), strict=True):
-        labels = draw_ring(ax, cloud.ring, output.write_name, cloud.xy)
-        crowded = draw_names(ax, cloud.named, output.write_name, cloud.xy, labels)
+        boxes = draw_ring(ax, cloud.ring, output.write_name, cloud.xy)
+        crowded = draw_names(ax, cloud.named, output.write_name, cloud.xy, boxes)
         notes += explain_crowded(name, crowded)
     return tuple(notes)
 

@@ -23,8 +23,8 @@ LETTER, LINE = 0.64, 1.5
 def set_margins(figure: Figure, axes: Sequence[Axes], across: int) -> None:
     """Give each panel the room that its labels need, and the legend its own above all."""
     width, height = figure.get_size_inches()
-    columns = axes[0].get_subplotspec().get_gridspec().ncols
-    rows = axes[0].get_subplotspec().get_gridspec().nrows
+    place: Any = axes[0].get_subplotspec()
+    columns, rows = place.get_gridspec().ncols, place.get_gridspec().nrows
     left = [measure_left(ax) for ax in axes]
     right = max(measure_right(ax) for ax in axes)
     above, below = max(map(measure_above, axes)), [measure_below(ax) for ax in axes]
@@ -69,12 +69,13 @@ def list_tick_labels(axis: Any) -> list[str]:
 
 def text_size(name: str) -> float:
     """Return a size of a font in inches."""
-    return float(matplotlib.rcParams[name]) / 72.0
+    settings: Any = matplotlib.rcParams
+    return float(settings[name]) / 72.0
 
 
 def measure_tick(axis_name: str) -> float:
     """Return the room of the marks of an axis and their distance to the numbers, in inches."""
-    settings = matplotlib.rcParams
+    settings: Any = matplotlib.rcParams
     mark = settings[f"{axis_name}tick.major.size"] + settings[f"{axis_name}tick.major.pad"]
     return float(mark) / 72.0
 
@@ -102,7 +103,10 @@ def measure_above(ax: Axes) -> float:
     """Return the room of a title, or of half a number at the upper end of the axis."""
     if not ax.get_title():
         return 0.5 * LINE * text_size("ytick.labelsize")
-    return float(matplotlib.rcParams["axes.titlepad"] / 72.0) + LINE * text_size("axes.titlesize")
+    lines = ax.get_title().count("\n") + 1
+    return float(matplotlib.rcParams["axes.titlepad"] / 72.0) + LINE * lines * text_size(
+        "axes.titlesize"
+    )
 
 
 def measure_right(ax: Axes) -> float:

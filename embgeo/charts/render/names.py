@@ -156,7 +156,7 @@ def draw_ring(
     # From the rim towards the label, both in pixels.
     center = ax.transData.transform((ring.x, ring.y))
     gap = APART * ax.get_figure(root=True).dpi / 72.0  # type: ignore[union-attr]
-    end = np.clip(center, box.min - gap, box.max + gap)
+    end = np.clip(center, np.array(box.min) - gap, np.array(box.max) + gap)
     away = np.hypot(*(end - center))
     rim = ax.transData.transform((ring.x + ring.radius, ring.y))[0] - center[0]
     if away > rim:
