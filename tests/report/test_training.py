@@ -164,7 +164,7 @@ def test_a_headline_compares_models_of_one_size_and_names_the_speed_of_training(
     assert headlines(unknown)[1].startswith("Models may not have converged.")
     assert "learning" not in "".join(headlines(training))
     few = sample_training(methods=METHODS, seeds=2)
-    assert "against each control, fewer than 3 seeds: cosreg −3.9%" in headlines(few)[0]
+    assert headlines(few)[0].startswith("No difference can be claimed yet (")
 
 
 def test_a_task_of_ones_own_has_each_score_once_and_its_own_unit() -> None:
