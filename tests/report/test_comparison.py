@@ -166,7 +166,7 @@ def test_structure_of_the_page() -> None:
         "Tokens",
         "Spectrum",
         "Cosines and the cone",
-        "Isotropy, as stored and at equal norm",
+        "Isotropy, as stored and at mean norm 1",
         "Rare and frequent tokens",
         "One matrix compared with the other",
         "Tokens that moved most",
