@@ -97,7 +97,7 @@ def test_words_that_are_not_utf8_stay_distinct_and_are_noted(tmp_path: Path) -> 
     opened = open_checkpoint(written(tmp_path, content))
     assert opened.tokens == (r"caf\xe9", r"caf\xea", "caf", "caf")
     assert any("2 words are not valid UTF-8" in note for note in opened.notes)
-    assert any("1 rows repeat" in note for note in opened.notes)
+    assert any("1 row repeats" in note for note in opened.notes)
     assert "".join(opened.tokens).encode("utf-8")
 
 
@@ -187,7 +187,7 @@ def test_binary_dialects(tmp_path: Path, end: bytes) -> None:
     assert opened.format == "word2vec binary"
     assert opened.tokens == ("</s>", "café", r"\xff\xfe")
     np.testing.assert_array_equal(opened.tensors[0].open(), VALUES)
-    assert any("1 words are not valid UTF-8" in note for note in opened.notes)
+    assert any("1 word is not valid UTF-8" in note for note in opened.notes)
 
 
 def test_binary_in_a_scratch_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,12 +206,14 @@ class WordList:
         """Return tokens, and notes on invalid and repeated words."""
         notes = []
         if bad := self._undecodable:
-            notes.append(f"{bad:,} words are not valid UTF-8; their bytes are shown as \\xNN")
+            words = "1 word is" if bad == 1 else f"{bad:,} words are"
+            notes.append(f"{words} not valid UTF-8; such bytes are shown as \\xNN")
         # Hashes take less memory than a set; 64-bit hashes of distinct words do not collide.
         hashes = np.fromiter(map(hash, self.tokens), dtype=np.int64, count=len(self.tokens))
         hashes.sort()
         if repeated := int(np.count_nonzero(hashes[1:] == hashes[:-1])):
-            notes.append(f"{repeated:,} rows repeat the word of an earlier row")
+            rows = "1 row repeats" if repeated == 1 else f"{repeated:,} rows repeat"
+            notes.append(f"{rows} the word of an earlier row")
         return tuple(self.tokens), tuple(notes)
 
 
