@@ -25,6 +25,9 @@ Candidates: TypeAlias = tuple[IntArray, IntArray, SingleArray]
 
 #: Rows of a tile in either direction.
 TILE = 2048
+#: Each such column of a tile bounds the cosines of its queries at first, so that there are about
+#: that many candidates for each place, fewer than `MOST`.
+BOUNDING = 3
 #: Entries of pairs whose cosines are computed in float64 at a time.
 HELD = 2**21
 
@@ -111,7 +114,10 @@ class AllNearest:
         """
         least = self.best[1][mine, -1]
         if np.isinf(least).any() and scores.shape[1] >= self.k:
-            least = np.maximum(least, HOST.kth_largest(scores, self.k))
+            # The k-th of some columns is a bound, too: a lower one, in a part of the time.
+            few = scores.shape[1] < BOUNDING * self.k
+            some = scores if few else scores[:, ::BOUNDING]
+            least = np.maximum(least, HOST.kth_largest(some, self.k))
         # −inf, a row with itself, is below every bound.
         bound = np.maximum(least - self.slack, np.float32(-2.0))
         query, column = np.nonzero(scores >= bound[:, None])
@@ -147,9 +153,15 @@ class AllNearest:
         close = score >= self.best[1][query, -1] - self.slack
         query, near = query[close], near[close]
         cosines = np.empty(len(query))
+        # Queries in order, so that each is divided by its norm once.
+        order = np.argsort(query, kind="stable")
+        query, near = query[order], near[order]
         for part in tiles(len(query), max(1, HELD // self.rows.shape[1])):
-            a, b = self.normalize(query[part]), self.normalize(near[part])
-            cosines[part] = round_to_grid(np, np.vecdot(a, b))
+            own, at = np.unique(query[part], return_inverse=True)
+            a = self.normalize(own)[at]
+            b = self.rows[near[part]].astype(np.float64, copy=False)
+            found = np.vecdot(a, b) / self.lengths[near[part]]
+            cosines[part] = round_to_grid(np, found)
         order = np.lexsort((near, -cosines, query))
         first = np.searchsorted(query[order], np.arange(self.m))
         taken = order[first[:, None] + np.arange(self.k)]
