@@ -53,7 +53,7 @@ def option_of(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WayOut:
     """A way out that can be taken: the same again with another path, or with further arguments.
 
     Attributes
@@ -81,12 +81,12 @@ class EmbgeoError(Exception):
         The file or the :func:`argument`, at the beginning of the message.
     way_out : str, optional
         What to do about it, at the end of the message.
-    steps : sequence of Step
-        Ways out that can be taken, those of `way_out` in other words.
+    ways_out : sequence of WayOut
+        Those of `way_out` that can be taken.
 
     Attributes
     ----------
-    cause, where, way_out, steps
+    cause, where, way_out, ways_out
         The parameters, with the names of arguments.
     command_line_text : str
         The message with options instead of arguments.
@@ -98,7 +98,7 @@ class EmbgeoError(Exception):
         *,
         where: Path | str | None = None,
         way_out: str = "",
-        steps: Sequence[Step] = (),
+        ways_out: Sequence[WayOut] = (),
     ) -> None:
         place = None if where is None else str(where)
         parts = [f"{place}: {cause}" if place else cause, way_out]
@@ -106,16 +106,19 @@ class EmbgeoError(Exception):
         self.cause = in_python(cause)
         self.where = None if place is None else in_python(place)
         self.way_out = in_python(way_out)
-        self.steps = tuple(steps)
+        self.ways_out = tuple(ways_out)
         self._stated = (cause, where, way_out)
         self.command_line_text = on_command_line(text)
         super().__init__(in_python(text))
 
-    def also(self, way_out: str, steps: Sequence[Step]) -> Self:
+    def also(self, way_out: str, ways_out: Sequence[WayOut]) -> Self:
         """Make the error with one more way out."""
         cause, where, stated = self._stated
         return type(self)(
-            cause, where=where, way_out=f"{stated}, or {way_out}", steps=(*self.steps, *steps)
+            cause,
+            where=where,
+            way_out=f"{stated}, or {way_out}",
+            ways_out=(*self.ways_out, *ways_out),
         )
 
 

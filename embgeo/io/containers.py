@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from zipfile import BadZipFile
 
-from embgeo.core.errors import Step
+from embgeo.core.errors import WayOut
 from embgeo.io.bounded import tar_members, zip_members
 from embgeo.io.bounded.compressed import MAX_BYTES, BoundedStream, Codec, codec_of
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, list_short, reading, refuse, short
@@ -195,7 +195,7 @@ def _choose_entry(
             raise Damaged(
                 f"the {kind} archive has no file {short(member)}, but {_listing(entries)}",
                 "name one of them",
-                _steps(path, _with_tensors(entries)),
+                _ways_out(path, _with_tensors(entries)),
             )
         return named[0], ()
     shown = [entry for entry in entries if entry.size and not _is_hidden(entry.name)]
@@ -212,7 +212,7 @@ def _choose_entry(
     raise Damaged(
         f"the {kind} archive holds several files that can be read: {_listing(found)}",
         f"name one, as in {example}",
-        _steps(path, found),
+        _ways_out(path, found),
     )
 
 
@@ -233,8 +233,8 @@ def _with_tensors(entries: list[_ArchivedFile]) -> list[_ArchivedFile]:
     return known
 
 
-def _steps(path: Path, entries: list[_ArchivedFile]) -> list[Step]:
-    return [Step(f"{path}{MEMBER_SIGN}{entry.name}") for entry in entries]
+def _ways_out(path: Path, entries: list[_ArchivedFile]) -> list[WayOut]:
+    return [WayOut(f"{path}{MEMBER_SIGN}{entry.name}") for entry in entries]
 
 
 def _is_hidden(name: str) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from embgeo.core.errors import EmbgeoError, Step, UnreadableFile
+from embgeo.core.errors import EmbgeoError, UnreadableFile, WayOut
 from embgeo.core.source import Source
 from embgeo.io.bounded.compressed import MAX_BYTES
 from embgeo.io.bounded.guard import Damaged, MissingPiece, cannot_read, reading, refuse, short
@@ -114,7 +114,7 @@ def _open_file(path: Path, member: str = "") -> Checkpoint:
             path,
             f"is not an archive, it has no member {short(member)}",
             f"leave {MEMBER_SIGN} and what follows out",
-            [Step(str(path))],
+            [WayOut(str(path))],
         )
     if unpacked is None:
         return _open_plain(path, head)
@@ -190,7 +190,7 @@ def _rename_error(path: Path, error: EmbgeoError, held: ScratchFile) -> Unreadab
     def rename(text: str) -> str:
         return text.replace(str(held.path), str(path)).replace(held.path.name, path.name)
 
-    named = UnreadableFile(rename(str(error)), steps=error.steps)
+    named = UnreadableFile(rename(str(error)), ways_out=error.ways_out)
     # The arguments in the text are options on the command line.
     named.command_line_text = rename(error.command_line_text)
     return named

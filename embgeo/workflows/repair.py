@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.core.arguments import as_path, refuse_if
-from embgeo.core.errors import EmbgeoError, Step, UnreadableFile, argument, looking_at
+from embgeo.core.errors import EmbgeoError, UnreadableFile, WayOut, argument, looking_at
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.core.version import VERSION
@@ -186,8 +186,8 @@ def open_target(source: Source) -> _Target:
     checkpoint = open_checkpoint(model)
     if model.is_file() and checkpoint.files != (model,):
         cause, way_out = "is one of several files of a model", f"name its folder {model.parent}"
-        steps = [Step(str(model.parent))]
-        raise UnreadableFile(cause, where=model, way_out=way_out, steps=steps)
+        ways_out = [WayOut(str(model.parent))]
+        raise UnreadableFile(cause, where=model, way_out=way_out, ways_out=ways_out)
     matrix = read_matrix(checkpoint, source)
     chosen = next(t for t in checkpoint.tensors if t.name == matrix.origin.tensor)
     refuse_if(

@@ -163,8 +163,8 @@ def follow(path: str, arguments: dict[str, Any], taken: tuple[str, ...] = ()) ->
         assert taken, "nothing was refused"
         assert matrix.n > 1
         return
-    assert refusal.steps, str(refusal)
-    for step in refusal.steps:
+    assert refusal.ways_out, str(refusal)
+    for step in refusal.ways_out:
         follow(step.path or path, arguments | dict(step.arguments), (*taken, here))
 
 
@@ -198,7 +198,7 @@ def test_the_words_name_the_first_step(tmp_path: Path) -> None:
         folder.mkdir()
         with pytest.raises(EmbgeoError) as caught:
             embgeo.load(make(folder))
-        step = caught.value.steps[0]
+        step = caught.value.ways_out[0]
         said = caught.value.command_line_text
         options = [f"--{key} {value}" for key, value in step.arguments.items()]
         assert all(option in said for option in options)

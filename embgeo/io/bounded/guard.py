@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from embgeo.core.errors import EmbgeoError, Step, UnreadableFile
+from embgeo.core.errors import EmbgeoError, UnreadableFile, WayOut
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,11 +42,13 @@ CAUSED_BY_BYTES = (
 class Damaged(Exception):
     """Bytes that contradict each other or ask for too much; :func:`reading` names the file."""
 
-    def __init__(self, cause: str, way_out: str = GET_AGAIN, steps: Sequence[Step] = ()) -> None:
+    def __init__(
+        self, cause: str, way_out: str = GET_AGAIN, ways_out: Sequence[WayOut] = ()
+    ) -> None:
         super().__init__(cause)
         self.cause = cause
         self.way_out = way_out
-        self.steps = steps
+        self.ways_out = ways_out
 
 
 class Missing(Damaged):
@@ -58,10 +60,10 @@ class MissingPiece(UnreadableFile):
 
 
 def refuse(
-    path: Path | str, cause: str, way_out: str, steps: Sequence[Step] = ()
+    path: Path | str, cause: str, way_out: str, ways_out: Sequence[WayOut] = ()
 ) -> UnreadableFile:
     """Return error for a file that is not read."""
-    return UnreadableFile(cause, where=path, way_out=way_out, steps=steps)
+    return UnreadableFile(cause, where=path, way_out=way_out, ways_out=ways_out)
 
 
 def cannot_read(path: Path | str, error: OSError) -> UnreadableFile:
@@ -84,7 +86,7 @@ def reading(path: Path | str, what: str) -> Iterator[None]:
     except Missing as error:
         raise MissingPiece(error.cause, where=path, way_out=error.way_out) from None
     except Damaged as error:
-        raise refuse(path, error.cause, error.way_out, error.steps) from None
+        raise refuse(path, error.cause, error.way_out, error.ways_out) from None
     except OSError as error:
         raise cannot_read(path, error) from error
     except MemoryError as error:

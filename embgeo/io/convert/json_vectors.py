@@ -73,8 +73,8 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """Words of the file that may label its vectors in their order."""
+class WordsBeside:
+    """WordsBeside of the file that may label its vectors in their order."""
 
     name: str
     tokens: tuple[str, ...]
@@ -143,7 +143,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     """Open labels and shapes of the vectors; their numbers are read when a tensor is opened."""
     listing = _Listing(path)
     for found in _read(path):
-        if isinstance(found, Words):
+        if isinstance(found, WordsBeside):
             listing.words[found.name] = found.tokens
         else:
             listing.add(found)
@@ -248,7 +248,7 @@ def _fill(path: Path, places: IntArray, shape: tuple[int, int]) -> npt.NDArray[n
     return rows
 
 
-def _read(path: Path) -> Iterator[Found | Words]:
+def _read(path: Path) -> Iterator[Found | WordsBeside]:
     with path.open(encoding="utf-8-sig") as file:
         stream = ValueStream(file)
         try:
@@ -262,7 +262,7 @@ def _read(path: Path) -> Iterator[Found | Words]:
             raise Damaged("its lists nest too deeply", RIGHT_FILE) from None
 
 
-def _entries(stream: ValueStream, kind: str) -> Iterator[Found | Words]:
+def _entries(stream: ValueStream, kind: str) -> Iterator[Found | WordsBeside]:
     """Yield the vectors of the next value."""
     if stream.peek() == "{":
         yield from _object_entries(stream, kind)
@@ -272,7 +272,7 @@ def _entries(stream: ValueStream, kind: str) -> Iterator[Found | Words]:
         yield Found(kind, None, None, vector)
 
 
-def _list_entries(stream: ValueStream, kind: str) -> Iterator[Found | Words]:
+def _list_entries(stream: ValueStream, kind: str) -> Iterator[Found | WordsBeside]:
     stream.expect("[")
     for number in itertools.count(1):
         yield from _some(_entries(stream, kind), f"entry {number:,} of a list")
@@ -281,7 +281,7 @@ def _list_entries(stream: ValueStream, kind: str) -> Iterator[Found | Words]:
     stream.expect("]")
 
 
-def _some(entries: Iterator[Found | Words], where: str) -> Iterator[Found | Words]:
+def _some(entries: Iterator[Found | WordsBeside], where: str) -> Iterator[Found | WordsBeside]:
     """Yield the entries; none at all is an error."""
     first = next(entries, None)
     if first is None:
@@ -290,7 +290,7 @@ def _some(entries: Iterator[Found | Words], where: str) -> Iterator[Found | Word
     yield from entries
 
 
-def _object_entries(stream: ValueStream, kind: str) -> Iterator[Found | Words]:
+def _object_entries(stream: ValueStream, kind: str) -> Iterator[Found | WordsBeside]:
     """Yield vectors of a record, under words, or in the fields of a response."""
     fields: dict[str, Any] = {}
     vectors: dict[str, list[float]] = {}
@@ -302,7 +302,7 @@ def _object_entries(stream: ValueStream, kind: str) -> Iterator[Found | Words]:
             continue
         value = stream.decode()
         if key in _WORDS and isinstance(value, list) and (words := _words_of(value)):
-            yield Words(key, words)
+            yield WordsBeside(key, words)
             continue
         if key == _PACKED and isinstance(value, list):
             yield from (Found(inner, None, None, _unpack(text)) for text in value)
@@ -320,7 +320,7 @@ def _object_entries(stream: ValueStream, kind: str) -> Iterator[Found | Words]:
     if vectors and not under_words:
         yield _read_record(kind, fields, vectors)
     elif not vectors and kind in _WORDS and (words := _words_of(fields)):
-        yield Words(kind, words)
+        yield WordsBeside(kind, words)
 
 
 def _words_of(value: list[Any] | dict[str, Any]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.errors import BadOption, LabelMismatch, Step, argument
+from embgeo.core.errors import BadOption, LabelMismatch, WayOut, argument
 from embgeo.core.source import RowRange, split_range
 
 PADDING_REASON = "padding beyond the vocabulary"
@@ -100,26 +100,29 @@ def mismatch(what: str, length: int, cut: RowCut, where: Path, columns: int) -> 
     rows = f"{cut.size:,} rows"
     if not cut.is_whole:
         rows += f" (cut from {cut.total:,})"
-    steps: list[Step] = []
+    ways_out: list[WayOut] = []
     if length == columns:
-        steps = [Step(arguments={"transpose": "1"})]
+        ways_out = [WayOut(arguments={"transpose": "1"})]
         way_out = f"if words are the columns of this matrix, add {argument('transpose')}"
     elif length > cut.total:
         way_out = "give the file that belongs to this matrix"
     elif what == "tokens":
-        steps = [Step(arguments={"padding": "mask"}), Step(arguments={"rows": f"0:{length}"})]
+        ways_out = [
+            WayOut(arguments={"padding": "mask"}),
+            WayOut(arguments={"rows": f"0:{length}"}),
+        ]
         way_out = (
             f"if the rows beyond the tokens are padding add {argument('padding', 'mask')}, "
             f"or cut with {argument('rows', f'0:{length}')}"
         )
     else:
-        steps = [Step(arguments={"rows": f"0:{length}"})]
+        ways_out = [WayOut(arguments={"rows": f"0:{length}"})]
         way_out = (
             f"cut with {argument('rows', f'0:{length}')}, "
             f"or name the rows with {argument('tokens', 'FILE')}"
         )
     cause = f"{length:,} {what} for {rows}"
-    return LabelMismatch(cause, where=where, way_out=way_out, steps=steps)
+    return LabelMismatch(cause, where=where, way_out=way_out, ways_out=ways_out)
 
 
 def _lay(tokens: Sequence[str], first: int, cut: RowCut, padding: str, source: str) -> RowLabels:

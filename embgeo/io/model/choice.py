@@ -8,7 +8,7 @@ cannot be read stops the choice.
 import difflib
 from dataclasses import dataclass
 
-from embgeo.core.errors import AmbiguousTensor, BadOption, Step, argument
+from embgeo.core.errors import AmbiguousTensor, BadOption, WayOut, argument
 from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import RIGHT_FILE, refuse, short
 from embgeo.io.checkpoint import Checkpoint, Tensor
@@ -162,7 +162,7 @@ def find_named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
         f"{argument(option)} {name!r} {problem}",
         where=checkpoint.path,
         way_out=way_out,
-        steps=[Step(arguments={option: one}) for one in near],
+        ways_out=[WayOut(arguments={option: one}) for one in near],
     )
 
 
@@ -325,7 +325,7 @@ def _refuse_slice(checkpoint: Checkpoint, chosen: Tensor, role: TensorRole) -> N
             where=checkpoint.path,
             way_out="join the slices with the conversion script of the model, or measure this one "
             f"with {argument(role.argument)} {short(chosen.name)}",
-            steps=_steps(role, [chosen]),
+            ways_out=_ways_out(role, [chosen]),
         )
 
 
@@ -360,19 +360,19 @@ def _ambiguous(
         why = next(iter(_against(checkpoint, ordered[0])), "nothing says that it is one")
         cause = f"{describe(ordered[0])} may not be {role.what}: {why}"
         way_out = f"measure it with {argument(role.argument)} {short(ordered[0].name)}"
-        steps = _steps(role, ordered)
-        return AmbiguousTensor(cause, where=checkpoint.path, way_out=way_out, steps=steps)
+        ways_out = _ways_out(role, ordered)
+        return AmbiguousTensor(cause, where=checkpoint.path, way_out=way_out, ways_out=ways_out)
     return AmbiguousTensor(
         f"several tensors could be {role.what}: {_listing(ordered)}",
         where=checkpoint.path,
         way_out=f"choose one with {argument(role.argument, 'NAME')}",
-        steps=_steps(role, ordered[:_LISTED]),
+        ways_out=_ways_out(role, ordered[:_LISTED]),
     )
 
 
-def _steps(role: TensorRole, tensors: list[Tensor]) -> list[Step]:
+def _ways_out(role: TensorRole, tensors: list[Tensor]) -> list[WayOut]:
     """Name each matrix that can be read."""
-    return [Step(arguments={role.argument: t.name}) for t in tensors if not t.problem]
+    return [WayOut(arguments={role.argument: t.name}) for t in tensors if not t.problem]
 
 
 def _against(checkpoint: Checkpoint, tensor: Tensor) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from embgeo.core.errors import Step, UnreadableFile, argument
+from embgeo.core.errors import UnreadableFile, WayOut, argument
 from embgeo.core.special import SpecialToken
 from embgeo.io.bounded.companions import FOREIGN_LINK, is_foreign_link
 from embgeo.io.bounded.guard import Damaged, cannot_read, list_short, refuse
@@ -95,7 +95,7 @@ def open_folder(
     except UnreadableFile as error:  # raised where its labels are wanted
         unlabeled = f"read no labels: {argument('tokens', 'none')}"
         vocabulary = None
-        label_error = error.also(unlabeled, [Step(arguments={"tokens": "none"})])
+        label_error = error.also(unlabeled, [WayOut(arguments={"tokens": "none"})])
         weights = replace(weights, tokens=None)
     notes = [*weights.notes, *_lying_beside(files), *left_out, *facts.notes]
     if (source := read_source(folder)) is not None:
@@ -195,7 +195,7 @@ def _weights_files(
             folder,
             f"the folder holds several files that may hold the matrix: {listing}",
             f"name one of them: embgeo analyze {known[0]}",
-            [Step(str(file)) for file in known],
+            [WayOut(str(file)) for file in known],
         )
     foreign = refuse_folder(folder, (entry.name for entry in entries))
     if foreign is not None:
@@ -207,7 +207,7 @@ def _weights_files(
             folder,
             f"no model weights in this folder, but in {listing}",
             f"embgeo analyze {inner[-1]}",
-            [Step(str(inner[-1]))],
+            [WayOut(str(inner[-1]))],
         )
     listing = list_short(list(by_name), _LISTED) or "no files"
     raise refuse(
