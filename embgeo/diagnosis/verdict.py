@@ -157,6 +157,7 @@ def _headline(state: State, causes: set[str], findings: tuple[Finding, ...]) -> 
         if apart:
             known.append(frequency.clause)
         return f"Undecided: {'; '.join(filter(None, (open_question.open, _join(known))))}."
+    calm += [f.clause for f in findings if f.key == "clump"]
     if apart:
         return f"Not degenerate, but {frequency.clause}. {capital(_join(calm))}."
     if "initialization" in by_key:

@@ -31,7 +31,9 @@ def answer(a: finding.Numbers) -> Answer:
         parts.append(". They are similar tokens: nothing says that training missed them.")
     if kinds:
         parts.append(f" By kind: {kinds}.")
-    return ("mild", parts, _count(rows, "under-trained token")) if why else ("healthy", parts, "")
+    if why:
+        return "mild", parts, _count(rows, "under-trained token")
+    return "healthy", parts, f"a clump of {_count(rows, 'similar token')}"
 
 
 def _quote_training(a: finding.Numbers) -> list[finding.Part]:
