@@ -30,6 +30,7 @@ from embgeo.numerics.row_errors import RowError, participation_ratio
 from embgeo.numerics.sampling import sample_rows
 from embgeo.numerics.spectra import compute_isoscore
 from embgeo.stats import LogPartition
+from embgeo.stats.log_partition import SINGLE_BOUND
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
@@ -57,6 +58,8 @@ def second(m: Measurement) -> list[Statistic]:
     shared = m.shared
     mean = shared.moments.mean
     unit, bound = 1.0 / float(shared.norms.mean()), bound_exponents(shared)
+    # One limit for both, which share the products of float32.
+    single = min(SINGLE_BOUND / max(1.0, unit), SINGLE_BOUND - float(np.linalg.norm(mean)))
     centered = shared.eigen_centered.vectors.astype(np.float32)
     statistics: list[Statistic] = [
         LogPartition(
@@ -67,6 +70,7 @@ def second(m: Measurement) -> list[Statistic]:
             unit_rows=True,
             single=None if shared.rotation is None else centered,
             rotation=shared.rotation,
+            longest_single=single,
         )
     ]
     if not shared.all_rows_equal:
@@ -76,6 +80,7 @@ def second(m: Measurement) -> list[Statistic]:
                 shared.eigen_centered.vectors,
                 shift=mean,
                 bound=bound_exponents(shared, mean),
+                longest_single=single,
                 single=centered,
             )
         )

@@ -51,6 +51,7 @@ class Block:
         self.wide = backend.wide
         self._read_paired = read_paired
         self._products: dict[int, tuple[Array, Array]] = {}
+        self._splits: dict[float, tuple[Block | None, Block | None]] = {}
 
     def take(self, chosen: slice | npt.NDArray[Any]) -> Block:
         """Select rows of the block by a slice, positions or a mask on the host."""
@@ -62,6 +63,17 @@ class Block:
         read = self._read_paired
         paired = None if read is None else lambda: read()[chosen]
         return Block(self.index[chosen], stored, paired, self.backend)
+
+    def split(self, norm: float) -> tuple[Block | None, Block | None]:
+        """Split into rows of at most this norm and longer ones, once; None for none."""
+        if norm not in self._splits:
+            short = self.wide.to_host(self.norms) <= norm
+            if short.all() or not short.any():
+                found = (self, None) if short.all() else (None, self)
+            else:
+                found = self.take(short), self.take(~short)
+            self._splits[norm] = found
+        return self._splits[norm]
 
     @cached_property
     def rows(self) -> Array:

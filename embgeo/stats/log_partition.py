@@ -40,6 +40,9 @@ class LogPartition(Statistic):
         Upper bound of |scale·⟨w − shift, a⟩|. Up to `SINGLE_BOUND`, rows stored in float32 or less
         are multiplied in float32; up to `PLAIN_BOUND`, exponentials need no common factor; beyond,
         everything is in float64 and relative to the largest exponent.
+    longest_single : float
+        Beyond `SINGLE_BOUND`, rows of at most this norm are multiplied in float32 all the same: few
+        rows are long, and the others keep the bound of their own exponents.
     """
 
     STATE = ("_top", "_sum")
@@ -52,6 +55,7 @@ class LogPartition(Statistic):
     single: SingleArray | None = None
     rotation: BlockRotation | None = None
     unit_rows: bool = False
+    longest_single: float = 0.0
     #: Product of `shift` with the directions.
     offset: FloatArray | None = field(init=False)
 
@@ -77,7 +81,9 @@ class LogPartition(Statistic):
             return
         if self.bounded:
             top = np.zeros_like(self._top)
-            total = self._add_bounded(block)
+            total = np.zeros_like(self._sum)
+            for part, single in self._split(block):
+                self._add_bounded(part, single, total)
         else:
             top, total = self._add_unbounded(block)
         self._join(top, total)
@@ -92,10 +98,20 @@ class LogPartition(Statistic):
                 self._sum = self._sum * np.exp(self._top - both) + total * np.exp(top - both)
             self._top = both
 
-    def _multiply(self, block: Block) -> tuple[Backend, Array]:
+    def _split(self, block: Block) -> list[tuple[Block, bool]]:
+        """Return the rows whose products float32 holds, and the others."""
+        if self.bound <= SINGLE_BOUND:
+            return [(block, True)]
+        return [
+            (part, single)
+            for part, single in zip(block.split(self.longest_single), (True, False), strict=True)
+            if part is not None
+        ]
+
+    def _multiply(self, block: Block, single: bool) -> tuple[Backend, Array]:
         """Get ⟨w_i, a⟩, shape (b, k), in the precision that the bound allows, and its backend."""
         backend, dtype = block.backend, block.stored.dtype
-        if self.bound > SINGLE_BOUND:
+        if not single:
             return block.wide, block.rows @ block.wide.constant(self.directions)
         # Many small products, as a rotation takes, cost a device more than a whole one.
         whole = self.rotation is not None and backend is not HOST
@@ -104,10 +120,10 @@ class LogPartition(Statistic):
         products = block.product(backend.constant(self.single))
         return backend, products if self.rotation is None else self.rotation.apply(products)
 
-    def _add_bounded(self, block: Block) -> FloatArray:
-        """Return Σ exp of the products, if no exponent overflows."""
-        backend, products = self._multiply(block)
-        xp, total = backend.xp, np.zeros_like(self._sum)
+    def _add_bounded(self, block: Block, single: bool, total: FloatArray) -> None:
+        """Add Σ exp of the products to the total, if no exponent overflows."""
+        backend, products = self._multiply(block, single)
+        xp = backend.xp
         offset = None if self.offset is None else backend.put(self.offset, products.dtype)
         inverse = self._inverse_norms(block, backend, products.dtype)
         for rows in backend.slices(*products.shape):
@@ -119,7 +135,6 @@ class LogPartition(Statistic):
                 terms = xp.exp(part if s < len(self.scales) and factor == 1.0 else part * factor)
                 total[s, 0] += backend.sum64(terms)
                 total[s, 1] += backend.sum64(xp.reciprocal(terms, out=terms))
-        return total
 
     def _add_unbounded(self, block: Block) -> tuple[FloatArray, FloatArray]:
         """Return the largest of the products, and Σ exp relative to it."""

@@ -1,0 +1,54 @@
+"""Rows whose exponents float32 holds are multiplied in float32, the others in float64."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+import embgeo
+from embgeo.metrics.isotropy import compute_i1_i2
+from embgeo.stats.block import Block
+from embgeo.stats.log_partition import SINGLE_BOUND, LogPartition
+
+
+def lengthen(rows, norms):
+    return (rows / np.linalg.norm(rows, axis=1)[:, None] * norms[:, None]).astype(np.float32)
+
+
+@pytest.mark.parametrize("limit", [0.0, 12.0, 100.0])
+def test_rows_are_split_by_their_norms(monkeypatch, limit):
+    rng = np.random.default_rng(0)
+    W = lengthen(rng.standard_normal((400, 24)), np.where(np.arange(400) % 9, 8.0, 30.0))
+    directions = np.linalg.qr(rng.standard_normal((24, 24)))[0]
+    single = []
+    plain = Block.product
+    monkeypatch.setattr(
+        Block, "product", lambda self, by: (single.append(len(self.index)), plain(self, by))[1]
+    )
+    found = LogPartition("z", directions, bound=30.0, longest_single=limit, unit_rows=True)
+    found.update(Block(np.arange(400), W))
+    assert sum(single) == np.count_nonzero(np.linalg.norm(W.astype(float), axis=1) <= limit)
+    for rows, log_z in (
+        (W.astype(float), found.log_z()),
+        (W / np.linalg.norm(W.astype(float), axis=1)[:, None], found.log_z_of_unit_rows()),
+    ):
+        expected = [logsumexp(sign * (rows @ directions), axis=0) for sign in (1.0, -1.0)]
+        # Beyond the limit of the package float32 loses digits: that is why there is one.
+        np.testing.assert_allclose(
+            log_z, expected, rtol=0, atol=1e-6 if limit <= SINGLE_BOUND else 1e-5
+        )
+
+
+@pytest.mark.parametrize("longest", [15.0, 40.0])
+def test_a_few_long_rows_leave_the_digits_of_all(longest):
+    rng = np.random.default_rng(1)
+    W = lengthen(rng.standard_normal((2000, 48)) + 0.2, rng.uniform(2.0, 6.0, 2000))
+    W[:20] = lengthen(W[:20], np.full(20, longest))
+    found = embgeo.analyze(W, sections=["isotropy"], reference=False)
+    exact = embgeo.analyze(W.astype(float), sections=["isotropy"], reference=False)
+    for a, b in zip(found.scalars, exact.scalars, strict=True):
+        if b.value is not None and a.name != "isotropy.eigengap":
+            assert a.value == pytest.approx(b.value, rel=1e-6), a.name
+    wide = W.astype(float)
+    directions = np.linalg.svd(wide)[2].T
+    log_z = np.stack([logsumexp(sign * (wide @ directions), axis=0) for sign in (1, -1)])
+    assert found["isotropy.i1"].value == pytest.approx(compute_i1_i2(log_z)[0], rel=1e-6)
