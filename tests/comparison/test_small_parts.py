@@ -8,13 +8,19 @@ import numpy as np
 import pytest
 
 from embgeo.comparison.comparison import Comparison, Member, member_name, name_of, short_name
+from embgeo.comparison.film import bin_together, make_film
 from embgeo.comparison.moved import list_moved_tokens, rare_tokens
 from embgeo.comparison.overlap import Overlap, overlap_values
 from embgeo.comparison.pair import Difference
+from embgeo.comparison.similarity import PERMUTATIONS, center_gram
 from embgeo.comparison.track import Track
+from embgeo.core.quantities import cosine
 from embgeo.core.quantities.compare import MOVED
-from embgeo.core.values import Quantity, Table
+from embgeo.core.values import Histogram, Quantity, Table
+from embgeo.numerics.sampling import generator
 from embgeo.result.analysis import Analysis
+from tests.support.compared import number, pair_of
+from tests.support.sample_comparison import sample_comparison
 
 PLAIN = Quantity("a.b", "Plain", "A number.")
 
@@ -93,3 +99,49 @@ def test_an_overlap_of_all_tokens_has_no_error(exact: bool) -> None:
     assert ("bootstrap interval" in overlap.sample) is not exact
     assert histogram.counts.sum() == 40
     assert mutual.reference == pytest.approx(10 / (39 if exact else 59))
+
+
+def test_centered_gram_matrices_have_norm_1_and_no_sums() -> None:
+    rows = 1e3 * np.random.default_rng(1).standard_normal((9, 3)) + 5.0
+    gram = center_gram(rows)
+    assert gram is not None
+    assert np.linalg.norm(gram) == pytest.approx(1.0, rel=1e-12)
+    assert np.abs(gram.sum(axis=0)).max() < 1e-12
+    assert np.diagonal(gram).tolist() == [0.0] * 9
+    assert center_gram(np.ones((9, 3))) is None
+
+
+def test_the_chance_of_a_pairing_is_that_of_permuted_tokens() -> None:
+    """Rows and columns of the second Gram matrix change places together."""
+    g = np.random.default_rng(2)
+    rows = g.standard_normal((30, 4))
+    sides = rows, 0.25 * rows + g.standard_normal((30, 4))
+    found = number(pair_of(*sides), "cka_p")
+    first, second = (center_gram(side) for side in sides)
+    assert first is not None
+    assert second is not None
+    seen = float((first * second).sum())
+    order = generator(0, "permutations of tokens")
+    reached = [
+        (first * second[np.ix_(p, p)]).sum() >= seen - 1e-12
+        for p in (order.permutation(30) for _ in range(PERMUTATIONS))
+    ]
+    assert found == (1 + sum(reached)) / (1 + PERMUTATIONS)
+    assert 0.002 < found < 0.9
+
+
+def test_a_film_has_two_frames_at_least() -> None:
+    whole = sample_comparison(members=4, track=True)
+    assert whole.track is not None
+    for count, frames in ((1, None), (2, 2)):
+        track = replace(whole.track, steps=whole.track.steps[:count], same_as=())
+        part = replace(whole, members=whole.members[:count], track=track)
+        film = make_film(part)
+        assert (None if film is None else len(film.members)) == frames
+
+
+def test_a_histogram_of_one_pair_has_a_density() -> None:
+    one = Histogram(cosine.HISTOGRAM, np.array([0.0, 1.0]), np.array([1.0]), "cosine", "pairs")
+    assert bin_together([one, one])[1].shape[1] > 0
+    none = replace(one, counts=np.array([0.0]))
+    assert bin_together([one, none])[1].shape == (2, 0)
