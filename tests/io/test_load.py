@@ -203,7 +203,7 @@ def test_counts_in_row_order_label_an_unlabeled_matrix(tmp_path: Path) -> None:
     assert matrix.tokens == tuple(f"t{k}" for k in range(N))
     assert matrix.frequency is not None
     np.testing.assert_array_equal(matrix.frequency.counts, [9, 8, 7, 6, 5, 4])
-    assert any("labels them in its order" in note for note in matrix.origin.notes)
+    assert any("in row order" in note for note in matrix.origin.notes)
     cut = embgeo.load(path, counts=counts, rows="2:5")
     assert cut.tokens == ("t2", "t3", "t4")
     assert cut.frequency is not None

@@ -17,7 +17,14 @@ from embgeo.io.model.candidates import is_real
 from embgeo.io.model.decoders import DECODERS
 from embgeo.io.model.facts import ModelFacts
 from embgeo.io.model.parameter import BEFORE, Module, Reader, unreadable
-from embgeo.io.parameter_names import input_rank, layer_of, output_rank
+from embgeo.io.parameter_names import (
+    input_rank,
+    is_averaged_copy,
+    is_optimizer_state,
+    is_other_embedding,
+    layer_of,
+    output_rank,
+)
 
 _READERS: dict[str, list[Reader]] = {}
 for _decoder in DECODERS:
@@ -53,6 +60,7 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
             made[tensor.name] = replace(found, open=opened)
     used = {part for tensor in made.values() for part in tensor.parts} - set(made)
     tensors = _name_unknown([made.get(t.name, t) for t in stored if t.name not in used], checkpoint)
+    tensors = [_name_axes(tensor) for tensor in tensors]
     names = {tensor.name for tensor in tensors}
     tensors += [
         replace(unreadable(name, (), "", f"cannot be read: {reason}", BEFORE), parts=(name,))
@@ -132,6 +140,21 @@ def _name_unknown(tensors: list[Tensor], checkpoint: Checkpoint) -> list[Tensor]
         named = unreadable(f"{module}.weight", shape, dtype, problem, BEFORE, *parts)
         kept = [*(t for t in kept if t.name not in named.parts), named]
     return kept
+
+
+def _name_axes(tensor: Tensor) -> Tensor:
+    """Name an embedding that is stored with other than two axes: nothing takes its place."""
+    if len(tensor.shape) == 2 or tensor.problem or not is_real(tensor.dtype):
+        return tensor
+    name = tensor.name
+    if input_rank(name) not in (0, 1) or layer_of(name) is not None:
+        return tensor
+    if is_other_embedding(name) or is_optimizer_state(name) or is_averaged_copy(name):
+        return tensor
+    sizes = "×".join(f"{size:,}" for size in tensor.shape) or "one number"
+    problem = f"is stored as {sizes}, not as a matrix"
+    way_out = "save the matrix that is meant in a file of its own"
+    return unreadable(name, tensor.shape, tensor.dtype, problem, way_out, tensor)
 
 
 def _has_codes(tensor: Tensor, facts: ModelFacts) -> bool:

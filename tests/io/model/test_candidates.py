@@ -95,6 +95,18 @@ def test_a_thinker_and_a_talker(tmp_path: Path) -> None:
         embgeo.load(write(tmp_path / "b", tensors))
 
 
+@pytest.mark.parametrize("shape", [(4, N, D), (N * D,), (0,)])
+def test_an_embedding_of_other_than_two_axes_stops_the_choice(
+    shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    """A stack of codebooks, a flattened parameter, or what ZeRO stage 3 leaves of one."""
+    tensors = {"model.embed_tokens.weight": np.ones(shape, np.float32), "lm_head.weight": rows(N)}
+    folder = write(tmp_path, tensors, vocab_size=N)
+    with pytest.raises(AmbiguousTensor, match=r"embed_tokens is stored as .*, not as a matrix"):
+        embgeo.load(folder)
+    assert embgeo.load(folder, tensor="lm_head.weight").n == N
+
+
 @pytest.mark.parametrize("name", ["layers/lstm/cell/vars/0", "dense/kernel:0", "rnn.weight_ih_l0"])
 @pytest.mark.parametrize("others", [0, 2])
 def test_kernels_of_layers_are_no_embedding(name: str, others: int, tmp_path: Path) -> None:
