@@ -1,7 +1,8 @@
 """Make the pictures of the documentation anew: ``python docs/make_pictures.py``.
 
-Needs Chromium and ``embgeo[train]``; takes a minute or two. ``docs/pictures.json`` then holds what
-the pictures show, and a test compares it with what embgeo shows now.
+Needs Chromium and ``embgeo[train]``; takes some minutes, most of them for the film.
+``docs/pictures.json`` then holds what the pictures show, and a test compares it with what embgeo
+shows now.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _COUNTS = "--counts fixtures/vocab_counts.tsv"
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture, and the commands that make it; OUT stands for an empty folder.
+    """A picture, and the commands that make it; OUT stands for an empty folder, * for any letters.
 
     The output of the first command that prints is what the record keeps. With `page`, the picture
     is the first screen of that file, else the file `drawn`.
@@ -46,6 +47,8 @@ class Picture:
     commands: Sequence[str]
     page: str = ""
     drawn: str = ""
+    #: Of the commands, in ``embgeo.toml``.
+    settings: str = ""
 
 
 PICTURES = (
@@ -78,6 +81,20 @@ PICTURES = (
         ],
         drawn="figure1.png",
     ),
+    Picture(
+        "film.gif",
+        [
+            "train --data fixtures/pydocs.txt.gz --plugin keep_matrices.py "
+            "--compare mle-film,cosreg-film --set training.steps=150 --set evaluation.every=75 "
+            "--set geometry.every=75 -o OUT/runs",
+            "diff --track kept/mle-film/step-*.npy -q -o OUT/mle.track",
+            "diff --track kept/cosreg-film/step-*.npy -q -o OUT/cosreg.track",
+            "figures OUT/mle.track OUT/cosreg.track --label MLE --label CosReg --figure film "
+            "--format png -o OUT",
+        ],
+        drawn="film.gif",
+        settings='[analyze]\ncounts = "runs/mle-film/seed-0/vocabulary.tsv"\n',
+    ),
 )
 
 
@@ -85,6 +102,9 @@ def run_commands(picture: Picture, out: Path) -> list[str]:
     """Run the commands of a picture in a folder; the lines of the first that prints something."""
     # A copy: a saved analysis opens no checkpoint outside of the working folder.
     shutil.copytree(ROOT / "fixtures", out / "fixtures")
+    shutil.copy(DOCS / "keep_matrices.py", out)
+    if picture.settings:
+        (out / "embgeo.toml").write_text(picture.settings, encoding="utf-8")
     printed = []
     for command in picture.commands:
         stream = io.StringIO()
@@ -93,12 +113,18 @@ def run_commands(picture: Picture, out: Path) -> list[str]:
             contextlib.redirect_stdout(stream),
             contextlib.redirect_stderr(io.StringIO()),
         ):
-            code = run(shlex.split(command.replace("OUT/", "").replace("OUT", ".")))
+            words = shlex.split(command.replace("OUT/", "").replace("OUT", "."))
+            code = run([name for word in words for name in expand(word)])
         if code != 0:
             raise SystemExit(f"embgeo {command} ended with {code}")
         printed.append(stream.getvalue())
     shown = next(text for text in printed if text)
     return [line for line in shown.splitlines() if not line.startswith("report: ")]
+
+
+def expand(word: str) -> list[str]:
+    """List the files that a word with a star names; any other word as it is."""
+    return sorted(map(str, Path().glob(word))) if "*" in word else [word]
 
 
 def hash_look() -> str:
@@ -154,7 +180,8 @@ def main() -> None:
     """Make all pictures, or those that are named."""
     chosen = [picture for picture in PICTURES if picture.name in sys.argv[1:]] or PICTURES
     record = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {"shown": {}}
-    record["look"] = hash_look()
+    if all(picture in chosen for picture in PICTURES if picture.page):
+        record["look"] = hash_look()
     for picture in chosen:
         print(picture.name)
         record["shown"][picture.name] = make(picture)

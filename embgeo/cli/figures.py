@@ -41,7 +41,7 @@ def figures(
     figure: Annotated[
         list[str] | None,
         typer.Option(
-            help="scatter, spectrum, cosines, partition, …; docs/figures.md lists all. Repeatable. "
+            help="scatter, spectrum, film, …; docs/figures.md lists all. Repeatable. "
             "All that can be drawn by default.",
             autocompletion=completion.complete_one(completion.list_charts),
         ),

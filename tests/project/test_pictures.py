@@ -27,7 +27,8 @@ def pictures() -> ModuleType:
 
 def test_every_picture_is_made_by_the_script(pictures: ModuleType) -> None:
     made = {picture.name for picture in pictures.PICTURES}
-    kept = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.png")}
+    files = [path for form in ("png", "gif") for path in DOCS.rglob(f"*.{form}")]
+    kept = {path.relative_to(DOCS).as_posix() for path in files}
     assert {name for name in kept if not name.startswith("_build/")} == made | set(
         pictures.OF_CAMPAIGNS
     )
