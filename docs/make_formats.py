@@ -70,15 +70,22 @@ PIECES = """
 Named and not decoded: {named}. If the embedding is stored so, nothing takes its place, and the
 error says what it is.
 
-Files of one model are joined: shards with or without an index, a split GGUF from any of its
-files, the folder of `torch.distributed.checkpoint`, and tensor-parallel slices (Llama, DeepSpeed,
-DeepSeek, vLLM, nanotron, GPT-NeoX, TensorRT-LLM, safetensors with `DCP_SHARDING_INFO`) where
-offsets, or vocab_size and hidden_size of the configuration, prove the axis; other slices are
-refused. Of several files the one is read that transformers would load: `model.safetensors`, its
-index, `pytorch_model.bin`, its index.
+Files of one model are joined, from the folder or from any of them: shards with or without an
+index, a split GGUF, the folder of `torch.distributed.checkpoint`, and tensor-parallel slices
+(Llama, DeepSpeed, DeepSeek, vLLM, nanotron, GPT-NeoX, TensorRT-LLM, and files whose names differ in
+one number) where offsets (`DCP_SHARDING_INFO`), or the sizes of the configuration, prove the axis.
+Codes are decoded in each slice first. Other slices are refused, and so is a matrix with half of the
+rows or columns that the configuration says. Of several files the one is read that transformers
+would load: `model.safetensors`, its index, `pytorch_model.bin`, its index; a note names the others.
+
+The embedding is chosen by evidence: the sizes of the configuration, the name (that of the
+architecture first), and the place in the model. A name that is surely that of the embedding stops
+the choice if its form cannot be read. An output projection alone is a question, unless the model
+is tied. A draft head beside an embedding (`d2t`) is an output over its own ids.
 
 A tokenizer labels rows if it has no more ids than there are rows (ids of added tokens may lie
-beyond), or if the file maps rows to ids (`mapping`, `d2t`, `trainable_token_indices`).
+beyond), or if the file maps rows to ids (`mapping`, `d2t`, `trainable_token_indices`). Rows of
+other things (audio codes, image patches, positions, virtual tokens, one layer) get no labels.
 """
 
 PLUGINS = """

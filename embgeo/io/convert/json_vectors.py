@@ -29,8 +29,8 @@ from embgeo.io.labels.word_lists import WordList
 
 NAME = "JSON vectors"
 RECOGNIZED = (
-    "JSON or JSON Lines with a list of at least four decimal numbers, or a vector in base64, in "
-    "the first 4,096 bytes"
+    "JSON or JSON Lines with a list of at least four decimal numbers, a vector in base64, or a "
+    "list of words, in the first 4,096 bytes"
 )
 READ = "numbers are read into memory or a temporary file"
 EXTRA = ""
