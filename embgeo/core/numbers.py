@@ -44,11 +44,19 @@ def join_unit(text: str, unit: str) -> str:
     return text + unit if unit in ("", "°") else f"{text} {unit}"
 
 
+#: Of smaller numbers one digit is enough where three are shown.
+LEAST_BRIEF = 1e-3
+
+
 def format_brief(value: float | None, unit: str = "") -> str:
-    """Write `value` in three digits with its unit, without an error."""
+    """Write `value` in three digits with its unit, without an error.
+
+    >>> format_brief(0.46731), format_brief(-3.97e-5), format_brief(None)
+    ('0.467', '−4e-05', 'not defined')
+    """
     if value is None:
         return "not defined"
-    return join_unit(format_number(value, 3), unit)
+    return join_unit(format_number(value, 3 if abs(value) >= LEAST_BRIEF else 1), unit)
 
 
 def format_signed(value: float) -> str:
