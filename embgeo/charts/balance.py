@@ -101,7 +101,9 @@ def list_pairs(
 def tell_apart(
     control: Sequence[tuple[int, float, float]], method: Sequence[tuple[int, float, float]]
 ) -> bool:
-    """Whether the interval of a difference over common seeds leaves out 0, of either number."""
+    """Tell whether the interval of a difference over common seeds leaves out 0, of either
+    number.
+    """
     differences = (
         paired(*({pair[0]: pair[k] for pair in pairs} for pairs in (control, method)))
         for k in (1, 2)

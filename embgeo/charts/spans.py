@@ -35,7 +35,7 @@ CLOSE = 0.02
 
 
 def find_span(name: str, values: FloatArray) -> tuple[float, float] | None:
-    """The range that an axis of this quantity shows at least; None for no other than that of data.
+    """Find the range that an axis of this quantity shows at least; None if that of data is enough.
 
     >>> find_span("cosine.mean", np.array([0.987, 0.99]))
     (0.0, 0.2)

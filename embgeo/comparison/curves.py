@@ -154,7 +154,7 @@ LEAST_TO_ONE = 5
 
 
 def find_outliers(curves: Sequence[Sequence[float | None]]) -> tuple[int, ...]:
-    """Places of checkpoints that do not fit their neighbors: of another run, or of another step.
+    """Find checkpoints that do not fit their neighbors: of another run, or of another step.
 
     Most numbers keep their direction over training: a value lies between its neighbors, or outside
     by about as much as neighbors differ. The scale is the median over the run of the distance of a
@@ -180,7 +180,7 @@ def find_outliers(curves: Sequence[Sequence[float | None]]) -> tuple[int, ...]:
 
 
 def score_points(table: FloatArray) -> FloatArray:
-    """How far each inner point lies outside the range of its neighbors, in the median of curves.
+    """Score how far each inner point lies outside of its neighbors, in the median of curves.
 
     `table` has one row per curve; the result has two entries fewer than a row.
     """

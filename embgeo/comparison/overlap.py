@@ -223,7 +223,7 @@ def mean_cosine(rows: FloatArray, near: FloatArray, k: int) -> FloatArray:
 def build_moved_table(
     found: Overlap, drops: FloatArray, labels: Sequence[str], counts: FloatArray | None
 ) -> Table:
-    """The queries that lost most cosine with their neighbors before, and not all of them kept.
+    """List the queries that lost most cosine with their neighbors before, and did not keep all.
 
     Ties by descending count; `labels` and `counts` are those of the shared tokens.
     """

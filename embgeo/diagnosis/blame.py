@@ -27,7 +27,7 @@ _TABLES = {
 def blame_tokens(
     analysis: Numbers, causes: Iterable[str]
 ) -> tuple[str, tuple[str, ...], tuple[int, ...]]:
-    """What the named tokens have in common, the tokens, and their rows; empty if there are none.
+    """Return what the named tokens have in common, the tokens, and their rows; may be empty.
 
     Parameters
     ----------

@@ -159,7 +159,9 @@ def count_stages(measurement: Passes, compared: Sequence[str] | None, now: int) 
 
 
 def is_compared(section: str, compared: Sequence[str] | None) -> bool:
-    """Whether a section has values of isotropic rows next to its own, by default all that can."""
+    """Tell whether a section has values of isotropic rows next to its own, by default all that
+    can.
+    """
     return section in SECTIONS and (compared is None or section in compared)
 
 

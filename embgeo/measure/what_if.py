@@ -26,7 +26,7 @@ COPIES = 5
 
 
 def treat_matrix(reader: RowReader, facts: Facts) -> tuple[Treated, ...]:
-    """The matrix after each cure, with and without unit rows; empty if it is too large."""
+    """Return the matrix after each cure, with and without unit rows; empty if it is too large."""
     m, d = facts.m, facts.d
     fits = m * d * 8 * COPIES <= reader.resources.room
     if not fits or 12 * m * d * d > MOST_PRODUCTS or d < 2 or m <= max(d, facts.options.neighbors):
@@ -50,7 +50,7 @@ def treat_matrix(reader: RowReader, facts: Facts) -> tuple[Treated, ...]:
 
 
 def cure(rows: FloatArray) -> Iterator[tuple[str, FloatArray]]:
-    """Each cure and the rows after it."""
+    """Yield each cure and the rows after it."""
     yield "none", rows
     centered = rows - rows.mean(axis=0)
     _, sigma, directions = np.linalg.svd(np.linalg.qr(centered, mode="r"))
@@ -67,14 +67,14 @@ def cure(rows: FloatArray) -> Iterator[tuple[str, FloatArray]]:
 
 
 def search(reader: RowReader, rows: FloatArray, k: int) -> IntArray:
-    """Positions of the k nearest rows of each; none for a k of 0."""
+    """Return positions of the k nearest rows of each; none for a k of 0."""
     return AllNearest(rows, k).search(reader, "neighbors after cures")[0] if k else NO_NEIGHBORS
 
 
 def measure(
     name: str, rows: FloatArray, unit: FloatArray, pairs: IntArray, near: IntArray
 ) -> Treated:
-    """The numbers of a treated matrix; `unit` are its rows divided by their norms."""
+    """Measure the numbers of a treated matrix; `unit` are its rows divided by their norms."""
     m = len(rows)
     _, sigma, directions = np.linalg.svd(np.linalg.qr(rows, mode="r"))
     total = float(np.square(unit.sum(axis=0)).sum())

@@ -134,7 +134,7 @@ def choose_clusters(unit: FloatArray, rng: np.random.Generator) -> tuple[IntArra
 
 
 def find_loose_groups(unit: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Labels of wide groups, from the centers of one half of the rows; all 0 if there are none.
+    """Label wide groups, from the centers of one half of the rows; all 0 if there are none.
 
     Between any two centers the other half has to have two modes.
     """

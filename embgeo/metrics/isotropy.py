@@ -214,7 +214,7 @@ def measure_centered_pair(facts: Facts, shared: SharedStatistics) -> list[Scalar
 
 
 def measure_eigengap(inside: FloatArray) -> tuple[Scalar, bool]:
-    """The smallest relative gap of eigenvalues, and whether eigenvectors depend on a choice.
+    """Measure the smallest relative gap of eigenvalues, and whether eigenvectors are a choice.
 
     Directions beyond the numerical rank do not count: Z is N there in any basis.
     """

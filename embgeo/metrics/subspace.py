@@ -52,7 +52,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def measure_subspaces(r: FloatArray, width: int, rows: int) -> list[Value]:
-    """Values from the triangular factor of ``[X | Y]``, X with `width` columns, over `rows` tokens.
+    """Measure by the triangular factor of ``[X | Y]``, X with `width` columns, over `rows` tokens.
 
     In the coordinates of the common orthonormal factor, X and Y are small matrices. The part of one
     basis outside the other space is formed there directly, not as 1 − cos².

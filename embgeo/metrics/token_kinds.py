@@ -144,7 +144,7 @@ def find_script(token: str) -> str:
 
 @cache
 def name_script(character: str) -> str:
-    """The script of a letter or a vowel sign, ``"digits"`` of a digit, empty for anything else.
+    """Name the script of a letter or a vowel sign, ``"digits"`` of a digit, empty for others.
 
     >>> [name_script(character) for character in "ａ二ाー-µ"]
     ['Latin', 'CJK', 'Devanagari', 'Katakana', '', 'other letters']

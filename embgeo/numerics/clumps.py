@@ -184,7 +184,7 @@ def find_clump(
     hashes: npt.NDArray[np.uint64],
     own_angles: FloatArray | None = None,
 ) -> Clump | None:
-    """Rows around the mean direction with norms of their own, or else around a dense direction.
+    """Find rows around the mean direction with norms of their own, or around a dense direction.
 
     The former lie on the near side of the valley of angles, and on one side of the valley of norms.
     If these are most rows, the rows on the far sides of both valleys are scattered. Equal rows

@@ -12,7 +12,7 @@ CANCELLED = 1e-12
 
 
 def find_clusters(cosines: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
-    """Labels 0 … k − 1 of spherical k-means (Dhillon & Modha 2001), the best of several starts.
+    """Label rows 0 … k − 1 by spherical k-means (Dhillon & Modha 2001), the best of several starts.
 
     A center is the scaled sum s of its rows: ⟨u, s⟩ and ‖s‖² are sums of cosines between rows.
 

@@ -20,7 +20,7 @@ from embgeo.numerics.rank_update import add_gram
 
 
 def standardized(rows: FloatArray, new: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both in units of mean 0 and standard deviation 1 of the columns of `rows`, in its row space.
+    """Scale both to mean 0 and standard deviation 1 of the columns of `rows`, in its row space.
 
     Columns that are constant up to rounding are centered only.
 

@@ -30,7 +30,7 @@ def average_cosine(total: FloatArray, m: int | float) -> float:
 
 
 def compute_isoscore(variances: FloatArray) -> float:
-    """Rudman et al. 2022, Algorithm 1, from the eigenvalues of the covariance, largest first.
+    """Compute IsoScore (Rudman et al. 2022, Algorithm 1) from eigenvalues, largest first.
 
     Parameters
     ----------

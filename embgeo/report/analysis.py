@@ -162,7 +162,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
 
 
 def list_empty_tables(analysis: Analysis) -> list[str]:
-    """Titles of tables without rows, with the reason."""
+    """List titles of tables without rows, with the reason."""
     return [f"{t.quantity.title}: {t.note}" for t in analysis.tables if not t.rows and t.note]
 
 

@@ -14,7 +14,7 @@ from embgeo.report.packing import DataBlock
 def pack_film(
     comparison: Comparison, film: Film, rows: IntArray, block: DataBlock
 ) -> dict[str, Any]:
-    """Every frame with these tokens; `rows` are their positions in the baseline, ascending."""
+    """Get every frame with these tokens; `rows` are their positions in the baseline, ascending."""
     at = np.searchsorted(film.rows[0], rows)
     frames = []
     for place, step, xy, mean, tone in zip(

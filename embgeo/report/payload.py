@@ -132,7 +132,7 @@ def pack_views(
 
 
 def caption(points: Points) -> str:
-    """What a reader of a map of this plane should know; empty for most planes."""
+    """Return what a reader of a map of this plane should know; empty for most planes."""
     if points.name != projection.TSNE.name:
         return ""
     shown = f"{points.note}. " if points.note else ""

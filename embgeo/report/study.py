@@ -237,7 +237,7 @@ def headlines(study: Study) -> tuple[str, ...]:
 
 
 def is_open(study: Study) -> bool:
-    """Whether there are too few seeds for an interval."""
+    """Tell whether there are too few seeds for an interval."""
     return len(study.seeds) < LEAST_SEEDS
 
 

@@ -23,7 +23,7 @@ NUMBERS = (
 
 
 def list_numbers(analysis: Analysis) -> list[tuple[Quantity, str]]:
-    """The numbers of the matrix as it is stored; empty if no cure was measured."""
+    """List the numbers of the matrix as it is stored; empty if no cure was measured."""
     if not analysis.treated:
         return []
     stored = analysis.treated[0]
@@ -31,7 +31,7 @@ def list_numbers(analysis: Analysis) -> list[tuple[Quantity, str]]:
 
 
 def pack_cures(analysis: Analysis, rows: IntArray, block: DataBlock) -> list[dict[str, Any]]:
-    """Every cure with its numbers and these rows; empty if none was measured."""
+    """Return every cure with its numbers and these rows; empty if none was measured."""
     return [pack_cure(analysis, treated, rows, block) for treated in analysis.treated]
 
 
@@ -59,7 +59,7 @@ def pack_cure(
 def pack_near(
     treated: Treated, rows: IntArray, kept: int, block: DataBlock
 ) -> dict[str, Any] | None:
-    """Places on the page of the nearest rows; a missing one has the place of the row."""
+    """Return places on the page of the nearest rows; a missing one has the place of the row."""
     if not treated.neighbors.size:
         return None
     place = np.full(kept, -1, dtype=np.int64)

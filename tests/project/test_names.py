@@ -90,3 +90,28 @@ def test_functions_are_named_by_what_they_do() -> None:
         and node.name.lstrip("_").partition("_")[0] in NOT_VERBS
         and not is_property(node)
     ]
+
+
+def test_docstrings_of_functions_begin_with_verbs() -> None:
+    nouns = (
+        "The",
+        "A",
+        "An",
+        "Whether",
+        "Why",
+        "How",
+        "What",
+        "All",
+        "Every",
+        "Each",
+        "One",
+        "Rows",
+    )
+    assert not [
+        f"{module}:{node.lineno} {node.name}"
+        for module in modules()
+        for node in nodes(module)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (ast.get_docstring(node) or "").partition(" ")[0] in nouns
+        and not is_property(node)
+    ]

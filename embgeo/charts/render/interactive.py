@@ -87,7 +87,7 @@ def describe_line(
 
 
 def describe_error(line: Line | HistogramSteps, values: FloatArray) -> dict[str, Any]:
-    """Half the lengths of the error bars of a line, where it has some."""
+    """Write half the lengths of the error bars of a line, where it has some."""
     if not isinstance(line, Line) or line.error is None:
         return {}
     out = np.full(len(values), np.nan)

@@ -71,7 +71,7 @@ def draw_mean(ax: Axes, mean: tuple[float, float] | None) -> None:
 
 
 def is_seen(ax: Axes, mean: tuple[float, float]) -> bool:
-    """Whether an arrow from the origin to this point is longer than its head."""
+    """Tell whether an arrow from the origin to this point is longer than its head."""
     tip, tail = ax.transData.transform([mean, (0.0, 0.0)])
     length = float(np.hypot(*(tip - tail)))
     return length > SHORTEST_ARROW * ax.get_figure(root=True).dpi / 72.0  # type: ignore[union-attr]

@@ -37,7 +37,7 @@ def answer(a: finding.Numbers) -> Answer:
 
 
 def _quote_training(a: finding.Numbers) -> list[finding.Part]:
-    """What says that training hardly touched the rows: unused tokens or counts; empty if nothing.
+    """Quote what says that training hardly touched the rows: unused tokens or counts; may be empty.
 
     Such rows may as well be those of a script or of numbers.
     """

@@ -91,7 +91,7 @@ def explain_by_norms(a: finding.Numbers) -> str:
 
 
 def _has_many_short_rows(a: finding.Numbers) -> bool:
-    """Whether the median norm may be that of damaged or short rows."""
+    """Tell whether the median norm may be that of damaged or short rows."""
     damaged, damage = finding.find_scalar(a, tokens.DAMAGED_ROWS), a.provenance.get("damaged")
     short = damage.get("short", 0) if isinstance(damage, Mapping) else 0
     return max(float(damaged or 0.0), short) > limits.FEW_LONG_ROWS * finding.count_kept(a)

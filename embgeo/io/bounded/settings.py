@@ -68,7 +68,7 @@ def parse_table(
 
 
 def parse_value(value: Any, hint: Any, name: str, where: Where) -> Any:
-    """A value as the annotated type of a setting, whose limits are ``Annotated[int, Meta(ge=1)]``.
+    """Parse a value as the type of a setting, whose limits are ``Annotated[int, Meta(ge=1)]``.
 
     A whole number is also accepted as a float, and a list as a tuple. ``true`` is not a number, and
     a number must be finite. Raises BadOption.

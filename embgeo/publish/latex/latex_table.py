@@ -50,7 +50,7 @@ class Latex(str):
 
 
 def render_table(table: LatexTable, content: TableContent, made_by: str) -> str:
-    """The table as a file to ``\\input``, with `made_by` in a comment on the first line."""
+    """Render the table as a file to ``\\input``, with `made_by` in a comment on the first line."""
     template = _environment().get_template(f"{table.name}.tex.j2")
     body = template.render(content.values)
     definition = f"{DEFINITION}\n" if r"\embgeochar" in body else ""

@@ -123,7 +123,7 @@ def search_beams(
 def walk_beams(
     model: EncoderDecoder, source: Tensor, seen: Tensor, settings: BeamSettings, *, stable: bool
 ) -> tuple[Endings, bool]:
-    """The best hypotheses, and whether scores were equal, between which only `stable` decides.
+    """Get the best hypotheses, and whether scores were equal, between which only `stable` decides.
 
     On a GPU nothing waits for the device but every `_WAIT` tokens, where ended sentences leave.
     """
@@ -166,7 +166,7 @@ def walk_beams(
 
 
 def leaves_at_once(device: torch.device) -> bool:
-    """Whether asking which sentences have ended costs nothing."""
+    """Tell whether asking which sentences have ended costs nothing."""
     return device.type == "cpu"
 
 

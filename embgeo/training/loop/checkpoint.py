@@ -163,7 +163,7 @@ def fingerprint(model: Any) -> str:
 
 
 def hash_weights(named: Iterable[tuple[str, Tensor]]) -> str:
-    """SHA-256 of weights with their names and shapes."""
+    """Return SHA-256 of weights with their names and shapes."""
     digest = hashlib.sha256()
     for name, p in sorted(named, key=itemgetter(0)):
         digest.update(f"{name} {tuple(p.shape)}\n".encode())

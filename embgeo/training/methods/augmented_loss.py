@@ -91,7 +91,7 @@ class AugmentedLoss(WeightRegularizer):
         return self.gamma * self.tau * value
 
     def penalty_in_parts(self, step: Step) -> Tensor:
-        """The penalty, with the logits of some positions at a time, in both passes."""
+        """Return the penalty, with the logits of some positions at a time, in both passes."""
         assert step.hidden is not None
         assert step.targets is not None
         logits_of = step.logits_of

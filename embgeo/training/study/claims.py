@@ -85,7 +85,7 @@ class Claim:
 
 
 def _both(claim: Claim) -> tuple[Claim, Claim]:
-    """A claim about a method with factors, against the plain model and against the factors alone.
+    """Make a claim about a method with factors, against the plain model and the factors alone.
 
     The papers compare with the plain model, and so credit the method with its factors. What the
     penalty itself does is the difference from the same factors without it.
