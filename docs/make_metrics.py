@@ -32,7 +32,7 @@ paper) or which question of its own it answers. No scalar is a function of anoth
 REFERENCES = """\
 Numbers about geometry have the value of isotropic Gaussian rows with the same N, d, norms and
 counts next to them: a closed form, an integral, an average over draws by dimension (hubness, to
-0.06/√k; silhouette, to 5%), or, for spectrum, partition function and weighted rank, one draw of a
+0.05; silhouette, to 5%), or, for spectrum, partition function and weighted rank, one draw of a
 spectrum. I1 and I2 of long rows that are too many to draw have none. Within clusters,
 rows are isotropic around the centers of those clusters. Probes, neighbors and correlations are
 compared with chance. Counts and lengths of rows have no reference, as isotropic rows have the same
