@@ -78,14 +78,7 @@ def analyze(
     given = o.pick(locals(), (*LOADING, *MEASURING, *OF_ANALYZE))
     from embgeo.rules.settings import find_options
     from embgeo.workflows.analyze import analyze_sides
-    from embgeo.workflows.folders import (
-        check_analysis_folder,
-        choose_folder,
-        default_name,
-        refuse_less,
-        refuse_other,
-        write_analysis,
-    )
+    from embgeo.workflows.folders import choose_analysis_folder, write_analysis
     from embgeo.workflows.settings import choose_resources, read_settings
 
     shared.check_output(json_, format_, open_, out)
@@ -102,14 +95,7 @@ def analyze(
     refuse_if(alone, argument("scheduler"), "belongs to a cluster", way_out)
     resources = choose_resources(**where)
     writes = not json_ or out is not None
-    folder = Path(f"{default_name(path)}.embgeo") if out is None else out
-    if writes:
-        choose_folder(out, folder)
-        check_analysis_folder(folder)
-        if not force:
-            if out is None:
-                refuse_other(folder, path)
-            refuse_less(folder, source, chosen)
+    folder = choose_analysis_folder(out, source, chosen, force) if writes else Path()
     of_output = None
     with progress_bar(quiet) as progress:
         if engine == "dask":

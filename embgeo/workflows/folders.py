@@ -103,6 +103,22 @@ def check_analysis_folder(folder: Path) -> None:
     check_folder(folder, JSON_NAME, "an analysis")
 
 
+def choose_analysis_folder(
+    out: Path | None, source: Source, sections: Collection[str] | None, force: bool
+) -> Path:
+    """Return the folder of an analysis, before anything is computed.
+
+    Unless `force`, it does not hold an analysis of another file or one that says more.
+    """
+    folder = choose_folder(out, Path(f"{default_name(Path(source.path))}.embgeo"))
+    check_analysis_folder(folder)
+    if not force:
+        if out is None:
+            refuse_other(folder, source.path)
+        refuse_less(folder, source, sections)
+    return folder
+
+
 def refuse_less(folder: Path, source: Source, sections: Collection[str] | None) -> None:
     """Refuse to replace an analysis that has more sections, or all rows instead of some."""
     from embgeo.metrics import SECTIONS

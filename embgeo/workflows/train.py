@@ -256,9 +256,9 @@ def train_study(
     from embgeo.training.loop.checkpoint import write_study_settings
     from embgeo.training.loop.distributed import join_processes
     from embgeo.workflows.train_beside import RunsBeside
-    from embgeo.workflows.train_runs import RunsHere, geometry_measure, train_runs
+    from embgeo.workflows.train_runs import RunsHere, geometry_measure
     from embgeo.workflows.train_study import write_study
-    from embgeo.workflows.train_tuning import read_tuned, tune_settings
+    from embgeo.workflows.train_tuning import read_tuned, train_runs, tune_settings
 
     measure = geometry_measure(dataset.vocabulary.counts)
     with join_processes(settings.training.device) as world:

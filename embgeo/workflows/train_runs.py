@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +17,6 @@ from embgeo.core.errors import OutOfMemory, RunFailed, UnreadableFile, argument
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.progress import RunMonitor
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
-from embgeo.core.values import format_number
 from embgeo.io import load, open_checkpoint
 from embgeo.io.bounded.records import ARRAYS_NAME, digest_of
 from embgeo.result.saved import JSON_NAME
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from embgeo.training.settings import StudySettings
     from embgeo.training.study.run_result import RunResult
     from embgeo.training.tasks import Dataset
-    from embgeo.workflows.train_beside import RunsBeside
 
     #: The settings of a run, and its folder.
     Job = tuple[StudySettings, Path]
@@ -196,47 +193,3 @@ class RunsHere:
                 self.group.wait()
             self.monitor.done(place + 1)
             yield place, outcome
-
-
-def train_runs(
-    settings: StudySettings,
-    folder: Path,
-    tuned: Mapping[str, Mapping[str, Any]],
-    runs: RunsHere | RunsBeside,
-) -> dict[tuple[str, int], RunFailed]:
-    """Train and analyze every run with the tuned settings of its method.
-
-    Returns the runs that failed; raises the error of the last one if all did.
-    """
-    from embgeo.training.loop.checkpoint import run_folder
-
-    failed: dict[tuple[str, int], RunFailed] = {}
-    total, say = len(settings.runs), runs.monitor.say
-    runs.monitor.expect(total)
-    waiting = [
-        (settings.one(method, seed, tuned.get(method, {})), run_folder(folder, method, seed))
-        for method, seed in settings.runs
-    ]
-    began = time.perf_counter()
-    for behind, (place, outcome) in enumerate(runs.train(waiting, analyzed=True), 1):
-        method, seed = settings.runs[place]
-        if isinstance(outcome, RunFailed):
-            if total == len(failed) + 1:
-                raise outcome
-            failed[method, seed] = outcome
-            say(f"{behind}/{total}  {method}, seed {seed}: {outcome.cause}")
-        elif runs.group.leads:
-            seconds = time.perf_counter() - began
-            say(f"{behind}/{total}  {describe_run(outcome)} ({seconds:.0f} s)")
-            began = time.perf_counter()
-    return failed
-
-
-def describe_run(result: RunResult) -> str:
-    from embgeo.training.study.deciding import spell_score
-
-    value, split = result.valid.get(result.quality), "validation"
-    if value is None:
-        value, split = (result.test or {}).get(result.quality), "test"
-    shown = "unknown" if value is None else format_number(value)
-    return f"{result.method}, seed {result.seed}: {split} {spell_score(result.quality)} {shown}"

@@ -1,8 +1,9 @@
-"""Settings that are chosen for each method by validation, before its runs."""
+"""Settings that are chosen for each method by validation, and the runs with them."""
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,3 +186,45 @@ def read_score(outcome: RunResult | RunFailed) -> Score:
     name = outcome.quality if outcome.valid.get(outcome.quality) is not None else "loss"
     better = {one.name: one.better for one in outcome.quantities}.get(f"valid.{name}")
     return Score(outcome.valid[name], name, better == "higher")
+
+
+def train_runs(
+    settings: StudySettings,
+    folder: Path,
+    tuned: Mapping[str, Mapping[str, Any]],
+    runs: RunsHere | RunsBeside,
+) -> dict[tuple[str, int], RunFailed]:
+    """Train and analyze every run with the tuned settings of its method.
+
+    Returns the runs that failed; raises the error of the last one if all did.
+    """
+    from embgeo.training.loop.checkpoint import run_folder
+
+    failed: dict[tuple[str, int], RunFailed] = {}
+    total, say = len(settings.runs), runs.monitor.say
+    runs.monitor.expect(total)
+    waiting = [
+        (settings.one(method, seed, tuned.get(method, {})), run_folder(folder, method, seed))
+        for method, seed in settings.runs
+    ]
+    began = time.perf_counter()
+    for behind, (place, outcome) in enumerate(runs.train(waiting, analyzed=True), 1):
+        method, seed = settings.runs[place]
+        if isinstance(outcome, RunFailed):
+            if total == len(failed) + 1:
+                raise outcome
+            failed[method, seed] = outcome
+            say(f"{behind}/{total}  {method}, seed {seed}: {outcome.cause}")
+        elif runs.group.leads:
+            seconds = time.perf_counter() - began
+            say(f"{behind}/{total}  {describe_run(outcome)} ({seconds:.0f} s)")
+            began = time.perf_counter()
+    return failed
+
+
+def describe_run(result: RunResult) -> str:
+    value, split = result.valid.get(result.quality), "validation"
+    if value is None:
+        value, split = (result.test or {}).get(result.quality), "test"
+    shown = "unknown" if value is None else format_number(value)
+    return f"{result.method}, seed {result.seed}: {split} {spell_score(result.quality)} {shown}"

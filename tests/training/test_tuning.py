@@ -21,9 +21,16 @@ from embgeo.training.study.assemble import describe_tried
 from embgeo.training.study.record import StudyMethod, TriedValue
 from embgeo.training.study.run_result import load_result
 from embgeo.workflows import train_runs as train_runs_module
-from embgeo.workflows.train_runs import RunsHere, train_runs
+from embgeo.workflows.train_runs import RunsHere
 from embgeo.workflows.train_settings import parse_tuned
-from embgeo.workflows.train_tuning import TUNING_SEED, Score, choose, read_tuning, tune_settings
+from embgeo.workflows.train_tuning import (
+    TUNING_SEED,
+    Score,
+    choose,
+    read_tuning,
+    train_runs,
+    tune_settings,
+)
 from tests.support.training_runs import Stopped, corpus, numbers, run, settings, stopping
 
 LR = "optimizer.lr"
