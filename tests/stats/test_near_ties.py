@@ -4,7 +4,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from embgeo.stats import CloserRows, NearestDistances, PairHistogram, PairSample, TopNeighbors
+from embgeo.stats import (
+    AngleTo,
+    CloserRows,
+    NearestDistances,
+    PairHistogram,
+    PairSample,
+    TopNeighbors,
+)
 from embgeo.stats.backend.backend import HOST
 from embgeo.stats.block import Block
 from embgeo.stats.nearest import MOST, bound_rounding, find_candidates
@@ -146,3 +153,27 @@ def test_the_widest_pair_is_settled_in_float64() -> None:
     assert counted.lowest == pytest.approx(exact.min(), abs=2e-7)
     assert np.abs(counted.lowest - exact).min() < 1e-15
     assert (counted.n, counted.positive) == (465, 435)
+
+
+def test_angles_are_those_of_rows_of_any_norm() -> None:
+    """Also near 0 and 180 degrees, where an arccos would lose digits."""
+    g = np.random.default_rng(4)
+    axis = unit(g.standard_normal((1, 8)))[0]
+    away = g.standard_normal((6, 8))
+    away -= np.outer(away @ axis, axis)
+    away = unit(away)
+    angle = np.array([1e-9, 0.3, 1.0, 2.0, 3.0, np.pi - 1e-9])
+    rows = np.cos(angle)[:, None] * axis + np.sin(angle)[:, None] * away
+    norms = np.array([1e-3, 0.5, 2.0, 7.0, 1e3, 40.0])[:, None]
+    found = AngleTo("axis", axis)
+    found.update(Block(np.arange(6), norms * rows))
+    np.testing.assert_allclose(found.values(), angle, rtol=1e-6, atol=1e-15)
+
+
+@pytest.mark.parametrize("norm", [1e-32, 1e30])
+def test_unit_rows_in_float32_survive_norms_that_cannot_be_inverted(norm: float) -> None:
+    rows = near_rows(5, 1e-2)
+    rows[2] *= np.float32(norm)
+    found = Block(np.arange(5), rows).stored_unit
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, unit(rows), rtol=1e-5, atol=1e-7)
