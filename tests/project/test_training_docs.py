@@ -110,6 +110,7 @@ OPEN = (
 
 #: Campaigns whose tables stand in docs/science.md, in its order.
 SHOWN_CAMPAIGNS = (
+    "cone",
     "overfit",
     "multi30k",
     "skipgram",

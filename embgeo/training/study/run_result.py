@@ -111,7 +111,7 @@ def _check(result: RunResult) -> None:
 
 RUN_RESULT = RecordFormat(
     "embgeo.run",
-    2,
+    3,
     RunResult,
     RESULT_NAME,
     what="the result of a run",
