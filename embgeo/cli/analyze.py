@@ -119,7 +119,9 @@ def analyze(
                 progress=progress,
                 resources=resources,
             )
-    report = write_analysis(analysis, folder, of_output) if writes else None
-    shared.print_result(analysis, json_, quiet, format_)
+    try:
+        report = write_analysis(analysis, folder, of_output) if writes else None
+    finally:  # neither a full disk nor a closed pipe loses the numbers
+        shared.print_result(analysis, json_, quiet, format_)
     if report is not None:
         shared.print_report(report, quiet or json_ or format_ != "text", open_)

@@ -129,8 +129,10 @@ def diff(
             resources=resources,
             **settings,
         )
-    page = write_comparison(comparison, folder) if writes else None
-    shared.print_result(comparison, json_, quiet, format_)
+    try:
+        page = write_comparison(comparison, folder) if writes else None
+    finally:
+        shared.print_result(comparison, json_, quiet, format_)
     if page is not None:
         shared.print_report(page, quiet or json_ or format_ != "text", open_)
 
