@@ -117,7 +117,7 @@ class IsotropicRows:
             if found is None:
                 return None
             log_z, shift = found, scale * along
-        return log_z - np.array([[1.0], [-1.0]]) * shift
+        return np.asarray(log_z - np.array([[1.0], [-1.0]]) * shift)
 
     def _expand(self, t: FloatArray, squares: FloatArray, mean: FloatArray) -> FloatArray | None:
         """Make log Z from Σ⟨w, v⟩² and ⟨μ, v⟩ along each v, in units of the longest row."""

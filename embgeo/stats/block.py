@@ -68,9 +68,10 @@ class Block:
         """Split into rows of at most this norm and longer ones, once; None for none."""
         if norm not in self._splits:
             short = self.wide.to_host(self.norms) <= norm
-            if short.all() or not short.any():
-                found = (self, None) if short.all() else (None, self)
-            else:
+            found: tuple[Block | None, Block | None] = self, None
+            if not short.any():
+                found = None, self
+            elif not short.all():
                 found = self.take(short), self.take(~short)
             self._splits[norm] = found
         return self._splits[norm]
