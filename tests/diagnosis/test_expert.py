@@ -192,6 +192,7 @@ def test_a_zero_row_0_and_a_zero_tail_are_padding_where_no_token_is_known() -> N
 
 @pytest.mark.parametrize(("between", "last", "padding"), [
     ((), 1, 2), ((500,), 1, 2), (range(100, 700), 3, 0), (range(100, 700), 9, 9),
+    (range(9, 34), 499, 500), (range(9, 36), 499, 499),
 ])  # fmt: skip
 def test_zero_rows_at_the_ends_are_no_padding_where_others_are_as_likely(
     between: Sequence[int], last: int, padding: int

@@ -10,6 +10,7 @@ import pytest
 import embgeo
 from embgeo.core.values import Table
 from embgeo.metrics.hubs import chance_of_twin
+from embgeo.metrics.neighbors import influence_of_tokens
 from embgeo.metrics.pairs import draw_pairs
 from embgeo.numerics.hubness import SampledPlaces, share_among_equals
 from embgeo.numerics.sampling import generator, sample_rows
@@ -83,3 +84,26 @@ def test_chance_of_a_near_duplicate_is_a_share_of_the_sphere() -> None:
     assert chance_of_twin(11, 2) == pytest.approx(1 - (1 - angle / np.pi) ** 10, rel=1e-9)
     assert chance_of_twin(2, 3) == pytest.approx((1 - 0.999) / 2, rel=1e-9)
     assert chance_of_twin(3, 1) == pytest.approx(0.75)
+
+
+def test_parts_of_neighbors_are_what_their_absence_changes() -> None:
+    """The next in line takes the place, also row 0; a place without a next one does not change."""
+    is_rare = np.array([True, False, True, False, True, False])
+    near = np.array([[1, 2, 0], [3, 4, 5], [0, 5, -1]])  # two neighbors, and the next
+    queries, n, k = np.array([3, 0, 2]), 3, 2
+    facts: Any = SimpleNamespace(m=6, kept=np.arange(6))
+    parts, noise, error = influence_of_tokens(facts, queries, near, is_rare, 0.25)
+    expected, signed, squares = np.zeros(6), np.zeros(6), 0.0
+    share = np.array([is_rare[row[:k]].mean() for row in near])
+    expected[queries] = (share - share.mean()) / np.sqrt(n * (n - 1))
+    for place, row in enumerate(near):
+        for token in row[:k]:
+            following = float(is_rare[row[k]]) if row[k] >= 0 else float(is_rare[token])
+            moved = (float(is_rare[token]) - following) / (k * n)
+            expected[token] += moved
+            signed[token] += (-1) ** place * moved
+            squares += moved**2
+    expected -= 0.25 * (is_rare - is_rare.mean()) / 6
+    np.testing.assert_allclose(parts, expected, atol=1e-15)
+    np.testing.assert_allclose(noise, signed, atol=1e-15)
+    assert error == pytest.approx(np.sqrt(max(0.0, expected @ expected - squares)), rel=1e-12)
