@@ -89,6 +89,8 @@ class RemoteReader(RowReader):
         The parts by their first rows, with hashes once a pass has read them.
     """
 
+    is_local = False
+
     def __init__(
         self,
         matrix: Matrix,

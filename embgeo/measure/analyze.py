@@ -219,7 +219,7 @@ def add_mapped_rows(measurement: Passes, values: Iterable[Value]) -> NearestRows
     if searched is not None:
         return list_nearest(facts, facts.kept, searched.neighbors[:, :k], searched.cosines[:, :k])
     mapped = any(isinstance(value, Points) for value in values)
-    if mapped and m * m * facts.d // 2 <= ALL_PRODUCTS:
+    if mapped and reader.is_local and m * m * facts.d // 2 <= ALL_PRODUCTS:
         return list_nearest(
             facts, facts.kept, *find_all_nearest(reader, facts.kept, k, "neighbors")
         )

@@ -29,7 +29,12 @@ def treat_matrix(reader: RowReader, facts: Facts) -> tuple[Treated, ...]:
     """Return the matrix after each cure, with and without unit rows; empty if it is too large."""
     m, d = facts.m, facts.d
     fits = m * d * 8 * COPIES <= reader.resources.room
-    if not fits or 12 * m * d * d > MOST_PRODUCTS or d < 2 or m <= max(d, facts.options.neighbors):
+    if (
+        not (fits and reader.is_local)
+        or 12 * m * d * d > MOST_PRODUCTS
+        or d < 2
+        or m <= max(d, facts.options.neighbors)
+    ):
         return ()
     k = facts.options.neighbors if 5 * m * m * d // 2 <= MOST_NEIGHBOR_PRODUCTS else 0
     rows = np.asarray(reader.take_stored(facts.kept), dtype=np.float64)

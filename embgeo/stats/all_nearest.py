@@ -42,7 +42,7 @@ def find_all_nearest(
     """
     # The rows, and unit rows in float32; what tiles take is a tenth of it.
     need = len(rows) * reader.matrix.d * 12
-    if reader.executor is None and need <= reader.resources.room:
+    if reader.is_local and reader.executor is None and need <= reader.resources.room:
         some = min(k, len(rows) - 1)
         at, cosines = AllNearest(reader.take_stored(rows), some).search(reader, what)
         missing = ((0, 0), (0, k - some))

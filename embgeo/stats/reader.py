@@ -39,6 +39,9 @@ class RowReader:
         Rows that are kept; before `sift`, those that are not masked.
     """
 
+    #: Whether rows are read from a file here, so that all may be read at once.
+    is_local = True
+
     def __init__(
         self,
         matrix: Matrix,
