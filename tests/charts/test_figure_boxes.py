@@ -31,6 +31,9 @@ CASES = [
     for count in NUMBERS
     if count >= chart.least
 ]
+#: Those in which labels and limits changed each other, and some of all others.
+HARD = [("scatter", "acl", 1), ("scatter", "acl", 2), ("figure1", "icml", 3)]
+SAMPLED = {*CASES[::19], *HARD}
 
 
 def list_items(chart: Chart, count: int) -> list[ChartItem]:
@@ -54,7 +57,7 @@ def draw_faults(spec: Specification, width: float) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "venue", "count"), sample_cases(CASES, 19))
+@pytest.mark.parametrize(("name", "venue", "count"), sample_cases(CASES, SAMPLED.__contains__))
 def test_nothing_leaves_its_panel(name: str, venue: str, count: int) -> None:
     chart = find_chart(name)
     choices = Choices(annotate=("tok0", "tok1", "tok2", "tok599"))

@@ -42,8 +42,8 @@ CELLS, LEAST_SHADE = 100, 0.25
 STEPS = 12
 #: Height in inches of a color bar with its labels.
 BAR = 0.4
-#: Layouts that are tried until one stays the same.
-ROUNDS = 6
+#: Layouts that are tried.
+ROUNDS = 3
 
 
 def draw_maps(
@@ -178,13 +178,13 @@ def frequency_steps(*, falling: bool) -> ListedColormap:
 def fill_panels(figure: Figure, axes: Sequence[Axes], fitted: Sequence[View]) -> list[View]:
     """Show as much of the plane as each panel has room for, with equal scales on both axes.
 
-    Labels take room from panels, and limits change labels: the layout is frozen once it stays the
-    same, so that scales are equal in every file format.
+    Labels take room from panels, and limits change labels: after two rounds ticks stay where they
+    are, and after the third the layout does, so that scales are equal in every file format.
     """
-    last: list[float] = []
-    for _ in range(ROUNDS):
+    for i in range(ROUNDS):
+        if i == ROUNDS - 1:
+            fix_ticks(axes)
         figure.draw_without_rendering()
-        bounds = [bound for ax in axes for bound in ax.get_window_extent().bounds]
         views = []
         for ax, least in zip(axes, fitted, strict=True):
             box = ax.get_window_extent()
@@ -192,11 +192,16 @@ def fill_panels(figure: Figure, axes: Sequence[Axes], fitted: Sequence[View]) ->
             ax.set_xlim(view.left, view.right)
             ax.set_ylim(view.bottom, view.top)
             views.append(view)
-        if last and np.allclose(bounds, last, atol=0.05):
-            break
-        last = bounds
     figure.set_layout_engine("none")
     return views
+
+
+def fix_ticks(axes: Sequence[Axes]) -> None:
+    """Keep the ticks that each panel has now: limits may change a little, labels may not."""
+    for ax in axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            axis.set_ticks([at for at in axis.get_majorticklocs() if low <= at <= high])
 
 
 def widen(view: View, shape: float) -> View:
