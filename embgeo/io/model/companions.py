@@ -52,6 +52,8 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
         if tensor.dtype in _PLAIN and not is_changed and tensor.name.endswith("weight"):
             continue  # most tensors of most checkpoints
         prefix, leaf = _split(tensor.name)
+        if not _is_read(leaf):
+            continue
         module = Module(prefix, by, checkpoint.facts, adapters)
         with reading(checkpoint.path, checkpoint.format):
             found = _read(module, tensor, leaf)
@@ -68,6 +70,13 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
         if name not in names and is_sought(name)
     ]
     return replace(checkpoint, tensors=tuple(_with_ids(by, t) for t in tensors), stored=stored)
+
+
+def _is_read(leaf: str) -> bool:
+    """Tell whether a last part of a name is that of codes or factors."""
+    if leaf in _READERS or leaf in quantized.NAMED:
+        return True
+    return leaf.endswith("blocks") or leaf.startswith("trainable_tokens_delta")
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -155,10 +155,15 @@ def group_pieces(files: Sequence[Path]) -> list[list[Path]]:
 
 def read_offsets(file: Path) -> dict[str, tuple[int, ...]]:
     """Read offsets of the pieces of a safetensors file of torch.distributed.checkpoint."""
-    if not safetensors.sniff(read_head(file)):
+    head = read_head(file)
+    if not safetensors.sniff(head):
         return {}
+    length = int.from_bytes(head[: safetensors.LENGTH_BYTES], "little")
     try:
-        metadata: Any = safetensors.read_header(map_file(file), file)[1].get(safetensors.METADATA)
+        data = map_file(file)
+        if _SHARDING.encode() not in data[: min(length, safetensors.LONGEST_HEADER)].tobytes():
+            return {}  # most files; headers of large models take seconds to parse
+        metadata: Any = safetensors.read_header(data, file)[1].get(safetensors.METADATA)
         stated = json.loads(metadata[_SHARDING])
         return {name: tuple(map(int, one["saved_offsets"])) for name, one in stated.items()}
     except (Damaged, UnreadableFile, LookupError, TypeError, ValueError, AttributeError):

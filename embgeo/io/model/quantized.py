@@ -314,10 +314,10 @@ def name_form(m: Module, leaf: str) -> Tensor | None:
 
 
 def read_bitsandbytes(m: Module) -> Tensor | None:
+    if m.get("weight.absmax") is None:
+        return None
     codes = m["weight"]
     parts = [m.get(f"weight.{end}") for end in ("absmax", "quant_map", "nested_absmax")]
-    if parts[0] is None:
-        return None
     return cannot(codes.name, codes, "is quantized by bitsandbytes, 4 bit", *parts)
 
 
