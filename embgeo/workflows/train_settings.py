@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embgeo.core.arguments import refuse_if
+from embgeo.core.arguments import as_texts, refuse_if
 from embgeo.core.errors import BadOption, argument
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def parse_tuned(tune: Mapping[str, Sequence[Any]] | Sequence[str]) -> dict[str, 
     if isinstance(tune, Mapping):
         return {name: list(values) for name, values in tune.items()}
     found: dict[str, list[Any]] = {}
-    for text in (tune,) if isinstance(tune, str) else tune:
+    for text in as_texts(tune, "tune"):
         name, equals, values = text.partition("=")
         cause, way_out = f"{text!r} lists no values", "write it as in lr=1e-3,3e-3,1e-2"
         wrong = not equals or not values.strip() or not _KEY.fullmatch(name.strip())

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.evaluation.scores import Scores  # noqa: E402
 from embgeo.training.loop.check import check_study  # noqa: E402
-from embgeo.training.loop.loop import list_deviations  # noqa: E402
+from embgeo.training.loop.facts import list_deviations  # noqa: E402
 from embgeo.training.models import build  # noqa: E402
 from embgeo.training.models.mixture_of_softmaxes import (  # noqa: E402
     MixedLogSoftmax,

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 
 from embgeo.training.loop.distributed import list_precisions, numerics  # noqa: E402
-from embgeo.training.loop.loop import BIAS_DEVIATION, list_deviations  # noqa: E402
+from embgeo.training.loop.facts import BIAS_DEVIATION, list_deviations  # noqa: E402
 from embgeo.training.methods import METHODS  # noqa: E402
 from embgeo.training.methods.method import list_embeddings  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
