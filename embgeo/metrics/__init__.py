@@ -21,6 +21,7 @@ from embgeo.metrics import (
     tokenizer_fit,
     tokens,
     undertrained,
+    untouched,
 )
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
@@ -41,6 +42,7 @@ FAMILIES: tuple[Family, ...] = (
     subspace.FAMILY,
     hidden.FAMILY,
     rows.FAMILY,
+    untouched.FAMILY,
     tokenizer_fit.FAMILY,
     tokens.FAMILY,
     token_kinds.FAMILY,

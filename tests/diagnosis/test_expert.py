@@ -392,3 +392,20 @@ def test_two_groups_are_explained_once(silhouette: float) -> None:
     )
     said = [f.sentence for f in verdict.findings if "two modalities" in f.sentence]
     assert len(said) == 1
+
+
+def test_rows_that_training_never_touched_are_named_and_stay_in_every_number() -> None:
+    damage = dict.fromkeys(("zero", "nonfinite", "small", "padding", "output", "initial"), 0)
+    common = {"damaged": {**damage, "named": [], "short": 0}}
+    others = (
+        cosine.MEAN.measured(0.0),
+        spectrum.TOP_SHARE.measured(0.03),
+        spectrum.EFFECTIVE_RANK.measured(30.0, reference=32.0, reference_kind="isotropic"),
+    )
+    few = judged(tokens.UNTOUCHED_ROWS.measured(0.0), *others, **common)
+    assert few.finding("rows").state == "healthy"
+    many = judged(tokens.UNTOUCHED_ROWS.measured(880.0), *others, **common)
+    assert many.finding("rows").state == "mild"
+    assert many.headline.startswith("880 rows were never trained and look like an initialization.")
+    assert "All rows together" in many.headline
+    assert "880 rows (88%) stay in every number" in many.finding("rows").sentence

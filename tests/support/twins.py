@@ -228,9 +228,10 @@ def tokens(c: Case):
         "duplicate_rows": naive_frequency.duplicate_rows(c.W),
         "near_duplicate_share": naive.near_duplicate_share(c.W),
         "mean_cosine_distinct": distinct(c),
-        # Of fewer than 100 rows; tests/metrics/test_clump.py has larger matrices.
+        # Of fewer than 100 rows; test_clump.py and test_untouched.py have larger matrices.
         **dict.fromkeys(
             (
+                "untouched_rows",
                 "angle_excess",
                 "norm_excess",
                 "dense_excess",

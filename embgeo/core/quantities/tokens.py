@@ -106,6 +106,18 @@ LONG_ROWS_ENERGY = Quantity(
     "Σ ‖w_i‖² over long rows / Σ ‖w_i‖²",
     why="verdict: long rows",
 )
+UNTOUCHED_ROWS = Quantity(
+    "tokens.untouched_rows",
+    "Untouched rows",
+    "Rows of the shorter of two modes of norms that look like an initialization: training never "
+    "touched them. They stay in every number; 0 where there are none.",
+    "#{i : ln ‖w_i‖ below the valley between two modes}, if a sample of these rows has a mean "
+    "cosine and a top eigenvalue within chance, and norms no more varied than those of normal "
+    "entries",
+    "two modes: Müller & Sawitzki 1991; top eigenvalue: Johnstone 2001",
+    better="lower",
+    why="verdict: rows",
+)
 OUTPUT_DAMAGED_ROWS = Quantity(
     "tokens.output_damaged_rows",
     "Damaged output rows",

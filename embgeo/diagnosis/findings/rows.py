@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from embgeo.core.quantities import tokens
+from embgeo.core.quantities import clump, tokens
 from embgeo.core.text import capital, join_words
 from embgeo.core.values import Quantity
 from embgeo.diagnosis import finding
@@ -32,6 +32,14 @@ def answer(a: finding.Numbers) -> Answer:
             " Short rows that are more than 5% of all stay in every number; "
             f"--min-norm {damage['short_limit']:.1g} leaves them out."
         )
+    elif _count_untouched(a):
+        untouched = finding.need(a, tokens.UNTOUCHED_ROWS)
+        share = finding.format_percent(float(untouched) / max(1, finding.count_kept(a)))
+        parts += [
+            " The shorter ",
+            finding.quote(untouched),
+            f" rows ({share}) stay in every number.",
+        ]
     return state, parts, clause
 
 
@@ -47,7 +55,13 @@ def _lead(clause: str, damage: Mapping[str, Any]) -> list[finding.Part]:
 def has_short_rows(a: finding.Numbers) -> bool:
     """Tell whether some rows are far shorter than all others, but too many to leave out."""
     damage = a.provenance.get("damaged")
-    return isinstance(damage, Mapping) and bool(damage.get("short"))
+    short = isinstance(damage, Mapping) and bool(damage.get("short"))
+    return short or bool(_count_untouched(a))
+
+
+def _count_untouched(a: finding.Numbers) -> int:
+    """Count rows that look like an initialization; a cone of the others names them itself."""
+    return 0 if _count(a, clump.SCATTERED_ROWS) else _count(a, tokens.UNTOUCHED_ROWS)
 
 
 def names_all_rows(a: finding.Numbers) -> bool:
@@ -112,6 +126,8 @@ def _idle_clause(a: finding.Numbers, damage: Mapping[str, Any]) -> str:
     if short := damage.get("short"):
         decades = finding.format_short(damage["short_decades"])
         clauses.append(f"{_rows_are(short)} shorter than all others by {decades} decades")
+    elif untouched := _count_untouched(a):
+        clauses.append(f"{_never_trained(untouched)} and look like an initialization")
     return join_words(clauses)
 
 

@@ -1,0 +1,93 @@
+"""Rows that training never touched, planted among rows that it made longer."""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.optimize import brentq
+
+import embgeo
+from embgeo.core.values import Scalar
+from embgeo.metrics.untouched import looks_initial
+
+Rows = npt.NDArray[np.float64]
+N, D = 1200, 48
+
+
+def initial(kind: str, n: int, seed: int = 1) -> Rows:
+    rng = np.random.default_rng(seed)
+    return (
+        rng.uniform(-0.1, 0.1, (n, D)) if kind == "uniform" else 0.02 * rng.standard_normal((n, D))
+    )
+
+
+def trained(short: Rows, n: int, times: float = 3.0, seed: int = 2) -> Rows:
+    """Rows longer than these, of norms that vary, with a spectrum that falls."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((n, D)) * np.arange(1, D + 1) ** -0.3
+    size = times * np.linalg.norm(short, axis=1).mean() * rng.uniform(0.8, 1.4, (n, 1))
+    return rows / np.linalg.norm(rows, axis=1)[:, None] * size
+
+
+def count(rows: Rows, **more: int) -> float | None:
+    found = embgeo.analyze(rows, sections=["tokens"], reference=False, **more)
+    value = found["tokens.untouched_rows"]
+    assert isinstance(value, Scalar)
+    return value.value
+
+
+@pytest.mark.parametrize("kind", ["uniform", "normal"])
+@pytest.mark.parametrize("share", [0.2, 0.6, 0.9])
+def test_untouched_rows_are_counted(kind: str, share: float) -> None:
+    short = initial(kind, int(share * N))
+    rows = np.concatenate([short, trained(short, N - len(short))])
+    assert count(rows) == pytest.approx(len(short), abs=3)
+    assert count(rows, seed=7) == count(rows)
+
+
+def test_shorter_rows_of_a_common_direction_were_trained() -> None:
+    short = initial("normal", 600) + 0.006
+    assert count(np.concatenate([short, trained(short, 600)])) == 0
+
+
+def test_shorter_rows_of_a_spectrum_that_falls_were_trained() -> None:
+    long = trained(initial("uniform", 600), 600)
+    assert count(np.concatenate([long, 5 * trained(long, 600, seed=3)])) == 0
+
+
+def test_shorter_rows_of_norms_that_vary_were_trained() -> None:
+    rng = np.random.default_rng(4)
+    short = initial("normal", 600) * rng.uniform(0.7, 1.3, (600, 1))
+    assert count(np.concatenate([short, trained(short, 600, 6.0)])) == 0
+
+
+def test_one_mode_of_norms_has_no_shorter_rows() -> None:
+    assert count(initial("uniform", N)) == 0
+    assert count(initial("uniform", 99)) is None
+
+
+@pytest.mark.parametrize(("tilt", "said"), [(2.5, True), (3.5, False)])
+def test_both_sides_of_three_errors_of_the_mean_cosine(tilt: float, said: bool) -> None:
+    """Rows of a tight frame cancel; a common part raises their mean cosine as asked."""
+    k = 960
+    basis = np.tile(np.concatenate([np.eye(D), -np.eye(D)]), (k // (2 * D), 1))
+    turned = basis @ np.linalg.qr(np.random.default_rng(5).standard_normal((D, D)))[0]
+    asked = tilt * np.sqrt(2.0 / (D * k * (k - 1.0)))
+
+    def shift(length: float) -> tuple[float, Rows]:
+        rows = turned + length * np.full(D, D**-0.5)
+        unit = rows / np.linalg.norm(rows, axis=1)[:, None]
+        return float((np.square(unit.sum(axis=0)).sum() - k) / (k * (k - 1))), unit
+
+    length = float(brentq(lambda length: shift(length)[0] - asked, 0.0, 0.5))
+    _, unit = shift(length)
+    assert looks_initial(unit, np.ones(k)) is said
+
+
+@pytest.mark.parametrize(("times", "said"), [(0.9, True), (1.1, False)])
+def test_both_sides_of_the_spread_of_norms(times: float, said: bool) -> None:
+    k = 1000
+    rows = initial("normal", k)
+    unit = rows / np.linalg.norm(rows, axis=1)[:, None]
+    most = times * (0.5 / D) ** 0.5 * (1 + 3 / np.sqrt(2 * k))
+    lengths = 1 + most * np.where(np.arange(k) % 2, 1.0, -1.0)
+    assert looks_initial(unit, lengths) is said
