@@ -314,7 +314,7 @@ def shapes_that_experts_saw() -> Iterator[Case]:
         yield Case("no negative entries", name, make, FAULTY, "cone", says="without negative")
     yield Case(
         "rogue coordinate", "three × 15 of 64", lambda r: widen_entries(r, 3000, 64, 3, 15.0),
-        FAULTY, "coordinate", says="3 coordinates hold",
+        FAULTY, "coordinate", says="3 coordinates carry",
     )  # fmt: skip
     yield Case(
         "group of similar tokens", "10%, no counts",
