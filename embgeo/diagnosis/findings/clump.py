@@ -61,8 +61,8 @@ def _quote_place(a: finding.Numbers) -> list[finding.Part]:
     angle = finding.quote_short(finding.need(a, clump.CLUMP_ANGLE), "°")
     tilt = finding.find_scalar(a, clump.CLUMP_TILT)
     if tilt:
-        direction = [finding.quote_short(tilt, "°"), " away from the mean direction"]
-        return ["around a direction ", *direction, " (within ", angle, ")"]
+        tilted = finding.quote_short(tilt, "°")
+        return ["around a direction ", tilted, " away from the mean direction (within ", angle, ")"]
     return ["near the mean direction (within ", angle, ")"]
 
 
