@@ -39,6 +39,7 @@ Array = npt.NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_suffix(".toml")
 PAGE = ROOT / "docs" / "atlas.md"
+TABLES = ROOT / "benchmarks" / "results" / "atlas.md"
 MEASURED = tuple(name for name in SECTIONS if name not in ("subspace", "hidden"))
 #: Pairs of rows, and rows that are compared with all others.
 PAIRS, QUERIES = 200_000, 500
@@ -231,20 +232,29 @@ OPENING = """\
 
 <!-- Made by benchmarks/atlas.py from the matrices that benchmarks/atlas.toml lists. -->
 
-Matrices that nobody here trained: {matrices} of {kinds} kinds, from public repositories and from
-packages of the Python index, which were downloaded and opened as archives; nothing of them ran and
-none is part of this repository. Beside embgeo's headline stands what an expert said of the same
-rows. The expert saw the numbers under "numpy", which `look` in
-[`benchmarks/atlas.py`](../benchmarks/atlas.py) computes without embgeo, knew what the rows are, and
-wrote a line before reading the headline; ten of the matrices were known from earlier versions of
-this documentation. [The verdict](verdict.md) argues its limits from these tables. "norms" are the
-1% quantile, the median and the 99% quantile, "rank" the effective rank, "centered" the mean cosine
-after the mean row is subtracted, "equal" rows those that equal an earlier one.
+To see how embgeo judges matrices that nobody here trained: {matrices} of {kinds} kinds, from public
+repositories and from packages of the Python index.
 
-Expert and embgeo name the same state for {agreed} of {matrices}.
+- **How.** Beside embgeo's headline stands an expert's judgment of the same rows. The expert knew what
+  the rows are and saw numbers that [`benchmarks/atlas.py`](../benchmarks/atlas.py) computes without
+  embgeo, and wrote a line before reading the headline. Ten of the matrices were known from earlier
+  versions of this documentation.
+- **Safe.** Packages were opened as archives. Nothing of them ran, and none is part of this repository.
+- **Result.** Expert and embgeo name the same state for {agreed} of {matrices}. [All matrices](../benchmarks/results/atlas.md)
+  are listed with their numbers and both judgments. [The verdict](verdict.md#on-real-matrices) argues its limits from them.
+
+| kind | matrices | same state |
+|---|---|---|
 """
 
-AGAIN = """\
+HEAD = "| matrix | N × d | numpy | embgeo | expert |\n|---|---|---|---|---|\n"
+
+DIFFERS = f"""
+## Where expert and embgeo differ
+
+{HEAD}"""
+
+AGAIN = """
 ## Do it again
 
 ```
@@ -253,6 +263,17 @@ python benchmarks/atlas.py CACHE --download
 
 downloads the packages into the folder `CACHE` (about 700 MB) and measures what it finds. A file
 whose checksum is not the listed one is left out, because the expert saw another.
+"""
+
+LISTING = """\
+# All matrices of the atlas
+
+<!-- Made by benchmarks/atlas.py from the matrices that benchmarks/atlas.toml lists. -->
+
+The tables behind [the atlas](../../docs/atlas.md). "numpy" is what `look` in
+[`benchmarks/atlas.py`](../atlas.py) computes without embgeo: "norms" are the 1% quantile, the median
+and the 99% quantile, "rank" the effective rank, "centered" the mean cosine after the mean row is
+subtracted, "equal" rows those that equal an earlier one.
 """
 
 
@@ -288,19 +309,32 @@ class Line:
         )
 
 
-def render(lines: list[Line], absent: list[dict[str, str]]) -> str:
-    kinds = list(dict.fromkeys(line.entry.kind for line in lines))
-    text = OPENING.format(
-        matrices=len(lines), kinds=len(kinds), agreed=sum(line.agreed for line in lines)
-    )
-    for kind in kinds:
-        text += (
-            f"\n## {kind}\n\n| matrix | N × d | numpy | embgeo | expert |\n|---|---|---|---|---|\n"
-        )
-        text += "".join(f"{line.render()}\n" for line in lines if line.entry.kind == kind)
+def group(lines: list[Line]) -> dict[str, list[Line]]:
+    """Collect lines by kind, in the order of the list."""
+    kinds: dict[str, list[Line]] = {}
+    for line in lines:
+        kinds.setdefault(line.entry.kind, []).append(line)
+    return kinds
+
+
+def render_page(lines: list[Line]) -> str:
+    """Make the page of the documentation: counts by kind, and what differs."""
+    kinds = group(lines)
+    agreed = sum(line.agreed for line in lines)
+    text = OPENING.format(matrices=len(lines), kinds=len(kinds), agreed=agreed)
+    for kind, members in kinds.items():
+        text += f"| {kind} | {len(members)} | {sum(line.agreed for line in members)} |\n"
+    text += DIFFERS + "".join(f"{line.render()}\n" for line in lines if not line.agreed)
+    return text + AGAIN
+
+
+def render_tables(lines: list[Line], absent: list[dict[str, str]]) -> str:
+    """Make the list of all matrices, and of the packages that are not among them."""
+    text = LISTING
+    for kind, members in group(lines).items():
+        text += f"\n## {kind}\n\n{HEAD}" + "".join(f"{line.render()}\n" for line in members)
     text += "\n## Left out\n\n| package | why |\n|---|---|\n"
-    text += "".join(f"| {cell(a['package'])} | {cell(a['why'])} |\n" for a in absent)
-    return f"{text}\n{AGAIN}"
+    return text + "".join(f"| {cell(a['package'])} | {cell(a['why'])} |\n" for a in absent)
 
 
 def judge(entry: Entry, path: Path, asked: argparse.Namespace) -> Line:
@@ -367,7 +401,8 @@ def main() -> None:
     states = Counter(line.agreed for line in lines)
     print(f"{states[True]} agree, {states[False]} differ")
     if not asked.check and not asked.only:
-        PAGE.write_text(render(lines, absent), encoding="utf-8", newline="\n")
+        PAGE.write_text(render_page(lines), encoding="utf-8", newline="\n")
+        TABLES.write_text(render_tables(lines, absent), encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

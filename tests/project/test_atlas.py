@@ -118,19 +118,21 @@ def test_the_page_is_made_of_a_package_and_of_files(
     )
     monkeypatch.setattr(atlas, "MEASURED", ("spectrum", "cosine"))
     monkeypatch.setattr(atlas, "LIST", listed)
-    monkeypatch.setattr(atlas, "PAGE", tmp_path / "atlas.md")
+    monkeypatch.setattr(atlas, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(atlas, "TABLES", tmp_path / "tables.md")
     monkeypatch.setattr(sys, "argv", ["atlas.py", str(tmp_path), "--real", str(tmp_path)])
     atlas.main()
-    page = (tmp_path / "atlas.md").read_bytes()
+    written = [(tmp_path / name).read_bytes() for name in ("page.md", "tables.md")]
     sys.argv.append("--saved")
     atlas.main()
-    assert (tmp_path / "atlas.md").read_bytes() == page
-    text = page.decode()
-    assert "2 of 1 kinds" in text
-    assert text.count("A \\*cone\\*.") == 2
-    assert "| packed (a-pack) | 60 × 5 |" in text
-    assert "other: other bytes" in text
-    assert "| b | no weights |" in text
+    assert [(tmp_path / name).read_bytes() for name in ("page.md", "tables.md")] == written
+    page, tables = (text.decode() for text in written)
+    assert "2 of 1 kinds" in page
+    assert "| Rows | 2 | 2 |" in page
+    assert tables.count("A \\*cone\\*.") == 2
+    assert "| packed (a-pack) | 60 × 5 |" in tables
+    assert "other: other bytes" in tables
+    assert "| b | no weights |" in tables
     assert "other bytes" in capsys.readouterr().err
 
 
@@ -142,11 +144,17 @@ def test_every_listed_matrix_is_judged_by_hand() -> None:
         assert entry.decode in ("", "transposed", *DECODERS), entry.name
 
 
-def test_the_page_holds_what_is_listed_and_explains_what_differs() -> None:
+def test_the_tables_hold_what_is_listed_and_explain_what_differs() -> None:
+    tables = atlas.TABLES.read_text(encoding="utf-8")
     page = atlas.PAGE.read_text(encoding="utf-8")
     names = [one["name"] for one in LISTED["matrix"]]
     assert len(names) == len(set(names)) >= 25
     assert len({one["kind"] for one in LISTED["matrix"]}) >= 10
     for name in names:
-        assert f"\n| {atlas.cell(name)}" in page, name
-    assert "not explained" not in page
+        assert f"\n| {atlas.cell(name)}" in tables, name
+    differing = [line for line in tables.splitlines() if "**Differs:**" in line]
+    assert differing
+    assert differing == [
+        line for line in page.splitlines() if line in tables and "**Differs" in line
+    ]
+    assert "not explained" not in tables
