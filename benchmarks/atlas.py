@@ -232,16 +232,16 @@ OPENING = """\
 
 <!-- Made by benchmarks/atlas.py from the matrices that benchmarks/atlas.toml lists. -->
 
-To see how embgeo judges matrices that nobody here trained: {matrices} of {kinds} kinds, from public
+To see how embgeo judges real matrices: {matrices} of {kinds} kinds that others trained, from public
 repositories and from packages of the Python index.
 
-- **How.** Beside embgeo's headline stands an expert's judgment of the same rows. The expert knew what
-  the rows are and saw numbers that [`benchmarks/atlas.py`](../benchmarks/atlas.py) computes without
-  embgeo, and wrote a line before reading the headline. Ten of the matrices were known from earlier
-  versions of this documentation.
-- **Safe.** Packages were opened as archives. Nothing of them ran, and none is part of this repository.
-- **Result.** Expert and embgeo name the same state for {agreed} of {matrices}. [All matrices](../benchmarks/results/atlas.md)
-  are listed with their numbers and both judgments. [The verdict](verdict.md#on-real-matrices) argues its limits from them.
+- **How.** An expert knew what the rows are, saw numbers that
+  [`benchmarks/atlas.py`](../benchmarks/atlas.py) computes without embgeo, and judged them before
+  reading embgeo's headline. Ten of the matrices were known from earlier versions of this page.
+- **Safe.** Packages were opened as archives. Nothing of them ran, and none is part of embgeo.
+- **Result.** Expert and embgeo name the same state for {agreed} of {matrices}.
+  [All matrices](../benchmarks/results/atlas.md) are listed with numbers and both judgments.
+  [The verdict](verdict.md#on-real-matrices) argues its limits from them.
 
 | kind | matrices | same state |
 |---|---|---|
@@ -271,9 +271,9 @@ LISTING = """\
 <!-- Made by benchmarks/atlas.py from the matrices that benchmarks/atlas.toml lists. -->
 
 The tables behind [the atlas](../../docs/atlas.md). "numpy" is what `look` in
-[`benchmarks/atlas.py`](../atlas.py) computes without embgeo: "norms" are the 1% quantile, the median
-and the 99% quantile, "rank" the effective rank, "centered" the mean cosine after the mean row is
-subtracted, "equal" rows those that equal an earlier one.
+[`benchmarks/atlas.py`](../atlas.py) computes without embgeo: "norms" are the 1% quantile, the
+median and the 99% quantile, "rank" the effective rank, "centered" the mean cosine after the mean
+row is subtracted, "equal" rows those that equal an earlier one.
 """
 
 
