@@ -47,5 +47,5 @@ def test_every_field_of_the_record_is_named() -> None:
 
 
 def test_every_method_is_named() -> None:
-    table = TEXT[TEXT.index("| `--method` |") : TEXT.index("What each is good for")]
+    table = TEXT[TEXT.index("| `--method` |") : TEXT.index("Every new row has")]
     assert re.findall(r"^\| `([\w-]+)`", table, re.MULTILINE)[1:] == list(METHODS)
