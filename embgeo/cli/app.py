@@ -162,6 +162,13 @@ def explain_unknown(error: Any) -> BadOption:
     return BadOption("no such option", where=name, way_out=way_out)
 
 
+def explain_value(arguments: list[str], name: str) -> BadOption:
+    """Return the error for an option without its value, or with one that it does not take."""
+    if any(argument.startswith(f"{name}=") for argument in arguments):
+        return BadOption("takes no value", where=name, way_out=f"write {name} alone")
+    return BadOption("needs a value", where=name, way_out="give it after the option")
+
+
 def failed(arguments: list[str], error: BaseException) -> int:
     """Print an error that no command handled as one line."""
     # typer may bring its own copy of click, so that usage errors are recognized by attributes.
@@ -172,8 +179,10 @@ def failed(arguments: list[str], error: BaseException) -> int:
         silence_stdout()
     message = one_line(error)
     choices, wrong = find_choices(error)
-    if hasattr(error, "option_name"):
+    if hasattr(error, "possibilities"):
         message = one_line(explain_unknown(error))
+    elif hasattr(error, "option_name"):
+        message = one_line(explain_value(arguments, error.option_name))
     elif choices:
         name = error.param.opts[0]  # type: ignore[attr-defined]
         message = one_line(refuse_name("choice", wrong, choices, name))

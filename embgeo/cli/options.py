@@ -81,8 +81,8 @@ MaxDownload = Annotated[
 Sections = Annotated[
     str | None,
     option(
-        "Sections to measure, with commas: spectrum, projection, cosine, isotropy, frequency, "
-        "subspace, hidden, tokens; all by default.",
+        "Sections to measure, with commas: spectrum, projection, cosine, isotropy, coordinates, "
+        "frequency, subspace, hidden, tokens; all by default.",
         metavar="NAME,...",
         complete=completion.complete_list(completion.list_sections),
     ),

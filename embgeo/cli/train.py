@@ -59,7 +59,9 @@ def train(
     ] = None,
     tune: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE,VALUE,…", help="Chosen by validation; repeatable."),
+        typer.Option(
+            metavar="KEY=VALUE,VALUE,…", help="Validation chooses; repeatable."
+        ),
     ] = None,
     from_: Annotated[
         Path | None,
@@ -70,7 +72,7 @@ def train(
         typer.Option(metavar="FILE.py", help="Run this code of your own; repeatable."),
     ] = None,
     experiment: Annotated[
-        str | None, typer.Option(metavar="NAME", help="In place of a study: inan-subspace.")
+        str | None, typer.Option(metavar="NAME", help="Instead of a study: inan-subspace.")
     ] = None,
     device: Annotated[
         str | None,
@@ -81,7 +83,7 @@ def train(
         ),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs side by side, with the same numbers.")
+        int, typer.Option(min=1, metavar="N", help="Runs at the same time; same results.")
     ] = 1,
     out: Annotated[
         Path | None,

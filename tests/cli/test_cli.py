@@ -728,6 +728,22 @@ def test_a_full_disk_under_stdout_is_told_in_one_line(arguments: list[str]) -> N
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("analyze matrix.npy -o", "-o: needs a value; give it after the option"),
+        ("gate matrix.npy --rule", "--rule: needs a value; give it after the option"),
+        ("gate matrix.npy --json=1", "--json: takes no value; write --json alone"),
+        ("--version=1", "--version: takes no value; write --version alone"),
+    ],
+)
+def test_an_option_without_its_value_or_with_one_too_many(
+    arguments: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments.split()) == 2
+    assert capsys.readouterr().err == f"embgeo: {said}\n"
+
+
 @pytest.mark.slow
 def test_python_m_embgeo_is_the_command_line() -> None:
     command = [sys.executable, "-m", "embgeo", "--version"]

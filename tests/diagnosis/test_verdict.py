@@ -142,7 +142,7 @@ def test_an_uneven_spectrum_does_not_name_long_rows(share: float, spread: float)
 def test_neighbors_alone_can_show_the_split() -> None:
     analysis = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.5)
     assert state_of(judge(analysis), "frequency") == "degenerate"
-    assert "base rate 80%" in sentence(judge(analysis), "frequency")
+    assert "80% by chance" in sentence(judge(analysis), "frequency")
 
 
 def test_rogue_coordinate_explains_a_cone_and_is_silent_otherwise() -> None:
@@ -335,7 +335,7 @@ def test_the_frequency_sentence_says_where_the_weighted_cone_is_another() -> Non
         for value in (0.01, 0.52)
     )
     assert "as often as it occurs" not in sentence(judge(agreeing), "frequency")
-    said = "Weighted by counts, the mean cosine is 0.52 instead of"
+    said = "Weighted by counts, so that frequent tokens decide, the mean cosine is 0.52"
     assert said in sentence(judge(other), "frequency")
 
 

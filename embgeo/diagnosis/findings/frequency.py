@@ -53,19 +53,19 @@ def _neighbors(a: finding.Numbers) -> tuple[finding.State, list[finding.Part], s
     chance = rare.reference
     if chance is not None and float(rare) - chance <= limits.STANDARD_ERRORS * own:
         state = finding.milder(state, "healthy")
-    base = f" (base rate {finding.format_percent(chance)})" if chance is not None else ""
+    by_chance = f"{finding.format_percent(chance)} by chance" if chance is not None else ""
     shares = finding.format_percent(float(rare)), finding.format_percent(float(popular))
     parts: list[finding.Part] = [
         finding.quote(rare, shares[0]),
         " of the nearest neighbors of rare tokens are rare, ",
         finding.quote(popular, shares[1]),
         " of those of frequent tokens",
-        base,
+        f" ({by_chance})" if by_chance else "",
     ]
     partly = "partly " if state == "mild" else ""
     clause = (
         f"rare tokens are {partly}separated from frequent ones ({shares[0]} of their neighbors "
-        f"are rare, {shares[1]} for frequent tokens)"
+        f"are rare, {shares[1]} for frequent tokens{by_chance and ', ' + by_chance})"
     )
     return state, parts, clause
 
@@ -90,7 +90,7 @@ def _weights(a: finding.Numbers) -> list[finding.Part]:
     if limits.CONE.state(float(plain)) == limits.CONE.state(float(weighted)):
         return []
     return [
-        " Weighted by counts, the mean cosine is ",
+        " Weighted by counts, so that frequent tokens decide, the mean cosine is ",
         finding.quote(weighted),
         " instead of ",
         finding.quote(plain),
