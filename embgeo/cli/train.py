@@ -59,9 +59,7 @@ def train(
     ] = None,
     tune: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE,VALUE,…", help="Validation chooses; repeatable."
-        ),
+        typer.Option(metavar="KEY=VALUE,VALUE,…", help="Validation chooses; repeatable."),
     ] = None,
     from_: Annotated[
         Path | None,

@@ -249,7 +249,7 @@ def check_neighbors(table, c, _found):
     assert [row[0] for row in table.rows] == [token for token, _ in ASKED]
     for token, kind, count, *near in table.rows:
         at = position(c, token)
-        assert kind == ("popular" if c.popular[at] else "rare")
+        assert kind == ("frequent" if c.popular[at] else "rare")
         assert count == c.counts[at]
         assert near == [label(c, j) for j in naive_frequency.nearest(c.W, at, 10)]
     check_rare(table, c, range(3, len(table.columns)))

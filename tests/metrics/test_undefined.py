@@ -88,7 +88,7 @@ def test_no_counts():
 def test_no_output():
     m = Matrix(gaussian())
     found = analyze(m, reference=False)
-    assert "no output projection" in found.absent["subspace"]
+    assert "no output matrix found" in found.absent["subspace"]
 
 
 def test_equal_counts_make_no_token_popular():

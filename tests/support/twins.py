@@ -58,15 +58,18 @@ def clusters(c: Case):
         return dict.fromkeys(names)
     unit, g = naive.unit(c.W), draw_numbers("centers")
     found = {}
-    for k in (2, 3, 4, 5, 6, 8, 10, 12, 16):
-        if 2 * k <= len(unit):
+    for k in (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48):
+        best = max(found, key=lambda k: found[k][0], default=0)
+        more = k <= 16 or (best >= 16 and found[best][0] >= 0.3)
+        if 2 * k <= len(unit) and more:
             labels = find_clusters(unit @ unit.T, k, g)
             found[k] = naive.silhouette(unit, labels), labels
     best = max(found, key=lambda k: found[k][0])
     score, labels = found[best]
     if score < 0.6:
         return dict(zip(names, (1, score, None), strict=True))
-    large = [label for label in set(labels) if (labels == label).mean() >= 0.05]
+    least = min(0.05, 0.5 / len(set(labels)))
+    large = [label for label in set(labels) if (labels == label).mean() >= least]
     pairs = [
         unit[i] @ unit[j]
         for i in range(len(unit))

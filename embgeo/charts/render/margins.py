@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import matplotlib
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -51,7 +49,7 @@ def set_margins(figure: Figure, axes: Sequence[Axes], across: int) -> None:
 
 def measure_legends(figure: Figure) -> float:
     """Return the room of the legends at the upper edge: their lines, and what is around them."""
-    room, size = 0.0, text_size("legend.fontsize")
+    room, size = 0.0, read_inches("legend.fontsize")
     for legend in figure.legends:
         lines = -(-len(legend.get_texts()) // legend._ncols)  # type: ignore[attr-defined]
         room += size * (1.3 + 1.7 * lines)
@@ -67,27 +65,28 @@ def list_tick_labels(axis: Any) -> list[str]:
     return [label for label in labels if label]
 
 
-def text_size(name: str) -> float:
-    """Return a size of a font in inches."""
+def read_inches(name: str) -> float:
+    """Return a setting of matplotlib, in points, in inches."""
+    import matplotlib
+
     settings: Any = matplotlib.rcParams
     return float(settings[name]) / 72.0
 
 
 def measure_tick(axis_name: str) -> float:
     """Return the room of the marks of an axis and their distance to the numbers, in inches."""
-    settings: Any = matplotlib.rcParams
-    mark = settings[f"{axis_name}tick.major.size"] + settings[f"{axis_name}tick.major.pad"]
-    return float(mark) / 72.0
+    size, pad = f"{axis_name}tick.major.size", f"{axis_name}tick.major.pad"
+    return read_inches(size) + read_inches(pad)
 
 
 def measure_left(ax: Axes) -> float:
     letters = max(map(len, list_tick_labels(ax.yaxis)), default=0)
-    room = measure_tick("y") + LETTER * letters * text_size("ytick.labelsize")
+    room = measure_tick("y") + LETTER * letters * read_inches("ytick.labelsize")
     return room + measure_label(ax.get_ylabel())
 
 
 def measure_below(ax: Axes) -> float:
-    room = measure_tick("x") + LINE * text_size("xtick.labelsize")
+    room = measure_tick("x") + LINE * read_inches("xtick.labelsize")
     return room + measure_label(ax.get_xlabel())
 
 
@@ -95,21 +94,18 @@ def measure_label(label: str) -> float:
     if not label:
         return 0.0
     lines = label.count("\n") + 1
-    padding = matplotlib.rcParams["axes.labelpad"] / 72.0
-    return float(padding + LINE * lines * text_size("axes.labelsize"))
+    return read_inches("axes.labelpad") + LINE * lines * read_inches("axes.labelsize")
 
 
 def measure_above(ax: Axes) -> float:
     """Return the room of a title, or of half a number at the upper end of the axis."""
     if not ax.get_title():
-        return 0.5 * LINE * text_size("ytick.labelsize")
+        return 0.5 * LINE * read_inches("ytick.labelsize")
     lines = ax.get_title().count("\n") + 1
-    return float(matplotlib.rcParams["axes.titlepad"] / 72.0) + LINE * lines * text_size(
-        "axes.titlesize"
-    )
+    return read_inches("axes.titlepad") + LINE * lines * read_inches("axes.titlesize")
 
 
 def measure_right(ax: Axes) -> float:
     """Return the room that the last number below a panel takes beside it."""
     labels = list_tick_labels(ax.xaxis)
-    return 0.5 * LETTER * len(labels[-1]) * text_size("xtick.labelsize") if labels else 0.0
+    return 0.5 * LETTER * len(labels[-1]) * read_inches("xtick.labelsize") if labels else 0.0
