@@ -174,11 +174,10 @@ def peers() -> str:
 def retired() -> str:
     """Names of earlier versions, and what takes their place."""
     rows = "".join(
-        f"| `{name}` | {f'`{one.replacement}`' if one.replacement else '–'} "
-        f"| {prose(one.reason)} |\n"
+        f"| `{name}` | {f'`{one.replacement}`' if one.replacement else prose(one.reason)} |\n"
         for name, one in sorted(RETIRED.items())
     )
-    head = "| earlier name | take | why it went |\n|---|---|---|\n"
+    head = "| earlier name | take |\n|---|---|\n"
     return f"\n## Earlier names\n\n{EARLIER}\n{head}{rows}"
 
 
