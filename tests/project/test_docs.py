@@ -359,7 +359,7 @@ def test_the_table_of_metrics_names_what_analyses_hold(
         full_analysis, bare_analysis, clumped_analysis, diluted_analysis, gathered_analysis,
     )  # fmt: skip
     held = {value.name for a in analyses for value in a.values()}
-    # A vocabulary known by rank alone has ranks in place of counts.
-    assert set(listed) - held == {"frequency.rank"}
+    # A vocabulary known by rank alone has ranks in place of counts; t-SNE is an option (`plane`).
+    assert set(listed) - held == {"frequency.rank", "projection.tsne"}
     assert held <= set(listed)
     assert {name.partition(".")[0] for name in listed} == set(SECTIONS)
