@@ -46,9 +46,9 @@ class Treated:
     effective_rank: float
     top_share: float
     i1: float | None
-    cosines: FloatArray = field(metadata={"archive": "/cosines"})
-    xy: FloatArray = field(metadata={"archive": "/xy"})
-    neighbors: IntArray = field(metadata={"archive": "/neighbors"})
+    cosines: FloatArray = field(metadata={"archive": "cosines"})
+    xy: FloatArray = field(metadata={"archive": "xy"})
+    neighbors: IntArray = field(metadata={"archive": "neighbors"})
 
 
 #: What was not searched.
