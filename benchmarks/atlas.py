@@ -102,7 +102,7 @@ def download(cache: Path, source: str) -> None:
 
 
 def find_file(entry: Entry, cache: Path, real: Path) -> Path | None:
-    """The file of a matrix, taken out of its package; None if it is not at hand."""
+    """The file of a matrix, taken out of its package; None if it is missing."""
     if entry.source == "shared":
         path = real / entry.file
         return path if path.is_file() else None
@@ -377,8 +377,8 @@ def main() -> None:
             continue
         path = find_file(entry, asked.cache, asked.real)
         if path is None:
-            print(f"{entry.name}: not at hand", file=sys.stderr)
-            absent.append({"package": entry.source, "why": f"{entry.name}: not at hand"})
+            print(f"{entry.name}: not found", file=sys.stderr)
+            absent.append({"package": entry.source, "why": f"{entry.name}: not found"})
             continue
         if digest(path) != entry.sha256:
             print(f"{entry.name}: other bytes, sha256 {digest(path)}", file=sys.stderr)

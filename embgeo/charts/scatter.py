@@ -9,7 +9,7 @@ from embgeo.charts.items import ChartItem
 from embgeo.charts.ring import find_ring
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import projection
-from embgeo.core.values import Cell, Points, format_number
+from embgeo.core.values import Cell, Points
 from embgeo.result.analysis import Analysis
 
 #: Panels of one chart; with more items, the first, the last and some evenly between.
@@ -36,15 +36,6 @@ def find_planes(name: str) -> lookup.Lookup[Points]:
     )
 
 
-def axis_names(points: Points) -> tuple[str, str]:
-    """Return the labels of both axes, each with its share of the variance."""
-    first, second = (
-        label if "%" in label or not share else f"{label} ({format_number(100 * share, 3)}%)"
-        for label, share in zip((points.x_label, points.y_label), points.share, strict=True)
-    )
-    return first, second
-
-
 def map_panels(
     items: spec.StyledItems, name: str, color: str = "class", annotate: Sequence[str] = ()
 ) -> tuple[spec.Panel, ...]:
@@ -59,15 +50,14 @@ def map_panels(
     for (item, style), analysis, points, frequency in zip(
         items, analyses, clouds, frequencies, strict=True
     ):
-        x, y = axis_names(points)
         popular = analysis.popular if color == "class" else None
         named = name_points(analysis, points, annotate)
         ring = find_ring(analysis, points)
         cloud = spec.Cloud(points.xy, popular, frequency, ring, named, style)
         panels.append(
             spec.Panel(
-                spec.Axis(x),
-                spec.Axis(y),
+                spec.Axis(points.x_label),
+                spec.Axis(points.y_label),
                 cloud=cloud,
                 key=str(len(panels)) if several else "",
                 member=item.label if several else "",

@@ -154,7 +154,7 @@ def _read_draft_output(selection: Selection, output: Tensor, ids: IntArray) -> _
     """Lay the rows of a draft head at their ids; other tokens have none."""
     cut, rows = selection.cut, output.open()
     if len(ids) != len(rows) or len(ids) == 0 or ids.min() < 0 or ids.max() >= cut.total:
-        note = f"the ids of {short(output.name)} are no rows of the embedding, and it is left out"
+        note = f"the ids of {short(output.name)} are not rows of the embedding; it is left out"
         return _Projection(notes=(note,), is_unusable=True)
     laid = np.full(cut.total, -1, dtype=np.int64)
     laid[ids] = np.arange(len(ids))

@@ -58,7 +58,7 @@ def _is_numbers(head: bytes) -> bool:
 
 
 def is_of_numbers(data: bytes, code: str = "<f4", fewest: int = 16) -> bool:
-    """Tell whether nearly all numbers but zeros, and at least so many, have the size of entries."""
+    """Tell whether nearly all numbers but zeros, at least `fewest`, have the size of entries."""
     sample = np.frombuffer(data[: len(data) // 8 * 8], dtype=code)
     with np.errstate(invalid="ignore"):
         sizes = np.abs(sample[sample != 0])

@@ -153,7 +153,7 @@ def _without_proof(selection: Selection, tokens: Sequence[str]) -> str:
     if parameter_names.is_other_embedding(name) or (
         in_layer and parameter_names.input_rank(name) is None
     ):
-        return "the rows are no tokens, by the name of the matrix"
+        return "by its name, the rows of the matrix are not tokens"
     added = {row for row in selection.checkpoint.added if row >= selection.cut.total}
     own = len(tokens) - len(added)
     if own > selection.cut.total:

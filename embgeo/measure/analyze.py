@@ -35,7 +35,7 @@ from embgeo.stats.resources import Resources
 CURED = {"spectrum", "cosine", "isotropy", "projection"}
 #: Products of entries for the neighbors of all rows: 30,522 × 768, about 20 s of one core.
 ALL_PRODUCTS = 4 * 10**11
-#: Of larger matrices, some rows are searched with so many: about a second or two.
+#: Of larger matrices, some rows are searched with this number: a second or two.
 SOME_PRODUCTS = 5 * 10**10
 
 

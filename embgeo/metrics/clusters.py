@@ -43,7 +43,7 @@ RISING = 0.3
 #: Least mean silhouette of clusters. Kaufman & Rousseeuw 1990 call 0.5 a reasonable and 0.7 a
 #: strong structure; uniform directions in a plane, cut into arcs, reach 0.55.
 REASONABLE = 0.6
-#: Wide groups, as two modalities or scripts are, are no clusters by their silhouette. They count
+#: Wide groups, as two modalities or scripts are, are not clusters by their silhouette. They count
 #: where rows held out have two modes between any two centers, this many times what chance gives.
 #: Parts of a circle or of a sphere of few dimensions are modes as well: of few dimensions, two
 #: groups count in a cone of that mean cosine only.

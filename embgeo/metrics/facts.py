@@ -28,7 +28,7 @@ def _find_without_output(matrix: Matrix, masked: IntArray) -> IntArray:
     return np.setdiff1d(rows, masked)
 
 
-#: Chance that so many rows at an end are zero by chance, above which they are no padding.
+#: Above this probability that rows at an end are zero by chance, they are not padding.
 PADDING_CHANCE = 0.05
 
 

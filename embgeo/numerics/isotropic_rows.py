@@ -228,7 +228,7 @@ def draw_directions(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 
 
 def are_many(energies: FloatArray, d: int) -> bool:
-    """Tell whether the scatter of so many rows is drawn without them."""
+    """Tell whether the scatter of this number of rows is drawn without them."""
     return len(energies) >= DRAWN_PER_DIMENSION * d
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from embgeo.charts.render.view import fit_view
 from embgeo.charts.ring import find_ring
-from embgeo.charts.scatter import axis_names
 from embgeo.charts.specification import Ring
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import projection, tokens
@@ -121,7 +120,7 @@ def pack_views(
                 "title": p.quantity.title,
                 "x": block.add_floats(xy[:, 0], float(low[0]), float(low[0]) + span),
                 "y": block.add_floats(xy[:, 1], float(low[1]), float(low[1]) + span),
-                "labels": list(axis_names(p)),
+                "labels": [p.x_label, p.y_label],
                 "box": list(fit_view(p.xy[np.isfinite(p.xy).all(axis=1)]).box),
                 "caption": caption(p),
                 "ring": pack_ring(find_ring(analysis, p)),

@@ -83,7 +83,7 @@ def check_shapes(values: Iterable[v.Value]) -> None:
 
 
 def check_treated(treated: Treated, rows: int) -> None:
-    """Raise ValueError unless this is what a known cure leaves of so many rows."""
+    """Raise ValueError unless this is what a known cure leaves of this number of rows."""
     near = treated.neighbors
     fits = treated.name.removesuffix(UNIT) in CURES and treated.cosines.ndim == 1
     fits = fits and treated.xy.shape == (rows, 2) and near.ndim == 2 and len(near) in (0, rows)

@@ -75,7 +75,7 @@ class RunsBeside:
         """Let an idle worker train a run; an error that is about more than this run is raised."""
         worker = self.idle.get()
         try:
-            outcome = worker.ask((*job, analyzed))
+            outcome = worker.send((*job, analyzed))
         finally:
             self.idle.put(worker)
         if isinstance(outcome, BaseException) and not isinstance(outcome, RunFailed):
@@ -91,7 +91,7 @@ class Worker:
         self.task, self.gpu = task, gpu
         self.process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, message: Any) -> Any:
+    def send(self, message: Any) -> Any:
         """Return the answer to a message; RunFailed if the process ends without one."""
         if self.process is None:
             self.process = self.begin()
@@ -201,7 +201,7 @@ def prepare_runs(settings: StudySettings, plugins: Sequence[Path], command: str)
 
 def main() -> None:
     with os.fdopen(os.dup(1), "wb") as answers:
-        os.dup2(2, 1)  # what code of a plug-in prints is no answer
+        os.dup2(2, 1)  # what a plug-in prints is not an answer
         work(sys.stdin.buffer, answers)
 
 

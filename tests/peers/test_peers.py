@@ -2,7 +2,7 @@
 
 The packages are listed in ``requirements.txt`` beside this file and are not installed with the
 tests: each test is skipped without its package, with that as the reason. CONTRIBUTING says how to
-run them. What differs by convention is converted here, and told in docs/metrics.md.
+run them. What differs by convention is converted here, and stated in docs/metrics.md.
 """
 
 from __future__ import annotations

@@ -116,15 +116,15 @@ def projection(w: Array) -> list[Value]:
         Points(
             quantity("projection.svd2", "rank-2 SVD"),
             w @ (vt[:2] * flip[:, None]).T,
-            "axis 1",
-            "axis 2",
+            f"axis 1 ({100 * share[0]:.3g}%)",
+            f"axis 2 ({100 * share[1]:.3g}%)",
             (float(share[0]), float(share[1])),
         ),
         Points(
             quantity("projection.pca2", "PCA"),
             c @ vc[:2].T,
-            "PC 1",
-            "PC 2",
+            f"PC 1 ({100 * share_c[0]:.3g}%)",
+            f"PC 2 ({100 * share_c[1]:.3g}%)",
             (float(share_c[0]), float(share_c[1])),
         ),
     ]

@@ -85,12 +85,12 @@ def test_a_killed_process_fails_its_run_alone(text: Path, tmp_path: Path) -> Non
     worker.process = worker.begin()
     killer = threading.Timer(0.0, lambda: os.kill(worker.process.pid, signal.SIGKILL))  # type: ignore[union-attr]
     killer.start()
-    found = worker.ask((config, home, False))
+    found = worker.send((config, home, False))
     killer.join()
     assert isinstance(found, RunFailed)
     assert found.cause == "its process was ended by signal 9"
     short = config.one("mle", 0, {"training.epochs": 1})
-    result = worker.ask((short, home, False))
+    result = worker.send((short, home, False))
     worker.stop()
     assert result.method == "mle"
 

@@ -68,7 +68,7 @@ class OutputStyle:
     draw_cloud: Callable[[Axes, FloatArray], None] | None = None
     #: Whether panels have letters: (a), (b), (c).
     letters: bool = False
-    #: Arranges panels without maps, so many in a row; None for matplotlib's layout, which measures
+    #: Arranges panels without maps, N in a row; None for matplotlib's layout, which measures
     #: every text.
     set_margins: Callable[[Figure, Sequence[Axes], int], None] | None = None
 

@@ -57,7 +57,7 @@ _WORDS = (
 _WORDS_FIRST = re.compile(
     rb'(\xef\xbb\xbf)?\s*\{\s*"(words|tokens|labels|ids|index|texts|documents)"\s*:\s*\[\s*"'
 )
-#: A key of numbers that are no vector: the columns of pandas.
+#: A key of numbers that are not a vector: the columns of pandas.
 _NO_VECTOR = "columns"
 _LABELS = (*sorted(TOKEN_HEADINGS), "text", "name", "title", "id", "key")
 

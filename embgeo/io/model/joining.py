@@ -38,7 +38,7 @@ from embgeo.io.model.pieces import (
 )
 
 _NAME_ONE = "move one of them to a folder of its own and name it there"
-_NAME_ALONE = "or, if they are no slices, move the file to a folder of its own"
+_NAME_ALONE = "or, if they are not slices, move the file to a folder of its own"
 _LISTED = 3
 _COMPARED_ROWS, _COMPARED_NORMS = 64, 4
 _MOST_SLICES, _LONGEST_NAME = 64, 200
@@ -116,12 +116,12 @@ def _are_slices(opened: Sequence[Checkpoint], embedding: Tensor) -> bool:
     by = [{t.name: t for t in one.tensors} for one in opened]
     norms = [t for t in opened[0].tensors if len(t.shape) == 1 and t.shape[0] > 1]
     first = [np.asarray(t.open()) for t in norms[:_COMPARED_NORMS]]
-    told = [(t, a) for t, a in zip(norms, first, strict=False) if len(np.unique(a)) > 1]
-    if not told or len(embedding.shape) != 2:
+    distinct = [(t, a) for t, a in zip(norms, first, strict=False) if len(np.unique(a)) > 1]
+    if not distinct or len(embedding.shape) != 2:
         return False
     rows = np.asarray(embedding.open()[:_COMPARED_ROWS])
     for others in by[1:]:
-        if any(np.asarray(others[t.name].open()).tobytes() != a.tobytes() for t, a in told):
+        if any(np.asarray(others[t.name].open()).tobytes() != a.tobytes() for t, a in distinct):
             return False
         beside = np.asarray(others[embedding.name].open()[:_COMPARED_ROWS])
         if rows.shape != beside.shape or bool((rows == beside).all(axis=1).any()):
@@ -206,7 +206,7 @@ def join_files(
 
 
 def _open_all(files: Sequence[Path], open_file: OpenFile) -> list[Checkpoint]:
-    """Open the opened files; the first of a split GGUF may hold metadata alone."""
+    """Open the files; the first of a split GGUF may hold metadata alone."""
     opened: list[Checkpoint] = []
     first: Checkpoint | None = None
     for number, file in enumerate(files):

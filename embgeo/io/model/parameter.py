@@ -13,7 +13,7 @@ from embgeo.io.model.facts import ModelFacts
 
 BEFORE = "use the checkpoint before quantization"
 _BLOCK_ROWS = 1024
-#: Last parts of names, in lower case, of tensors that belong to a weight and are no matrices.
+#: Last parts of names, in lower case, of tensors that belong to a weight and are not matrices.
 PARTS = frozenset({
     "weight_scale", "weight_scale_inv", "scale_weight", "weights_scaling_factor", "weight_scale_2",
     "weight_global_scale", "weight_zero_point", "weight_shape", "weight_g_idx", "weight_format",

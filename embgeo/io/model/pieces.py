@@ -34,7 +34,7 @@ _LIKELY = re.compile(
 OF_CHECKPOINTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 _SPLIT = re.compile(r"^(.*)-(\d{5})-of-(\d{5})(\.(?:gguf|safetensors|bin))$")
 _LISTED = 3
-#: More files are no pieces of one model.
+#: More files are not pieces of one model.
 _MOST_FILES = 1024
 
 

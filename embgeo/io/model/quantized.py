@@ -216,7 +216,7 @@ def _weights_settings(facts: ModelFacts) -> list[Mapping[str, Any]]:
 
 
 def _group_size(facts: ModelFacts, columns: int, groups: int, *, is_ordered: bool) -> int:
-    """Return the stated size of a group that makes so many of them, else the one that they make."""
+    """Return the stated size that gives this number of groups, else the computed one."""
     stated = [weights.get("group_size") for weights in _weights_settings(facts)]
     sizes = [size for size in stated if type(size) is int and size > 0]
     fitting = [size for size in sizes if is_ordered or -(-columns // size) == groups]

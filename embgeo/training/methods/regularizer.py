@@ -47,7 +47,7 @@ class Step:
     inputs : Tensor of int64, optional
         Shape (…).
     logits_of, positions : callable and int, optional
-        The logits of so many states and their targets, where those of all are too large.
+        The logits of a chunk of states and their targets, where those of all are too large.
     """
 
     hidden: Tensor | None = None

@@ -374,8 +374,8 @@ def test_modules_of_architectures(architecture: str, module: str) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("wpe.weight", "the rows are no tokens, by the name of the matrix"),
-        ("h.0.mlp.c_fc.weight", "the rows are no tokens, by the name of the matrix"),
+        ("wpe.weight", "by its name, the rows of the matrix are not tokens"),
+        ("h.0.mlp.c_fc.weight", "by its name, the rows of the matrix are not tokens"),
         ("prompt_embeddings", "the rows are virtual tokens of a prompt"),
         ("talker.model.codec_embedding.weight", "the rows are audio codes"),
     ],
