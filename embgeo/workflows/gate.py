@@ -185,7 +185,7 @@ def parse_entry(entry: RuleEntry, settings: GateSettings) -> Rule:
 
 
 def settings_path(settings: GateSettings, name: str, *, may_be_missing: bool = False) -> Path:
-    """Return a path in the settings; a missing one is absolute, so that no model in a cache is meant.
+    """Return a path in the settings; a missing one is absolute, so as not to name a model.
 
     A baseline may be missing: it is written, or refused before anything looks for a model.
     """
