@@ -37,6 +37,8 @@ COMPARISON_FILES = (
 )
 #: Errors of a rename over a mount point, and in a folder of another user.
 NOT_RENAMED = (errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES)
+#: How often a folder is looked for that another process is replacing.
+MOST_REPLACED = 10_000
 ELSEWHERE = f"choose another folder with {errors.argument('out')}"
 
 
@@ -53,13 +55,28 @@ def list_names(folder: Path) -> list[str]:
     refuse_place(folder, ELSEWHERE)
     with errors.looking_at(folder, ELSEWHERE):
         try:
-            return os.listdir(folder)
+            while (names := list_if_there(folder)) is None:
+                pass
+            return names
         except FileNotFoundError:
             return []
         except NotADirectoryError:
             near = find_nearest(folder)
     cause = "is not a folder" if near == folder.absolute() else f"{near} is not a folder"
     raise errors.BadOption(cause, where=folder, way_out=ELSEWHERE)
+
+
+def list_if_there(folder: Path) -> list[str] | None:
+    """List the names in a folder; None if another process replaced it meanwhile.
+
+    The names would be those of a folder that is being removed.
+    """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        names = os.listdir(handle)
+        return names if os.path.samestat(os.fstat(handle), os.stat(folder)) else None
+    finally:
+        os.close(handle)
 
 
 def refuse_place(out: Path, way_out: str) -> None:
@@ -306,9 +323,14 @@ def keep_others(old: Path, folder: Path, own: Sequence[str]) -> None:
     """Move files that are not `own` from a replaced folder into the new one."""
     removed = find_files(old, own)
     for name in list_files(old):
-        while name not in removed and not (folder / name).exists():
+        for left in range(MOST_REPLACED, -1, -1):
+            if name in removed or (folder / name).exists():
+                break
             with suppress(FileNotFoundError):  # another process is replacing the folder
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                # Made here, the folder would have no record and be taken for somebody else's, so
+                # that is left to the other process, unless it was killed.
+                for parent in reversed(name.parents[:-1] if left else name.parents):
+                    (folder / parent).mkdir(exist_ok=True)
                 (old / name).rename(folder / name)
 
 

@@ -127,6 +127,51 @@ def test_of_runs_that_end_at_once_one_whole_result_stays(exists: bool, tmp_path:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+def test_a_folder_that_is_replaced_while_it_is_listed_is_listed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, aside, names = tmp_path / "out", tmp_path / "aside", os.listdir
+
+    def interrupt(folder: int) -> list[str]:
+        if not aside.exists():
+            out.rename(aside)
+            (aside / JSON_NAME).unlink()  # it is being removed
+            save_result(out, 1)
+        return names(folder)
+
+    save_result(out, 0)
+    monkeypatch.setattr(os, "listdir", interrupt)
+    check_analysis_folder(out)
+    assert aside.exists()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_other_files_wait_for_the_folder_that_another_run_puts_there(
+    killed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, aside, mkdir = tmp_path / "out", tmp_path / "aside", Path.mkdir
+    made: list[Path] = []
+
+    def interrupt(path: Path, **options: Any) -> None:
+        if path in (out, out / "figures"):
+            made.append(path)
+            if len(made) == 1:
+                out.rename(aside)
+            if len(made) == 3 and not killed:
+                aside.rename(out)
+        mkdir(path, **options)
+
+    save_result(out, 9)
+    (out / "figures").mkdir()
+    (out / "figures" / "mine.svg").write_text("mine")
+    monkeypatch.setattr(Path, "mkdir", interrupt)
+    monkeypatch.setattr(folders, "MOST_REPLACED", 20)
+    save_result(out, 0)
+    assert (out in made) is killed
+    assert (out / "figures" / "mine.svg").read_text() == "mine"
+    assert read_result(aside if killed else out)[1] >= {"0"}
+
+
 def test_a_run_that_ends_in_between_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
