@@ -326,7 +326,8 @@ def keep_others(old: Path, folder: Path, own: Sequence[str]) -> None:
         for left in range(MOST_REPLACED, -1, -1):
             if name in removed or (folder / name).exists():
                 break
-            with suppress(FileNotFoundError):  # another process is replacing the folder
+            # Another process is replacing the folder; one that is gone after mkdir "exists".
+            with suppress(*((FileNotFoundError, FileExistsError) if left else ())):
                 # Made here, the folder would have no record and be taken for somebody else's, so
                 # that is left to the other process, unless it was killed.
                 for parent in reversed(name.parents[:-1] if left else name.parents):
