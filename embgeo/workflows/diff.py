@@ -21,7 +21,7 @@ from embgeo.io.remote.names import as_written
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.record import STUDY_NAME
 from embgeo.workflows.analyze import is_path, load_analysis
-from embgeo.workflows.folders import default_name, result_name
+from embgeo.workflows.result_names import default_name, result_name
 from embgeo.workflows.saved_analysis import load_analyzed_matrix, saved_folder
 from embgeo.workflows.settings import (
     check_resources,

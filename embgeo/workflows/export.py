@@ -30,6 +30,7 @@ from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.record import STUDY_NAME, Study, load_study
 from embgeo.workflows import folders
 from embgeo.workflows.render import names_result
+from embgeo.workflows.result_names import result_name
 from embgeo.workflows.saved_analysis import load_analyzed_matrix, saved_folder
 from embgeo.workflows.settings import load_source, read_settings
 
@@ -227,8 +228,8 @@ def check_options(target: str, options: Iterable[str]) -> None:
 
 def name_source(source: Analysis | Path) -> str:
     if isinstance(source, Path):
-        return folders.result_name(source)
-    return folders.result_name(Path(str(source.provenance.get("file") or "analysis")))
+        return result_name(source)
+    return result_name(Path(str(source.provenance.get("file") or "analysis")))
 
 
 def check_free(target: Target, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Folders of results: their names, checks before work begins, and atomic writes."""
+"""Folders of results: checks before work begins, and atomic writes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from embgeo.core import errors
 from embgeo.core.arguments import refuse_if
 from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.io.bounded.saved import is_record, name_temporary, temporary_folder, write_text
-from embgeo.io.remote.names import as_written, is_remote, short_name
+from embgeo.io.remote.names import as_written, is_remote
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
-from embgeo.workflows.saved_analysis import saved_folder
+from embgeo.workflows.result_names import default_name
 
 if TYPE_CHECKING:
     from embgeo.core.source import Source
@@ -377,31 +377,3 @@ def write_set(folder: Path, files: Mapping[str, bytes]) -> None:
             (fresh / name).write_bytes(content)
 
     write_whole(folder, fill)
-
-
-def default_name(path: Path) -> str:
-    """Return the name of a folder or an archive's member, or of a file without its last suffix."""
-    if str(path) == "-":
-        return "stdin"
-    if is_remote(path):
-        return short_name(path)
-    _, _, member = str(path).partition("::")
-    resolved = Path(member if member and not path.exists() else path).resolve()
-    return (resolved.name if resolved.is_dir() else resolved.stem) or "analysis"
-
-
-def result_name(path: Path) -> str:
-    """Return the name of the folder of a saved analysis, or of a checkpoint."""
-    folder = saved_folder(path)
-    if folder is None:
-        return default_name(path)
-    return folder.resolve().name.removesuffix(".embgeo") or "analysis"
-
-
-def comparison_folder(paths: Sequence[Path], track: bool) -> Path:
-    """Return ``BASELINE-vs-OTHER.embgeo``, or ``FIRST-to-LAST.embgeo`` for a track."""
-    names = [result_name(path)[:60] for path in paths]
-    if track:
-        return Path(f"{names[0]}-to-{names[-1]}.embgeo")
-    others = names[1] if len(names) == 2 else f"{len(names) - 1}-others"
-    return Path(f"{names[0]}-vs-{others}.embgeo")

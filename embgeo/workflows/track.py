@@ -14,8 +14,8 @@ from embgeo.core.errors import BadOption, argument
 from embgeo.io.remote.cache import find_cached, is_offline
 from embgeo.io.remote.names import HubName, as_written, is_remote, read_hub_name
 from embgeo.workflows.analyze import measure
-from embgeo.workflows.folders import default_name, result_name
 from embgeo.workflows.kept_steps import identify, keep_analysis, read_kept
+from embgeo.workflows.result_names import default_name, result_name
 
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
