@@ -73,6 +73,8 @@ TO_THE_END = {
     "evaluation.every": None,
     "geometry.every": None,
 }
+#: λ1 to λ4 of spectrum control in `grids` but where they are varied.
+ONES = {"frobenius": [1.0, 1.0], "spectral": [1.0, 1.0]}
 #: Methods at other settings: γ of CosReg; of spectrum control λ_e, λ1 to λ4 together, and c1. Wang
 #: et al. give no c1: 4.0 keeps Σ at its norm, 10 and 20 have that of W in a trained `mle` and
 #: `factored`.
@@ -80,15 +82,15 @@ GRID: dict[str, dict[str, Any]] = {
     "gamma-0_01": {"base": "cosreg", "gamma": 0.01},
     "gamma-0_1": {"base": "cosreg", "gamma": 0.1},
     "gamma-10": {"base": "cosreg", "gamma": 10.0},
-    "prior-0_1": {"base": "sc-exp", "strength": 0.1},
-    "prior-10": {"base": "sc-exp", "strength": 10.0},
-    "prior-100": {"base": "sc-exp", "strength": 100.0},
+    "prior-0_1": {**ONES, "base": "sc-exp", "strength": 0.1},
+    "prior-10": {**ONES, "base": "sc-exp", "strength": 10.0},
+    "prior-100": {**ONES, "base": "sc-exp", "strength": 100.0},
     "orthogonal-0_01": {"base": "sc-exp", "frobenius": [0.01, 0.01], "spectral": [0.01, 0.01]},
     "orthogonal-0_1": {"base": "sc-exp", "frobenius": [0.1, 0.1], "spectral": [0.1, 0.1]},
     "orthogonal-10": {"base": "sc-exp", "frobenius": [10.0, 10.0], "spectral": [10.0, 10.0]},
-    "c1-10": {"base": "sc-exp", "c1": 10.0},
-    "c1-20": {"base": "sc-exp", "c1": 20.0},
-    "c1-free": {"base": "sc-exp", "c1": "free"},
+    "c1-10": {**ONES, "base": "sc-exp", "c1": 10.0},
+    "c1-20": {**ONES, "base": "sc-exp", "c1": 20.0},
+    "c1-free": {**ONES, "base": "sc-exp", "c1": "free"},
 }
 #: A Transformer without an output bias, whose common direction carries the frequencies of the
 #: words: a cone in seconds. It stops when it overfits.
@@ -104,8 +106,8 @@ CONE: dict[str, Any] = {
     "evaluation.tokens": 6000,
     "geometry.every": None,
 }
-#: Each method's own settings, at the rate above, then the rate, by validation.
-CONE_GRID = {
+#: Each method's own settings, then the rate, by validation.
+OWN_GRID = {
     "method.cosreg.gamma": [0.1, 1.0, 10.0],
     **{
         f"method.{name}.{key}": values
@@ -138,10 +140,11 @@ class Campaign:
 
 CAMPAIGNS = {
     "overfit": Campaign(
-        "models that fit 15,000 tokens and then overfit: minutes a seed on two cores",
+        "models that fit 15,000 tokens and then overfit: every method at its own settings",
         "overfit-cpu",
         5,
         ",".join(METHODS),
+        tune={**OWN_GRID, **OF_TIED, "lr": [1e-3, 3e-3, 1e-2]},
     ),
     "ptb": Campaign(
         "Penn Treebank, 5,000 words, the first 300,000 tokens, until early stopping: hours",
@@ -155,7 +158,7 @@ CAMPAIGNS = {
         "overfit-cpu",
         3,
         ",".join(["mle", "factored", "cosreg", "sc-exp", *GRID]),
-        {"method": GRID},
+        {"method": {**GRID, "sc-exp": ONES}},
     ),
     "skipgram": Campaign(
         "word vectors, judged by word similarity, with and without FRAGE: minutes a run",
@@ -189,7 +192,7 @@ CAMPAIGNS = {
         5,
         "mle,untied,factored,cosreg,sc-exp,sc-poly,frage,al,re,real,adversarial,coupled-adam",
         CONE,
-        {**CONE_GRID, **OF_TIED, **RATES},
+        {**OWN_GRID, **OF_TIED, **RATES},
     ),
     "cone-untied": Campaign(
         "the same with two matrices",
@@ -197,7 +200,7 @@ CAMPAIGNS = {
         5,
         "mle,factored,cosreg,sc-exp,sc-poly,frage,adversarial,coupled-adam",
         {**CONE, "model": {**CONE["model"], "tied": False}},
-        {**CONE_GRID, **RATES},
+        {**OWN_GRID, **RATES},
     ),
     "tiny-llama": Campaign(
         "a present language model, judged by bits per byte: minutes a run on two cores",

@@ -39,7 +39,8 @@ class Frage(ClassRegularizer):
         Units of the discriminator's hidden layer; by default none, a logistic regression. The paper
         has none for language models and translation, else 1.5·d.
     lr : float
-        Learning rate of the discriminator's optimizer (Adam).
+        Learning rate of the discriminator's optimizer (Adam). At 1e-3 it stays far from its
+        optimum: on fixed rows its loss was 0.949, where 1e-2 reached 0.515 and 1e-1 0.397.
     sample : int, optional
         Rows for model and discriminator in a step, drawn anew for each; 3,000 in the paper for
         skip-gram. By default all.
@@ -76,7 +77,7 @@ class Frage(ClassRegularizer):
         *,
         lambda_: float = 0.1,
         hidden: int | None = None,
-        lr: float = 1e-3,
+        lr: float = 1e-2,
         sample: int | None = None,
         ignore_rows: Sequence[int] = (),
         seed: int = 0,

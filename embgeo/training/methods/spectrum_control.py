@@ -63,7 +63,8 @@ class SpectrumControl(OrthogonalFactors):
     blend : int
         Steps from the present singular values to the prior of target "own".
     frobenius, spectral, mode, retract_every
-        (λ1, λ2) and (λ3, λ4), with the paper's grid of 0.01, 0.1, 1, 10; see
+        (λ1, λ2) and (λ3, λ4), with the paper's grid of 0.01, 0.1, 1, 10, of which 0.01 had the
+        lowest validation perplexity in `benchmarks/results/campaign-grids.md`; see
         :class:`OrthogonalFactors`.
 
     Raises
@@ -98,8 +99,8 @@ class SpectrumControl(OrthogonalFactors):
         c1: float | Literal["fixed", "free"] = "fixed",
         target: Target = "prior",
         blend: int = 1000,
-        frobenius: tuple[float, float] = (1.0, 1.0),
-        spectral: tuple[float, float] = (1.0, 1.0),
+        frobenius: tuple[float, float] = (0.01, 0.01),
+        spectral: tuple[float, float] = (0.01, 0.01),
         mode: Mode = "penalty",
         retract_every: int = 20,
     ) -> None:

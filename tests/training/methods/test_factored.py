@@ -398,7 +398,7 @@ def test_the_value_is_that_of_the_paper() -> None:
 @pytest.mark.slow
 def test_adam_reaches_the_prior_with_orthonormal_factors() -> None:
     layer = FactoredEmbedding(rows(200, 6, dtype=torch.float32) * 0.1)
-    reg = SpectrumControl(layer)
+    reg = SpectrumControl(layer, frobenius=(1.0, 1.0), spectral=(1.0, 1.0))
     optimizer = torch.optim.Adam(reg.parameter_groups(), lr=0.01)
     pull = rows(200, 6, seed=2, dtype=torch.float32)
     for _ in range(300):
