@@ -13,7 +13,7 @@ import pytest
 from embgeo.core.quantities import compare as quantities
 from embgeo.core.values import Quantity
 from tests.support.compared import comparison, enter_pair
-from tests.support.documents import FIRST_CELL, ROOT
+from tests.support.documents import ROOT, list_fields
 from tests.support.matrices import gaussian
 
 PAGE = (ROOT / "docs/diff.md").read_text("utf-8")
@@ -54,7 +54,7 @@ def made() -> Any:
 @pytest.mark.slow
 def test_every_field_is_documented_and_the_other_way_round(tmp_path: Path) -> None:
     tracked = made()
-    documented = [name for name in FIRST_CELL.findall(PAGE) if not name.startswith("compare.")]
+    documented = [n for n in list_fields(PAGE) if not n.startswith("compare.")]
     assert len(documented) == len(set(documented))
     assert set(documented) - {"arrays_sha256"} == set(fields(tracked.to_dict()))
     tracked.save(tmp_path)

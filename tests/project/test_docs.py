@@ -38,6 +38,7 @@ from tests.support.documents import (
     blocks,
     commands,
     documents,
+    list_fields,
 )
 from tests.support.in_parts import in_parts
 from tests.support.outlined import outline_figures
@@ -281,7 +282,7 @@ def merged_analysis() -> Analysis:
 def test_every_field_of_the_json_is_documented_and_the_other_way_round(
     full_analysis: embgeo.Analysis, bare_analysis: embgeo.Analysis, merged_analysis: Analysis
 ) -> None:
-    listed = FIRST_CELL.findall((ROOT / "docs/analysis-json.md").read_text("utf-8"))
+    listed = list_fields((ROOT / "docs/analysis-json.md").read_text("utf-8"))
     common = [field.removeprefix("…") for field in listed if field.startswith("…")]
     documented = [field for field in listed if not field.startswith("…")]
     documented += [f"{value}{field}" for value in VALUES for field in common]
@@ -319,7 +320,7 @@ ARRAYS |= {"points/*", "columns/*", "influences/*", "nearest/*", "treated/*"}
 def test_every_array_is_documented_and_the_other_way_round(
     full_analysis: embgeo.Analysis, tmp_path: Path
 ) -> None:
-    documented = set(FIRST_CELL.findall((ROOT / "docs/analysis-json.md").read_text("utf-8")))
+    documented = set(list_fields((ROOT / "docs/analysis-json.md").read_text("utf-8")))
     full_analysis.save(tmp_path)
     with np.load(tmp_path / "arrays.npz", allow_pickle=False) as stored:
         written = {re.sub("/.*", "/*", name) for name in stored.files}

@@ -98,6 +98,18 @@ def number(text: str) -> float:
     return float(text.replace(",", "").replace("−", "-"))
 
 
+def list_fields(text: str) -> list[str]:
+    """Names in the first cells of tables; one that begins with a dot is of what the head names."""
+    names, prefix = [], ""
+    for line in text.splitlines():
+        if head := re.match(r"\| in `([^`]+)` \|", line):
+            prefix = head[1]
+        elif line.startswith("| `"):
+            found = re.findall("`([^`]+)`", line[1:].partition(" | ")[0])
+            names += [f"{prefix}{name}" if name.startswith(".") else name for name in found]
+    return names
+
+
 def anchors(page: Path) -> set[str]:
     """What a link into a page may name: its headings, spelled as GitHub spells them."""
     return {
