@@ -1,6 +1,7 @@
 """The command line, which imports the file of a command when it is called."""
 
 import os
+import re
 import signal
 import sys
 from enum import EnumType
@@ -12,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from embgeo.cli.shared import FAILED, Stopped, one_line, print_text, printable, silence_stdout
-from embgeo.core.arguments import RENAMED, find_nearest, refuse_name
+from embgeo.core.arguments import RENAMED, find_nearest, refuse_if, refuse_name
 from embgeo.core.errors import BadOption
 
 #: Command → the first line of its help. A command is a function in a file of the same name.
@@ -59,6 +60,12 @@ class LazyGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        near = find_nearest(args[0].lower(), COMMANDS)
+        way_out = f"did you mean {near}?" if near else f"see {ctx.command_path} --help"
+        refuse_if(args[0] not in COMMANDS, args[0], "no such command", way_out)
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         return load_command(cmd_name) if cmd_name in COMMANDS else None
@@ -120,6 +127,7 @@ def stop(number: int, _frame: object) -> None:
 def run(arguments: list[str]) -> int:
     """Run a command line and return its exit code; any error is printed as one line."""
     try:
+        refuse_empty(arguments)
         code = app(arguments, standalone_mode=False, prog_name="embgeo")
         sys.stdout.flush()
     except SystemExit as error:
@@ -131,23 +139,27 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def find_choices(error: Any) -> tuple[list[str], object]:
-    """Find the choices of the option of a usage error, if it has any, and the wrong value."""
-    if not (hasattr(error, "param") and hasattr(error.__cause__, "errors")):
-        return [], None
-    from embgeo.cli.help import find_type
-
-    kind = find_type(error.param)
-    known = kind if isinstance(kind, EnumType) else get_args(kind)
-    return [str(value) for value in known], error.__cause__.errors()[0]["input"]
+def refuse_empty(arguments: list[str]) -> None:
+    """Refuse an empty argument or value, which as a path would be the current folder."""
+    for one in arguments:
+        name = one.removesuffix("=")
+        empty = not one or (name != one and re.fullmatch(r"--[\w-]+", name) is not None)
+        cause = "needs a value" if name else "an argument is empty"
+        refuse_if(empty, name, cause, "name a file or a folder, or leave it out")
 
 
-def explain_unknown(error: Any) -> BadOption:
+def explain_unknown(error: Any, arguments: list[str]) -> BadOption:
     """Return the error for an option that a command does not take, with the one that was meant."""
     from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE
 
     name, command = error.option_name, error.ctx.command
     plain = name.lstrip("-").replace("-", "_")
+    # Of "-q=1", the parser complains about "-=".
+    flag = next(
+        (one[:2] for one in arguments if one[0] == "-" != one[1:2] and plain in one[2:]), ""
+    )
+    if not name.startswith("--") and flag:
+        return BadOption("takes no value", where=flag, way_out=f"write {flag} alone")
     of_analyze = {**LOADING, **MEASURING, **OF_ANALYZE}
     if command.name in ("diff", "gate") and RENAMED.get(plain, plain) in of_analyze:
         return BadOption(
@@ -169,28 +181,52 @@ def explain_value(arguments: list[str], name: str) -> BadOption:
     return BadOption("needs a value", where=name, way_out="give it after the option")
 
 
+def explain_wrong(error: Any, way_out: str) -> BadOption:
+    """Return the error for a value of the wrong kind: of no choice, or no number in its range."""
+    from embgeo.cli.help import find_type
+
+    param, kind = error.param, find_type(error.param)
+    wrong, name = error.__cause__.errors()[0]["input"], param.opts[0]
+    choices = [str(value) for value in (kind if isinstance(kind, EnumType) else get_args(kind))]
+    if choices:
+        return refuse_name("choice", wrong, choices, name)
+    info = param.get_runtime_param().parameter_info
+    ends = (("at least", info.min), ("at most", info.max))
+    limits = " and ".join(f"{word} {end:g}" for word, end in ends if end is not None)
+    number = {int: "a whole number", float: "a number"}.get(kind, "a value of its kind")
+    cause = f"{str(wrong)!r} is not {number}{limits and ' of '}{limits}"
+    return BadOption(cause, where=name, way_out=way_out)
+
+
+def explain_usage(error: Any, arguments: list[str]) -> str:
+    """Explain an error of typer about the command line.
+
+    typer may bring its own copy of click, so that errors are recognized by attributes.
+    """
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "embgeo"
+    way_out = f"see {command} --help"
+    if hasattr(error, "possibilities"):
+        return one_line(explain_unknown(error, arguments))
+    if hasattr(error, "option_name"):
+        return one_line(explain_value(arguments, error.option_name))
+    if hasattr(error, "param_type") and error.param is not None:
+        name = error.param.metavar or error.param.name.upper()
+        return one_line(BadOption("is missing", where=name, way_out=way_out))
+    if hasattr(error, "param") and hasattr(error.__cause__, "errors"):
+        return one_line(explain_wrong(error, way_out))
+    said = printable(" ".join(error.format_message().split())).rstrip(".")
+    return f"{said[:1].lower()}{said[1:]}; {way_out}"
+
+
 def failed(arguments: list[str], error: BaseException) -> int:
     """Print an error that no command handled as one line."""
-    # typer may bring its own copy of click, so that usage errors are recognized by attributes.
     if not arguments and hasattr(error, "show"):
         error.show()
         return FAILED
     if isinstance(error, OSError):  # flushing the buffer at exit would fail again
         silence_stdout()
-    message = one_line(error)
-    choices, wrong = find_choices(error)
-    if hasattr(error, "possibilities"):
-        message = one_line(explain_unknown(error))
-    elif hasattr(error, "option_name"):
-        message = one_line(explain_value(arguments, error.option_name))
-    elif choices:
-        name = error.param.opts[0]  # type: ignore[attr-defined]
-        message = one_line(refuse_name("choice", wrong, choices, name))
-    elif hasattr(error, "format_message"):
-        usage = printable(" ".join(error.format_message().split())).rstrip(".")
-        context = getattr(error, "ctx", None)
-        if "Did you mean" not in usage:
-            usage += f"; see {context.command_path if context else 'embgeo'} --help"
-        message = usage
+    is_usage = hasattr(error, "format_message")
+    message = explain_usage(error, arguments) if is_usage else one_line(error)
     print_text(f"embgeo: {message}", sys.stderr)
     return FAILED

@@ -259,9 +259,9 @@ FOREIGN: tuple[Foreign, ...] = (
     ),
     Foreign(
         _is_text,
-        "is text, and its lines do not end in vectors",
-        f"give a list of tokens with {argument('tokens')}, a corpus with {argument('corpus')}, "
-        "next to a matrix",
+        "is text without vectors",
+        f"name the matrix, and give a list of its tokens with {argument('tokens')} or a corpus "
+        f"with {argument('corpus')}",
     ),
     Foreign(
         rb"x[\x01^\x9c\xda]",

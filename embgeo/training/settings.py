@@ -178,7 +178,9 @@ def from_tables(tables: Mapping[str, Any], where: settings.Where = None) -> Stud
         An unknown key, or a value of the wrong type.
     """
     hints = get_type_hints(StudySettings, include_extras=True)
-    settings.refuse_unknown(tables, hints, "settings", where)
+    tables_of = [(name, hint) for name, hint in hints.items() if is_dataclass(hint)]
+    inner = [f"{name}.{entry.name}" for name, hint in tables_of for entry in fields(hint)]
+    settings.refuse_unknown(tables, hints, "settings", where, inner)
     parsed = {name: _parse_entry(name, value, hints[name], where) for name, value in tables.items()}
     return StudySettings(**parsed)
 

@@ -616,11 +616,26 @@ def test_a_folder_below_a_file_is_refused_before_anything_is_computed(tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["analyze"], "see embgeo analyze --help"),
+        (["analyze"], "CHECKPOINT: is missing; see embgeo analyze --help"),
+        (["analyze", "a", "b"], "got unexpected extra argument(s) (b); see embgeo analyze --help"),
         (["diff", "--zzqx"], "see embgeo diff --help"),
         (["analyze", "--sed"], "did you mean --seed?"),
-        (["analise"], "Did you mean 'analyze'?"),
-        (["xyz"], "see embgeo --help"),
+        (["analise"], "analise: no such command; did you mean analyze?"),
+        (["xyz"], "xyz: no such command; see embgeo --help"),
+        (["analyze", ""], "an argument is empty; name a file or a folder, or leave it out"),
+        (
+            ["analyze", "x", "--out="],
+            "--out: needs a value; name a file or a folder, or leave it out",
+        ),
+        (["analyze", "x", "-q=1"], "-q: takes no value; write -q alone"),
+        (
+            ["train", "--seeds", "x"],
+            "--seeds: 'x' is not a whole number of at least 1; see embgeo train --help",
+        ),
+        (
+            ["figures", "x", "--width", "30"],
+            "of at least 1.5 and at most 20; see embgeo figures --help",
+        ),
     ],
 )
 def test_a_wrong_command_line_names_what_was_meant_or_the_help(
@@ -786,7 +801,10 @@ def test_python_m_embgeo_is_the_command_line() -> None:
         ("analyze x --round-trip", "--round-trip: no such option; did you mean --check-reachable?"),
         ("analyze x --neighbors a", "--neighbors: no such option; did you mean --show-neighbors?"),
         ("diff x --mach row", "--mach: no such option; did you mean --match?"),
-        ("analyze x --isotropy-rows z", "Invalid value for '--isotropy-rows': Input should be"),
+        (
+            "analyze x --isotropy-rows z",
+            "--isotropy-rows: 'z' is not a whole number of at least 1;",
+        ),
     ],
 )
 def test_options_that_cannot_be_taken_are_explained(

@@ -452,7 +452,7 @@ def test_standard_input(
     ("content", "terminal", "expected"),
     [
         (b"", False, "stdin: the file is empty"),
-        (b"just some prose\n", False, "stdin: is text, and its lines do not end in vectors"),
+        (b"just some prose\n", False, "stdin: is text without vectors"),
         (GLOVE, True, "stdin: is not a pipe"),
         (gzip.compress(GLOVE)[:-9], False, "stdin: its gzip data are damaged"),
     ],

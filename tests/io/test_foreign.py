@@ -50,8 +50,8 @@ def test_files_of_other_tools(head: bytes, cause: str, tmp_path: Path) -> None:
     [
         ('{"the":0,"of":1}', "is JSON that names no shards"),
         ('[["the",0]]', "is JSON that names no shards"),
-        ("[PAD]\n[UNK]\nthe\n", "is text, and its lines do not end in vectors"),
-        ("{the\nof\n", "is text, and its lines do not end in vectors"),
+        ("[PAD]\n[UNK]\nthe\n", "is text without vectors"),
+        ("{the\nof\n", "is text without vectors"),
     ],
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
@@ -71,7 +71,7 @@ def test_vocabularies_and_json(
     [
         (
             {"latest": b"step", "step/zero_pp_rank_0_mp_rank_00_model_states.pt": b"x"},
-            "no model weights in this folder, but in step; embgeo analyze .*step$",
+            "no model weights in this folder, but in step; name it: .*step$",
         ),
         (
             {"zero_pp_rank_0_mp_rank_00_model_states.pt": b"x"},
@@ -89,11 +89,11 @@ def test_vocabularies_and_json(
         ),
         (
             {"modules.json": b"[]", "0_StaticEmbedding/model.safetensors": b"x"},
-            "but in 0_StaticEmbedding; embgeo analyze .*/0_StaticEmbedding$",
+            "but in 0_StaticEmbedding; name it: .*/0_StaticEmbedding$",
         ),
         (
             {"models--org--name/snapshots/a/model.safetensors": b"a"},
-            "embgeo analyze .*/models--org--name/snapshots/a$",
+            "name it: .*/models--org--name/snapshots/a$",
         ),
         ({"model.safetensors": POINTER}, r"model\.safetensors: is a Git LFS pointer"),
         (

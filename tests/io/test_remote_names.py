@@ -183,7 +183,7 @@ def test_what_a_bare_name_would_fetch_is_said_where_the_cache_knows(cached: Path
     """The network is not used: sizes are those of the small files that other programs fetched."""
     snapshot = cached / "snapshots" / COMMIT
     (snapshot / "model.safetensors").unlink()
-    said = "embgeo analyze hf://org/name"
+    said = "name it hf://org/name"
     config = {"vocab_size": 128_256, "hidden_size": 4096, "torch_dtype": "bfloat16"}
     index = {"metadata": {"total_size": 16_060_522_496}, "weight_map": {"a": "b.safetensors"}}
     for name, content, size in (

@@ -63,5 +63,5 @@ def test_sizes_beyond_numbers_in_a_cached_configuration(
     (tmp_path / "models--org--name/refs").mkdir()
     (tmp_path / "models--org--name/refs/main").write_text("1" * 40)
     (snapshot / "config.json").write_text(f'{{"vocab_size": 1{"0" * 400}, "hidden_size": 4}}')
-    with pytest.raises(UnreadableFile, match=r"embgeo analyze hf://org/name$"):
+    with pytest.raises(UnreadableFile, match=r"name it hf://org/name$"):
         find_here(Source("org/name"))

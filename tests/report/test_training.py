@@ -314,7 +314,10 @@ def test_saved_and_read_back(hostile: bool, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda d: d.update(format="other"), "not a comparison of methods"),
+        (
+            lambda d: d.update(format="other"),
+            "not a comparison of methods that embgeo wrote; name a folder with",
+        ),
         (lambda d: d.update(format_version=9), "format version 9"),
         (lambda d: d.pop("runs"), "damaged"),
         (lambda d: d["runs"].clear(), "damaged"),

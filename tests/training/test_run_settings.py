@@ -196,6 +196,7 @@ def test_the_augmented_loss_is_as_strong_as_published_for_the_text(
             "[training]: unknown setting 'epoch'; did you mean epochs? choose from",
         ),
         ("[trainin]\nepochs = 3", "settings: unknown setting 'trainin'; did you mean training?"),
+        ("steps = 20", "settings: unknown setting 'steps'; did you mean training.steps?"),
         ("training = 3", "training is not a table; write [training]"),
         ("[method]\ncosreg = 1.0", "method.cosreg is not a table; write [method.cosreg]"),
         ("[training]\nepochs = 3.5", "epochs of [training] is 3.5; it has to be a whole number"),

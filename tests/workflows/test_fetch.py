@@ -386,7 +386,7 @@ def test_offline_says_so(hub: ToyHub, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_network_is_used_after_a_scheme_only(hub: ToyHub) -> None:
     assert "nothing is fetched without a scheme" in refused("org/toy")
-    with pytest.raises(EmbgeoError, match="embgeo analyze hf://org/toy") as caught:
+    with pytest.raises(EmbgeoError, match="name it hf://org/toy") as caught:
         embgeo.load("org/toy")
     assert "no such model in the cache" in str(caught.value)
     with pytest.raises(EmbgeoError, match=r"no such file; check the path$"):

@@ -70,6 +70,7 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
             lambda a: embgeo.export(a, to="projector"),
             "analysis: the saved analysis was made of an array in memory, or of a pipe; name",
         ),
+        (lambda _: embgeo.load(""), "path: is empty; name a file or a folder"),
         (lambda _: embgeo.load(5), "path: type int is not accepted; give a path"),  # type: ignore[arg-type]
         (lambda _: embgeo.load("m.pt", tensor=5), "tensor: type int is not accepted; give a text"),
         (lambda _: embgeo.load("m.pt", counts=5), "counts: type int is not accepted; give a path"),

@@ -136,7 +136,9 @@ class RecordFormat(Generic[T]):
             cause = f"not readable as {self.what} ({reason})"
             raise UnreadableFile(cause, where=path, way_out=self.again) from error
         if not isinstance(content, dict) or content.get("format") != self.name:
-            raise UnreadableFile(f"not {self.what} that embgeo wrote", where=path)
+            cause = f"not {self.what} that embgeo wrote"
+            way_out = "name a folder with results of embgeo"
+            raise UnreadableFile(cause, where=path, way_out=way_out)
         version = content.get("format_version")
         if version != self.version or isinstance(version, bool):
             raise UnreadableFile(

@@ -151,12 +151,20 @@ def _refuse_infinite(value: Any, name: str, where: Where) -> None:
 
 
 def refuse_unknown(
-    table: Iterable[str], known: Collection[str], name: str, where: Where = None
+    table: Iterable[str],
+    known: Collection[str],
+    name: str,
+    where: Where = None,
+    inner: Iterable[str] = (),
 ) -> None:
-    """Raise BadOption for an unknown key, with the nearest known one."""
+    """Raise BadOption for an unknown key, with the nearest known one.
+
+    Of the dotted names `inner`, one that ends in the key is meant before any other.
+    """
     for key in table:
         if key not in known:
-            near = find_nearest(key, known)
+            ends = (one for one in inner if one.rpartition(".")[2] == key)
+            near = next(ends, find_nearest(key, known))
             way_out = f"did you mean {near}? " if near else ""
             way_out += f"choose from {', '.join(sorted(known))}" if known else "it has none"
             raise BadOption(f"{name}: unknown setting {key!r}", where=where, way_out=way_out)

@@ -194,7 +194,7 @@ def _weights_files(
         raise refuse(
             folder,
             f"the folder holds several files that may hold the matrix: {listing}",
-            f"name one of them: embgeo analyze {known[0]}",
+            f"name one of them: {known[0]}",
             [WayOut(str(file)) for file in known],
         )
     foreign = refuse_folder(folder, (entry.name for entry in entries))
@@ -206,7 +206,7 @@ def _weights_files(
         raise refuse(
             folder,
             f"no model weights in this folder, but in {listing}",
-            f"embgeo analyze {inner[-1]}",
+            f"name it: {inner[-1]}",
             [WayOut(str(inner[-1]))],
         )
     listing = list_short(list(by_name), _LISTED) or "no files"

@@ -79,7 +79,7 @@ def find_here(source: Source) -> SourcePlace | None:
         raise refuse(
             given,
             "there is no such file, and no such model in the cache",
-            f"check the path; if it is a model on the Hub: embgeo analyze {bare.text}"
+            f"check the path; if it is a model on the Hub, name it {bare.text}"
             f"{_expected_size(bare)}",
         )
     return _of_cache(found, given, bare.text)

@@ -310,7 +310,7 @@ def test_the_states_of_deepspeed_are_below_a_trainers_folder(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("inner", ["text_encoder", "pytorch_model_fsdp_0", "checkpoint-20"])
-def test_a_folder_of_models_names_the_command_for_the_inner_one(inner: str, tmp_path: Path) -> None:
+def test_a_folder_of_models_names_the_inner_one(inner: str, tmp_path: Path) -> None:
     (tmp_path / "trainer_state.json").write_text("{}")
     for name in {inner, "unet" if inner == "text_encoder" else "checkpoint-9"}:
         (tmp_path / name).mkdir()
@@ -318,8 +318,8 @@ def test_a_folder_of_models_names_the_command_for_the_inner_one(inner: str, tmp_
     with pytest.raises(EmbgeoError, match="no model weights in this folder, but in") as caught:
         embgeo.load(tmp_path)
     way_out = str(caught.value).rpartition("; ")[2]
-    assert way_out == f"embgeo analyze {tmp_path / inner}"
-    assert embgeo.load(way_out.removeprefix("embgeo analyze ")).n == N
+    assert way_out == f"name it: {tmp_path / inner}"
+    assert embgeo.load(way_out.removeprefix("name it: ")).n == N
 
 
 def test_an_output_projection_without_an_embedding_is_a_question_or_noted(tmp_path: Path) -> None:
