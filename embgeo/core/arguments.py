@@ -67,7 +67,6 @@ def refuse_if(applies: bool, where: str, cause: str, way_out: str) -> None:
 
 def as_path(value: Any, name: str) -> Path:
     """Return a path from a text or an object with a path."""
-    refuse_if(value == "", argument(name), "is empty", "name a file or a folder")
     if isinstance(value, str | os.PathLike) and isinstance(os.fspath(value), str):
         return Path(value)
     raise refuse_type(value, name, "a path")

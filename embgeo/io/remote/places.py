@@ -6,7 +6,8 @@ Only a name with a scheme leads to the network.
 from dataclasses import dataclass
 from pathlib import Path
 
-from embgeo.core.errors import EmbgeoError
+from embgeo.core.arguments import refuse_if
+from embgeo.core.errors import EmbgeoError, argument
 from embgeo.core.source import Source
 from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.maps import number_type
@@ -50,6 +51,7 @@ def find_place(source: Source) -> SourcePlace:
 def find_here(source: Source) -> SourcePlace | None:
     """Find the file or folder of a source without the network; None if it has to be fetched."""
     given = names.as_written(source.path)
+    refuse_if(not given, argument("path"), "is empty", "name a file or a folder")
     if names.is_remote(given):
         hub = names.read_hub_name(given)
         found = None if hub is None else find_cached(hub, source)
