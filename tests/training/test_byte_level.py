@@ -14,6 +14,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
+from torch.nn import functional as F  # noqa: E402
+
 from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.data import Corpus  # noqa: E402
@@ -164,6 +166,7 @@ def test_text_for_less_than_a_batch_of_windows() -> None:
         ({"training": {"windows": "random", "random_lengths": True}}, "have one length"),
         ({"training": {"windows": "any"}}, "windows"),
         ({"task": {"name": "lm", "z_loss": -1.0}}, "z_loss of .task. is -1"),
+        ({"task": {"name": "lm", "smoothing": 1.0}}, "smoothing of .task. is 1"),
         ({"optimizer": {"embedding_lr": 0.0}}, "embedding_lr of .optimizer. is 0.0"),
     ],
 )
@@ -173,8 +176,10 @@ def test_settings_that_exclude_each_other(tables: dict[str, Any], says: str) -> 
     assert "\n" not in str(error.value)
 
 
-def test_z_loss_is_the_mean_of_the_squares_of_ln_z() -> None:
-    plain, added = trainer_of(settings()), trainer_of(settings(task={"name": "lm", "z_loss": 0.5}))
+@pytest.mark.parametrize("name", ["z_loss", "smoothing"])
+def test_what_the_task_adds_to_the_loss(name: str) -> None:
+    """The mean of (ln Z)², or with label smoothing the cross-entropy of mixed targets."""
+    plain, added = trainer_of(settings()), trainer_of(settings(task={"name": "lm", name: 0.5}))
     batch = plain.batches.take()
     found = []
     for trainer in (plain, added):
@@ -184,9 +189,15 @@ def test_z_loss_is_the_mean_of_the_squares_of_ln_z() -> None:
         )
     assert found[0].mean == found[1].mean
     logits = plain.model.head(plain.model(batch.inputs).hidden).detach()
-    extra = sum(float(one.exp().sum().log()) ** 2 for one in logits.flatten(0, 1)) / batch.units
-    added_up = (found[1].objective - found[0].objective).item()
-    assert added_up == pytest.approx(0.5 * extra, rel=1e-4)
+    if name == "z_loss":
+        squares = (float(one.exp().sum().log()) ** 2 for one in logits.flatten(0, 1))
+        expected = found[0].objective.item() + 0.5 * sum(squares) / batch.units
+    else:
+        expected = F.cross_entropy(
+            logits.flatten(0, 1), batch.targets.flatten(), label_smoothing=0.5
+        ).item()
+        expected += (found[0].objective - found[0].mean).item()
+    assert found[1].objective.item() == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("method", ["mle", "untied", "factored"])

@@ -49,9 +49,10 @@ def test_parts_are_the_whole() -> None:
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["al", "real", "adversarial", "z_loss"])
+@pytest.mark.parametrize("name", ["al", "real", "adversarial", "z_loss", "smoothing"])
 def test_what_acts_on_logits_does_so_in_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: dict[str, Any] = {"task": {"name": "lm", "z_loss": 0.1}} if name == "z_loss" else {}
+    of_task = name in ("z_loss", "smoothing")
+    given: dict[str, Any] = {"task": {"name": "lm", name: 0.1}} if of_task else {}
     config = settings("mle" if given else name, model=PLAIN, **given)
     found = []
     for at_once in (language_model.AT_ONCE, 7 * N):

@@ -24,13 +24,14 @@ SMALL: dict[str, dict[str, Any]] = {
     "transformer": {"d": D, "layers": 2, "heads": 2},
     "transformer-xl": {"d": D, "layers": 2, "heads": 2, "memory": T},
     "rotary": {"d": D, "layers": 2, "heads": 2, "positions": "rotary"},
+    "vaswani": {"d": D, "layers": 2, "heads": 2, "positions": "sinusoidal", "norm": "after"},
     "llama": {"d": D, "layers": 2, "heads": 4, "kv_heads": 2, "dropout": 0.1, "qk_norm": True},
 }
 each_model = pytest.mark.parametrize("name", SMALL)
 each_tying = pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
 recurrent = pytest.mark.parametrize("name", ["awd-lstm", "vd-lstm"])
 #: Models of `SMALL` whose name is not that of their class.
-KINDS = {"rotary": "transformer", "mixture": "awd-lstm"}
+KINDS = {"rotary": "transformer", "vaswani": "transformer", "mixture": "awd-lstm"}
 
 
 def made(name: str, seed: int = 0, **settings: Any) -> Any:
@@ -286,6 +287,8 @@ def test_a_setting_that_does_not_exist(name: str) -> None:
         ("transformer", {"heads": 3}, "heads is 3; give a number that divides 8"),
         ("transformer", {"heads": 8, "positions": "rotary"}, "into even numbers"),
         ("transformer", {"positions": "none"}, "positions is 'none'"),
+        ("transformer", {"positions": "sinusoidal", "d": 9, "heads": 3}, "d is 9; give an even"),
+        ("transformer", {"norm": "both"}, "norm is 'both'"),
         ("transformer", {"context": 0}, "context is 0"),
         ("transformer", {"feedforward": 0}, "feedforward is 0"),
         ("transformer", {"layers": 0}, "layers is 0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -244,17 +245,19 @@ def test_numbers_of_a_size_can_be_given() -> None:
 # --- Attention ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("positions", ["learned", "rotary"])
-def test_a_block_against_plain_attention(positions: str) -> None:
+@pytest.mark.parametrize(
+    ("positions", "before"), [("learned", True), ("rotary", True), ("learned", False)]
+)
+def test_a_block_against_plain_attention(positions: str, before: bool) -> None:
     """Softmax of each position's scores of those before it, head by head."""
     torch.manual_seed(0)
-    block = TransformerBlock(D, 2, 16, 0.0, 2)
+    block = TransformerBlock(D, 2, 16, 0.0, 2, before=before)
     with torch.no_grad():
         for p in block.parameters():
             p.add_(torch.randn_like(p) * 0.3)
     x = torch.randn(B, T, D)
     turns = rotations(T, 4, x.device) if positions == "rotary" else None
-    q, k, v = block.attention_in(block.norm_attention(x)).chunk(3, dim=-1)
+    q, k, v = block.attention_in(block.norm_attention(x) if before else x).chunk(3, dim=-1)
     heads = []
     for part in (slice(0, 4), slice(4, 8)):
         query, key = q[..., part], k[..., part]
@@ -267,8 +270,25 @@ def test_a_block_against_plain_attention(positions: str) -> None:
             rows.append((shares @ v[:, : t + 1, part]).squeeze(1))
         heads.append(torch.stack(rows, dim=1))
     after = x + block.attention_out(torch.cat(heads, dim=-1))
-    inner = block.inner_out(F.gelu(block.inner_in(block.norm_inner(after))))
-    assert torch.allclose(block(x, turns), after + inner, atol=1e-5)
+    after = after if before else block.norm_attention(after)
+    given = block.norm_inner(after) if before else after
+    expected = after + block.inner_out(F.gelu(block.inner_in(given)))
+    expected = expected if before else block.norm_inner(expected)
+    assert torch.allclose(block(x, turns), expected, atol=1e-5)
+
+
+def test_sinusoidal_positions_by_their_formula() -> None:
+    """Each token times √d, plus sines and cosines of its place."""
+    model = made("transformer", d=D, heads=2, positions="sinusoidal", norm="after").eval()
+    model.blocks = torch.nn.ModuleList()
+    ids = tokens()
+    found = model(ids).raw
+    for t in range(T):
+        angles = [t / 10_000.0 ** (2 * k / D) for k in range(D // 2)]
+        waves = [wave(angle) for angle in angles for wave in (math.sin, math.cos)]
+        expected = model.embedding.weight[ids[t]] * math.sqrt(D) + torch.tensor(waves)
+        assert torch.allclose(found[t], expected, atol=1e-5)
+    assert model.longest is None
 
 
 def test_rotated_products_depend_on_the_distance_only() -> None:

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from embgeo.training.checks import choice, flag, require, share, whole
 from embgeo.training.models.language_model import EmbeddingModel
-from embgeo.training.models.transformer import check_heads, compute_angles
+from embgeo.training.models.transformer import check_heads, encode_places
 
 #: Keys and values of the places of a sentence, split over the heads: each (B, heads, T, d/heads).
 Places = tuple[Tensor, Tensor]
@@ -246,16 +246,6 @@ def mask_ends(lengths: Tensor, longest: int) -> Tensor:
     """Return the places inside their sentences; shape (B, 1, 1, T)."""
     inside: Tensor = torch.arange(longest, device=lengths.device) < lengths[:, None]
     return inside[:, None, None]
-
-
-def encode_places(length: int, d: int, start: int, device: torch.device) -> Tensor:
-    """Return sines (even columns) and cosines (odd ones) of places from `start` on.
-
-    Shape (length, d).
-    """
-    places = torch.arange(start, start + length, device=device, dtype=torch.float32)
-    angles = compute_angles(places, d)
-    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
 
 def make_linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:

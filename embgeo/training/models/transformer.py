@@ -1,4 +1,4 @@
-"""A Transformer language model with causal attention and normalization before each layer."""
+"""A Transformer language model with causal attention."""
 
 from typing import ClassVar
 
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import choice, flag, share, whole
+from embgeo.training.checks import choice, flag, require, share, whole
 from embgeo.training.methods.weights import make_linear
 from embgeo.training.models.language_model import LanguageModel, Output
 
@@ -16,7 +16,7 @@ SPREAD = 0.02
 
 
 class Transformer(LanguageModel):
-    """Blocks of causal attention and a feed-forward layer, each after a LayerNorm.
+    """Blocks of causal attention and a feed-forward layer, each with a LayerNorm.
 
     A window does not see the windows before it.
 
@@ -32,9 +32,12 @@ class Transformer(LanguageModel):
     dropout : float
         Dropout of embedded tokens, attention weights, and outputs of attention and feed-forward
         layers.
-    positions : {"learned", "rotary"}
+    norm : {"before", "after"}
+        Whether to normalize before each layer, or after each addition as Vaswani et al. do.
+    positions : {"learned", "rotary", "sinusoidal"}
+        "sinusoidal" as Vaswani et al.: rows of a norm of about 1, multiplied by √d.
     context : int
-        The number of learned positions, which limits windows; rotary positions have no limit.
+        The number of learned positions, which limits windows; other positions have no limit.
     n_tokens, embedding_dropout, tied, bias
         See :class:`LanguageModel`.
 
@@ -52,7 +55,7 @@ class Transformer(LanguageModel):
 
     NAME: ClassVar[str] = "transformer"
     SOURCE: ClassVar[str] = (
-        "Vaswani et al. 2017, with the order and the start of Radford et al. 2019"
+        "Vaswani et al. 2017, with the start and, by default, the order of Radford et al. 2019"
     )
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "a window does not see the windows before it, so that its first tokens have little context",
@@ -69,6 +72,7 @@ class Transformer(LanguageModel):
         feedforward: int | None = None,
         dropout: float = 0.1,
         embedding_dropout: float = 0.0,
+        norm: str = "before",
         positions: str = "learned",
         context: int = 512,
         tied: bool = True,
@@ -77,29 +81,37 @@ class Transformer(LanguageModel):
         super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
         self.dropout = share("dropout", dropout)
         self.context = whole("context", context)
-        rotary = choice("positions", positions, ("learned", "rotary")) == "rotary"
-        self.head_width = check_heads(d, heads, rotary=rotary)
+        choice("positions", positions, ("learned", "rotary", "sinusoidal"))
+        before = choice("norm", norm, ("before", "after")) == "before"
+        self.head_width = check_heads(d, heads, rotary=positions == "rotary")
+        self.rotary, waves = positions == "rotary", positions == "sinusoidal"
+        require("d", d, not (waves and d % 2), "give an even number for sinusoidal positions")
+        self.scale, spread = (d**0.5, d**-0.5) if waves else (1.0, SPREAD)
         inner = 4 * d if feedforward is None else whole("feedforward", feedforward)
-        self.make_embedding(normal(n_tokens, d))
-        self.positions = None if rotary else nn.Parameter(normal(context, d))
-        self.longest = None if rotary else context
+        self.make_embedding(normal(n_tokens, d, spread))
+        learned = positions == "learned"
+        self.positions = nn.Parameter(normal(context, d)) if learned else None
+        self.longest = context if learned else None
         blocks = whole("layers", layers)
         self.blocks = nn.ModuleList(
-            TransformerBlock(d, heads, inner, dropout, blocks) for _ in range(blocks)
+            TransformerBlock(d, heads, inner, dropout, blocks, before=before) for _ in range(blocks)
         )
-        self.norm = nn.LayerNorm(d)
-        self.make_decoder(None if flag("tied", tied) else normal(n_tokens, d), bias=bias)
+        self.norm = nn.LayerNorm(d) if before else nn.Identity()
+        rows = None if flag("tied", tied) else normal(n_tokens, d, spread)
+        self.make_decoder(rows, bias=bias)
 
     def embedding_parameters(self) -> list[Tensor]:
         learned = [] if self.positions is None else [self.positions]
         return [*super().embedding_parameters(), *learned]
 
     def layers_of(self, rows: Tensor, state: None) -> Output:  # noqa: ARG002
-        states = rows.transpose(0, 1)
+        states = rows.transpose(0, 1) * self.scale
         length = states.shape[1]
         turns: tuple[Tensor, Tensor] | None = None
-        if self.positions is None:
+        if self.rotary:
             turns = rotations(length, self.head_width, states.device)
+        elif self.positions is None:
+            states = states + encode_places(length, self.d, 0, states.device).to(states.dtype)
         else:
             if length > self.context:
                 raise BadOption(
@@ -115,10 +127,16 @@ class Transformer(LanguageModel):
 
 
 class TransformerBlock(nn.Module):
-    """x + attention(norm(x)), and then x + feed-forward(norm(x)); shape (B, T, d)."""
+    """x + attention(norm(x)), and then x + feed-forward(norm(x)); shape (B, T, d).
 
-    def __init__(self, d: int, heads: int, inner: int, dropout: float, blocks: int) -> None:
+    Without `before` norm(x + attention(x)), and then norm(x + feed-forward(x)).
+    """
+
+    def __init__(
+        self, d: int, heads: int, inner: int, dropout: float, blocks: int, *, before: bool
+    ) -> None:
         super().__init__()
+        self.before = before
         self.heads = heads
         self.dropout = dropout
         # All blocks add to the same states: the more blocks, the smaller their initial weights.
@@ -131,12 +149,14 @@ class TransformerBlock(nn.Module):
         self.inner_out = linear(inner, d, added)
 
     def forward(self, x: Tensor, turns: tuple[Tensor, Tensor] | None) -> Tensor:
-        x = x + self.drop_units(self.attention(self.norm_attention(x), turns))
-        inner = F.gelu(self.inner_in(self.norm_inner(x)))
-        return x + self.drop_units(self.inner_out(inner))
+        given = self.norm_attention(x) if self.before else x
+        x = self.add(x, self.attention(given, turns), self.norm_attention)
+        given = self.norm_inner(x) if self.before else x
+        return self.add(x, self.inner_out(F.gelu(self.inner_in(given))), self.norm_inner)
 
-    def drop_units(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training)
+    def add(self, x: Tensor, found: Tensor, norm: nn.Module) -> Tensor:
+        x = x + F.dropout(found, self.dropout, self.training)
+        return x if self.before else norm(x)
 
     def attention(self, x: Tensor, turns: tuple[Tensor, Tensor] | None) -> Tensor:
         batch, length, d = x.shape
@@ -170,6 +190,16 @@ def compute_angles(times: Tensor, width: int) -> Tensor:
     """
     k = torch.arange(0, width, 2, device=times.device, dtype=torch.float32)
     return torch.outer(times, 10_000.0 ** (-k / width))
+
+
+def encode_places(length: int, d: int, start: int, device: torch.device) -> Tensor:
+    """Return sines (even columns) and cosines (odd ones) of places from `start` on.
+
+    Shape (length, d).
+    """
+    places = torch.arange(start, start + length, device=device, dtype=torch.float32)
+    angles = compute_angles(places, d)
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
 
 def rotated(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:

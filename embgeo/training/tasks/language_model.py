@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import nonnegative
+from embgeo.training.checks import nonnegative, share
 from embgeo.training.data import (
     Batches,
     Corpus,
@@ -49,6 +49,9 @@ class LanguageModeling(Task):
     z_loss : float
         Weight of the mean of (ln Z)² over the positions, for Z = Σ exp(logit), which keeps logits
         from a common drift; 0 for none. Chowdhery et al., "PaLM", 2022, §5, use 1e-4.
+    smoothing : float
+        Share of each target that label smoothing spreads over all tokens, the target included.
+        Scores have none.
     """
 
     NAME: ClassVar[str] = "lm"
@@ -63,8 +66,9 @@ class LanguageModeling(Task):
         BITS_PER_BYTE,
     )
 
-    def __init__(self, *, z_loss: float = 0.0) -> None:
+    def __init__(self, *, z_loss: float = 0.0, smoothing: float = 0.0) -> None:
         self.z_loss = nonnegative("z_loss of [task]", z_loss)
+        self.smoothing = share("smoothing of [task]", smoothing)
 
     def quality(self, config: StudySettings) -> str:
         """Return bits per byte with a learned tokenizer, on which perplexities depend."""
@@ -144,20 +148,29 @@ class LanguageModeling(Task):
         whole = needs_logits(regularizer) and not regularizer.IN_PARTS
         if batch.targets.numel() > positions and not whole:
             step.logits_of, step.positions = logits_of, positions
-            mean, squares = cross_entropy_in_parts(
-                logits_of, output.hidden, batch.targets, positions, squared=bool(self.z_loss)
+            mean, added = cross_entropy_in_parts(
+                logits_of, output.hidden, batch.targets, positions, self.add_to_loss
             )
         else:
             step.logits = model.head(output.hidden)
             step.logits = regularizer.logits(step)
             mean = cross_entropy(step.logits, batch.targets)
-            squares = step.logits.float().logsumexp(-1).square().mean() if self.z_loss else mean
-        objective = mean + model.activation_penalty(output)
-        if self.z_loss:
-            objective = objective + self.z_loss * squares
+            added = self.add_to_loss(step.logits).mean()
+        objective = (1.0 - self.smoothing) * mean + added + model.activation_penalty(output)
         if in_loss:
             objective = objective + regularizer(step)
         return Losses(mean, objective, detach(output.state))
+
+    def add_to_loss(self, logits: Tensor) -> Tensor:
+        """Return what z_loss and smoothing add to the loss of positions; shape (…), or ()."""
+        if not (self.z_loss or self.smoothing):
+            return logits.new_zeros(())
+        logits = logits.float() if logits.element_size() < 4 else logits
+        log_z = logits.logsumexp(-1)
+        found = self.z_loss * log_z.square()
+        if self.smoothing:
+            found = found + self.smoothing * (log_z - logits.mean(-1))
+        return found
 
     def weigh(self, config: StudySettings, batch: Window) -> float:
         return float(len(batch.targets)) if config.training.sum_over_steps else 1.0
@@ -278,10 +291,9 @@ def cross_entropy_in_parts(
     hidden: Tensor,
     targets: Tensor,
     positions: int,
-    *,
-    squared: bool = False,
+    more: Callable[[Tensor], Tensor] = lambda logits: logits.new_zeros(()),
 ) -> Tensor:
-    """Get mean cross-entropy, and mean square of log Z if `squared`, of `positions` at a time.
+    """Get mean cross-entropy, and the mean of `more` of the logits, of `positions` at a time.
 
     The backward pass computes the logits again, so that the output layer takes a third longer.
 
@@ -292,8 +304,7 @@ def cross_entropy_in_parts(
     def add(states: Tensor, expected: Tensor) -> Tensor:
         logits = logits_of(states, expected)
         loss = cross_entropy(logits, expected) * len(expected)
-        squares = logits.float().logsumexp(-1).square().sum() if squared else torch.zeros_like(loss)
-        return torch.stack((loss, squares))
+        return torch.stack((loss, more(logits).sum().float()))
 
     at_once = max(1, positions)
     total = torch.zeros(2, device=hidden.device)
