@@ -24,7 +24,6 @@ from embgeo.measure.what_if import treat_matrix
 from embgeo.metrics import Facts
 from embgeo.metrics.frequency import explain_absence, rank_by_frequency
 from embgeo.metrics.neighbors import ALL
-from embgeo.metrics.projection import spread_rows
 from embgeo.result.analysis import Analysis
 from embgeo.stats import TopNeighbors
 from embgeo.stats.all_nearest import find_all_nearest
@@ -35,8 +34,6 @@ from embgeo.stats.resources import Resources
 CURED = {"spectrum", "cosine", "isotropy", "projection"}
 #: Products of entries for the neighbors of all rows: 30,522 × 768, about 20 s of one core.
 ALL_PRODUCTS = 4 * 10**11
-#: Of larger matrices, some rows are searched with this number: a second or two.
-SOME_PRODUCTS = 5 * 10**10
 
 
 def analyze(
@@ -207,9 +204,8 @@ def compare(value: Value, sigma: FloatArray | None, known: Mapping[str, float]) 
 def add_mapped_rows(measurement: Passes, values: Iterable[Value]) -> NearestRows | None:
     """Add the nearest rows of the rows on the map to those that a family has searched.
 
-    All kept rows, if that takes at most `ALL_PRODUCTS` products; else the rows that tables name,
-    and as many others, evenly over the order of frequency. The tables are known only after the
-    second pass, so this takes a further one.
+    All kept rows, if that takes at most `ALL_PRODUCTS` products; else the rows that tables name.
+    The tables are known only after the second pass, so this takes a further one.
     """
     known, facts, k = measurement.shared.nearest, measurement.facts, measurement.options.neighbors
     reader, m = measurement.reader, measurement.facts.m
@@ -225,8 +221,6 @@ def add_mapped_rows(measurement: Passes, values: Iterable[Value]) -> NearestRows
         )
     named = [number for value in values if isinstance(value, Table) for number in list_rows(value)]
     rows = np.intersect1d(np.array(named, dtype=np.int64), facts.kept)
-    if mapped:
-        rows = np.union1d(rows, spread_rows(facts, SOME_PRODUCTS // (m * facts.d)))
     if known is not None:
         rows = np.setdiff1d(rows, facts.kept[known.rows], assume_unique=True)
     if not len(rows):

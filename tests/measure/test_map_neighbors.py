@@ -8,6 +8,7 @@ import pytest
 import embgeo
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.measure import analyze as measuring
+from embgeo.metrics import neighbors as searching
 
 N, D, K = 700, 6, 10
 
@@ -40,22 +41,23 @@ def test_every_row_has_its_true_neighbors() -> None:
         assert found == neighbors(np.asarray(matrix.data), row)
 
 
-def test_a_large_matrix_has_those_of_rows_of_all_frequencies(
+def test_a_large_matrix_has_those_of_the_rows_that_were_searched_and_listed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(measuring, "ALL_PRODUCTS", 0)
-    monkeypatch.setattr(measuring, "SOME_PRODUCTS", 50 * (N - 1) * D)
+    monkeypatch.setattr(searching, "ALL_ROWS", 0)
+    monkeypatch.setattr(searching, "HUB_QUERIES", 40)
+    monkeypatch.setattr(searching, "CLASS_QUERIES", (20, 20))
     matrix = make_matrix()
-    analysis = embgeo.analyze(matrix, sections=["projection"], reference=False)
+    analysis = embgeo.analyze(matrix, reference=False)
     assert analysis.nearest is not None
-    rows = analysis.rows[analysis.nearest.rows]
-    assert len(rows) == 50
-    assert matrix.frequency is not None
-    counts = np.sort(matrix.frequency.counts[rows])
-    assert np.abs(counts - np.linspace(1, N, 50)).max() < N / 50
-    assert analysis.rows[analysis.nearest.neighbors[7]].tolist() == neighbors(
-        np.asarray(matrix.data), int(rows[7])
-    )
+    rows = analysis.rows[analysis.nearest.rows].tolist()
+    listed = {row for table in analysis.tables for row in measuring.list_rows(table)} - {5}
+    assert listed < set(rows)
+    assert 40 < len(rows) < 500
+    for place in (7, len(rows) - 1):
+        found = analysis.rows[analysis.nearest.neighbors[place]].tolist()
+        assert found == neighbors(np.asarray(matrix.data), rows[place])
 
 
 def test_without_a_map_only_tables_are_served() -> None:
@@ -65,12 +67,10 @@ def test_without_a_map_only_tables_are_served() -> None:
 
 def test_the_last_size_that_is_searched_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     products = (N - 1) ** 2 * D // 2
-    for bound, rows in ((products, N - 1), (products - 1, 50)):
+    for bound, rows in ((products, N - 1), (products - 1, None)):
         monkeypatch.setattr(measuring, "ALL_PRODUCTS", bound)
-        monkeypatch.setattr(measuring, "SOME_PRODUCTS", 50 * (N - 1) * D)
         found = embgeo.analyze(make_matrix(), sections=["projection"], reference=False).nearest
-        assert found is not None
-        assert len(found.rows) == rows
+        assert (None if found is None else len(found.rows)) == rows
 
 
 def test_a_search_of_all_rows_serves_the_map_too() -> None:
