@@ -119,7 +119,7 @@ def describe_decision(
     said = describe_value(rule, x, alone) if b is None else describe_change(x, b)
     if not passed:
         said += f"{', ' if b is None else '; '}{describe_limit(rule)}"
-        if rule.percent and b is not None and is_near_zero(x, b):
+        if rule.percent and b is not None and measure_share(x, b) > LARGEST_SHARE:
             said += f"; the baseline is near 0, use an absolute limit such as {rule.sense} <= 0.05"
         if alone:
             said += f"; {describe_doubt(rule, x, b, z)}"
@@ -147,15 +147,17 @@ def describe_change(x: RuleValue, b: RuleValue) -> str:
     said = f"{'fell' if difference < 0 else 'rose'} from {before} to {after}{unit_of(x)}"
     if math.isfinite(difference):
         said += f", by {format_number(abs(difference))}{unit_of(x)}"
-    share = abs(difference / b.value) * 100 if b.value else math.inf
+    share = measure_share(x, b)
     return f"{said} ({format_number(share, 3)}%)" if share <= LARGEST_SHARE else said
 
 
-def is_near_zero(x: RuleValue, b: RuleValue) -> bool:
-    """Tell whether the baseline is so small that a share of it says little."""
-    if x.value is None or b.value is None:
-        return False
-    return abs(x.value - b.value) * 100 > LARGEST_SHARE * abs(b.value)
+def measure_share(x: RuleValue, b: RuleValue) -> float:
+    """Measure the change from a baseline in percent of it."""
+    assert x.value is not None
+    assert b.value is not None
+    if x.value == b.value:
+        return 0.0
+    return abs((x.value - b.value) / b.value) * 100 if b.value else math.inf
 
 
 def describe_limit(rule: Rule) -> str:

@@ -248,6 +248,8 @@ def test_a_real_analysis_as_its_own_baseline_has_not_changed(tmp_path: Path) -> 
     measured = Measured.of(
         embgeo.analyze(Matrix(rows), sections=("cosine", "spectrum"), reference=False)
     )
+    assert measured.is_default
+    assert measured.reading("verdict").value is not None
     path = written(tmp_path, baseline_file.render([measured], ""), "base.json")
     (found,) = baseline_file.read(path)
     assert set(found.readings) == set(measured.readings)

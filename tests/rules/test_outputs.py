@@ -17,7 +17,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.text import defuse
-from embgeo.rules.check import Measured, Outcome, check_rules
+from embgeo.rules.check import MOST_SHOWN, Measured, Outcome, check_rules
 from embgeo.rules.outputs import (
     OUTPUTS,
     as_json,
@@ -95,6 +95,14 @@ def test_the_outcome_has_one_of_each_state() -> None:
     assert outcome(rules=RULES[1:]).passed
 
 
+@pytest.mark.parametrize(("count", "left"), [(MOST_SHOWN, ""), (MOST_SHOWN + 1, "\n  and 1 more")])
+def test_an_outcome_shows_its_first_checks(count: int, left: str) -> None:
+    shown = repr(outcome(rules=("cosine.mean <= 1",) * count))
+    assert shown.startswith(f"<Outcome passed, {count} checks\n  passed: cosine.mean is 0.2")
+    assert (shown.count("cosine.mean"), "more" in shown) == (MOST_SHOWN, bool(left))
+    assert shown.endswith(f"{left}>")
+
+
 @pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.NAME)
 def test_every_output_is_deterministic_text(output: Any) -> None:
     assert output.render(outcome()) == output.render(outcome())
@@ -153,6 +161,9 @@ def test_json() -> None:
     last = found["checks"][-1]
     assert last["measured"]["standard_error"] == 0.002
     assert last["measured"]["convention"] == "over pairs"
+    assert found["baseline"] is None
+    named = check_rules([Rule.parse("cosine.mean <= 1")], (measured(),), baseline_name="b.json")
+    assert json.loads(as_json.render(named))["baseline"] == "b.json"
 
 
 # --- JUnit ------------------------------------------------------------------------------------
@@ -380,6 +391,13 @@ def test_summary_within_its_limit_lists_failures_first_and_says_what_is_left(mos
     assert states == sorted(states, key=["**failed**", "passed"].index)
 
 
+def test_summary_that_just_fits_is_whole() -> None:
+    whole = github_summary.render(outcome())
+    room = len(whole.encode()) - 1 + len(github_summary.more(4).encode())
+    assert github_summary.render(outcome(), room) == whole
+    assert "1 more check" in github_summary.render(outcome(), room - 1)
+
+
 def test_summary_of_a_crash() -> None:
     shown = github_summary.render_error("model.pt: cut off </code><script>" + "x" * 2_000_000)
     assert len(shown.encode()) < github_summary.MOST_BYTES
@@ -399,7 +417,9 @@ def samples(text: str) -> dict[tuple[str, str], float]:
 
 
 def test_openmetrics() -> None:
-    found = samples(metrics_txt.render(outcome()))
+    shown = metrics_txt.render(outcome())
+    assert "# HELP embgeo_cosine_std Spread\n" in shown
+    found = samples(shown)
     assert found["embgeo_isotropy_i1", ""] == 0.09125
     assert found["embgeo_gate_failed", ""] == 1
     assert found["embgeo_gate_warned", ""] == 1

@@ -194,6 +194,11 @@ TRUTH = [
     # The last digits of another machine, or of a rounded baseline, are no drop.
     ("a.b drop <= 0", exact(0.46731234567), exact(0.4673123458), "passed"),
     ("a.b drop <= 0", exact(0.4673123), exact(0.4673124), "failed"),
+    ("a.b drop <= 0", exact(1.0 - 0.9e-9), exact(1.0), "passed"),
+    ("a.b drop <= 0", exact(1.0 - 1.5e-9), exact(1.0), "failed"),
+    # A drop by all of it does not depend on the baseline, nor a rise of a negative one.
+    ("a.b drop <= 100%", exact(0.0), least(1.0), "passed"),
+    ("a.b rise >= 100%", exact(0.5), sampled(-1.0, 0.1), "passed"),
     # Errors of both sides combine: 0.002·√2·1.96 = 0.0055.
     ("a.b drop <= 0.1", sampled(0.906, 0.002), sampled(1.0, 0.002), "passed"),
     ("a.b drop <= 0.1", sampled(0.905, 0.002), sampled(1.0, 0.002), "failed"),
@@ -343,7 +348,28 @@ def test_a_rule_that_is_just_broken_passes_as_rarely_as_its_level_says(
             "rose from 0.004687 to 0.4673, by 0.4626; a rise of at most 5% is allowed; the "
             "baseline is near 0, use an absolute limit such as rise <= 0.05",
         ),
+        (
+            "a.b rise <= 5%",
+            exact(11.0),
+            exact(1.0),
+            "rose from 1 to 11, by 10 (1,000%); a rise of at most 5% is allowed",
+        ),
+        (
+            "a.b rise <= 5%",
+            exact(11.1),
+            exact(1.0),
+            "rose from 1 to 11.1, by 10.1; a rise of at most 5% is allowed; the baseline is near "
+            "0, use an absolute limit such as rise <= 0.05",
+        ),
+        (
+            "a.b rise > 5%",
+            exact(0),
+            exact(0),
+            "is 0 as in the baseline; a rise of more than 5% is required",
+        ),
+        ("a.b >= 1", RuleValue(2.0, 0.1, "least"), None, "is ≥ 2"),
         ("a.b drop <= 5", exact(3), exact(0), "rose from 0 to 3, by 3"),
+        ("a.b rise <= 1", exact(0.5), exact(0), "rose from 0 to 0.5, by 0.5"),
         (
             "a.b drop <= 0.1",
             sampled(0.71, 0.01),
@@ -460,6 +486,11 @@ def test_rules_on_the_verdict(text: str, state: State, expected: tuple[str, str]
             "healthy",
             "degenerate",
             ("failed", "rose from healthy to degenerate; a rise of at most 0 is allowed"),
+        ),
+        (
+            "mild",
+            "degenerate",
+            ("failed", "rose from mild to degenerate; a rise of at most 0 is allowed"),
         ),
     ],
 )

@@ -34,7 +34,14 @@ REMOTE = (
     "a.tar::http://127.0.0.1:9/a.npy",
     "simplecache::http://127.0.0.1:9/a.npy",
 )
-OUTSIDE = ("/etc/passwd", "../secret.txt", "deep/../../secret.txt", "link.txt", "folder/secret.txt")
+OUTSIDE = (
+    "/etc/passwd",
+    "../secret.txt",
+    "deep/../../secret.txt",
+    "link.txt",
+    "folder/secret.txt",
+    "link.txt::member",
+)
 
 
 @pytest.fixture
@@ -140,6 +147,8 @@ def test_trusted_settings_name_anything() -> None:
     assert run("gate", "--trust-settings").exit_code == 0
     path = Path("embgeo.toml")
     assert read_gate(path, trust_settings=True).baseline == "../b.json"
+    with pytest.raises(BadOption, match="trust_settings"):
+        read_gate(path)
     assert gate_settings(trust_settings=True).analyze["tokens"].name == "secret.txt"
     with pytest.raises(BadOption, match="trust_settings"):
         gate_settings()

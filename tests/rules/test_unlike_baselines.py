@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from embgeo.core.errors import EmbgeoError
 from embgeo.rules import baseline_file
-from embgeo.rules.check import Check, Measured, check_rules
+from embgeo.rules.check import Check, Measured, check_rules, list_unlike
 from embgeo.rules.rule import Rule
 from embgeo.rules.rule_value import RuleValue
 
@@ -69,6 +70,9 @@ def test_other_facts_are_noted() -> None:
     done = check("cosine.mean drop <= 0", d=32, n=4000)
     assert done.state == "passed"
     assert done.decision.reason.endswith("the baseline has 5,000 × 64 entries")
+    assert list_unlike(Measured(FACTS, {}), Measured(FACTS, {})) == []
+    for unknown in ("n", "d"):
+        assert list_unlike(Measured(FACTS | {unknown: None}, {}), Measured(FACTS, {})) == []
     done = check("cosine.mean drop <= 0", tensor="decoder.weight")
     assert done.decision.reason.endswith("the baseline is of encoder.weight")
     done = check("cosine.mean drop <= 0", tensor="model.encoder.weight")
@@ -77,9 +81,22 @@ def test_other_facts_are_noted() -> None:
     assert check("cosine.mean drop <= 0", options={"pairs": 9}).decision.reason.count(";") == 0
 
 
+def test_of_several_baselines_the_one_of_the_same_tensor_is_meant() -> None:
+    decoder = Measured(FACTS | {"tensor": "decoder.weight"}, {"cosine.mean": RuleValue(0.4)})
+    moved = Measured(FACTS | {"file": "elsewhere.pt"}, {"cosine.mean": RuleValue(0.3)})
+    rules = [Rule.parse("cosine.mean drop <= 0")]
+    now = [Measured(FACTS, VALUES)]
+    (done,) = check_rules(rules, now, baseline=[decoder, moved]).checks
+    assert done.baseline == RuleValue(0.3)
+    (done,) = check_rules(rules, now, baseline=[decoder, moved, Measured(FACTS, VALUES)]).checks
+    assert done.baseline == RuleValue(0.2)
+    with pytest.raises(EmbgeoError, match="several matrices"):
+        check_rules(rules, now, baseline=[*now, *now])
+
+
 def test_a_baseline_file_keeps_sizes(tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
-    sampled = RuleValue(0.5, 0.01, "sampled", freedom=4, size=300)
+    sampled = RuleValue(0.5, 0.01, "sampled", freedom=1, size=1)
     values = VALUES | {
         "tokens.sampled": sampled,
         "tokens.least": RuleValue(2.0, None, "least", size=7),
