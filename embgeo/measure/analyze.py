@@ -34,6 +34,8 @@ from embgeo.stats.resources import Resources
 CURED = {"spectrum", "cosine", "isotropy", "projection"}
 #: Products of entries for the neighbors of all rows: 30,522 × 768, about 20 s of one core.
 ALL_PRODUCTS = 4 * 10**11
+#: The same of a comparison: 11,000 × 768, a second or two.
+COMPARED_PRODUCTS = 5 * 10**10
 
 
 def analyze(
@@ -45,7 +47,7 @@ def analyze(
     command: str = "",
     progress: Progress | None = None,
     resources: Resources | None = None,
-    what_if: bool = True,
+    page: bool = True,
 ) -> Analysis:
     """Measure the geometry of an embedding matrix.
 
@@ -63,8 +65,9 @@ def analyze(
     progress : Progress, optional
     resources : Resources, optional
         Memory and threads.
-    what_if : bool
-        Whether to measure the matrix after each cure, too, which only its own page shows.
+    page : bool
+        Whether to measure what only its own page shows, too: the matrix after each cure, and
+        neighbors that take more than a second or two.
 
     Returns
     -------
@@ -80,7 +83,7 @@ def analyze(
     check_width(matrix, resources)
     options = options or Options()
     reader = open_rows(matrix, options, resources, progress)
-    analysis = measure_rows(reader, options, sections, reference, command, what_if=what_if)
+    analysis = measure_rows(reader, options, sections, reference, command, page=page)
     for read in (matrix, matrix.hidden):
         if read is not None:
             read.origin.check_files(at_end=True)
@@ -94,7 +97,7 @@ def measure_rows(
     reference: bool = True,
     command: str = "",
     prepare: Callable[[Passes], None] = lambda _: None,
-    what_if: bool = True,
+    page: bool = True,
 ) -> Analysis:
     """Measure the rows of a reader, see :func:`analyze`; `prepare` is called between the passes."""
     clock = Clock()
@@ -109,7 +112,7 @@ def measure_rows(
         prepare(measurement)
         measurement.second_pass()
         clock.lap("second pass")
-        return complete(measurement, compared, command, clock, what_if)
+        return complete(measurement, compared, command, clock, page)
 
 
 def complete(
@@ -117,7 +120,7 @@ def complete(
     compared: Sequence[str] | None,
     command: str,
     clock: Clock,
-    what_if: bool = True,
+    page: bool = True,
 ) -> Analysis:
     """Compute the result from the statistics of both passes.
 
@@ -131,10 +134,10 @@ def complete(
             measurement.reader.stage = count_stages(measurement, compared, 2 + len(seen))
         values += measurement.compute(family)
         clock.lap(family.section)
-    measurement.shared.nearest = add_mapped_rows(measurement, values)
+    measurement.shared.nearest = add_mapped_rows(measurement, values, page)
     clock.lap("neighbors on the map")
     treated: tuple[Treated, ...] = ()
-    if what_if and measurement.facts.listed is None and seen.keys() >= CURED:
+    if page and measurement.facts.listed is None and seen.keys() >= CURED:
         treated = treat_matrix(measurement.reader, measurement.facts)
         clock.lap("what if")
     referenced = [name for name in seen if is_compared(name, compared)]
@@ -201,11 +204,12 @@ def compare(value: Value, sigma: FloatArray | None, known: Mapping[str, float]) 
     return replace(value, reference=reference, reference_kind="isotropic", reference_note=NOTE)
 
 
-def add_mapped_rows(measurement: Passes, values: Iterable[Value]) -> NearestRows | None:
+def add_mapped_rows(measurement: Passes, values: Iterable[Value], page: bool) -> NearestRows | None:
     """Add the nearest rows of the rows on the map to those that a family has searched.
 
     All kept rows, if that takes at most `ALL_PRODUCTS` products; else the rows that tables name.
     The tables are known only after the second pass, so this takes a further one.
+    Without a `page` of its own, all rows if that takes at most `COMPARED_PRODUCTS`, else none.
     """
     known, facts, k = measurement.shared.nearest, measurement.facts, measurement.options.neighbors
     reader, m = measurement.reader, measurement.facts.m
@@ -215,10 +219,13 @@ def add_mapped_rows(measurement: Passes, values: Iterable[Value]) -> NearestRows
     if searched is not None:
         return list_nearest(facts, facts.kept, searched.neighbors[:, :k], searched.cosines[:, :k])
     mapped = any(isinstance(value, Points) for value in values)
-    if mapped and reader.is_local and m * m * facts.d // 2 <= ALL_PRODUCTS:
+    most = ALL_PRODUCTS if page else COMPARED_PRODUCTS
+    if mapped and reader.is_local and m * m * facts.d // 2 <= most:
         return list_nearest(
             facts, facts.kept, *find_all_nearest(reader, facts.kept, k, "neighbors")
         )
+    if not page:
+        return known
     named = [number for value in values if isinstance(value, Table) for number in list_rows(value)]
     rows = np.intersect1d(np.array(named, dtype=np.int64), facts.kept)
     if known is not None:

@@ -83,10 +83,13 @@ def measure(
     m = len(rows)
     _, sigma, directions = np.linalg.svd(np.linalg.qr(rows, mode="r"))
     total = float(np.square(unit.sum(axis=0)).sum())
-    products = unit @ directions.T
-    log_z = np.log(np.stack([np.exp(sign * products).sum(axis=0) for sign in (1.0, -1.0)]))
+    powers = np.exp(unit @ directions.T)
+    sums = powers.sum(axis=0)
+    log_z = np.log(np.stack([sums, np.reciprocal(powers, out=powers).sum(axis=0)]))
     _, unsafe = measure_eigengap(np.square(sigma[: count_rank(sigma, m)]))
-    cosines = np.vecdot(unit[pairs[0]], unit[pairs[1]])
+    # In parts that stay in the cache.
+    parts = np.array_split(pairs, -(-pairs.size // 4096), axis=1)
+    cosines = np.concatenate([np.vecdot(*unit.take(part, axis=0)) for part in parts])
     counts, _ = np.histogram(np.clip(cosines, -1.0, 1.0), bins=BINS, range=(-1.0, 1.0))
     axes = directions[:2]
     mean = axes @ rows.mean(axis=0)

@@ -14,7 +14,6 @@ from embgeo.stats.nearest import (
     MOST,
     TopNeighbors,
     bound_rounding,
-    keep_best,
     leave_out_self,
     round_to_grid,
 )
@@ -25,9 +24,8 @@ Candidates: TypeAlias = tuple[IntArray, IntArray, SingleArray]
 
 #: Rows of a tile in either direction.
 TILE = 2048
-#: Each such column of a tile bounds the cosines of its queries at first, so that there are about
-#: that many candidates for each place, fewer than `MOST`.
-BOUNDING = 3
+#: Columns of a tile of which the largest score bounds the scores of its queries.
+GROUPED = 16
 #: Entries of pairs whose cosines are computed in float64 at a time.
 HELD = 2**21
 
@@ -84,7 +82,8 @@ class AllNearest:
             self.lengths[part] = np.sqrt(np.vecdot(scaled, scaled)) * scale[part]
             self.unit[part] = scaled / np.sqrt(np.vecdot(scaled, scaled))[:, None]
         self.slack = np.float32(bound_rounding(HOST, self.unit))
-        self.best = np.full((self.m, k), -1), np.full((self.m, k), -np.inf, dtype=np.float32)
+        #: Scores of different rows, the largest known of each query; the first is the least.
+        self.top = np.full((self.m, k), -np.inf, dtype=np.float32)
         self.found: list[Candidates] = []
 
     def search(self, reader: RowReader, what: str) -> tuple[IntArray, FloatArray]:
@@ -96,34 +95,34 @@ class AllNearest:
         pairs = [(part, part) for part in parts]
         pairs += [(a, b) for i, a in enumerate(parts) for b in parts[i + 1 :]]
         for found in reader.spread(lambda number: self.compare(*pairs[number]), len(pairs), what):
-            for candidates in found:
-                self.add(candidates)
+            for mine, top, candidates in found:
+                self.add(mine, top, candidates)
         return self.finish()
 
-    def compare(self, first: slice, second: slice) -> list[Candidates]:
+    def compare(self, first: slice, second: slice) -> list[tuple[slice, SingleArray, Candidates]]:
         """Return the pairs of these rows that may be nearest, from either side."""
         scores = self.unit[first] @ self.unit[second].T
         if first == second:
             np.fill_diagonal(scores, -np.inf)
-            return [self.choose(scores, first, second)]
-        return [self.choose(scores, first, second), self.choose(scores.T, second, first)]
+            return [self.choose(scores, first, second, 0)]
+        return [self.choose(scores, first, second, 0), self.choose(scores, second, first, 1)]
 
-    def choose(self, scores: SingleArray, mine: slice, theirs: slice) -> Candidates:
-        """Choose the entries that may be among the k best of their row, or the k best
-        themselves.
+    def choose(
+        self, scores: SingleArray, mine: slice, theirs: slice, axis: int
+    ) -> tuple[slice, SingleArray, Candidates]:
+        """Choose the entries that may be among the k best of their query, or the k best themselves.
+
+        Queries lie along `axis`. Also returned are k scores that bound those of each query.
         """
-        least = self.best[1][mine, -1]
-        if np.isinf(least).any() and scores.shape[1] >= self.k:
-            # The k-th of some columns is a bound, too: a lower one, in a part of the time.
-            few = scores.shape[1] < BOUNDING * self.k
-            some = scores if few else scores[:, ::BOUNDING]
-            least = np.maximum(least, HOST.kth_largest(some, self.k))
+        peaks = find_peaks(scores if axis == 0 else scores.T, self.k)
+        bound = np.maximum(self.top[mine, 0], peaks[:, 0])
         # −inf, a row with itself, is below every bound.
-        bound = np.maximum(least - self.slack, np.float32(-2.0))
-        query, column = np.nonzero(scores >= bound[:, None])
-        if len(query) > MOST * self.k * len(scores):
-            return self.choose_equals(mine, theirs)
-        return query + mine.start, column + theirs.start, scores[query, column]
+        bound = np.maximum(bound - self.slack, np.float32(-2.0))
+        flat = np.flatnonzero(scores >= (bound[:, None] if axis == 0 else bound))
+        if len(flat) > MOST * self.k * len(bound):
+            return mine, peaks, self.choose_equals(mine, theirs)
+        at = np.divmod(flat, scores.shape[1])
+        return mine, peaks, (at[axis] + mine.start, at[1 - axis] + theirs.start, scores[at])
 
     def choose_equals(self, mine: slice, theirs: slice) -> Candidates:
         """Choose the k best of each row in float64, where too many rows are equally near."""
@@ -140,18 +139,21 @@ class AllNearest:
         """Return unit rows in float64."""
         return np.asarray(self.rows[at] / self.lengths[at][:, None], dtype=np.float64)
 
-    def add(self, candidates: Candidates) -> None:
+    def add(self, mine: slice, top: SingleArray, candidates: Candidates) -> None:
         """Raise the bounds of these queries; kept are those that may still be among the best."""
-        query, near, score = candidates
-        above = score >= self.best[1][query, -1] - self.slack
-        self.found.append((query[above], near[above], score[above]))
-        keep_best(HOST, self.best, query[above], near[above], score[above])
+        self.top[mine] = np.partition(np.hstack([self.top[mine], top]), self.k, axis=1)[:, self.k :]
+        self.found.append(self.keep(*candidates))
+
+    def keep(self, query: IntArray, near: IntArray, score: SingleArray) -> Candidates:
+        """Return the candidates that are not below the bounds."""
+        above = score >= self.top[query, 0] - self.slack
+        return query[above], near[above], score[above]
 
     def finish(self) -> tuple[IntArray, FloatArray]:
         """Order the candidates by their cosines in float64."""
-        query, near, score = (np.concatenate(part) for part in zip(*self.found, strict=True))
-        close = score >= self.best[1][query, -1] - self.slack
-        query, near = query[close], near[close]
+        query, near, _ = self.keep(
+            *(np.concatenate(part) for part in zip(*self.found, strict=True))
+        )
         cosines = np.empty(len(query))
         # Queries in order, so that each is divided by its norm once.
         order = np.argsort(query, kind="stable")
@@ -166,6 +168,23 @@ class AllNearest:
         first = np.searchsorted(query[order], np.arange(self.m))
         taken = order[first[:, None] + np.arange(self.k)]
         return near[taken], cosines[taken]
+
+
+def find_peaks(scores: SingleArray, k: int) -> SingleArray:
+    """Find k scores of different columns for each row, the largest of groups, shape (q, k).
+
+    The first is the least; −inf stands for those that are missing.
+    """
+    width = scores.shape[1]
+    groups = max(width // GROUPED, min(4 * k, width))
+    peaks = scores[:, :groups].copy("K")
+    for at in range(groups, width, groups):
+        part = scores[:, at : at + groups]
+        some = peaks[:, : part.shape[1]]
+        np.maximum(some, part, out=some)
+    if groups < k:
+        return np.pad(peaks, ((0, 0), (k - groups, 0)), constant_values=-np.inf)
+    return np.partition(peaks, groups - k, axis=1)[:, groups - k :]
 
 
 def tiles(count: int, step: int = 0) -> Sequence[slice]:

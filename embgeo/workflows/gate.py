@@ -287,6 +287,7 @@ class Gate:
                     sections=tuple(families | dict.fromkeys(OF_VERDICT if judged else ())),
                     # The verdict compares with isotropic rows.
                     reference=judged,
+                    page=False,
                     command=command,
                     progress=progress,
                 )

@@ -252,7 +252,7 @@ def measure_kept(
         command=command,
         progress=progress,
         resources=resources,
-        what_if=False,
+        page=False,
     )
     if folder is not None:
         keep_analysis(analysis, folder)

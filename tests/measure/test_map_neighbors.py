@@ -73,6 +73,16 @@ def test_the_last_size_that_is_searched_whole(monkeypatch: pytest.MonkeyPatch) -
         assert (None if found is None else len(found.rows)) == rows
 
 
+def test_a_comparison_searches_all_rows_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    products = (N - 1) ** 2 * D // 2
+    for bound, rows in ((products, N - 1), (products - 1, 0)):
+        monkeypatch.setattr(measuring, "COMPARED_PRODUCTS", bound)
+        compared = embgeo.diff(make_matrix(), make_matrix(), sections=["projection"], queries=0)
+        for member in compared.members:
+            nearest = member.analysis.nearest
+            assert (0 if nearest is None else len(nearest.rows)) == rows
+
+
 def test_a_search_of_all_rows_serves_the_map_too() -> None:
     matrix = make_matrix()
     searched = embgeo.analyze(matrix, neighbors_of="all", reference=False).nearest
