@@ -10,12 +10,14 @@ import pytest
 import embgeo
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.options import Options
+from embgeo.core.quantities import cosine, isotropy, spectrum
 from embgeo.core.quantities import frequency as q
-from embgeo.core.quantities import isotropy, spectrum
 from embgeo.metrics import neighbors
 from embgeo.metrics.frequency import EDGE_PART, Popularity
 from embgeo.metrics.neighbors import find_edge_slope
+from embgeo.metrics.pairs import adapt
 from embgeo.metrics.probe import influence_of_edge, with_fit
+from embgeo.numerics.row_errors import RowError
 from embgeo.numerics.scores import auc, error_of, share_of_noise
 
 RARITIES = (q.NEIGHBOR_RARITY_RARE, q.NEIGHBOR_RARITY_POPULAR)
@@ -143,3 +145,27 @@ def test_the_share_of_the_first_direction_has_an_error_in_every_draw(decay: floa
         rows = np.random.default_rng(seed).standard_normal((300, 8)) * np.arange(1, 9) ** -decay
         found = embgeo.analyze(rows, sections=["spectrum"], reference=False)
         assert found.scalar(spectrum.TOP_SHARE).population_error > 0
+
+
+@pytest.mark.parametrize("share", [0.05, 0.95])
+@pytest.mark.parametrize(("over_rows", "by_sampling"), [(0.0099, 0.0), (0.006, 0.0079)])
+def test_the_error_of_a_share_is_known_up_to_a_fifth_of_the_rarer_sign(
+    share: float, over_rows: float, by_sampling: float
+) -> None:
+    def find(factor: float) -> RowError | None:
+        found = RowError(factor * over_rows, np.zeros(3))
+        return adapt(cosine.POSITIVE_SHARE, share, found, factor * by_sampling)
+
+    assert find(1.0) is not None
+    assert find(1.02) is None
+    assert adapt(cosine.UNIFORMITY, share, RowError(0.1, np.zeros(3)), 0.1) is not None
+
+
+@pytest.mark.parametrize("pairs", ["all", 2000])
+def test_no_error_over_tokens_without_a_pair_of_the_rarer_sign(pairs: str | int) -> None:
+    rows = np.random.default_rng(0).standard_normal((300, 8)) + 3.0
+    found = embgeo.analyze(rows, sections=["cosine"], reference=False, pairs=pairs)
+    share = found["cosine.positive_share"]
+    assert share.value == 1.0
+    assert share.population_error is None
+    assert (share.standard_error is None) == (pairs == "all")
