@@ -14,7 +14,7 @@ from embgeo.training.study.deciding import describe_quality, quality_name, spell
 from embgeo.training.study.record import Role
 from embgeo.training.study.spread import paired
 
-TITLES = tuple((q.name, q.label) for q in (cosine.MEAN, isotropy.I1_UNIT, frequency.PROBE_AUC))
+TITLES = tuple((q.name, q.label) for q in (cosine.MEAN, isotropy.I1_UNIT_ROWS, frequency.PROBE_AUC))
 
 
 MATRICES = (

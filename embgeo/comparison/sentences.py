@@ -18,8 +18,7 @@ from embgeo.diagnosis.verdict import Verdict, judge
 HEADLINES = (
     spectrum.EFFECTIVE_RANK.name,
     cosine.MEAN.name,
-    isotropy.I1.name,
-    isotropy.I1_UNIT.name,
+    isotropy.I1_UNIT_ROWS.name,
     frequency.PROBE_AUC.name,
 )
 #: Neighborhoods that overlap less than this multiple of chance have little in common.
@@ -36,7 +35,7 @@ def sentences(comparison: Comparison) -> tuple[str, ...]:
     for place, member in enumerate(comparison.others, start=1):
         lead = f"{member.name}: " if len(comparison.others) > 1 else ""
         for text in (
-            describe_isotropy(rows_of(comparison, place), median_norms(comparison, place)),
+            describe_unit_rows(rows_of(comparison, place)),
             neighborhoods(comparison.pair(0, place)),
             count_insignificant(list_judged(comparison, place)),
         ):
@@ -62,7 +61,7 @@ def describe_same(members: Sequence[Member], same_as: Sequence[int | None]) -> t
 def track_sentences(comparison: Comparison, track: Track) -> tuple[str, ...]:
     """Write what happens from the first step to the last, and the bends of headline curves."""
     last = len(comparison.members) - 1
-    text = describe_isotropy(rows_of(comparison, last), median_norms(comparison, last))
+    text = describe_unit_rows(rows_of(comparison, last))
     steps = f"step {format_number(track.steps[0])} to {format_number(track.steps[-1])}"
     said = [f"From {steps}, {text}."] if text else []
     if track.outliers:
@@ -82,6 +81,14 @@ def track_sentences(comparison: Comparison, track: Track) -> tuple[str, ...]:
 
 def rows_of(comparison: Comparison, place: int) -> dict[str, Difference]:
     return {d.name: d for d in comparison.differences_of(place)}
+
+
+def describe_unit_rows(rows: Mapping[str, Difference]) -> str:
+    """Describe how the I1 moved that decides: ``I1 of unit rows rose from 0.257 to 0.911``."""
+    row = rows.get(isotropy.I1_UNIT_ROWS.name)
+    if row is None or row.difference is None:
+        return ""
+    return f"{isotropy.I1_UNIT_ROWS.title} {describe_move(row)}"
 
 
 def describe_isotropy(rows: Mapping[str, Difference], norms: tuple[float, float] | None) -> str:
@@ -154,16 +161,22 @@ SAME_NORM = 0.02
 
 
 def headline(comparison: Comparison) -> str:
-    """Return the state of each matrix; for two, also the evidence, and I1 with the role of norms.
+    """Return the state of each matrix, also of rare tokens; for two, also the evidence, and I1.
 
     For a track, the two are its first and its last checkpoint.
     """
     verdicts = [judge(member.analysis) for member in comparison.members]
     if comparison.track is None and len(verdicts) > 2:
-        return _states_of_many(comparison, [v.state for v in verdicts])
-    last = len(verdicts) - 1
-    said = [_states_of_two(comparison, verdicts[0].state, verdicts[-1].state)]
-    said += [_evidence(verdicts[0], verdicts[-1]), describe_isotropy_move(comparison, last)]
+        states = _states_of_many(comparison, [v.state for v in verdicts])
+        return f"{states} {_separation_of_many(comparison, verdicts)}".rstrip()
+    old, new = verdicts[0], verdicts[-1]
+    move = describe_unit_rows(rows_of(comparison, len(verdicts) - 1))
+    said = [
+        _states_of_two(comparison, old.state, new.state),
+        _evidence(old, new),
+        describe_separation(_is_separated(old), _is_separated(new)),
+        f"{move}." if move else "",
+    ]
     return " ".join(part for part in said if part)
 
 
@@ -183,6 +196,32 @@ def _states_of_many(comparison: Comparison, states: list[State]) -> str:
         groups.setdefault(state, []).append(member_name(comparison, place))
     worst_first = sorted(groups, key=RANK.__getitem__, reverse=True)
     return " ".join(f"{capital(state)}: {', '.join(groups[state])}." for state in worst_first)
+
+
+def _is_separated(verdict: Verdict) -> bool:
+    """Tell whether rare tokens are separated from frequent ones, which no state of two mentions."""
+    found = verdict.finding("frequency")
+    return found is not None and found.is_fault
+
+
+def describe_separation(before: bool, after: bool) -> str:
+    """Say whether rare tokens are separated; empty if they never were.
+
+    >>> describe_separation(True, True), describe_separation(False, False)
+    ('Rare tokens are still separated from frequent ones.', '')
+    """
+    if not (before or after):
+        return ""
+    word = "still" if before and after else "now" if after else "no longer"
+    return f"Rare tokens are {word} separated from frequent ones."
+
+
+def _separation_of_many(comparison: Comparison, verdicts: Sequence[Verdict]) -> str:
+    names = [member_name(comparison, place) for place, v in enumerate(verdicts) if _is_separated(v)]
+    if not names:
+        return ""
+    where = "all" if len(names) == len(verdicts) else ", ".join(names)
+    return f"Rare tokens are separated from frequent ones in {where}."
 
 
 def describe_state_change(before: State, after: State) -> str:

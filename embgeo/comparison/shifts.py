@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Change
-from embgeo.comparison.sentences import median_norms
 from embgeo.core.quantities import compare, cosine, frequency, isotropy, spectrum, tokens
 from embgeo.core.text import capital
-from embgeo.core.values import Quantity, format_number
+from embgeo.core.values import Quantity
 from embgeo.diagnosis import finding
 from embgeo.diagnosis.findings import FINDINGS
 from embgeo.diagnosis.verdict import judge
@@ -147,29 +146,12 @@ def _spectrum(sides: _Sides) -> list[finding.Part]:
 
 
 def _isotropy(sides: _Sides) -> list[finding.Part]:
-    raw, unit = sides.describe_move(isotropy.I1), sides.describe_move(isotropy.I1_UNIT)
-    if not unit and not raw:
-        return []
-    parts = _join_moves(
-        [
-            ("I1 of unit rows ", sides.describe_move(isotropy.I1_UNIT_ROWS)),
-            ("I1 at mean norm 1 ", unit),
-            ("I1 as stored ", raw),
-        ]
-    )
-    quantities = (isotropy.I1, isotropy.I1_UNIT, isotropy.I1_UNIT_ROWS)
-    parts.append(f"{sides.describe_change(*quantities)}.")
-    norms = median_norms(sides.comparison, sides.place)
-    if norms:
-        before, after = (finding.Quote(tokens.NORM.name, format_number(norm)) for norm in norms)
-        parts += [
-            " Median norm ",
-            before,
-            " → ",
-            after,
-            ". Small norms alone raise I1 as stored. A few long rows lower it even at mean norm 1.",
-        ]
-    return parts
+    # Analyses of earlier versions have no I1 of unit rows.
+    for quantity in (isotropy.I1_UNIT_ROWS, isotropy.I1_UNIT):
+        if move := sides.describe_move(quantity):
+            change = sides.describe_change(quantity)
+            return [f"{quantity.title} ", *move, f"{change}. Isotropic rows: about 1."]
+    return []
 
 
 def _frequency(sides: _Sides) -> list[finding.Part]:

@@ -19,7 +19,7 @@ _TABLES = {
     "short rows": ("Shortest", tokens.SMALLEST_NORMS),
     "clump": ("In the clump", clump.CLUMP),
     "scattered": ("Scattered", clump.SCATTERED),
-    "cone": ("Closest to the mean direction", tokens.NEAREST_TO_MEAN),
+    "cone": ("Most affected tokens, closest to the mean direction", tokens.NEAREST_TO_MEAN),
     "large norms": ("Largest norms", tokens.LARGEST_NORMS),
 }
 

@@ -14,7 +14,7 @@ from embgeo.charts.theme import LINES
 from embgeo.comparison.comparison import Comparison, member_name, short_name
 from embgeo.comparison.moved import find_moved_table, list_moved_tokens, rare_tokens
 from embgeo.comparison.pair import Pair
-from embgeo.comparison.sentences import headline, sampling
+from embgeo.comparison.sentences import describe_isotropy_move, headline, sampling
 from embgeo.comparison.shifts import shifts, state_rows
 from embgeo.comparison.track import Track
 from embgeo.core.quantities import isotropy
@@ -42,6 +42,7 @@ SECTIONS = (
 
 #: Rows of the table of raw and unit scale.
 _ISOTROPY = (
+    isotropy.I1_UNIT_ROWS.name,
     isotropy.I1.name,
     isotropy.I1_UNIT.name,
     isotropy.I2.name,
@@ -143,6 +144,11 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
             comparison_tables.number_rows(comparison, ends)
         ),
         "pair_rows": comparison_tables.pair_rows(comparison, places),
+        "isotropy_moves": [
+            (_names(comparison, [place])[0], text)
+            for place in ([held] if track is not None else places)
+            if (text := describe_isotropy_move(comparison, place))
+        ],
         "isotropy_rows": [by_name[name] for name in _ISOTROPY if name in by_name],
         "families": group_by_family(rows, lambda row: row.quantity.family),
     }

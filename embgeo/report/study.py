@@ -74,7 +74,7 @@ def describe_methods(study: Study, comparison: Comparison | None) -> dict[str, A
         "facts": facts(study),
         "version": str(versions.get("embgeo", "")),
         "headlines": headlines(study),
-        "tone": "undecided" if is_open(study) else "change",
+        "tone": "undecided" if deciding.describe_few_seeds(study) else "change",
         "quality": visible(deciding.spell_score(deciding.find_quality(study.runs))),
         "balance_title": visible(title_balance(study)),
         "seeds": study.seeds,
@@ -218,27 +218,19 @@ def headlines(study: Study) -> tuple[str, ...]:
         if study.runs_of(method.reference) and deciding.has_same_size(study, method):
             quality[method.name] = deciding.compare_with_control(study, method, name)
             geometry[method.name] = deciding.compare_with_control(
-                study, method, isotropy.I1_UNIT.name, method.role
+                study, method, isotropy.I1_UNIT_ROWS.name, method.role
             )
-    if is_open(study) and any(quality.values()):
-        n = len(study.seeds)
-        seeds = f"{n} seed{'s' if n > 1 else ''}"
-        unfinished = UNFINISHED[deciding.judge_all(study.runs)]
-        said: tuple[str, ...] = (f"No difference can be claimed yet ({seeds}).", unfinished)
-        return tuple(part for part in said if part)
+    unfinished = UNFINISHED[deciding.judge_all(study.runs)] if any(quality.values()) else ""
+    if any(quality.values()) and (few := deciding.describe_few_seeds(study)):
+        return tuple(filter(None, (few, unfinished)))
     said = (
         sentence(deciding.describe_quality(name), quality),
-        UNFINISHED[deciding.judge_all(study.runs)] if any(quality.values()) else "",
-        sentence("I1 at mean norm 1", geometry),
+        unfinished,
+        sentence(isotropy.I1_UNIT_ROWS.title, geometry),
         claims_line(study),
     )
     alone = f"One method, {visible(study.baseline.name)}: nothing to compare it with."
     return tuple(part for part in said if part) or (alone,)
-
-
-def is_open(study: Study) -> bool:
-    """Tell whether there are too few seeds for an interval."""
-    return len(study.seeds) < LEAST_SEEDS
 
 
 def sentence(what: str, differences: Mapping[str, Paired | None]) -> str:

@@ -16,7 +16,7 @@ from embgeo.training.study.spread import Paired, in_percent, percent_text, signe
 
 #: Columns of the first table, after the deciding perplexity.
 FIRST = (
-    isotropy.I1_UNIT.name,
+    isotropy.I1_UNIT_ROWS.name,
     cosine.MEAN.name,
     spectrum.EFFECTIVE_RANK.name,
     "training.parameters",
@@ -26,6 +26,7 @@ GEOMETRY = tuple(
     (quantity.name, quantity.label)
     for quantity in (
         cosine.MEAN,
+        isotropy.I1_UNIT_ROWS,
         isotropy.I1_UNIT,
         isotropy.I1,
         isotropy.I2,
@@ -111,7 +112,7 @@ def heads(study: record.Study) -> tuple[Head, ...]:
         (quality, deciding.describe_quality(quality)),
         *GEOMETRY,
         (f"{first}.rare", "perplexity, rare words"),
-        (f"{first}.popular", "frequent words"),
+        (f"{first}.popular", "perplexity, frequent words"),
         (f"{other}.{score}", deciding.describe_quality(f"{other}.{score}")),
         (f"{first}.unknown", "p(unknown word)"),
         (f"{first}.cache", "with cache"),

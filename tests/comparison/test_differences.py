@@ -20,6 +20,7 @@ from embgeo.comparison.matching import Matching
 from embgeo.comparison.overlap import interval, mean_interval, resampled_means
 from embgeo.comparison.sentences import (
     describe_isotropy,
+    describe_isotropy_move,
     explain,
     is_carried,
     sentences,
@@ -309,7 +310,8 @@ def test_shrunken_norms_cannot_pass_for_isotropy():
     rows = {d.name: d for d in made.differences}
     assert rows["isotropy.i1"].difference > 0.3
     assert rows["isotropy.i1_unit"].change == "equal"
-    assert ", only because of smaller norms (median" in made.sentences[0]
+    assert made.sentences[0].startswith("I1 of unit rows stayed at ")
+    assert ", only because of smaller norms (median" in describe_isotropy_move(made, 1)
 
 
 @pytest.mark.parametrize(
@@ -381,8 +383,8 @@ def test_sentences_name_the_member_where_there_are_several():
     made = comparison(
         *(enter_pair(gaussian(i, n=40), f"W{i}", sections=("isotropy",)) for i in range(3))
     )
-    assert any(s.startswith("W1: I1 ") for s in made.sentences)
-    assert any(s.startswith("W2: I1 ") for s in made.sentences)
+    assert any(s.startswith("W1: I1 of unit rows ") for s in made.sentences)
+    assert any(s.startswith("W2: I1 of unit rows ") for s in made.sentences)
     only = sentences(
         replace(
             made,
@@ -391,7 +393,7 @@ def test_sentences_name_the_member_where_there_are_several():
             differences=made.differences_of(1),
         )
     )
-    assert only[0].startswith("I1 ")
+    assert only[0].startswith("I1 of unit rows ")
 
 
 def test_groups_of_unequal_size_count_by_their_size():

@@ -14,7 +14,13 @@ from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.differences import differences
 from embgeo.comparison.matching import Matching
 from embgeo.comparison.pair import Pair
-from embgeo.comparison.sentences import headline, sampling, sentences, track_sentences
+from embgeo.comparison.sentences import (
+    describe_isotropy_move,
+    headline,
+    sampling,
+    sentences,
+    track_sentences,
+)
 from embgeo.comparison.shifts import shifts, state_rows
 from embgeo.comparison.track import ChangePoint, Curve, Track
 from embgeo.core.quantities import OF_PAIRS, QUANTITIES
@@ -154,6 +160,11 @@ def cases() -> Iterator[tuple[str, Comparison]]:
         "frequency.neighbor_rarity_popular": known(0.3, 0.01, reference=0.8),
     }
     yield "probes", two(probed, {**probed, "frequency.probe_auc": known(0.5, 0.01)})
+    mixed = {**probed, "frequency.neighbor_rarity_rare": known(0.81, 0.01, reference=0.8)}
+    yield "mixed, then separated", two(mixed, probed)
+    yield "separated, then mixed", two(probed, mixed)
+    yield "three, two separated", join([analysis(one) for one in (probed, probed, mixed)])
+    yield "three, all separated", join([analysis(one) for one in (probed, probed, probed)])
     unit = {"isotropy.i1": None, "isotropy.i1_unit": 0.3}
     yield "mean norm alone", two(unit, unit, norms=(1.5, 2.5))
     three = [analysis(one) for one in (CONE, HEALTHY, MILD)]
@@ -183,6 +194,7 @@ def describe(found: Comparison) -> Iterator[str]:
     last = len(found.members) - 1
     said = track_sentences(found, found.track) if found.track else sentences(found)
     yield from (f". {one}" for one in said)
+    yield describe_isotropy_move(found, last)
     yield sampling(found, last)
     for shift in shifts(found, last):
         states = [one.word if one else None for one in (shift.before, shift.after)]

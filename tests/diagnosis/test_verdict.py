@@ -237,7 +237,10 @@ def test_the_deepest_tokens_of_a_cone_are_named() -> None:
     assert isinstance(nearest, Table)
     verdict = judge(analysis)
     assert verdict.blame == tuple(f"{row[1]} (row {row[0]:,})" for row in nearest.rows[:5])
-    assert verdict.blame_sentence == f"Closest to the mean direction: {', '.join(verdict.blame)}"
+    assert (
+        verdict.blame_sentence
+        == f"Most affected tokens, closest to the mean direction: {', '.join(verdict.blame)}"
+    )
 
 
 def test_no_token_is_named_without_a_cone_or_few_large_rows() -> None:

@@ -28,7 +28,7 @@ from embgeo.comparison.sentences import (
 )
 from embgeo.comparison.shifts import shifts
 from embgeo.core.numbers import format_signed
-from embgeo.core.quantities.isotropy import I1, I1_UNIT
+from embgeo.core.quantities.isotropy import I1_UNIT, I1_UNIT_ROWS
 from embgeo.report import page as pages
 from embgeo.report.comparison import draw_comparison, render
 from embgeo.report.comparison_tables import (
@@ -181,12 +181,16 @@ def test_structure_of_the_page() -> None:
 def test_the_first_line_says_what_became_of_the_shape_and_of_i1() -> None:
     assert page().headings[1] == (
         "No longer degenerate. Before: a narrow cone (mean cosine 0.656); now: no cone (mean "
-        "cosine −0.000148). I1 rose from 1.03e-05 to 0.68 (0.196 to 0.96 at mean norm 1)."
+        "cosine −0.000148). Rare tokens are still separated from frequent ones. I1 of unit "
+        "rows rose from 0.198 to 0.961."
     )
     track = page(members=6, track=True).headings[1]
     assert track.startswith("Degenerate at step 500, not degenerate at step 3,000. Before: ")
     many = page(members=4).headings[1]
-    assert many == "Degenerate: baseline. Healthy: other-1, other-2, other-3."
+    assert many == (
+        "Degenerate: baseline. Healthy: other-1, other-2, other-3. Rare tokens are separated from "
+        "frequent ones in all."
+    )
     assert sample_comparison(members=4).sentences[0] in page(members=4).text
 
 
@@ -312,8 +316,8 @@ def test_changes_of_state_in_words(before: Any, after: Any, said: str) -> None:
 @pytest.mark.parametrize(
     ("left", "begins"),
     [
-        ({I1.name}, "I1 of unit rows 0.198 → 0.9606; I1 as"),
-        ({I1_UNIT.name}, "I1 of unit rows "),
+        ({I1_UNIT_ROWS.name, I1_UNIT.name}, "I1 of unit rows 0.198 → 0.9606 ("),
+        ({I1_UNIT.name}, "I1 at mean norm 1 "),
         (set(), None),
     ],
 )
@@ -322,19 +326,22 @@ def test_the_sentence_about_i1_is_of_the_scales_that_are_there(
 ) -> None:
     found = sample_comparison()
     kept = tuple(
-        d for d in found.differences if d.name in left or d.name not in (I1.name, I1_UNIT.name)
+        d
+        for d in found.differences
+        if d.name in left or d.name not in (I1_UNIT_ROWS.name, I1_UNIT.name)
     )
     sentences = {s.key: s.sentence for s in shifts(replace(found, differences=kept), 1)}
     assert ("isotropy" in sentences) == (begins is not None)
     assert sentences.get("isotropy", "").startswith(begins or "")
 
 
-def test_raw_and_unit_stand_side_by_side_with_the_norms() -> None:
+def test_the_first_screen_has_one_i1_and_a_section_says_what_norms_did() -> None:
     told = {s.key: s for s in shifts(sample_comparison(), 1)}
-    sentence = told["isotropy"].sentence
-    assert sentence.startswith("I1 of unit rows 0.198 → 0.9606; I1 at mean norm 1 0.1958 → ")
-    assert "Median norm 7.341 → 3.903" in sentence
-    assert "(exact)" in sentence
+    first, _, sections = html().partition('id="spectrum"')
+    assert "I1 of unit rows" in first
+    assert not any(name in first for name in ("I1 as stored", "I1 at mean norm 1"))
+    assert "I1 rose from 1.03e-05 to 0.68 (0.196 to 0.96 at mean norm 1)." in sections
+    assert "(exact)" in told["isotropy"].sentence
     assert told["cone"].before.state == "degenerate"  # type: ignore[union-attr]
     assert told["cone"].after.state == "healthy"  # type: ignore[union-attr]
     assert "(not significant)" in told["frequency"].sentence

@@ -372,7 +372,8 @@ def test_the_first_screen_names_the_tokens_to_blame() -> None:
     blame = re.search(r'<p class="blame">(.*?)</p>', html(hostile=True))
     assert blame
     assert blame[1].startswith(
-        '<a href="#tokens">Closest to the mean direction</a>: <bdi class="word" '
+        '<a href="#tokens">Most affected tokens, closest to the mean direction</a>: '
+        '<bdi class="word" '
     )
     rows = [int(row) for row in re.findall(r'data-row="(\d+)"', blame[1])]
     nearest = sample(hostile=True)["tokens.nearest_to_mean"]

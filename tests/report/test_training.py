@@ -23,6 +23,7 @@ from embgeo.core.numbers import format_duration
 from embgeo.report import page as pages
 from embgeo.report.study import claims_line, draw_methods, facts, headlines, render
 from embgeo.report.study_tables import first_heads, heads, method_rows
+from embgeo.report.text.study import render as render_text
 from embgeo.report.text.study import table
 from embgeo.training.study.assemble import assemble_study, warn_of_methods
 from embgeo.training.study.document_outcomes import QUANTITIES as DOCUMENT_QUANTITIES
@@ -136,12 +137,12 @@ def test_the_first_screen_says_what_each_method_did_to_both() -> None:
     text = page().text
     first, second, third = headlines(training)
     assert first.startswith("Test perplexity against each control: lower with cosreg (−3.9%); h")
-    assert second.startswith("I1 at mean norm 1 against each control: higher with cosreg")
+    assert second.startswith("I1 of unit rows against each control: higher with cosreg")
     assert third.startswith("Claims of the papers: ")
     assert first in text
     columns = first_heads(training)
     assert [head.name for head in columns][:3] == [
-        "test.perplexity", "isotropy.i1_unit", "cosine.mean",
+        "test.perplexity", "isotropy.i1_unit_rows", "cosine.mean",
     ]  # fmt: skip
     rows = {row.name: row for row in method_rows(training, columns)}
     assert rows["mle"].cells[0].difference == ""
@@ -215,8 +216,8 @@ def test_both_matrices_of_an_untied_model_have_a_row() -> None:
     assert any("more than one matrix, each with numbers" in note for note in training.notes)
     assert not any("more than one matrix" in note for note in sample_training().notes)
     lines = [line.split("  ")[0] for line in table(training)]
-    assert lines == ["", "mle", "untied", "", "unigram"]
-    assert table(training)[3].startswith("  output matrix")
+    assert lines == ["", "", "mle", "untied", "", "unigram"]
+    assert table(training)[4].startswith("  output matrix")
 
 
 def test_the_unigram_model_has_a_row_and_a_method_above_it_a_warning() -> None:
@@ -463,11 +464,26 @@ def test_gate_takes_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_the_table_on_stdout() -> None:
     lines = table(sample_training(methods=METHODS))
-    assert len(lines) == 5
-    assert lines[0].split()[:2] == ["test", "perplexity"]
-    assert lines[2].startswith("cosreg")
-    assert "97.1 ± 1.1" in lines[2]
-    assert len({len(line) for line in lines[:4]}) == 1
+    assert len(lines) == 6
+    assert [line.split()[0] for line in lines[:2]] == ["test", "perplexity"]
+    assert "perplexity," in lines[0]
+    assert "rare words" in lines[1]
+    assert lines[3].startswith("cosreg")
+    assert "97.1 ± 1.1" in lines[3]
+    assert len(lines[2]) < 120
+
+
+def test_warnings_come_before_the_maps() -> None:
+    text = html()
+    assert text.index("is not below") < text.index('id="maps"')
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_too_few_seeds_name_the_next_step(seeds: int) -> None:
+    few = sample_training(seeds=seeds)
+    said = f"({seeds} seed{'s' if seeds > 1 else ''}): run more seeds, with --resume --seeds 3."
+    assert any(line == f"No difference can be claimed yet {said}" for line in render_text(few))
+    assert not any("yet" in line for line in render_text(sample_training()))
 
 
 @pytest.mark.parametrize(

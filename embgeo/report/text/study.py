@@ -13,12 +13,13 @@ from embgeo.training.study.record import Study
 from embgeo.training.study.spread import spread
 from embgeo.training.study.translation_outcomes import TOKENIZED_BLEU
 
-#: Columns of the table after the perplexity of the deciding split, with their heads.
+#: Columns of the table after those of the deciding split. Heads take two lines: the first word,
+#: and the others.
 COLUMNS = tuple(
     (quantity.name, quantity.label)
     for quantity in (
         cosine.MEAN,
-        isotropy.I1_UNIT,
+        isotropy.I1_UNIT_ROWS,
         spectrum.EFFECTIVE_RANK,
         frequency.PROBE_AUC,
     )
@@ -29,6 +30,8 @@ def render(study: Study) -> Iterator[str]:
     yield from table(study)
     if study.outcomes:
         yield claims(study)
+    if len(study.methods) > 1 and (few := deciding.describe_few_seeds(study)):
+        yield few
     for warning in study.warnings:
         yield f"  warning: {warning.text}"
     for note in study.notes:
@@ -36,7 +39,8 @@ def render(study: Study) -> Iterator[str]:
 
 
 def table(study: Study) -> list[str]:
-    return align(method_lines(study))
+    heads, *lines = method_lines(study)
+    return align([*([head.partition(" ")[at] for head in heads] for at in (0, 2)), *lines])
 
 
 def method_lines(study: Study) -> list[list[str]]:
@@ -45,9 +49,9 @@ def method_lines(study: Study) -> list[list[str]]:
     split = "test" if name.startswith("test") else "valid"
     columns = (
         (name, deciding.describe_quality(name, "valid")),
-        (f"{split}.{TOKENIZED_BLEU}", "tokenized"),
-        (f"{split}.rare", "rare"),
-        (f"{split}.popular", "frequent"),
+        (f"{split}.{TOKENIZED_BLEU}", "tokenized BLEU"),
+        (f"{split}.rare", "perplexity, rare words"),
+        (f"{split}.popular", "perplexity, frequent words"),
         *COLUMNS,
     )
     held = [(key, head) for key, head in columns if any(key in run.numbers for run in study.runs)]
@@ -55,7 +59,9 @@ def method_lines(study: Study) -> list[list[str]]:
     for method in study.methods:
         for role in (None, *study.roles(method.name)[1:]):
             name, missing = (method.name, "–") if role is None else (f"  {MATRICES[role]}", "")
-            found = [spread(list(study.values(method.name, key, role).values())) for key, _ in held]
+            found = [
+                spread(list(study.values(method.name, key, role).values())) for key, *_ in held
+            ]
             rows.append([name, *(missing if one is None else one.text for one in found)])
     unigram = deciding.unigram_perplexity(study.runs, split)
     if unigram is not None and held[0][0] == f"{split}.perplexity":

@@ -285,6 +285,16 @@ def unigram_perplexity(runs: Sequence[record.Run], split: str) -> float | None:
     return next((run.numbers[name] for run in runs if name in run.numbers), None)
 
 
+def describe_few_seeds(study: record.Study) -> str:
+    """Say that there are too few seeds for an interval, and the way out; empty if there are not."""
+    n = len(study.seeds)
+    if n >= LEAST_SEEDS:
+        return ""
+    seeds = f"{n} seed{'s' if n > 1 else ''}"
+    more = f"run more seeds, with --resume --seeds {LEAST_SEEDS}"
+    return f"No difference can be claimed yet ({seeds}): {more}."
+
+
 #: Why a claim is not decided.
 CAUSES: dict[record.Cause, str] = {
     "no_reference": "it is about the difference from {against}, which was not trained",
@@ -310,7 +320,7 @@ def explain(claim: Claim, held: Paired | None, cause: record.Cause | None) -> st
 
 
 #: Numbers of the geometry that a sentence reports.
-IN_SENTENCES = (cosine.MEAN, isotropy.I1_UNIT, spectrum.EFFECTIVE_RANK, frequency.PROBE_AUC)
+IN_SENTENCES = (cosine.MEAN, isotropy.I1_UNIT_ROWS, spectrum.EFFECTIVE_RANK, frequency.PROBE_AUC)
 
 
 def describe_methods(study: record.Study) -> tuple[str, ...]:
