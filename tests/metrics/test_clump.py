@@ -11,8 +11,10 @@ import pytest
 
 import embgeo
 from embgeo.core.matrix import Frequency
+from embgeo.metrics import clump
 from embgeo.metrics.clump import bound_mean_cosine
 from embgeo.numerics.clumps import find_clump
+from tests.support import one_family
 from tests.support.sampling import sample_cases
 
 ROOT = Path(__file__).parents[2]
@@ -29,8 +31,7 @@ def planted(seed: int = 0, n: int = N, rows: int = CLUMP, norm: float = 0.4) -> 
 
 
 def measure(W: np.ndarray, **more: object) -> embgeo.Analysis:
-    matrix = embgeo.Matrix(W, **more)
-    return embgeo.analyze(matrix, sections=["tokens"], reference=False)
+    return one_family.measure(embgeo.Matrix(W, **more), clump)
 
 
 def find(W: np.ndarray) -> np.ndarray:
@@ -40,8 +41,8 @@ def find(W: np.ndarray) -> np.ndarray:
     mean = unit.sum(axis=0)
     angles = np.arccos(np.clip(unit @ mean / np.linalg.norm(mean), -1, 1))
     hashes = np.unique(W, axis=0, return_inverse=True)[1].astype(np.uint64)
-    clump = find_clump(angles, norms, hashes)
-    return np.flatnonzero(clump.rows) if clump is not None else np.zeros(0, dtype=np.int64)
+    found = find_clump(angles, norms, hashes)
+    return np.flatnonzero(found.rows) if found is not None else np.zeros(0, dtype=np.int64)
 
 
 @cache
@@ -88,22 +89,23 @@ def test_the_error_of_the_mean_cosine_is_the_literal_jackknife():
 
 def test_errors_of_its_size_and_rarity_are_those_of_other_tokens():
     """The binomial error of the size, the jackknife over tokens of the rarity."""
-    rng = np.random.default_rng(4)
-    counts = np.floor(np.exp(rng.standard_normal(N) * 2 + (np.arange(N) >= CLUMP)))
-    found = measure(planted(), frequency=Frequency("counts", counts, "file"))
+    n, rows, rng = 600, 60, np.random.default_rng(4)
+    counts = np.floor(np.exp(rng.standard_normal(n) * 2 + (np.arange(n) >= rows)))
+    found = measure(planted(n=n, rows=rows), frequency=Frequency("counts", counts, "file"))
     size = found["tokens.clump_rows"]
-    assert size.population_error == pytest.approx(np.sqrt(CLUMP * (1 - CLUMP / N)), rel=1e-9)
-    clump, others = counts[:CLUMP], counts[CLUMP:]
-    more = (others > clump[:, None]) + 0.5 * (others == clump[:, None])
+    assert size.value == rows
+    assert size.population_error == pytest.approx(np.sqrt(rows * (1 - rows / n)), rel=1e-9)
+    inner, others = counts[:rows], counts[rows:]
+    more = (others > inner[:, None]) + 0.5 * (others == inner[:, None])
     rarity = found["tokens.clump_rarity"]
     assert rarity.value == pytest.approx(more.mean(), rel=1e-12)
     # One token more on either side, as for shares near 1.
-    more, inside = np.vstack([more, np.ones(N - CLUMP), np.zeros(N - CLUMP)]), CLUMP + 2
+    more, inside = np.vstack([more, np.ones(n - rows), np.zeros(n - rows)]), rows + 2
     left = np.r_[
         [np.delete(more, i, 0).mean() for i in range(inside)],
-        [np.delete(more, j, 1).mean() for j in range(N - CLUMP)],
+        [np.delete(more, j, 1).mean() for j in range(n - rows)],
     ]
-    literal = np.sqrt(inside * left[:inside].var() + (N - CLUMP) * left[inside:].var())
+    literal = np.sqrt(inside * left[:inside].var() + (n - rows) * left[inside:].var())
     assert rarity.population_error == pytest.approx(literal, rel=0.02)
 
 
@@ -311,7 +313,8 @@ def test_few_rows_that_gather_are_found(n, d, share, cosine):
 
 @pytest.mark.slow
 def test_the_sentence_says_where_they_gather():
-    finding = embgeo.analyze(gathered() - 0.8).verdict.finding("clump")
+    found = embgeo.analyze(gathered() - 0.8, sections=["tokens", "cosine"], reference=False)
+    finding = found.verdict.finding("clump")
     lead = "150 tokens (5%) form a clump around a direction 44.4° away from the mean direction"
     assert finding.sentence.startswith(f"{lead} (within ")
     assert "tokens.clump_tilt" in finding.quoted

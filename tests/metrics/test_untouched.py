@@ -5,9 +5,10 @@ import numpy.typing as npt
 import pytest
 from scipy.optimize import brentq
 
-import embgeo
 from embgeo.core.values import Scalar
+from embgeo.metrics import untouched
 from embgeo.metrics.untouched import looks_initial
+from tests.support import one_family
 
 Rows = npt.NDArray[np.float64]
 N, D = 1200, 48
@@ -29,8 +30,7 @@ def trained(short: Rows, n: int, times: float = 3.0, seed: int = 2) -> Rows:
 
 
 def count(rows: Rows, **more: int) -> float | None:
-    found = embgeo.analyze(rows, sections=["tokens"], reference=False, **more)
-    value = found["tokens.untouched_rows"]
+    value = one_family.measure(rows, untouched, **more)["tokens.untouched_rows"]
     assert isinstance(value, Scalar)
     return value.value
 
