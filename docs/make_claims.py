@@ -18,6 +18,7 @@ RESULTS = DOCS.parent / "benchmarks" / "results"
 #: The campaigns in the order of their columns.
 CAMPAIGNS = (
     "cone",
+    "cone-untied",
     "overfit",
     "ptb",
     "multi30k",
