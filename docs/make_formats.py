@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,8 @@ OPENING = """\
 <!-- Made by docs/make_formats.py from the code; change it there, then run it. -->
 
 What `embgeo analyze` and `embgeo inspect` open. Formats are detected from file contents, never from
-the file's name; they are asked in the order of this table. Nothing that a file holds is ever
-executed, no file but those named here is opened, and every size in a file is compared with the file
-before it is used. *Mapped* means that the numbers stay in the file and are read block by block.
+the file's name. *Mapped* means that the numbers stay in the file and are read block by block. The
+last column names the [extra](../README.md#start) that is needed.
 
 | format | recognized by | what is mapped, what is read | extra |
 |---|---|---|---|
@@ -42,12 +42,10 @@ FOLDERS = """
 AROUND = """
 ## Around any of them
 
-- Compressed by {codecs}.
-  The content goes into a scratch file that vanishes with the process. A file that unfolds to more
-  than {free} MiB and {ratio} times its size, or to more than {most} GiB, is refused.
-- In a **zip** or **tar** archive: the only member that can be read, or the one that is named behind
-  two colons, as in `vectors.zip::glove.50d.txt`. No name from an archive is ever used as a path.
-- A tar archive may be compressed as a whole (`.tar.gz`). Others inside one another are refused.
+- Compressed by {codecs}. A file that unfolds to more than {free} MiB and {ratio} times its size, or
+  to more than {most} GiB, is refused.
+- In a **zip** or **tar** archive, also `.tar.gz`: the only member that can be read, or the one that
+  is named behind two colons, as in `vectors.zip::glove.50d.txt`.
 - Through a pipe: `embgeo analyze -` reads stdin.
 """
 
@@ -56,10 +54,7 @@ FORMS = """
 ## Stored forms
 
 What is stored is often not the matrix: a weight is decoded with the tensors beside it, row block
-by row block. `embgeo inspect` says how, and so does `provenance.decoded` of an analysis. Sizes
-and quantization are those of `config.json` (also of its `text_config`), `params.json`,
-`adapter_config.json`, `hf_quant_config.json` and GGUF's metadata. The last column is what the
-tests compare with.
+by row block. `embgeo inspect` says how. The last column is what the tests compare with.
 
 | form | tensors below one module | matrix | compared with |
 |---|---|---|---|
@@ -67,8 +62,7 @@ tests compare with.
 
 PIECES = """
 
-Named and not decoded: {named}. If the embedding is stored so, nothing takes its place, and the
-error says what it is.
+Named and not decoded: {named}.
 
 Files of one model are joined, from the folder or from any of them: shards with or without an
 index, a split GGUF, the folder of `torch.distributed.checkpoint`, and tensor-parallel slices
@@ -100,16 +94,13 @@ object, with the attributes of `Format` in `embgeo/io/formats/format.py`: `NAME`
 zarr = "embgeo_zarr"
 ```
 
-Such formats are asked last, so that none takes a file from those above. Their code runs as it is.
+Such formats are asked last. Their code runs as it is.
 """
 
 REFUSED = """
 ## Known, and not read
 
-The error names what the file is, and the way out.
-
-| the file | way out |
-|---|---|
+The error names the way out, such as the command that converts the file:
 """
 
 
@@ -119,7 +110,7 @@ def prose(text: str) -> str:
 
 
 def extra(name: str) -> str:
-    return f"`pip install 'embgeo[{name}]'`" if name else ""
+    return f"`{name}`" if name else ""
 
 
 def make_row(module: Any) -> str:
@@ -129,16 +120,17 @@ def make_row(module: Any) -> str:
 
 def codecs() -> str:
     named = [
-        f"**{codec.name}**" + (f" ({extra(codec.extra)})" * bool(codec.extra)) for codec in CODECS
+        f"**{codec.name}**" + (f" (extra {extra(codec.extra)})" * bool(codec.extra))
+        for codec in CODECS
     ]
     return f"{', '.join(named[:-1])} or {named[-1]}"
 
 
 def list_refused() -> str:
-    kinds = [(kind.what, kind.way_out) for kind in (*FOREIGN, GLOVE)]
-    kinds += [(f"the folder is {kind.what}", kind.way_out) for kind in FOREIGN_FOLDERS]
-    rows = [f"| {prose(what)} | {prose(way)} |\n" for what, way in dict.fromkeys(kinds)]
-    return "".join(rows).replace("{file}", "FILE").replace("{folder}", "FOLDER")
+    """What is recognized and refused."""
+    kinds = (kind.what for kind in (*FOREIGN, GLOVE, *FOREIGN_FOLDERS))
+    names = (re.sub(r"^(is|looks like) |(, which (is|are) not read)$", "", what) for what in kinds)
+    return prose("; ".join(dict.fromkeys(names))) + ".\n"
 
 
 def list_named() -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from embgeo.core.quantities import QUANTITIES
-from embgeo.core.quantities.retired import RETIRED
 from embgeo.core.values import Quantity
 from embgeo.measure.provenance import CONVENTIONS
 from embgeo.measure.reference import NO_REFERENCE
@@ -18,25 +17,21 @@ OPENING = """\
 
 <!-- Made by docs/make_metrics.py from the code; change the quantities there, then run it. -->
 
-Every value that an analysis can hold. A key is what `analysis.json` calls it and what
-`analysis["…"]` takes; which of them one analysis holds depends on the matrix and on the options.
+Every value that an analysis can hold, with its formula, source and use. A key is what
+`analysis.json` calls it and what `analysis["…"]` takes.
 
 `W` is the N × d matrix with a row `w_i` for each token, M the number of rows that are kept,
 `ŵ_i = w_i/‖w_i‖`, `μ` the mean row, `σ_k` a singular value, `λ_k` an eigenvalue of WᵀW, and
 `Z(a) = Σ_i exp⟨w_i, a⟩` for a unit vector `a`.
 
-The last column names the source, and who reads the number (the verdict, a gate preset, a chart, a
-paper) or which question of its own it answers. No scalar is a function of another one.
+The last column names the source, and who reads the number or which question it answers.
 """
 
 REFERENCES = """\
 Numbers about geometry have the value of isotropic Gaussian rows with the same N, d, norms and
-counts next to them: a closed form, an integral, an average over draws by dimension (hubness, to
-0.05; silhouette, to 5%), or, for spectrum, partition function and weighted rank, one draw of a
-spectrum. I1 and I2 of long rows that are too many to draw have none. Within clusters,
-rows are isotropic around the centers of those clusters. Probes, neighbors and correlations are
-compared with chance. Counts and lengths of rows have no reference, as isotropic rows have the same
-ones, nor has what is measured between two matrices. The other numbers without one are
+counts next to them; within clusters, of rows that are isotropic around the centers. Probes,
+neighbors and correlations are compared with chance. Counts and lengths of rows have no reference,
+nor has what is measured between two matrices. The other numbers without one are
 """
 
 #: Package, its number, embgeo's, and how they differ.
@@ -103,14 +98,8 @@ PEERS = (
 )
 
 PEERS_OPENING = """\
-What other packages compute on the same matrices. `tests/peers` runs the packages themselves
-([how to run it](contributing.md)) and finds the same to rounding, where nothing else is said.
-weightwatcher's own CKA is uncentered and therefore another number. netrep is not in the Python
-index and is not compared.
-"""
-
-EARLIER = """\
-A rule or an export that names one of these is refused with the name to take.
+What other packages compute on the same matrices, as `tests/peers` finds by running them.
+weightwatcher's own CKA is uncentered and therefore another number.
 """
 
 TITLES = {
@@ -141,16 +130,27 @@ def formula(text: str) -> str:
 
 def section(title: str, members: list[Quantity]) -> str:
     head = "| value | meaning and formula | source, and who reads it |\n|---|---|---|\n"
-    return f"\n## {title}\n\n{head}{''.join(map(row, members))}"
+    first: dict[str, Quantity] = {}
+    rows = [row(q, first.setdefault(q.formula, q)) for q in members]
+    return f"\n## {title}\n\n{head}{''.join(rows)}"
 
 
-def row(q: Quantity) -> str:
-    """A row of three cells: key and name, meaning and formula, source and reader."""
+def row(q: Quantity, first: Quantity) -> str:
+    """A row of three cells: key and name, meaning and formula, source and reader.
+
+    What the `first` quantity of the same formula says is not said again.
+    """
     name = f"{prose(q.title)}{f' ({q.unit})' if q.unit else ''}"
+    meaning, defined, source = q.meaning, formula(q.formula), q.source
+    said = set(first.meaning.split(". ")) & set(meaning.split(". "))
+    if q is not first and said:
+        meaning = ". ".join(part for part in meaning.split(". ") if part not in said)
+        defined = f"Formula and source as of `{first.name}`"
+        source = ""
     cells = (
         (f"`{q.name}`", name),
-        (prose(q.meaning), formula(q.formula)),
-        (prose(q.source), prose(q.why)),
+        (prose(meaning), defined),
+        (prose(source), prose(q.why)),
     )
     return f"| {' | '.join('<br>'.join(filter(None, cell)) for cell in cells)} |\n"
 
@@ -171,16 +171,6 @@ def peers() -> str:
     return f"\n## Other packages\n\n{PEERS_OPENING}\n{head}{rows}"
 
 
-def retired() -> str:
-    """Names of earlier versions, and what takes their place."""
-    rows = "".join(
-        f"| `{name}` | {f'`{one.replacement}`' if one.replacement else prose(one.reason)} |\n"
-        for name, one in sorted(RETIRED.items())
-    )
-    head = "| earlier name | take |\n|---|---|\n"
-    return f"\n## Earlier names\n\n{EARLIER}\n{head}{rows}"
-
-
 def document() -> str:
     conventions = "".join(f"- {name}: {prose(text)}\n" for name, text in CONVENTIONS.items())
     families = dict.fromkeys([*TITLES, *(q.family for q in QUANTITIES.values())])
@@ -195,7 +185,7 @@ def document() -> str:
     return (
         f"{OPENING}\nThe sections, as `--sections` and `embgeo.analyze` take them: {names}.\n"
         f"\nConventions, the same in every analysis:\n\n{conventions}{''.join(sections)}"
-        f"{references()}{peers()}{retired()}"
+        f"{references()}{peers()}"
     )
 
 

@@ -37,8 +37,8 @@ def gate(
         typer.Option(
             "--rule",
             "-r",
-            help='"cosine.mean <= 0.1", "isotropy.i1 drop <= 5%, warn"; repeatable, and in '
-            "addition to those of the settings.",
+            help='"cosine.mean <= 0.1", "isotropy.i1_unit_rows drop <= 5%, warn"; repeatable, and '
+            "in addition to those of the settings.",
         ),
     ] = None,
     preset: Annotated[

@@ -64,7 +64,7 @@ def gate(
         Saved analyses and tracks, analyses, checkpoints, or what :func:`embgeo.analyze` takes.
         Matrices are measured in the sections that the rules name.
     rules : str or sequence of str
-        Such as ``"cosine.mean <= 0.1"`` or ``"isotropy.i1 drop <= 5%, warn"`` (docs/gate.md).
+        ``"cosine.mean <= 0.1"`` or ``"isotropy.i1_unit_rows drop <= 5%, warn"`` (docs/gate.md).
     preset : str, optional
         Name of a preset whose rules are added: "finetune-ready".
     baseline : path or Analysis, optional

@@ -193,7 +193,7 @@ def start_gate(sources: Sequence[Path | str], folder: Path | str = ".") -> Path:
         way_out = "name the checkpoint, or the saved analysis"
         raise BadOption("there is nothing to check", where=argument("init"), way_out=way_out)
     if path.exists():
-        raise BadOption("exists", where=path, way_out="add a table [gate] to it, or remove it")
+        raise BadOption("exists", where=path, way_out="edit its table [gate], or remove it")
     for source in sources:
         if any("\ud800" <= character <= "\udfff" for character in str(source)):
             cause = "settings are UTF-8, and the name is not"
