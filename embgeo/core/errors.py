@@ -60,12 +60,12 @@ class WayOut:
     ----------
     path : str
         What to name in place of the path that was given; empty for the same one.
-    arguments : mapping of str to str
+    arguments : mapping of str to str or bool
         Arguments of :func:`embgeo.load` and their values.
     """
 
     path: str = ""
-    arguments: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, str | bool] = field(default_factory=dict)
 
 
 class EmbgeoError(Exception):

@@ -12,13 +12,15 @@ _LONGEST = 1000
 _SEPARATORS = re.compile(r"[./:]+")
 #: Endings of variables of TensorFlow and Keras 3.
 _VARIABLE_ENDING = re.compile(r":\d+$|[./]vars[./]\d+$")
-_STORAGE_ENDINGS = frozenset({"weight", "w", "kernel", "data", "table"})
+_STORAGE_ENDINGS = frozenset({"weight", "w", "kernel", "data", "table", "embedding_weight"})
+#: A further variable of a layer of Keras: its scales, or the output that it holds, too.
+_FURTHER = re.compile(r"[./]vars[./][1-9]\d*$")
 #: What PEFT, torch.compile and FSDP put between a layer and its weight.
 _WRAPPERS = frozenset({
     "base_layer", "original_module", "modules_to_save", "default", "orig_mod",
     "fsdp_wrapped_module", "checkpoint_wrapped_module",
 })  # fmt: skip
-_INNER_LAYERS = frozenset({"proj", "linear"})
+_INNER_LAYERS = frozenset({"proj", "linear", "matmul"})
 
 #: Input embeddings, the surest names first; each tuple is one rank.
 INPUT_RANKS: tuple[tuple[str, ...], ...] = (
@@ -28,7 +30,7 @@ INPUT_RANKS: tuple[tuple[str, ...], ...] = (
         r"wte|tok_embeddings?|tok_embed|tok_emb|token_embd|token_embeddings?|token_embed|token_emb",
         r"embed_tokens|embed_in|input_embeddings?|word_embeddings?|word_embed|word_embs?|wemb",
         r"word_?vecs?|word_?vectors?|w_e|syn0|emb_luts|embedding_table|lookup_table|word_lut",
-        r"word_encoder|embed_words|w_in|lut|emb_layers|embedding-token|token_embedder\w*|item_embeddings?|"
+        r"word_encoder|embed_words|w_in|lut|emb_layers|embedding-token|token_embedder\w*|item_emb(?:edding)?s?|"
         r"vocab_embeddings?|embed_text_tokens|text_embed_tokens|text_emb(?:edding)?s?|tok_emb",
     ),
     (r"encoder",),
@@ -98,6 +100,7 @@ _KINDS = (
     ("image patches", r"visual\w*|vision\w*|image\w*|pixel\w*|vit"),
     ("tokens of a text encoder", r"text_encoders?|text_encoder_\d+|conditioner|cond_stage_model"),
     ("tokens, for one layer each", r"\w*per_layer\w*"),
+    ("class labels", r"y_embedder|label_emb\w*|class_(?:labels_)?embed\w*"),
     ("virtual tokens of a prompt", r"prompt_embeddings|prompt_encoder|soft_prompts?"),
     ("hashes", r"hashbucketcodebook_\d+|\w*hash_tok_embedding\w*"),
 )
@@ -149,12 +152,28 @@ def is_prediction_copy(name: str, layers: int | None) -> bool:
 
 def input_rank(name: str) -> int | None:
     """Rank of a name as an input embedding: 0 is surest, None is no embedding."""
-    return _rank(name, INPUT_RANKS, sure=2)
+    return None if _FURTHER.search(name) else _rank(name, INPUT_RANKS, sure=2)
 
 
 def output_rank(name: str) -> int | None:
     """Rank of a name as an output projection: 0 is surest, None is no projection."""
+    if _FURTHER.search(name):  # ReversibleEmbedding of Keras
+        return None if _rank(name, INPUT_RANKS, sure=2) is None else 0
     return _rank(name, OUTPUT_RANKS, sure=1)
+
+
+def is_sought(name: str) -> bool:
+    """Tell whether a name is that of an embedding or, surely, of an output projection."""
+    return input_rank(name) is not None or output_rank(name) == 0
+
+
+def module_of(name: str) -> str:
+    """Get the outermost module on the path of a name that surely is an embedding or an output
+    projection.
+    """
+    ends = (at for at, sign in enumerate(name[:_LONGEST]) if sign in ".:/")
+    found = (name[:end] for end in ends)
+    return next((one for one in found if input_rank(one) in (0, 1) or output_rank(one) == 0), "")
 
 
 def is_numbered(name: str) -> bool:

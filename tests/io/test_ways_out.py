@@ -130,6 +130,13 @@ def few_rows(folder: Path) -> Path:
     return weights(folder, vocab_size=11 * N)
 
 
+def tokens_as_columns(folder: Path) -> Path:
+    tensors = {"model.embed_tokens.weight": np.ascontiguousarray(W.T)}
+    save_file(tensors, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps({"vocab_size": N, "hidden_size": D}))
+    return folder
+
+
 def json_kinds(folder: Path) -> Path:
     kinds = {"float": W.tolist(), "int8": (10 * W).astype(int).tolist()}
     (folder / "a.json").write_text(json.dumps({"embeddings": kinds}))
@@ -146,7 +153,8 @@ CASES: tuple[Callable[[Path], Path], ...] = (
     pipeline, trainer, sentence_transformer, hub_cache, nanotron, megatron, deepspeed,
     several_files, archive, other_member, member_of_arrays, several_tensors, several_kinds,
     lone_output,
-    layer_kernel, slice_of_rows, slice_of_columns, few_rows, json_kinds, broken_tokenizer,
+    layer_kernel, slice_of_rows, slice_of_columns, tokens_as_columns, few_rows, json_kinds,
+    broken_tokenizer,
 )  # fmt: skip
 
 
@@ -154,9 +162,8 @@ def follow(path: str, arguments: dict[str, Any], taken: tuple[str, ...] = ()) ->
     """Load, or take each step of the error; the same again would be a circle."""
     here = f"{path} {arguments}"
     assert here not in taken, "a circle"
-    given = {key: value == "1" if key == "transpose" else value for key, value in arguments.items()}
     try:
-        matrix = embgeo.load(path, **given)
+        matrix = embgeo.load(path, **arguments)
     except EmbgeoError as error:
         refusal = error
     else:

@@ -16,7 +16,9 @@ from embgeo.io.model import forms
 from embgeo.io.model.parameter import cannot, decoded
 from embgeo.io.parameter_names import input_rank, output_rank
 
-OPERATORS = frozenset({"DequantizeLinear", "GatherBlockQuantized", "MatMulNBits", "Gather"})
+OPERATORS = frozenset(
+    {"DequantizeLinear", "GatherBlockQuantized", "MatMulNBits", "Gather", "MatMul"}
+)
 #: What quantizers add to the name of a weight.
 _ENDING = re.compile(r"(_(?:q\d\w*|quant\w*|transposed|int[48]|weight_only))+$", re.IGNORECASE)
 
@@ -61,6 +63,13 @@ def read_weights(
         if node.operator == "Gather":
             gathered |= dict.fromkeys(node.outputs, inputs[0])
             continue
+        if node.operator == "MatMul":
+            name, plain = inputs[1], tensors.get(inputs[1])
+            if plain is not None and len(plain.shape) == 2 and name not in made:
+                renamed = _name_output(name, node)
+                if renamed != name and renamed not in tensors:
+                    made[name] = replace(plain, name=renamed, parts=(name,))
+            continue
         read = {
             "DequantizeLinear": _linear,
             "GatherBlockQuantized": _blocks,
@@ -93,6 +102,14 @@ def _rename(name: str, node: Node) -> str:
     layer = node.name.strip("/").rpartition("/")[0].replace("/", ".")
     known = layer and (input_rank(layer) is not None or output_rank(layer) is not None)
     return f"{layer}.weight" if known else plain
+
+
+def _name_output(name: str, node: Node) -> str:
+    """Get the name of the layer for an output projection that torch calls ``onnx::MatMul_123``."""
+    layer = node.name.strip("/").rpartition("/")[0].replace("/", ".")
+    is_unnamed = output_rank(name) is None and input_rank(name) is None
+    is_output = is_unnamed and layer and output_rank(layer) in (0, 1)
+    return f"{layer}.weight" if is_output else name
 
 
 def _linear(name: str, codes: Codes, scale: Tensor, zero: Codes | None, node: Node) -> Tensor:

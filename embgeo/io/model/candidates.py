@@ -1,7 +1,7 @@
 """The matrices that could be the embedding, each with the evidence for and against it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -17,6 +17,10 @@ from embgeo.io.model.parameter import PARTS
 PADDING_ROWS, PADDING_SHARE = 1024, 0.05
 #: An embedding of a pruned vocabulary has at least this share of its ids.
 _FEWEST = 0.75
+#: An unnamed matrix is the embedding if it has this many rows per column, and this many times as
+#: many rows as any other matrix has rows or columns.
+TALL = 4
+CLEARLY_LARGER = 2
 
 EvidenceKind = Literal["name", "rows", "columns", "place", "ids", "form", "layer"]
 
@@ -94,6 +98,25 @@ def group_matrices(tensors: tuple[Tensor, ...], named: Tensor | None) -> list[Ca
     return list(by_root.values())
 
 
+def input_by_shape(groups: list[CandidateGroup]) -> tuple[Tensor, str] | None:
+    """Choose the unnamed matrix that is much taller than all others, if there is one.
+
+    The vocabulary is by far the largest dimension of a small language model; the output projection
+    may share it, usually with the mirrored shape (d, N).
+    """
+    tallest = max(max(group.shape) for group in groups)
+    holders = [group for group in groups if tallest in group.shape]
+    others = [max(group.shape) for group in groups if tallest not in group.shape]
+    tall = [g for g in holders if g.shape[0] == tallest and tallest >= TALL * g.shape[1]]
+    wide = [g for g in holders if g.shape[1] == tallest]
+    if len(tall) != 1 or len(wide) > 1 or len(holders) != len(tall) + len(wide):
+        return None
+    if others and tallest < CLEARLY_LARGER * max(others):
+        return None
+    mirror = f", and tensor {short(wide[0].members[0].name)!r} mirrors its shape" if wide else ""
+    return tall[0].members[0], f"by shape: by far the most rows ({tallest:,}){mirror}"
+
+
 def _is_part(name: str) -> bool:
     module, _, leaf = name.rpartition(".")
     return bool(module) and leaf.lower() in PARTS
@@ -157,6 +180,8 @@ def count_slices(tensor: Tensor, others: tuple[Tensor, ...], facts: ModelFacts) 
     if not known or tensor.row_ids is not None or len(tensor.shape) != 2 or 0 in tensor.shape:
         return 1
     n, d = tensor.shape
+    if n == columns and has_vocabulary(replace(tensor, shape=(d, n)), facts):
+        return 1  # tokens are columns
     if 1 < n < known:
         for pieces in (2, 3, 4, 6, 8, 16, 32, 64):
             padded = n * pieces - known

@@ -18,6 +18,8 @@ from embgeo.io.model.parameter import Module, cannot, decoded, matrix_shape
 
 #: Factors of LoRA, with the name of the adapter.
 _LOW_RANK = re.compile(r"\.?lora_(?:embedding_)?[AB](?:\.[^.]+)*$")
+#: Lengths of rows (of an output) or of columns (of an embedding) in DoRA.
+_MAGNITUDE = re.compile(r"\.?lora_magnitude_vector(?:\.[^.]+)*$")
 _SAVED = re.compile(r"(.*\.|)modules_to_save\.[^.]+\.")
 _LISTED = 4
 
@@ -30,23 +32,19 @@ def read_weight_norm(m: Module) -> Tensor | None:
         return None
     name = _unparametrized(m.prefix)
     n, d = v.shape
-    if g.shape in ((n,), (n, 1)):
-        form = "weight norm, g · v / ‖v‖ of the row"
-
-        def rows_of(a: Array, b: Array, rows: slice) -> Array:
-            return forms.weight_norm(a, b, None, rows)
-
-    elif g.shape in ((), (1,), (1, 1), (1, d)):
-        by_column = g.shape == (1, d) and d > 1
-        form = f"weight norm, g · v / ‖v‖ of the {'column' if by_column else 'matrix'}"
-
-        def rows_of(a: Array, b: Array, rows: slice) -> Array:
-            norms = np.linalg.norm(forms.f32(b), axis=0 if by_column else None, keepdims=True)
-            return forms.weight_norm(a, b, norms, rows)
-
-    else:
+    of = {(n,): "row", (n, 1): "row", (1, d): "column", (): "matrix", (1,): "matrix"}
+    if g.shape not in of and g.shape != (1, 1):
         return cannot(name, v, "has a weight norm whose factors do not fit", g)
-    return decoded(name, (n, d), form, (g, v), rows_of)
+    axis = of.get(g.shape, "matrix")
+
+    def norms_of(_: Array, b: Array) -> Array | None:
+        if axis == "row":
+            return None
+        of = 0 if axis == "column" else None
+        return np.asarray(np.linalg.norm(forms.f32(b), axis=of, keepdims=True))
+
+    form = f"weight norm, g · v / ‖v‖ of the {axis}"
+    return decoded(name, (n, d), form, (g, v), forms.weight_norm, norms_of)
 
 
 def read_spectral_norm(m: Module) -> Tensor | None:
@@ -61,11 +59,14 @@ def read_spectral_norm(m: Module) -> Tensor | None:
         note = f"{short(weight.name)} is read as it is stored, before its parametrization"
         return replace(weight, name=name, parts=(weight.name,), form="original", note=note)
 
-    def rows_of(w: Array, a: Array, b: Array, rows: slice) -> Array:
-        return forms.spectral_norm(w, float(forms.f32(a) @ (forms.f32(w) @ forms.f32(b))), rows)
+    def rows_of(w: Array, _a: Array, _b: Array, sigma: float, rows: slice) -> Array:
+        return forms.spectral_norm(w, sigma, rows)
+
+    def sigma_of(w: Array, a: Array, b: Array) -> float:
+        return float(forms.f32(a) @ (forms.f32(w) @ forms.f32(b)))
 
     form = "spectral norm, V / (uᵀ V v)"
-    return decoded(name, matrix_shape(weight), form, (weight, u, v), rows_of)
+    return decoded(name, matrix_shape(weight), form, (weight, u, v), rows_of, sigma_of)
 
 
 def _unparametrized(module: str) -> str:
@@ -126,14 +127,28 @@ def read_lora(m: Module) -> Tensor | None:
     a, b = pair
     is_embedding = "lora_embedding_" in a.name
     factor = _find_factor(m, outer, a.shape[0])
+    lengths = next((t for t in beside if _MAGNITUDE.search(t.name)), None)
 
-    def rows_of(w: Array, x: Array, y: Array, rows: slice) -> Array:
-        if is_embedding:  # A is (r, N), B is (d, r)
-            return forms.low_rank(w, x.T, y.T, factor, rows)
-        return forms.low_rank(w, y, x, factor, rows)
+    def rows_of(
+        w: Array, x: Array, y: Array, g: Array | None, norms: Array | None, rows: slice
+    ) -> Array:
+        # Of an embedding A is (r, N) and B is (d, r).
+        left, right = (x.T, y.T) if is_embedding else (y, x)
+        return forms.low_rank(w, left, right, factor, rows, g, norms)
+
+    def column_norms(w: Array, x: Array, y: Array, g: Array | None) -> Array | None:
+        if g is None or not is_embedding:
+            return None
+        starts = range(0, len(w), 1024)
+        blocks = (rows_of(w, x, y, None, None, slice(i, min(i + 1024, len(w)))) for i in starts)
+        return np.asarray(
+            np.sqrt(sum(np.square(block, dtype=np.float64).sum(axis=0) for block in blocks))
+        )
 
     form = f"LoRA, base + {factor:g} · B A"
-    return decoded(name, matrix_shape(base), form, (base, a, b), rows_of)
+    if lengths is not None:
+        form = f"DoRA, ({form.removeprefix('LoRA, ')}) with the lengths of its magnitude vector"
+    return decoded(name, matrix_shape(base), form, (base, a, b, lengths), rows_of, column_norms)
 
 
 def _find_problem(m: Module, outer: str, base: Tensor, pair: list[Tensor]) -> str:
@@ -147,8 +162,11 @@ def _find_problem(m: Module, outer: str, base: Tensor, pair: list[Tensor]) -> st
     expected = ((rank, n), (d, rank)) if is_embedding else ((rank, d), (n, rank))
     if (a.shape, b.shape) != expected or not rank:
         return "their shapes do not fit"
-    if adapter.get("use_dora") or len(m.adapters[outer]) > 2:
-        return "the adapter changes lengths, too (DoRA)"
+    others = [t for t in m.adapters[outer] if t not in pair]
+    sizes = [(d,)] if is_embedding else [(n,), (n, 1)]
+    is_dora = [bool(_MAGNITUDE.search(t.name)) and t.shape in sizes for t in others]
+    if is_dora not in ([], [True]) or (adapter.get("use_dora") and not is_dora):
+        return "the adapter changes lengths, too (DoRA), in a form that is not known"
     if type(_find_alpha(m, outer)) not in (int, float):
         return "adapter_config.json does not say their factor"
     return ""

@@ -6,11 +6,11 @@ cannot be read stops the choice.
 """
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from embgeo.core.errors import AmbiguousTensor, BadOption, WayOut, argument
 from embgeo.io import parameter_names as names
-from embgeo.io.bounded.guard import RIGHT_FILE, refuse, short
+from embgeo.io.bounded.guard import RIGHT_FILE, list_short, refuse, short
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.architectures import is_named_by
 from embgeo.io.model.candidates import (
@@ -21,6 +21,7 @@ from embgeo.io.model.candidates import (
     describe,
     group_matrices,
     has_vocabulary,
+    input_by_shape,
     input_rank,
     is_lone_output,
     is_real,
@@ -29,10 +30,6 @@ from embgeo.io.model.candidates import (
 )
 from embgeo.io.model.output import find_output
 
-#: An unnamed matrix is the embedding if it has this many rows per column, and this many times as
-#: many rows as any other matrix has rows or columns.
-TALL = 4
-CLEARLY_LARGER = 2
 _LISTED = 8
 
 
@@ -96,6 +93,8 @@ def choose(
     if named is None:
         chosen, reason = _find_input(checkpoint, groups, role)
         _refuse_slice(checkpoint, chosen, role)
+        if not transpose:
+            _refuse_columns(checkpoint, chosen)
     else:
         chosen, reason = named, "named with --tensor"
     if 0 in chosen.shape:
@@ -122,7 +121,7 @@ def choose(
         notes=(
             *_form_notes(chosen),
             *(_form_notes(found.tensor) if found.tensor else ()),
-            *_vocabulary_note(checkpoint, chosen, n),
+            *_size_notes(checkpoint, chosen, transpose=transpose),
             *found.notes,
             *_missing_input_note(chosen, named),
             *_kind_note(chosen, named),
@@ -187,11 +186,17 @@ def _missing_input_note(chosen: Tensor, named: Tensor | None) -> tuple[str, ...]
     return (f"{short(chosen.name)} is an output projection; the file holds no input embedding",)
 
 
-def _vocabulary_note(checkpoint: Checkpoint, chosen: Tensor, n: int) -> tuple[str, ...]:
-    size = checkpoint.facts.vocabulary
-    if size is None or n >= size or chosen.row_ids is not None:
-        return ()
-    return (f"config.json says vocab_size {size:,}, and the matrix has {n:,} rows",)
+def _size_notes(checkpoint: Checkpoint, chosen: Tensor, *, transpose: bool) -> tuple[str, ...]:
+    """Return what the configuration says that the matrix is not."""
+    n, d = chosen.shape[::-1] if transpose else chosen.shape
+    facts, notes = checkpoint.facts, []
+    if facts.vocabulary is not None and n < facts.vocabulary and chosen.row_ids is None:
+        size = f"{facts.vocabulary:,}"
+        notes.append(f"config.json says vocab_size {size}, and the matrix has {n:,} rows")
+    if facts.columns is not None and d != facts.columns:
+        size = f"{facts.columns:,}"
+        notes.append(f"config.json says hidden_size {size}, and the matrix has {d:,} columns")
+    return tuple(notes)
 
 
 def _averaged_copies(every: list[CandidateGroup], kind: int, chosen: Tensor) -> tuple[str, ...]:
@@ -234,12 +239,13 @@ def _find_input(
     if not readable:
         raise _no_matrix(checkpoint, role)
     first = readable[0].members[0]
+    _refuse_unknown(checkpoint, first.name if len(readable) == 1 else "")
     if facts.pieces > 1:  # another shard may hold the embedding
         raise _ambiguous(checkpoint, [group.members[0] for group in readable], role)
     if len(readable) == 1 and _may_be_embedding(checkpoint, first):
         return first, "the only matrix in the file"
     if all(names.is_numbered(group.members[0].name) for group in readable):
-        by_shape = _input_by_shape(readable)
+        by_shape = input_by_shape(readable)
         if by_shape is not None and _may_be_embedding(checkpoint, by_shape[0]):
             return by_shape
     outputs = [b for group in readable if (b := group.best(names.output_rank)) and b[0] < 2]
@@ -249,6 +255,21 @@ def _find_input(
         if len(surest) == 1 and _may_be_embedding(checkpoint, surest[0]):
             return surest[0], "name matches an output projection, and no other fits"
     raise _ambiguous(checkpoint, [group.members[0] for group in readable], role)
+
+
+def _refuse_unknown(checkpoint: Checkpoint, lone: str) -> None:
+    """Refuse the module of an embedding without a known matrix in it, if none is the `lone` one."""
+    held: dict[str, list[str]] = {}
+    for name in (t.name for t in checkpoint.tensors):
+        module = names.module_of(name)
+        is_outer = module and names.input_rank(module) in (0, 1) and names.layer_of(name) is None
+        if is_outer and not (names.is_other_embedding(name) or names.is_adapter(name)):
+            held.setdefault(module, []).append(name.removeprefix(module).lstrip(".:/"))
+    held.pop(names.module_of(lone), None)
+    for module, ends in held.items():
+        cause = f"{short(module)} is stored in a form that is not known ({list_short(ends, 3)})"
+        way_out = f"choose another matrix with {argument('tensor', 'NAME')}"
+        raise AmbiguousTensor(cause, where=checkpoint.path, way_out=way_out)
 
 
 def _may_be_embedding(checkpoint: Checkpoint, tensor: Tensor) -> bool:
@@ -295,25 +316,6 @@ def _outermost(checkpoint: Checkpoint, tensors: list[Tensor]) -> list[Tensor]:
     return [t for t in kept if names.layer_of(t.name) is None] or kept
 
 
-def _input_by_shape(groups: list[CandidateGroup]) -> tuple[Tensor, str] | None:
-    """Choose the unnamed matrix that is much taller than all others, if there is one.
-
-    The vocabulary is by far the largest dimension of a small language model; the output projection
-    may share it, usually with the mirrored shape (d, N).
-    """
-    tallest = max(max(group.shape) for group in groups)
-    holders = [group for group in groups if tallest in group.shape]
-    others = [max(group.shape) for group in groups if tallest not in group.shape]
-    tall = [g for g in holders if g.shape[0] == tallest and tallest >= TALL * g.shape[1]]
-    wide = [g for g in holders if g.shape[1] == tallest]
-    if len(tall) != 1 or len(wide) > 1 or len(holders) != len(tall) + len(wide):
-        return None
-    if others and tallest < CLEARLY_LARGER * max(others):
-        return None
-    mirror = f", and tensor {short(wide[0].members[0].name)!r} mirrors its shape" if wide else ""
-    return tall[0].members[0], f"by shape: by far the most rows ({tallest:,}){mirror}"
-
-
 def _refuse_slice(checkpoint: Checkpoint, chosen: Tensor, role: TensorRole) -> None:
     """Refuse a matrix with the n-th part of the rows, or of the columns, that it should have."""
     pieces = count_slices(chosen, checkpoint.tensors, checkpoint.facts)
@@ -327,6 +329,15 @@ def _refuse_slice(checkpoint: Checkpoint, chosen: Tensor, role: TensorRole) -> N
             f"with {argument(role.argument)} {short(chosen.name)}",
             ways_out=_ways_out(role, [chosen]),
         )
+
+
+def _refuse_columns(checkpoint: Checkpoint, chosen: Tensor) -> None:
+    """Refuse a matrix whose columns are the vocabulary of the configuration."""
+    facts, turned = checkpoint.facts, replace(chosen, shape=chosen.shape[::-1])
+    if chosen.shape[0] == facts.columns != chosen.shape[1] and has_vocabulary(turned, facts):
+        cause = f"{describe(chosen)} has a column for each of {facts.vocabulary:,} tokens"
+        ways_out, way_out = [WayOut(arguments={"transpose": True})], f"use {argument('transpose')}"
+        raise AmbiguousTensor(cause, where=checkpoint.path, way_out=way_out, ways_out=ways_out)
 
 
 def _stopped(checkpoint: Checkpoint, tensor: Tensor) -> AmbiguousTensor:

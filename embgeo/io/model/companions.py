@@ -22,8 +22,9 @@ from embgeo.io.parameter_names import (
     is_averaged_copy,
     is_optimizer_state,
     is_other_embedding,
+    is_sought,
     layer_of,
-    output_rank,
+    module_of,
 )
 
 _READERS: dict[str, list[Reader]] = {}
@@ -34,11 +35,11 @@ for _decoder in DECODERS:
 #: Types of weights that are stored as they are.
 _PLAIN = frozenset({"float16", "bfloat16", "float32", "float64"})
 #: Names of tensors that change a weight of a plain type.
+_PACKED = re.compile(r"\._packed_params.*$")
 _CHANGES = re.compile(r"(^|\.)(modules_to_save\.|mapping$)")
 #: Fewest bytes of codes of an embedding where the configuration says no sizes.
 _FEWEST_BYTES = 4096
 _LISTED = 3
-_LONGEST_PATH = 1000
 
 
 def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
@@ -66,8 +67,9 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
     names = {tensor.name for tensor in tensors}
     tensors += [
         replace(unreadable(name, (), "", f"cannot be read: {reason}", BEFORE), parts=(name,))
-        for name, reason in checkpoint.unread
-        if name not in names and is_sought(name)
+        for stored_name, reason in checkpoint.unread
+        # Quantized modules of torch keep their weight among packed parameters.
+        if is_sought(name := _PACKED.sub(".weight", stored_name)) and name not in names
     ]
     return replace(checkpoint, tensors=tuple(_with_ids(by, t) for t in tensors), stored=stored)
 
@@ -128,13 +130,13 @@ def _name_unknown(tensors: list[Tensor], checkpoint: Checkpoint) -> list[Tensor]
     modules = {
         module
         for t in tensors
-        if not t.problem and _has_codes(t, checkpoint.facts) and (module := _module_of(t.name))
+        if not t.problem and _has_codes(t, checkpoint.facts) and (module := module_of(t.name))
     }
     if not modules:
         return tensors
     held: dict[str, list[Tensor]] = {module: [] for module in modules}
     for t in tensors:
-        if (module := _module_of(t.name)) in held:
+        if (module := module_of(t.name)) in held:
             held[module].append(t)
     method = checkpoint.facts.quantization.get("quant_method")
     by_whom = f" by {method}" if isinstance(method, str) and method.isprintable() else ""
@@ -178,24 +180,6 @@ def _has_codes(tensor: Tensor, facts: ModelFacts) -> bool:
 
 def _is_matrix(tensor: Tensor) -> bool:
     return len(tensor.shape) == 2 and is_sought(tensor.name) and is_real(tensor.dtype)
-
-
-def _module_of(name: str) -> str:
-    """Get the outermost module on the path of a name that is an embedding or an output
-    projection.
-    """
-    ends = (at for at, sign in enumerate(name[:_LONGEST_PATH]) if sign in ".:/")
-    found = (name[:end] for end in ends)
-    return next((one for one in found if _is_surely_sought(one)), "")
-
-
-def _is_surely_sought(name: str) -> bool:
-    return input_rank(name) in (0, 1) or output_rank(name) == 0
-
-
-def is_sought(name: str) -> bool:
-    """Tell whether a name is that of an embedding or, surely, of an output projection."""
-    return input_rank(name) is not None or output_rank(name) == 0
 
 
 def _with_ids(by: dict[str, Tensor], tensor: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ DECODERS: tuple[Decoder, ...] = (
     Decoder(
         "FP8, INT8 of the tensor, rows, groups or blocks; INT8 of bitsandbytes",
         "`weight`; `weight_scale`, `weight_scale_inv`, `scale_weight`, `weights_scaling_factor`, "
-        "`scale` or `SCB`; perhaps `weight_zero_point`",
+        "`qscale_weight`, `scale` or `SCB`; perhaps `weight_zero_point`",
         "(code − zero point) · scale; code · SCB / 127",
         "torch, ml_dtypes",
         ("weight",),
@@ -61,10 +61,10 @@ DECODERS: tuple[Decoder, ...] = (
         changed.read_static,
     ),
     Decoder(
-        "LoRA",
+        "LoRA, DoRA",
         "`weight` or `base_layer.weight`, `lora_embedding_A`, `lora_embedding_B` (or `lora_A`, "
-        "`lora_B`), adapter_config.json",
-        "base + alpha/r · B A",
+        "`lora_B`), perhaps `lora_magnitude_vector`, adapter_config.json",
+        "base + alpha/r · B A; of DoRA with the lengths of the magnitude vector",
         "torch",
     ),
     Decoder(

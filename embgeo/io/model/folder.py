@@ -18,7 +18,7 @@ from embgeo.io.labels.special_tokens import find_special
 from embgeo.io.mapped.torch_distributed import METADATA
 from embgeo.io.model.facts import ModelFacts, read_facts
 from embgeo.io.model.joining import join_groups, open_pieces
-from embgeo.io.model.pieces import group_pieces, refuse_folders_of_slices
+from embgeo.io.model.pieces import find_in_folders, group_pieces, refuse_zero
 from embgeo.io.remote.source_record import read_source
 
 NAME = "model folder"
@@ -46,7 +46,7 @@ _ADAPTERS = ("adapter_model.safetensors", "adapter_model.bin")
 
 #: Files of training programs that hold arrays but no model.
 NOT_WEIGHTS = (
-    "optimizer",
+    "optim",
     "scheduler",
     "scaler",
     "rng_state",
@@ -54,6 +54,7 @@ NOT_WEIGHTS = (
     "trainer_state",
     "random_states",
     "merges.txt",
+    "mmproj",  # images, beside a model in GGUF
 )
 #: Part of the names of DeepSpeed's files of optimizer states.
 _OF_OPTIMIZER = "optim_states"
@@ -127,6 +128,7 @@ def _open_weights(
 ) -> Checkpoint:
     if len(files) == 1:
         return open_pieces(files[0], facts, open_file) or open_file(files[0])
+    refuse_zero(files[0])
     if groups := group_pieces(files):
         return join_groups(groups, facts, open_file)
     return join_tables(folder, [open_file(file) for file in files])
@@ -200,7 +202,8 @@ def _weights_files(
     foreign = refuse_folder(folder, (entry.name for entry in entries))
     if foreign is not None:
         raise foreign
-    refuse_folders_of_slices(folder, [entry.name for entry in entries])
+    if slices := find_in_folders(folder, [entry.name for entry in entries]):
+        return slices
     if inner := _find_inner(folder):
         listing = list_short([str(one.relative_to(folder)) for one in reversed(inner)], _LISTED)
         raise refuse(
@@ -260,4 +263,8 @@ def _holds_weights(folder: Path) -> bool:
         held = [entry.name for entry in folder.iterdir() if entry.is_file()]
     except OSError:
         return False
-    return any(name in (*WEIGHTS, METADATA) or _OF_TRAINERS.match(name) for name in held)
+    known = (*WEIGHTS, METADATA)
+    return any(
+        name in known or _OF_TRAINERS.match(name) or name.endswith((".onnx", ".gguf"))
+        for name in held
+    )

@@ -137,9 +137,27 @@ def mapped(vectors: Array, mapping: Array | None, weights: Array | None, rows: s
     return made if weights is None else made * f32(weights[rows])[:, None]
 
 
-def low_rank(base: Array, left: Array, right: Array, factor: float, rows: slice) -> Rows:
-    """Return W = base + factor · left · right, left (N, r) and right (r, d): LoRA of PEFT."""
-    return f32(base[rows]) + np.float32(factor) * (f32(left[rows]) @ f32(right))
+def low_rank(
+    base: Array,
+    left: Array,
+    right: Array,
+    factor: float,
+    rows: slice,
+    lengths: Array | None = None,
+    norms: Array | None = None,
+) -> Rows:
+    """Return W = base + factor · left · right, left (N, r) and right (r, d): LoRA of PEFT.
+
+    DoRA multiplies it by `lengths` over the norms of its rows, or of its columns, where `norms` has
+    those (peft.tuners.lora.dora).
+    """
+    made = f32(base[rows]) + np.float32(factor) * (f32(left[rows]) @ f32(right))
+    if lengths is None:
+        return made
+    if norms is not None:
+        return f32(made * (f32(lengths) / f32(norms)))
+    of_rows = np.linalg.norm(made, axis=1, keepdims=True)
+    return f32(made * (f32(lengths)[rows].reshape(-1, 1) / of_rows))
 
 
 def replaced(base: Array, new: Array, ids: npt.NDArray[np.int64], rows: slice) -> Rows:

@@ -31,14 +31,16 @@ from embgeo.io.model.pieces import (
     are_consecutive,
     find_siblings,
     is_range,
-    read_name,
     read_offsets,
-    refuse_folder_of_slices,
+    read_piece,
+    refuse_zero,
     with_offsets,
 )
 
 _NAME_ONE = "move one of them to a folder of its own and name it there"
 _NAME_ALONE = "or, if they are not slices, move the file to a folder of its own"
+#: Norms over the width of the model, not over that of a head.
+_NORM = re.compile(r"^(?!.*[qk]_(?:layer)?norm).*(?:norm|(?:^|[._])ln_)")
 _LISTED = 3
 _COMPARED_ROWS, _COMPARED_NORMS = 64, 4
 _MOST_SLICES, _LONGEST_NAME = 64, 200
@@ -48,16 +50,18 @@ OpenFile = Callable[[Path], Checkpoint]
 
 def open_pieces(path: Path, facts: ModelFacts, open_file: OpenFile) -> Checkpoint | None:
     """Open the model that a named file is a piece of; None if it is whole, or cannot be joined."""
-    refuse_folder_of_slices(path)
+    refuse_zero(path)
     if not path.is_file():
         return None
-    piece = read_name(path.name)
+    piece = read_piece(path)
     if piece is None:
         files = with_offsets(path)
         if files:
             return join_files(files, facts, open_file)
         return _open_numbered(path, facts, open_file)
     files = find_siblings(path, piece)
+    if piece.of_folder and not piece.is_sure:  # a run or a rank of LoRA, perhaps
+        return _open_alike(path, files, facts, open_file) if are_consecutive(files) else None
     if not piece.is_sure and not are_consecutive(files):
         return None  # steps of a run, for instance
     if len(files) == 1 and piece.number == 0 and (piece.total or 1) == 1:
@@ -86,21 +90,30 @@ def _open_numbered(path: Path, facts: ModelFacts, open_file: OpenFile) -> Checkp
         numbers = [int(re.fullmatch(pattern, file.name)[1]) for file in files]  # type: ignore[index]
         if not 1 < len(files) <= _MOST_SLICES or numbers[0] > 1 or not is_range(numbers):
             continue
-        opened = [open_file(file) for file in files]
-        if len({frozenset(t.name for t in one.tensors) for one in opened}) != 1:
-            continue
-        inputs = [t for t in opened[0].tensors if names.input_rank(t.name) is not None]
-        if any(count_slices(t, opened[0].tensors, facts) == len(files) for t in inputs):
-            return join_files(files, facts, open_file)
-        if any(_are_slices(opened, t) for t in inputs):
-            cause = f"and {len(files) - 1} files beside it hold the slices of one model"
-            raise refuse(path, cause, f"{JOIN}; {_NAME_ALONE}")
-        if inputs:
-            alone = opened[files.index(path)]
-            beside = next(file.name for file in files if file != path)
-            note = f"{short(beside)} beside it holds tensors of the same names and is not read"
-            return replace(alone, notes=(*alone.notes, note), facts=_known(facts, alone.facts))
+        if (found_alike := _open_alike(path, files, facts, open_file)) is not None:
+            return found_alike
     return None
+
+
+def _open_alike(
+    path: Path, files: list[Path], facts: ModelFacts, open_file: OpenFile
+) -> Checkpoint | None:
+    """Open files of tensors of the same names: as slices, if their numbers say so, else alone."""
+    opened = [open_file(file) for file in files]
+    if len({frozenset(t.name for t in one.tensors) for one in opened}) != 1:
+        return None
+    inputs = [t for t in opened[0].tensors if names.input_rank(t.name) is not None]
+    if any(count_slices(t, opened[0].tensors, facts) == len(files) for t in inputs) or any(
+        _are_slices(opened, t) for t in inputs
+    ):
+        return join_files(files, facts, open_file)
+    if not inputs:
+        return None
+    alone = opened[files.index(path)]
+    beside = next(file for file in files if file != path)
+    shown = beside.name if beside.parent == path.parent else f"{beside.parent.name}/{beside.name}"
+    note = f"{short(shown)} beside it holds tensors of the same names and is not read"
+    return replace(alone, notes=(*alone.notes, note), facts=_known(facts, alone.facts))
 
 
 def _known(facts: ModelFacts, own: ModelFacts) -> ModelFacts:
@@ -113,11 +126,13 @@ def _are_slices(opened: Sequence[Checkpoint], embedding: Tensor) -> bool:
 
     Steps share rows.
     """
+    if len(embedding.shape) != 2 or names.input_rank(embedding.name) is None:
+        return False
     by = [{t.name: t for t in one.tensors} for one in opened]
     norms = [t for t in opened[0].tensors if len(t.shape) == 1 and t.shape[0] > 1]
     first = [np.asarray(t.open()) for t in norms[:_COMPARED_NORMS]]
     distinct = [(t, a) for t, a in zip(norms, first, strict=False) if len(np.unique(a)) > 1]
-    if not distinct or len(embedding.shape) != 2:
+    if not distinct or any(t.name not in one for one in by for t in (embedding, *norms)):
         return False
     rows = np.asarray(embedding.open()[:_COMPARED_ROWS])
     for others in by[1:]:
@@ -165,13 +180,16 @@ def join_files(
 
     `is_required` says whether one of them has to be an embedding or output that can be joined.
     """
-    piece = read_name(files[0].name) or FilePiece("", 0, len(files), is_sure=False)
+    piece = read_piece(files[0]) or FilePiece("", 0, len(files), is_sure=False)
     boxes = [read_offsets(file) for file in files]
     if piece.pattern:
         _check_complete(files, piece)
     opened = _open_all(files, open_file)
     whole = replace(opened[0], files=tuple(file for one in opened for file in one.files))
     facts = _known(facts, opened[0].facts)
+    is_sure = piece.is_sure or any(_are_slices(opened, t) for t in opened[0].tensors)
+    if facts.columns is None and is_sure:
+        facts = replace(facts, columns=_find_columns(opened))
     every = _every(opened)
     are_disjoint = len(every) == sum(len(one.tensors) for one in opened)
     if not piece.is_slice or (are_disjoint and not any(boxes)):
@@ -205,6 +223,18 @@ def join_files(
     return replace(whole, tensors=tuple(kept), facts=facts, notes=(*whole.notes, note))
 
 
+def _find_columns(opened: Sequence[Checkpoint]) -> int | None:
+    """Find the width of the model by its norms, which each slice holds whole; None if unsure."""
+    tensors = opened[0].tensors
+    norms = [t for t in tensors if len(t.shape) == 1 and _NORM.search(t.name.lower())]
+    lengths = {t.shape[0] for t in norms}
+    embedding = next((t for t in tensors if len(t.shape) == 2 and names.is_sought(t.name)), None)
+    if embedding is None:
+        return None
+    widths = {embedding.shape[1], embedding.shape[1] * len(opened)} & lengths
+    return widths.pop() if len(widths) == 1 else None
+
+
 def _open_all(files: Sequence[Path], open_file: OpenFile) -> list[Checkpoint]:
     """Open the files; the first of a split GGUF may hold metadata alone."""
     opened: list[Checkpoint] = []
@@ -231,11 +261,13 @@ def _metadata_only(file: Path) -> Checkpoint | None:
 
 def _listed(files: Sequence[Path]) -> str:
     more = f" and {len(files) - _LISTED} more" if len(files) > _LISTED else ""
-    return ", ".join(short(file.name) for file in files[:_LISTED]) + more
+    is_below = len({file.name for file in files}) < len(files)
+    shown = [f"{file.parent.name}/{file.name}" if is_below else file.name for file in files]
+    return ", ".join(map(short, shown[:_LISTED])) + more
 
 
 def _check_complete(files: Sequence[Path], piece: FilePiece) -> None:
-    pieces = [read_name(file.name) for file in files]
+    pieces = [read_piece(file) for file in files]
     numbers = [one.number for one in pieces if one is not None]
     first = 0 if piece.is_slice and numbers[0] == 0 else 1
     expected = list(range(first, first + (piece.total or len(numbers))))
@@ -282,6 +314,8 @@ def _join(
     is_outer = names.layer_of(tensor.name) is None or ranks[0] is not None
     if tensor.name != "data" and (ranks == (None, None) or not is_outer):
         return None
+    if len(pieces) == 1 and has_vocabulary(tensor, facts) and facts.columns == tensor.shape[1]:
+        return replace(tensor, form="whole in one of the pieces")  # parallel by layers
     if len(pieces) != total or len({one.shape[1] for one in pieces}) != 1:
         return _unproved(tensor, total)
     if has_vocabulary(tensor, facts) and facts.columns == tensor.shape[1]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -80,11 +81,18 @@ def decoded(
     form: str,
     parts: tuple[Tensor | None, ...],
     rows_of: Callable[..., Array],
+    of_all: Callable[..., Any] | None = None,
 ) -> Tensor:
-    """Return a parameter of float32 whose rows ``rows_of(*arrays, rows=slice)`` gives."""
+    """Return a parameter of float32 whose rows ``rows_of(*arrays, rows=slice)`` gives.
+
+    The result of ``of_all(*arrays)``, such as norms of columns, comes as one more array.
+    """
 
     def decode() -> Array:
-        arrays = [None if part is None else part.open() for part in parts]
+        arrays: list[Any] = [None if part is None else part.open() for part in parts]
+        if of_all is not None:
+            with np.errstate(all="ignore"):
+                arrays.append(of_all(*arrays))
         slices = (
             slice(start, min(start + _BLOCK_ROWS, shape[0]))
             for start in range(0, shape[0], _BLOCK_ROWS)

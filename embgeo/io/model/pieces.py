@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ _LIKELY = re.compile(
 )
 OF_CHECKPOINTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 _SPLIT = re.compile(r"^(.*)-(\d{5})-of-(\d{5})(\.(?:gguf|safetensors|bin))$")
+#: The file in each of the folders of Megatron.
+_MEGATRON = "model_optim_rng.pt"
 _LISTED = 3
 #: More files are not pieces of one model.
 _MOST_FILES = 1024
@@ -48,6 +50,8 @@ class FilePiece:
     is_slice: bool = True
     #: Whether the name is that of a scheme, and not only like one.
     is_sure: bool = True
+    #: Whether the folders of the files are numbered, and not the files.
+    of_folder: bool = False
 
 
 def read_name(name: str) -> FilePiece | None:
@@ -71,14 +75,27 @@ def read_name(name: str) -> FilePiece | None:
     return FilePiece(pattern, int(split[2]), int(split[3]), is_slice=False)
 
 
+def read_piece(path: Path) -> FilePiece | None:
+    """Return what the name of a file says of it as a piece, else that of its folder."""
+    if (piece := read_name(path.name)) is not None or path.suffix not in OF_CHECKPOINTS:
+        return piece
+    piece = read_name(f"{path.parent.name}{path.suffix}")  # Megatron's ``mp_rank_00``
+    if piece is None or not piece.is_slice:
+        return None
+    pattern = piece.pattern.removesuffix(re.escape(path.suffix))
+    is_sure = piece.is_sure and not path.parent.name.startswith("rank")  # of LoRA, perhaps
+    return replace(piece, pattern=pattern, is_sure=is_sure, of_folder=True)
+
+
 def find_siblings(path: Path, piece: FilePiece) -> list[Path]:
     """Find the files of all pieces in the order of their numbers, with the named one."""
+    named = path.parent if piece.of_folder else path
     numbered = {
-        int(found[1]): file
-        for file in path.parent.iterdir()
-        if (found := re.fullmatch(piece.pattern, file.name)) and file.is_file()
+        int(found[1]): entry / path.name if piece.of_folder else entry
+        for entry in named.parent.iterdir()
+        if (found := re.fullmatch(piece.pattern, entry.name))
     }
-    return [numbered[number] for number in sorted(numbered)]
+    return [numbered[number] for number in sorted(numbered) if numbered[number].is_file()]
 
 
 def is_range(numbers: Sequence[int]) -> bool:
@@ -87,7 +104,7 @@ def is_range(numbers: Sequence[int]) -> bool:
 
 def are_consecutive(files: Sequence[Path]) -> bool:
     """Tell whether files are numbered 0, 1, … or 1, 2, …, and are several."""
-    pieces = [piece for file in files if (piece := read_name(file.name)) is not None]
+    pieces = [piece for file in files if (piece := read_piece(file)) is not None]
     numbers = [piece.number for piece in pieces]
     return len(numbers) > 1 and numbers[0] < 2 and is_range(numbers)
 
@@ -109,26 +126,18 @@ def with_offsets(path: Path) -> list[Path]:
     return []
 
 
-def refuse_folder_of_slices(path: Path) -> None:
-    """Refuse a file in Megatron's ``mp_rank_01``, where rank 0 may be whole, and one of ZeRO 3."""
+def refuse_zero(path: Path) -> None:
+    """Refuse the pieces of ZeRO stage 3, which cuts matrices anywhere."""
     if re.match(r"zero_pp_rank_\d+_mp_rank_\d+_model_states", path.name):
         folder = path.parent
         way_out = f"python {folder.parent}/zero_to_fp32.py {folder.parent} {folder.parent}/whole"
         raise refuse(path, "is one of the pieces that DeepSpeed's ZeRO stage 3 writes", way_out)
-    found = re.match(r"mp_rank_(\d{2,})", path.parent.name)
-    if found is None:
-        return
-    second = path.parent.with_name(path.parent.name.replace(found[1], f"{1:0{len(found[1])}}", 1))
-    if int(found[1]) > 0 or second.exists():
-        raise refuse(path, "holds one tensor-parallel slice of each matrix", JOIN)
 
 
-def refuse_folders_of_slices(folder: Path, names: Sequence[str]) -> None:
-    """Refuse a folder of Megatron's ``mp_rank_00``, ``mp_rank_01`` …"""
-    slices = sorted(name for name in names if re.match(r"mp_rank_\d{2,}", name))
-    if len(slices) > 1:
-        cause = f"holds one tensor-parallel slice of each matrix in each of {', '.join(slices[:4])}"
-        raise refuse(folder, cause, JOIN)
+def find_in_folders(folder: Path, names: Sequence[str]) -> list[Path]:
+    """Find the files of slices that lie in a folder each: Megatron's ``mp_rank_00`` …."""
+    slices = [folder / name for name in sorted(names) if re.match(r"mp_rank_\d{2,}", name)]
+    return [file for one in slices if (file := one / _MEGATRON).is_file()]
 
 
 def group_pieces(files: Sequence[Path]) -> list[list[Path]]:
@@ -142,7 +151,7 @@ def group_pieces(files: Sequence[Path]) -> list[list[Path]]:
         return [list(kept)] if len(kept) > 1 else []
     groups: dict[str, list[Path]] = {}
     for file in kept:
-        piece = read_name(file.name)
+        piece = read_piece(file)
         if piece is None:
             return []
         groups.setdefault(piece.pattern, []).append(file)
@@ -150,7 +159,7 @@ def group_pieces(files: Sequence[Path]) -> list[list[Path]]:
             return []
     if len(files) < 2 or len({len(group) for group in groups.values()}) != 1:
         return []
-    return [find_siblings(group[0], read_name(group[0].name)) for group in groups.values()]  # type: ignore[arg-type]
+    return [find_siblings(group[0], read_piece(group[0])) for group in groups.values()]  # type: ignore[arg-type]
 
 
 def read_offsets(file: Path) -> dict[str, tuple[int, ...]]:

@@ -4,6 +4,7 @@ Each reader returns the weight of a module, decoded or with the reason why it ca
 if the module is of another form.
 """
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -12,18 +13,24 @@ import ml_dtypes
 import numpy as np
 
 from embgeo.core.errors import EmbgeoError
-from embgeo.io.bounded.guard import short
+from embgeo.io.bounded.guard import list_short, short
 from embgeo.io.bounded.maps import Array
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.model import forms
 from embgeo.io.model.facts import ModelFacts
 from embgeo.io.model.parameter import PARTS, Module, cannot, decoded, matrix_shape
+from embgeo.io.parameter_names import is_sought
 
 _E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
 #: Side of the blocks of FP8 weights where the configuration does not say it.
 _FP8_BLOCK = 128
 #: Endings of factors of 8-bit codes, below the module of the weight.
-_SCALES = ("weight_scale", "weight_scale_inv", "scale_weight", "weights_scaling_factor", "scale")
+_SCALES = (
+    "weight_scale", "weight_scale_inv", "scale_weight", "weights_scaling_factor", "scale",
+    "qscale_weight",
+)  # fmt: skip
+#: Names of factors in forms that are not known; those of activations are none of a weight.
+_FACTOR = re.compile(r"(?!.*(?:input|output|act|embed_scale|[kqv]_scale)).*(?:scale|amax|absmax)")
 _EIGHT_BITS = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "int8")
 #: Forms that are named and not decoded, by the ending of the stored codes.
 NAMED = {
@@ -333,6 +340,13 @@ def read_whole_numbers(m: Module) -> Tensor | None:
     if codes.dtype in _EIGHT_BITS and has_scales and not _is_ignored(m):
         problem = "is quantized (FP8), and its scales are not in the file"
         return cannot(codes.name, codes, problem)
+    if codes.dtype in _EIGHT_BITS and is_sought(codes.name):  # else too many names to look at
+        of_module = [t for name, t in m.by.items() if name.startswith(m.prefix)]
+        factors = [t for t in of_module if _FACTOR.match(t.name[len(m.prefix) :])]
+        if factors:
+            ends = list_short([t.name.removeprefix(m.prefix) for t in factors], 3)
+            problem = f"is quantized (FP8) with factors of a form that is not known ({ends})"
+            return cannot(codes.name, codes, problem, *factors)
     return None
 
 

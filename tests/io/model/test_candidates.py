@@ -388,9 +388,57 @@ def test_a_tokenizer_labels_no_rows_of_other_things(name: str, why: str, tmp_pat
     assert f"tokenizer.json labels no rows: {why}" in matrix.origin.notes
 
 
-def test_a_folder_of_slices_is_refused_by_their_names(tmp_path: Path) -> None:
-    for rank in range(2):
-        (tmp_path / f"mp_rank_0{rank}").mkdir()
-        (tmp_path / f"mp_rank_0{rank}" / "model_optim_rng.pt").write_bytes(b"")
-    with pytest.raises(EmbgeoError, match=r"tensor-parallel slice .* mp_rank_00, mp_rank_01"):
-        embgeo.load(tmp_path)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_column_for_each_token_is_turned_on_request(transposed: bool, tmp_path: Path) -> None:
+    matrix = rows(N)
+    stored = {"model.embed_tokens.weight": np.ascontiguousarray(matrix.T), "norm.weight": rows(1)}
+    folder = write(tmp_path, stored, vocab_size=N, hidden_size=D)
+    if transposed:
+        np.testing.assert_array_equal(embgeo.load(folder, transpose=True).data, matrix)
+        return
+    with pytest.raises(
+        AmbiguousTensor, match=r"has a column for each of 120 tokens; use transpose"
+    ):
+        embgeo.load(folder)
+    assert embgeo.load(folder, tensor="model.embed_tokens.weight").n == D
+
+
+@pytest.mark.parametrize("outer", ["model.embed_tokens", "wte"])
+def test_an_embedding_in_parts_that_are_not_known_stops_the_choice(
+    outer: str, tmp_path: Path
+) -> None:
+    """A tensor train, or factors: the output does not take its place."""
+    for number, parts in enumerate(([rows(4 * D).reshape(4, D, D)], [rows(N, 4), rows(D, 4)])):
+        tensors = {f"{outer}.cores.{k}": part for k, part in enumerate(parts)}
+        folder = write(tmp_path / str(number), tensors | {"lm_head.weight": rows(N)})
+        with pytest.raises(AmbiguousTensor, match=r"is stored in a form that is not known \(cores"):
+            embgeo.load(folder)
+
+
+def test_the_weight_of_hierarchical_reasoning_models(tmp_path: Path) -> None:
+    inner = "_orig_mod.model.inner."
+    tensors = {f"{inner}embed_tokens.embedding_weight": rows(N), f"{inner}lm_head.weight": rows(N)}
+    matrix = embgeo.load(write(tmp_path, tensors | {f"{inner}puzzle_emb.weights": rows(900)}))
+    assert matrix.origin.tensor == f"{inner}embed_tokens.embedding_weight"
+    assert matrix.output is not None
+
+
+def test_rows_of_class_labels_are_said(tmp_path: Path) -> None:
+    tensors = {"y_embedder.embedding_table.weight": rows(N), "blocks.0.attn.qkv.weight": rows(48)}
+    matrix = embgeo.load(write(tmp_path, tensors))
+    assert any(note.endswith("are class labels") for note in matrix.origin.notes)
+
+
+def test_fewer_columns_than_the_configuration_says_are_noted(tmp_path: Path) -> None:
+    tensors = {"embed_tokens.weight": rows(N, 6), "lm_head.weight": rows(N)}
+    notes = embgeo.load(write(tmp_path, tensors, vocab_size=N, hidden_size=D)).origin.notes
+    assert "config.json says hidden_size 16, and the matrix has 6 columns" in notes
+
+
+def test_images_and_optimizers_beside_a_model_are_passed_over(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    weight = torch.from_numpy(rows(N))
+    torch.save({"transformer.wte.weight": weight}, tmp_path / "model_000100.pt")
+    torch.save({"transformer.wte.weight": weight + 1}, tmp_path / "optim_000100_rank0.pt")
+    torch.save({"transformer.wte.weight": weight + 2}, tmp_path / "mmproj-model.pt")
+    np.testing.assert_array_equal(embgeo.load(tmp_path).data, weight)

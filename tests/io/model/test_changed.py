@@ -137,7 +137,7 @@ def test_an_adapter_beside_the_embedding_is_merged(base: str, end: str, tmp_path
         ({"alpha_pattern": {"q_proj": 32}, "rank_pattern": {"v_proj": 2}}, 2),
         ({"alpha_pattern": {"embed_tokens": 32}}, 8),
         ({"alpha_pattern": {"embed_.*": 32}}, "does not say their factor"),
-        ({"use_dora": True}, "changes lengths, too (DoRA)"),
+        ({"use_dora": True}, "changes lengths, too (DoRA), in a form that is not known"),
         ({"lora_alpha": None}, "does not say their factor"),
         ("two adapters", "there are several adapters"),
         ("half", "a part of it is missing"),
@@ -159,6 +159,29 @@ def test_factors_of_adapters(settings: Any, factor: Any, tmp_path: Path) -> None
     matrix = check(folder, rows, "base")
     assert "are not merged into it: " in matrix.origin.notes[0]
     assert factor in matrix.origin.notes[0]
+
+
+def test_dora_gives_columns_of_an_embedding_and_rows_of_an_output_their_lengths(
+    tmp_path: Path,
+) -> None:
+    """As DoraEmbeddingLayer and DoraLinearLayer of PEFT do."""
+    rows, head = numbers(N, D), numbers(N, D, seed=3)
+    a, b = numbers(4, N, seed=1), numbers(D, 4, seed=2)
+    of_columns, of_rows = numbers(D, seed=4).abs(), numbers(N, seed=5).abs()
+    tensors = {
+        f"{NAME}.base_layer.weight": rows, f"{NAME}.lora_embedding_A": a,
+        f"{NAME}.lora_embedding_B": b, f"{NAME}.lora_magnitude_vector.weight": of_columns,
+        "lm_head.base_layer.weight": head, "lm_head.lora_A.weight": b.T,
+        "lm_head.lora_B.weight": a.T,
+        "lm_head.lora_magnitude_vector.weight": of_rows,
+    }  # fmt: skip
+    folder = write(tmp_path, tensors, adapter_config=ADAPTER | {"use_dora": True})
+    merged = rows + 2 * (b @ a).T
+    matrix = check(folder, merged * of_columns / merged.norm(dim=0), "DoRA, (base + 2 · B A)")
+    assert matrix.output is not None
+    merged = head + 2 * a.T @ b.T
+    expected = merged * of_rows[:, None] / merged.norm(dim=1, keepdim=True)
+    np.testing.assert_allclose(matrix.output.data, expected, rtol=2e-5, atol=1e-6)
 
 
 def test_an_adapter_of_codes_is_added_to_the_decoded_rows(tmp_path: Path) -> None:

@@ -157,3 +157,18 @@ def test_four_bits_that_no_node_reads_stop_the_choice(tmp_path: Path) -> None:
     codes = nibbles(NAME, G.integers(0, 16, (N, D)), F.UINT4)
     with pytest.raises(EmbgeoError, match=r"embed_tokens cannot be read: it holds numbers of 4 bi"):
         embgeo.load(write(tmp_path / "m.onnx", [codes, HEAD]))
+
+
+def test_the_node_names_the_output_of_torch(tmp_path: Path) -> None:
+    """Its exporter calls a transposed weight ``onnx::MatMul_12``."""
+    embedding, head = G.standard_normal((2, N, D)).astype(np.float32)
+    tensors = [array(NAME, embedding), array("onnx::MatMul_12", np.ascontiguousarray(head.T))]
+    tensors.append(array("onnx::MatMul_9", np.ones((D, N), np.float32)))
+    nodes = [
+        onnx.helper.make_node("MatMul", ["x", f"onnx::MatMul_{k}"], ["y"], f"/{layer}/MatMul")
+        for k, layer in ((9, "layers.0/up_proj"), (12, "lm_head"))
+    ]
+    matrix = embgeo.load(write(tmp_path / "m.onnx", tensors, *nodes))
+    np.testing.assert_array_equal(matrix.data, embedding)
+    assert matrix.output is not None
+    np.testing.assert_array_equal(matrix.output.data, head)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
@@ -31,14 +31,19 @@ SCHEMES = {
 }
 
 
-def write(folder: Path, scheme: str, name: str, axis: int, config: dict[str, Any]) -> Path:
+def write(
+    folder: Path, scheme: str, name: str, axis: int, config: dict[str, Any], norm: Any = NORM
+) -> Path:
     folder.mkdir(exist_ok=True)
     for rank, (part, head) in enumerate(
         zip(np.split(W, 2, axis), np.split(U, 2, axis), strict=True)
     ):
-        tensors = {name: part, "lm_head.weight": head, "norm.weight": NORM, "w1.weight": NORM[None]}
+        tensors = {name: part, "lm_head.weight": head, "w1.weight": NORM[None]}
+        tensors |= {} if norm is None else {"norm.weight": norm}
         tensors = {k: np.ascontiguousarray(v) for k, v in tensors.items()}
-        save_file(tensors, folder / scheme.format(rank))
+        path = folder / scheme.format(rank)
+        path.parent.mkdir(exist_ok=True)
+        save_file(tensors, path)
     if config:
         (folder / "config.json").write_text(json.dumps(config))
     return folder
@@ -89,10 +94,73 @@ def test_matrices_that_each_slice_holds_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_slices_whose_axis_is_not_proved_are_refused(scheme: str, tmp_path: Path) -> None:
-    folder = write(tmp_path / "slices", scheme, SCHEMES[scheme], 0, {})
+    folder = write(tmp_path / "slices", scheme, SCHEMES[scheme], 0, {}, None)
     for given in (folder, folder / scheme.format(0), folder / scheme.format(1)):
         with pytest.raises(EmbgeoError, match="holds one tensor-parallel slice of each matrix"):
             embgeo.load(given)
+
+
+@pytest.mark.parametrize(
+    "scheme", ["model{}-mp2.safetensors", "part-{}.safetensors", "tp_rank_{}/m.safetensors"]
+)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_length_of_the_norms_proves_the_axis(scheme: str, axis: int, tmp_path: Path) -> None:
+    """Each slice holds the norms whole, over the width of the model."""
+    norm = np.linspace(0.5, 1.5, D, dtype=np.float32)
+    folder = write(tmp_path / "norms", scheme, "embed.weight", axis, {}, norm)
+    matrix = embgeo.load(folder / scheme.format(1))
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.output is not None
+    np.testing.assert_array_equal(matrix.output.data, U)
+    of_heads = write(tmp_path / "heads", scheme, "embed.weight", axis, {}, None)
+    for path in of_heads.rglob("*.safetensors"):
+        save_file(load_file(path) | {"q_norm.weight": norm[: D // 2]}, path)
+    with pytest.raises(EmbgeoError, match="holds one tensor-parallel slice of each matrix"):
+        embgeo.load(of_heads / scheme.format(1))
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_folders_of_megatron(layers: int, tmp_path: Path) -> None:
+    """A folder for each slice, and for each part of the layers."""
+    torch = pytest.importorskip("torch")
+    norm = {"decoder.final_layernorm.weight": torch.linspace(0.5, 1.5, D)}
+    for rank, (part, head) in enumerate(zip(np.split(W, 2), np.split(U, 2), strict=True)):
+        first = {"embedding.word_embeddings.weight": torch.from_numpy(part)}
+        last = {"output_layer.weight": torch.from_numpy(head)}
+        for layer, model in enumerate([first | last] if layers == 1 else [first, last]):
+            folder = tmp_path / f"mp_rank_0{rank}{'' if layers == 1 else f'_00{layer}'}"
+            folder.mkdir()
+            torch.save({"model": model | norm, "iteration": 7}, folder / "model_optim_rng.pt")
+    for given in (tmp_path, *sorted(tmp_path.iterdir())[:1]):
+        matrix = embgeo.load(given)
+        np.testing.assert_array_equal(matrix.data, W)
+        if given == tmp_path or layers == 1:
+            assert matrix.output is not None
+            np.testing.assert_array_equal(matrix.output.data, U)
+        assert "mp_rank_01" in "".join(matrix.origin.notes)
+
+
+def test_a_model_that_is_parallel_by_layers(tmp_path: Path) -> None:
+    """TensorRT-LLM calls the files as it calls slices, and numbers the layers of each from 0."""
+    for rank, name in enumerate(["transformer.vocab_embedding.weight", "lm_head.weight"]):
+        tensors = {name: (W, U)[rank], "transformer.layers.0.mlp.fc.weight": W[:D]}
+        save_file(tensors, tmp_path / f"rank{rank}.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps({"vocab_size": N, "hidden_size": D}))
+    matrix = embgeo.load(tmp_path)
+    np.testing.assert_array_equal(matrix.data, W)
+    assert matrix.output is not None
+    np.testing.assert_array_equal(matrix.output.data, U)
+
+
+def test_runs_in_numbered_folders_are_no_slices(tmp_path: Path) -> None:
+    norm = np.linspace(0.5, 1.5, D, dtype=np.float32)
+    for rank in range(2):
+        (tmp_path / f"rank_{rank}").mkdir()
+        tensors = {"embed.weight": W + np.float32(rank), "norm.weight": norm + np.float32(rank)}
+        save_file(tensors, tmp_path / f"rank_{rank}" / "model.safetensors")
+    matrix = embgeo.load(tmp_path / "rank_0")
+    np.testing.assert_array_equal(matrix.data, W)
+    assert any("rank_1/model.safetensors beside it holds" in note for note in matrix.origin.notes)
 
 
 @pytest.mark.parametrize("scheme", ["model{}-mp2.safetensors", "x_tp-rank-{}-of-2.safetensors"])
@@ -280,7 +348,10 @@ def test_steps_of_a_run_are_no_slices(tmp_path: Path) -> None:
 def test_slices_whose_names_differ_in_any_number(axis: int, tmp_path: Path) -> None:
     norm = np.arange(D, dtype=np.float32)
     path = numbered(tmp_path, np.split(W, 2, axis), [norm, norm])
-    with pytest.raises(EmbgeoError, match="1 files beside it hold the slices of one model"):
+    np.testing.assert_array_equal(embgeo.load(path).data, W)  # by the length of the norms
+    heads = np.arange(D // 4, dtype=np.float32)
+    path = numbered(tmp_path, np.split(W, 2, axis), [heads, heads])
+    with pytest.raises(EmbgeoError, match="holds one tensor-parallel slice of each matrix"):
         embgeo.load(path)
     (tmp_path / "config.json").write_text(json.dumps({"vocab_size": N, "hidden_size": D}))
     np.testing.assert_array_equal(embgeo.load(path).data, W)

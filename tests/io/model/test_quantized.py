@@ -50,7 +50,7 @@ def check(folder: Path, expected: Any, form: str) -> None:
 FP8 = torch.float8_e4m3fn
 
 
-@pytest.mark.parametrize("name", ["weight_scale", "scale_weight", "weights_scaling_factor"])
+@pytest.mark.parametrize("name", ["weight_scale", "qscale_weight", "weights_scaling_factor"])
 @pytest.mark.parametrize("shape", [(), (1,), (N,), (N, 1)])
 def test_fp8_of_the_tensor_and_of_rows(name: str, shape: tuple[int, ...], tmp_path: Path) -> None:
     scale = numbers(*shape).abs() / 40
@@ -94,6 +94,17 @@ def test_scales_that_fit_no_blocks_stop_the_choice(tmp_path: Path) -> None:
     ):
         embgeo.load(folder)
     assert embgeo.load(folder, tensor="lm_head.weight").n == N
+
+
+@pytest.mark.parametrize("name", ["weight.scale", "weight_quantizer._scale", "scale_inv", "amax"])
+def test_factors_of_fp8_that_are_not_known_stop_the_choice(name: str, tmp_path: Path) -> None:
+    codes = numbers(N, D).to(FP8)
+    folder = write(tmp_path / "a", {"weight": codes, name: numbers(N, 1)})
+    with pytest.raises(EmbgeoError, match=rf"factors of a form that is not known \({name}\)"):
+        embgeo.load(folder)
+    # Scales of activations are none of the weight.
+    folder = write(tmp_path / "b", {"weight": codes, "input_scale": numbers(1)})
+    np.testing.assert_array_equal(np.float32(embgeo.load(folder).data), codes.float().numpy())
 
 
 def test_rows_that_are_dead_by_their_scale_are_dead(tmp_path: Path) -> None:
