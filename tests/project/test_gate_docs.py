@@ -124,11 +124,6 @@ def test_snippets_for_other_programs_are_yaml_and_name_what_exists() -> None:
         assert all(option in shown for option in re.findall(r"--[a-z-]+", line))
 
 
-def test_python_of_the_page_compiles() -> None:
-    for program in blocks(PAGE, "python"):
-        compile(program, str(PAGE), "exec")
-
-
 def test_states_are_those_that_the_page_names() -> None:
     assert Outcome.__doc__
     assert all(f"`{state}`" in TEXT for state in STATES)
