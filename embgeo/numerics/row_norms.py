@@ -37,6 +37,26 @@ class NormGap(NamedTuple):
     decades: float
 
 
+def measure_tail(norms: FloatArray) -> float:
+    """Measure the index of the tail: the share of norms above x falls as x to its negative.
+
+    From the longest 4% of the rows, and ten at least (Hill 1975). Infinite if these are equal.
+
+    Examples
+    --------
+    >>> quantiles = np.arange(1, 2001) / 2001
+    >>> round(measure_tail(quantiles ** (-1 / 3)))  # Pareto's law of index 3
+    3
+    """
+    longest = max(10, len(norms) // 25)
+    if longest >= len(norms):
+        return np.inf
+    at = len(norms) - longest - 1
+    tail = np.partition(norms, at)[at:]
+    slope = float(np.log(tail[1:] / tail[0]).mean())
+    return 1.0 / slope if slope > 0.0 else np.inf
+
+
 def find_norm_gap(norms: FloatArray, one_of: int = ONE_OF) -> NormGap | None:
     """Find the largest gap of log₁₀‖w‖ with at most one row of `one_of` below it, 5% by default.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import embgeo
@@ -20,6 +22,7 @@ from embgeo.metrics.probe import influence_of_edge, with_fit
 from embgeo.numerics.row_errors import RowError
 from embgeo.numerics.scores import auc, error_of, share_of_noise
 
+Draw = Callable[[np.random.Generator], npt.NDArray[np.float64]]
 RARITIES = (q.NEIGHBOR_RARITY_RARE, q.NEIGHBOR_RARITY_POPULAR)
 
 
@@ -113,12 +116,20 @@ def test_what_is_counted_or_an_extreme_has_no_error(cone_of_rows: embgeo.Analysi
         assert cone_of_rows.scalar(quantity).population_error is None
 
 
-@pytest.mark.parametrize(("spread", "known"), [(0.4, True), (0.7, False)])
-def test_all_draws_of_a_population_have_errors_or_none(spread: float, known: bool) -> None:
+@pytest.mark.parametrize(
+    ("draw", "known"),
+    [
+        (lambda g: np.exp(0.3 * g.standard_normal((1000, 1))), True),
+        (lambda g: np.exp(0.7 * g.standard_normal((1000, 1))), False),
+        (lambda g: g.standard_t(20.0, (1000, 8)), True),
+        (lambda g: np.sqrt(3.0 / g.chisquare(3.0, (1000, 1))), False),
+    ],
+)
+def test_all_draws_of_a_population_have_errors_or_none(draw: Draw, known: bool) -> None:
     """An error that only draws without the longest rows have is too small."""
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        rows = rng.standard_normal((300, 8)) * np.exp(spread * rng.standard_normal((300, 1)))
+        rows = rng.standard_normal((1000, 8)) * draw(rng)
         found = embgeo.analyze(rows, sections=["spectrum"], reference=False)
         assert (found["spectrum.effective_rank"].population_error is not None) is known
 
@@ -127,7 +138,18 @@ def test_all_draws_of_a_population_have_errors_or_none(spread: float, known: boo
 def test_a_sample_may_miss_the_longest_row(n: int, known: bool) -> None:
     """All rows of 400, but 500 of 700."""
     rows = np.random.default_rng(0).standard_normal((n, 8))
-    rows[0] *= 30.0
+    rows[0] *= 6.0 * 8**0.5 / np.linalg.norm(rows[0])
+    found = embgeo.analyze(rows, sections=["spectrum"], reference=False)
+    assert (found["spectrum.effective_rank"].population_error is not None) is known
+
+
+@pytest.mark.parametrize(("index", "known"), [(4.4, True), (4.1, False)])
+def test_fourth_powers_of_norms_have_a_mean(index: float, known: bool) -> None:
+    """Norms of a body of width one, and a tail of 4% that falls by a power."""
+    tail = 1.5 * (np.arange(1, 41) / 40.5) ** (-1.0 / index)
+    body = np.full(960, 1.5)
+    rows = np.random.default_rng(0).standard_normal((1000, 8))
+    rows *= (np.r_[body, tail] / np.linalg.norm(rows, axis=1))[:, None]
     found = embgeo.analyze(rows, sections=["spectrum"], reference=False)
     assert (found["spectrum.effective_rank"].population_error is not None) is known
 
