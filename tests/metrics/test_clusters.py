@@ -51,6 +51,27 @@ def test_parts_of_a_small_sphere_are_no_groups(d: int) -> None:
     assert find(turned).max() == 0
 
 
+@pytest.mark.parametrize(
+    ("count", "between", "d", "expected"),
+    [(2, 0.08, 6, 1), (2, 0.12, 6, 2), (2, 0.08, 9, 2), (3, 0.15, 9, 3), (3, 0.15, 6, 2)],
+)
+def test_of_few_dimensions_two_groups_count_in_a_cone(
+    count: int, between: float, d: int, expected: int
+) -> None:
+    assert find(wide(count, 0.8, between, d=d)).max() + 1 == expected
+
+
+def test_rows_belong_to_the_nearest_center_however_long_it_is() -> None:
+    """A narrow group has a longer center than a wide one; cosines with it alone would mislead."""
+    g = np.random.default_rng(0)
+    side = np.arange(600) % 2
+    inside = np.where(side == 0, 0.9, 0.25)[:, None]
+    frame = np.linalg.qr(g.standard_normal((128, 2)))[0].T
+    own = naive.unit(g.standard_normal((600, 128)))
+    found = find(naive.unit(np.sqrt(1 - inside) * own + np.sqrt(inside) * frame[side]))
+    assert len({(int(a), int(b)) for a, b in zip(side, found, strict=True)}) == 2
+
+
 def test_the_two_ends_of_many_dimensions_are_no_groups() -> None:
     """Their pairs have a mean cosine below −0.1: a line, not groups around a center."""
     g = np.random.default_rng(0)
@@ -99,6 +120,13 @@ def test_clusters_of_less_than_a_twentieth_make_nothing(sizes: list[int], count:
     found = embgeo.analyze(tight(sizes), sections=["cosine"], pairs=10, reference=False)
     assert found["cosine.clusters"] == count
     assert (found["cosine.mean_between_clusters"].value is None) is (count == 1)
+
+
+@pytest.mark.parametrize(("count", "expected"), [(2, 2), (3, 3), (16, 16), (17, 20), (20, 20)])
+def test_numbers_that_are_tried_are_found(count: int, expected: int) -> None:
+    unit = naive.unit(tight([8] * count))
+    labels, _ = clusters.choose_clusters(unit, generator(0, "centers"))
+    assert len(np.unique(labels)) == expected
 
 
 @pytest.mark.slow

@@ -1,0 +1,84 @@
+"""Padding by its place, and how many rows samples hold, on either side of each limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embgeo.core.matrix import Frequency
+from embgeo.core.special import SpecialToken
+from embgeo.metrics import dimension, row_sample
+from embgeo.metrics.facts import Facts
+from embgeo.metrics.frequency import rank_by_frequency
+from embgeo.metrics.neighbors import draw_class_queries
+
+N = 100
+
+
+def padding(zero: list[int], **more: Any) -> list[int]:
+    facts = Facts(n=N, d=4, zero=np.array(zero), **more)
+    return [row for row in zero if facts.is_padding(row)]
+
+
+@pytest.mark.parametrize(
+    ("zero", "expected"),
+    [
+        ([0], [0]),
+        ([99], [99]),
+        ([97, 98, 99], [97, 98, 99]),
+        ([0, 98, 99], [0, 98, 99]),
+        ([40], []),
+        ([96, 98, 99], [98, 99]),
+        # With 4 of 99 or 98 rows between zero as well, the ends are padding …
+        ([0, 20, 40, 60, 80], [0]),
+        ([0, 20, 40, 60, 80, 99], [0, 99]),
+        # … and with 5, a single row at an end may be zero by chance; two together are not.
+        ([0, 20, 40, 60, 80, 90], []),
+        ([0, 20, 40, 60, 80, 90, 99], []),
+        ([0, 20, 40, 60, 80, 90, 98, 99], [98, 99]),
+        # All of the rows are the tail.
+        (list(range(N)), list(range(N))),
+    ],
+)
+def test_zero_rows_at_the_ends_are_padding(zero: list[int], expected: list[int]) -> None:
+    assert padding(zero) == expected
+
+
+def test_padding_never_occurs_and_has_no_other_token() -> None:
+    counts = np.zeros(N)
+    counts[0] = 1.0
+    assert padding([0, 99], frequency=Frequency("counts", counts, "file")) == [99]
+    ranked = Frequency("rank", np.arange(N, 0.0, -1.0), "file")
+    assert padding([0, 99], frequency=ranked) == [0, 99]
+    tokens = [f"t{row}" for row in range(N)]
+    tokens[7] = "[PAD]"
+    assert padding([0, 7, 99], tokens=tokens) == [7]
+    special = (SpecialToken("t3", 3, ("pad", "eos")), SpecialToken("t4", 4, ("eos",)))
+    assert padding([3, 4], tokens=tokens, special=special) == [3]
+
+
+@pytest.mark.parametrize(("d", "size"), [(8, 500), (600, 436), (1000, 300), (4000, 300)])
+def test_a_sample_for_errors_holds_a_quarter_of_a_million_entries(d: int, size: int) -> None:
+    facts = Facts(n=12_000, d=d, kept=np.arange(12_000))
+    assert len(row_sample.choose_rows(facts)) == size
+
+
+@pytest.mark.parametrize(("d", "size"), [(8, 600), (512, 512), (1000, 300)])
+def test_so_do_the_queries_of_the_dimension(d: int, size: int) -> None:
+    facts = Facts(n=9_000, d=d, kept=np.arange(9_000))
+    assert len(dimension.draw_queries(facts, facts.kept)) == size
+
+
+@pytest.mark.parametrize(("d", "size"), [(8, 500), (512, 256), (1000, 200)])
+def test_queries_of_a_class_hold_half_of_that(d: int, size: int) -> None:
+    counts = Frequency("counts", np.arange(4_000.0), "file")
+    facts = Facts(n=4_000, d=d, kept=np.arange(4_000), frequency=counts)
+    queries = draw_class_queries(facts, rank_by_frequency(facts))
+    assert [len(rows) for rows in queries] == [size, size]
+
+
+@pytest.mark.parametrize(("m", "known"), [(23, False), (24, True)])
+def test_errors_need_three_rows_for_each_dimension(m: int, known: bool) -> None:
+    assert bool(len(row_sample.choose_rows(Facts(n=m, d=8, kept=np.arange(m))))) is known
