@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.values import Scalar, Table
-from embgeo.metrics.isotropy import bound_exponents
-from embgeo.stats import RowHashes
+from embgeo.core.quantities.isotropy import Z
+from embgeo.core.values import Histogram, Scalar, Table
+from embgeo.metrics.isotropy import bound_exponents, make_z_series
+from embgeo.metrics.pairs import summarize_sample
+from embgeo.metrics.shared import SharedStatistics
+from embgeo.stats import PairSample, RowHashes
+from tests.support import naive
 from tests.support.matrices import from_spectrum, gaussian
 
 
@@ -32,12 +36,59 @@ def test_rows_of_equal_hashes_are_compared_entry_by_entry(monkeypatch: pytest.Mo
     W[7] = W[2]
     plain = embgeo.analyze(W, sections=["tokens"], reference=False)
     assert scalar(plain, "tokens.duplicate_rows").value == 3
+    unit = naive.unit(np.unique(W, axis=0))
+    literal = ((unit @ unit.T).sum() - 9) / (9 * 8)
+    assert scalar(plain, "tokens.mean_cosine_distinct").value == pytest.approx(literal, abs=1e-12)
     zeros = np.zeros(12, dtype=np.uint64)
     monkeypatch.setattr(RowHashes, "values", lambda _: zeros)
     collided = embgeo.analyze(W, sections=["tokens"], reference=False)
     assert scalar(collided, "tokens.duplicate_rows").value == 3
     expected = table(plain, "tokens.duplicates").rows
     assert table(collided, "tokens.duplicates").rows == expected
+
+
+def test_equal_cosines_have_no_error() -> None:
+    """0 between orthogonal rows, 1 between equal ones: no mean and no spread stand in for them."""
+    apart = embgeo.analyze(np.eye(40), sections=["cosine"], reference=False)
+    assert scalar(apart, "cosine.mean").population_error == pytest.approx(0.0, abs=1e-8)
+    equal = embgeo.analyze(np.tile([1.0, 0.0], (4, 1)), sections=["cosine"], reference=False)
+    assert scalar(equal, "cosine.std").value == 0.0
+    assert scalar(equal, "cosine.std").population_error is None
+
+
+@pytest.mark.parametrize(("times", "is_long"), [(99.9, False), (100.1, True)])
+def test_a_mean_row_is_long_from_a_hundred_times_the_spread(times: float, is_long: bool) -> None:
+    moments = SimpleNamespace(n=50, mean=np.array([0.0, 3.0 * times]), trace=lambda: 50 * 9.0)
+    assert SharedStatistics.mean_is_long.func(SimpleNamespace(moments=moments)) is is_long
+
+
+def test_curves_over_directions_begin_at_1_and_never_overflow() -> None:
+    series = make_z_series(Z, np.array([[800.0, 700.0], [799.0, -800.0]]))
+    assert series.x.tolist() == [1.0, 2.0]
+    expected = np.array([1.0, np.exp(-100.0)]), np.array([np.exp(-1.0), 0.0])
+    mean = sum(part.sum() for part in expected) / 4
+    for found, part in zip(series.y.values(), expected, strict=True):
+        np.testing.assert_allclose(found, part / mean, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.5, 0.52, (0.499, 0.521)),  # a margin of a twentieth of the range
+        (0.5, 0.5, (0.5 - 1e-9, 0.5 + 1e-9)),
+        (0.51, 0.57, (0.5, 0.6)),  # twentieths
+        (-0.999, 0.98, (-1.0, 1.0)),
+    ],
+)
+def test_histograms_of_cosines_have_round_limits(
+    low: float, high: float, expected: tuple[float, float]
+) -> None:
+    sample = PairSample()
+    sample.add(np.array([low, high, high]))
+    histogram = summarize_sample(sample, "all", exact=True)[-1]
+    assert isinstance(histogram, Histogram)
+    assert (histogram.edges[0], histogram.edges[-1]) == pytest.approx(expected, abs=1e-12)
+    assert histogram.counts.sum() == 3
 
 
 @pytest.mark.parametrize("rank_order", [False, True])

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.values import Table
+from embgeo.core.values import Scalar, Table
+from embgeo.metrics.dimension import measure_two_nn
 from embgeo.metrics.hubs import chance_of_twin
 from embgeo.metrics.neighbors import influence_of_tokens
 from embgeo.metrics.pairs import draw_pairs
@@ -84,6 +85,33 @@ def test_chance_of_a_near_duplicate_is_a_share_of_the_sphere() -> None:
     assert chance_of_twin(11, 2) == pytest.approx(1 - (1 - angle / np.pi) ** 10, rel=1e-9)
     assert chance_of_twin(2, 3) == pytest.approx((1 - 0.999) / 2, rel=1e-9)
     assert chance_of_twin(3, 1) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("m", [6, 24])
+def test_two_rows_nearest_to_each_other_are_one_draw_of_the_dimension(m: int) -> None:
+    """Rows that share their smaller distance; of all rows the error is not one of drawing."""
+    near = np.array([1.0, 1.0, 2.0, 2.0, 2.5, 3.0])
+    ratios = np.array([1.5, 2.0, 1.2, 1.1, 3.0, 1.3])
+    facts: Any = SimpleNamespace(m=m, kept=np.arange(m))
+    found, influence = measure_two_nn(
+        facts, np.stack([near, near * ratios], axis=1), np.arange(6), m
+    )
+    assert isinstance(found, Scalar)
+    logs = np.log(ratios)
+    value = 5 / logs.sum()
+    assert found.value == pytest.approx(value, rel=1e-12)
+    parts = -value * (logs / logs.mean() - 1) / np.sqrt(6 * 5)
+    np.testing.assert_allclose(influence.values, parts.astype(np.float32))
+    error = np.sqrt(
+        (parts[0] + parts[1]) ** 2 + (parts[2] + parts[3]) ** 2 + (parts[4:] ** 2).sum()
+    )
+    assert found.population_error == pytest.approx(error, rel=1e-12)
+    drawn = error if m == 6 else np.sqrt((parts @ parts) * (1 - 6 / m))
+    assert found.standard_error == pytest.approx(drawn, rel=1e-12)
+    assert found.error_kind == ("population" if m == 6 else "monte_carlo")
+    assert found.sample == (
+        "all 6 queries against 6 rows" if m == 6 else "6 queries against 24 rows"
+    )
 
 
 def test_parts_of_neighbors_are_what_their_absence_changes() -> None:

@@ -65,10 +65,10 @@ def test_one_mode_of_norms_has_no_shorter_rows() -> None:
     assert count(initial("uniform", 99)) is None
 
 
-@pytest.mark.parametrize(("tilt", "said"), [(2.5, True), (3.5, False)])
-def test_both_sides_of_three_errors_of_the_mean_cosine(tilt: float, said: bool) -> None:
+@pytest.mark.parametrize("k", [2 * D, 960])
+@pytest.mark.parametrize(("tilt", "said"), [(2.98, True), (3.02, False)])
+def test_both_sides_of_three_errors_of_the_mean_cosine(tilt: float, said: bool, k: int) -> None:
     """Rows of a tight frame cancel; a common part raises their mean cosine as asked."""
-    k = 960
     basis = np.tile(np.concatenate([np.eye(D), -np.eye(D)]), (k // (2 * D), 1))
     turned = basis @ np.linalg.qr(np.random.default_rng(5).standard_normal((D, D)))[0]
     asked = tilt * np.sqrt(2.0 / (D * k * (k - 1.0)))
@@ -81,6 +81,16 @@ def test_both_sides_of_three_errors_of_the_mean_cosine(tilt: float, said: bool) 
     length = float(brentq(lambda length: shift(length)[0] - asked, 0.0, 0.5))
     _, unit = shift(length)
     assert looks_initial(unit, np.ones(k)) is said
+
+
+@pytest.mark.parametrize(
+    ("n", "times", "said"), [(500, 1.0, True), (500, 1.6, False), (30, 1.0, True), (30, 3.0, False)]
+)
+def test_a_direction_of_more_than_its_part_was_trained(n: int, times: float, said: bool) -> None:
+    rows = np.random.default_rng(6).standard_normal((n, D))
+    rows[:, 0] = times * np.abs(rows[:, 0]) * np.where(np.arange(n) % 2, 1.0, -1.0)
+    unit = rows / np.linalg.norm(rows, axis=1)[:, None]
+    assert looks_initial(unit, np.ones(n)) is said
 
 
 @pytest.mark.parametrize(("times", "said"), [(0.9, True), (1.1, False)])
