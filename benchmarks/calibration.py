@@ -218,6 +218,14 @@ def with_dead_codes(rng: Rng, n: int, d: int, share: float) -> Array:
     return rows
 
 
+def with_added_rows(rng: Rng, n: int, d: int, count: int) -> Array:
+    """The last rows as transformers adds tokens: the mean row, and 3e-5 of the spread around it."""
+    rows = cone(rng, n, d, 0.08)
+    rows[n - count :] = rows[: n - count].mean(axis=0)
+    rows[n - count :] += 3.2e-5 * isotropic(rng, count, d)
+    return rows
+
+
 def with_twins(rng: Rng, n: int, d: int, share: float) -> Array:
     rows = trained(rng, n, d)
     pairs = int(share * n) // 2
@@ -270,6 +278,10 @@ def shapes_that_experts_saw() -> Iterator[Case]:
             "near-duplicates", f"{share:.0%}", lambda r, s=share: with_twins(r, 2000, 32, s),
             states, "duplicates", says="near-duplicate",
         )  # fmt: skip
+    yield Case(
+        "added tokens", "64 at the mean row", lambda r: with_added_rows(r, 3000, 64, 64),
+        ("mild",), "rows", says="64 rows equal the mean row",
+    )  # fmt: skip
     for n, d in ((5, 64), (29, 8), (50, 768)):
         yield Case(
             "too few rows", f"{n} × {d}", lambda r, n=n, d=d: r.standard_normal((n, d)),

@@ -7,7 +7,7 @@ from embgeo.core.text import capital, join_words
 from embgeo.diagnosis.blame import blame_tokens
 from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
 from embgeo.diagnosis.findings import FINDINGS
-from embgeo.diagnosis.findings.rows import has_short_rows, names_all_rows
+from embgeo.diagnosis.findings.rows import counts_named_rows, has_short_rows
 from embgeo.diagnosis.findings.spectrum import explain_by_norms
 
 
@@ -85,7 +85,7 @@ def judge(analysis: Numbers) -> Verdict:
         frequency = next(f for f in shown if f.key == "frequency")
         verb = "show" if state == "healthy" and not frequency.is_fault else "are"
         # The numbers below the headline are those of all kept rows.
-        with_faulty = has_short_rows(analysis) or names_all_rows(analysis)
+        with_faulty = has_short_rows(analysis) or counts_named_rows(analysis)
         who = "All rows together" if with_faulty else "The other rows"
         rest = f"{verb} {headline[0].lower()}{headline[1:]}"
         if is_initial:

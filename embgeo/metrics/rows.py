@@ -32,8 +32,12 @@ from embgeo.stats.statistic import Statistic
 SHOWN = 100
 #: Largest standard deviation of a constant row's entries, as a share of its norm.
 CONSTANT = 1e-8
-#: Largest distance of a mean-initialized row to the mean row, as a share of the median distance.
+#: Largest distance of a mean-initialized row to the mean row, as a share of the median distance
+#: where it is within rounding, and else, together with the share of the mean row's length.
 NEARER = 0.1
+NEAR, OF_ITS_LENGTH = 1e-3, 1e-2
+#: Rows of fewer dimensions come as near by chance.
+LEAST_COLUMNS = 3
 #: Rows read at once.
 STEP = 1024
 ORDER = {state: rank for rank, state in enumerate(get_args(RowState))}
@@ -218,13 +222,19 @@ def find_constant_rows(m: Measurement) -> IntArray:
 
 
 def find_mean_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
-    """Find kept rows that equal the mean row up to the rounding of the stored type.
+    """Find kept rows that equal the mean row up to the rounding of the stored type, or nearly.
 
     In a narrow cone all rows may be that near: only rows far nearer than the others count.
+    ``resize_token_embeddings`` of transformers adds rows with 3e-5 of the others' spread around
+    their mean.
     """
     distances = shared.mean_distances
+    median = float(np.median(distances))
     rounding = facts.rounding * root_mean_square(shared.norms)
-    near = (distances <= rounding) & (distances < NEARER * np.median(distances))
+    near = (distances <= rounding) & (distances < NEARER * median)
+    if facts.d >= LEAST_COLUMNS:
+        length = float(np.linalg.norm(shared.moments.mean))
+        near |= distances < min(NEAR * median, OF_ITS_LENGTH * length)
     return np.asarray(facts.kept[near])
 
 

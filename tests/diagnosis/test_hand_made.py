@@ -350,7 +350,7 @@ def of_rows() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
     apart = {"frequency.neighbor_rarity_popular": of(0.3, 0.8, 0.01)}
     yield "zero rows and apart", {**apart, "frequency.neighbor_rarity_rare": of(0.95, 0.8)}, zero
     for kind in ("constant", "mean"):
-        for rows in (1.0, 5.0, 999.0, 1000.0):
+        for rows in (1.0, 9.0, 10.0, 1000.0):
             yield f"{rows:g} {kind}", {f"tokens.{kind}_rows": rows}, {"tables": bad}
     both: Numbers = {"tokens.constant_rows": 3.0, "tokens.mean_rows": 4.0}
     yield "constant, equal and never trained", both, {

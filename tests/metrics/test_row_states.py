@@ -107,6 +107,29 @@ def test_mean_initialized_rows_of_any_type(dtype):
     ]
 
 
+@pytest.mark.parametrize(("spread", "seen"), [(3.2e-5, 20), (5e-3, 0)])
+def test_rows_that_were_added_around_the_mean(spread, seen):
+    """As `resize_token_embeddings` does since transformers 4.46, and an init of some structure."""
+    old = gaussian(315, 500, 32) + 0.3
+    W = np.r_[old, old.mean(axis=0) + spread * gaussian(316, 20, 32)].astype(np.float32)
+    found = analyze(Matrix(W), sections=("tokens",), reference=False)
+    assert found["tokens.mean_rows"].value == seen
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_rows_come_near_the_mean_by_chance(d):
+    W = gaussian(317, 200, d) + 2.0
+    W[7] = W.mean(axis=0) + 1e-4
+    assert analyze(Matrix(W), sections=("tokens",), reference=False)["tokens.mean_rows"].value == 0
+
+
+def test_a_short_row_is_not_the_mean_of_rows_that_cancel():
+    W = gaussian(318, 500, 8)
+    W -= W.mean(axis=0) * (1 - 1e-3)
+    W[3] *= 1e-4
+    assert analyze(Matrix(W), sections=("tokens",), reference=False)["tokens.mean_rows"].value == 0
+
+
 def test_rows_of_a_narrow_cone_are_not_mean_initialized():
     """All of them equal the mean row but for the rounding of bfloat16."""
     W = (1.0 + 1e-4 * gaussian(313, 100, 8)).astype(ml_dtypes.bfloat16)

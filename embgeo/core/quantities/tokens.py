@@ -47,10 +47,11 @@ CONSTANT_ROWS = Quantity(
 MEAN_ROWS = Quantity(
     "tokens.mean_rows",
     "Rows equal to the mean row",
-    "Rows that equal the mean row within the rounding of the stored type, as tokens that were "
-    "added with the mean of the others and never trained; they are kept.",
-    "#{i : ‖w_i − μ‖ ≤ ε·√(mean ‖w_j‖²), and less than a tenth of the median distance}; ε: "
-    "distance of 1 to the next larger number of the stored type",
+    "Rows that equal the mean row within the rounding of the stored type, or nearly, as tokens "
+    "that were added with the mean of the others and never trained; they are kept.",
+    "#{i : ‖w_i − μ‖ ≤ ε·√(mean ‖w_j‖²), and less than a tenth of the median distance; or at most "
+    "a thousandth of it and a hundredth of ‖μ‖ (d ≥ 3)}; ε: distance of 1 to the next larger "
+    "number of the stored type",
     better="lower",
     why="verdict: rows",
 )

@@ -64,11 +64,11 @@ def _count_untouched(a: finding.Numbers) -> int:
     return 0 if _count(a, clump.SCATTERED_ROWS) else _count(a, tokens.UNTOUCHED_ROWS)
 
 
-def names_all_rows(a: finding.Numbers) -> bool:
-    """Tell whether as many rows are constant, or equal to the mean row, as are kept."""
+def counts_named_rows(a: finding.Numbers) -> bool:
+    """Tell whether rows that are constant, or equal to the mean row, are 1% of those kept."""
     kept = int(a.provenance.get("kept") or 0)
     named = max(_count(a, tokens.CONSTANT_ROWS), _count(a, tokens.MEAN_ROWS))
-    return 0 < kept <= named
+    return 0 < kept <= 100 * named
 
 
 def _count_untrained(damage: Mapping[str, Any]) -> int:
