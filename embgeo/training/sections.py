@@ -243,7 +243,7 @@ class EvaluationSettings:
         Evaluate the test split at the end, if there is one.
     observe : int, optional
         Positions, evenly spaced over the first 20,000 tokens of the last split, at which the run
-        keeps hidden states (``hidden.npy``) and predictions (``predictions.json``).
+        keeps hidden states (``hidden.npy``); at some of them predictions, for the report.
     cache, dynamic : bool
         Also evaluate with a continuous cache, and dynamically, at the end.
     """

@@ -1,6 +1,5 @@
 """What a run records besides its scores: memory, movement of rows, hidden states, predictions."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -73,23 +72,21 @@ def test_a_run_keeps_hidden_states_and_predictions(tmp_path: Path) -> None:
         config, dataset, tmp_path, measure=None, progress=Progress(), command="embgeo train"
     )
     hidden = np.load(tmp_path / "hidden.npy")
-    record = json.loads((tmp_path / "predictions.json").read_text(encoding="utf-8"))
     model = load_file(tmp_path / "model.safetensors")
     logits = torch.from_numpy(hidden) @ model["embedding.weight"].T + model["decoder.bias"]
     p = logits.double().softmax(dim=-1)
     assert hidden.shape == (30, model["embedding.weight"].shape[1])
     assert result.test is not None
     assert result.test["unknown"] == pytest.approx(float(p[:, 4].mean()), rel=1e-5)
-    assert record["unknown"] == result.test["unknown"]
-    first, last = record["examples"][0], record["examples"][-1]
+    first, last = result.predictions[0], result.predictions[-1]
     test = corpus().test
     assert test is not None
     words = [vocabulary.tokens[row] for row in test]
-    assert (first["context"], first["target"]) == (words[:1], words[1])
-    assert (last["context"], last["target"]) == (words[-13:-1], words[-1])
+    assert (first.context, first.target) == (tuple(words[:1]), words[1])
+    assert (last.context, last.target) == (tuple(words[-13:-1]), words[-1])
     best = p[0].topk(10)
-    assert [word for word, _ in first["predicted"]] == [vocabulary.tokens[i] for i in best.indices]
-    assert [q for _, q in first["predicted"]] == pytest.approx(best.values.tolist(), rel=1e-5)
+    assert [word for word, _ in first.predicted] == [vocabulary.tokens[i] for i in best.indices]
+    assert [q for _, q in first.predicted] == pytest.approx(best.values.tolist(), rel=1e-5)
     analyze_embedding(tmp_path, "cpu", "", Progress())
     assert load_analysis(tmp_path).scalar("hidden.hull_distance") is not None
     assert load_result(tmp_path) == result

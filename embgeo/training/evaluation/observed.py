@@ -1,9 +1,7 @@
 """Hidden states and predictions at some positions of a text, which a run keeps on request."""
 
-import json
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,9 +11,9 @@ from embgeo.training.data.batches import streams
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.evaluation.perplexity import evaluating, read_windows, wide
 from embgeo.training.models.language_model import LanguageModel
+from embgeo.training.study.record import Prediction
 
 HIDDEN_NAME = "hidden.npy"
-PREDICTIONS_NAME = "predictions.json"
 #: Tokens of the split that are read.
 MOST_TOKENS = 20_000
 #: Positions with predictions, tokens before each, and predicted tokens.
@@ -28,26 +26,17 @@ class Observed:
 
     Attributes
     ----------
-    hidden : Tensor of float32
-        Inputs of the output layer; shape (M, d).
+    hidden : bytes
+        Inputs of the output layer in float32, shape (M, d), as a NumPy file.
     unknown : float or None
         Mean probability of the unknown word; None for a vocabulary without it.
-    examples : list of dict
-        For some of the positions: ``context``, ``target``, and ``predicted``, pairs of a token and
-        its probability.
+    predictions : tuple of Prediction
+        For some of the positions.
     """
 
-    hidden: torch.Tensor
+    hidden: bytes
     unknown: float | None
-    examples: list[dict[str, Any]]
-
-    def files(self) -> dict[str, bytes]:
-        """Return the contents of the files of a run by name."""
-        content = BytesIO()
-        np.save(content, self.hidden.numpy())
-        record = {"unknown": self.unknown, "examples": self.examples}
-        text = json.dumps(record, ensure_ascii=False, indent=1) + "\n"
-        return {HIDDEN_NAME: content.getvalue(), PREDICTIONS_NAME: text.encode()}
+    predictions: tuple[Prediction, ...]
 
 
 @torch.no_grad()
@@ -79,14 +68,16 @@ def observe(
     shown = np.unique(np.linspace(0, len(places) - 1, EXAMPLES).round().astype(np.int64))
     top = log_p[torch.from_numpy(shown).to(device)].exp().topk(min(TOP, log_p.shape[1]))
     tokens = vocabulary.tokens
-    examples = [
-        {
-            "context": [tokens[i] for i in rows[max(0, place - CONTEXT) : place]],
-            "target": tokens[rows[place]],
-            "predicted": [[tokens[i], p] for i, p in zip(best, values, strict=True)],
-        }
+    predictions = tuple(
+        Prediction(
+            tuple(tokens[i] for i in rows[max(0, place - CONTEXT) : place]),
+            tokens[rows[place]],
+            tuple((tokens[i], p) for i, p in zip(best, values, strict=True)),
+        )
         for place, best, values in zip(
             places[shown].tolist(), top.indices.tolist(), top.values.tolist(), strict=True
         )
-    ]
-    return Observed(hidden.float().cpu(), unknown, examples)
+    )
+    content = BytesIO()
+    np.save(content, hidden.float().cpu().numpy())
+    return Observed(content.getvalue(), unknown, predictions)

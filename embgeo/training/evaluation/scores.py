@@ -19,12 +19,13 @@ from embgeo.training.evaluation.dynamic import (
     DynamicSettings,
     dynamic_evaluation,
 )
-from embgeo.training.evaluation.observed import observe
+from embgeo.training.evaluation.observed import HIDDEN_NAME, observe
 from embgeo.training.evaluation.perplexity import STATEFUL_BPTT, Perplexity, perplexity
 from embgeo.training.methods import popular_rows
 from embgeo.training.models import LanguageModel, TransformerXL
 from embgeo.training.sections import EvaluationSettings
 from embgeo.training.study.numbers import BITS_PER_BYTE, UNKNOWN_SHARE
+from embgeo.training.study.record import Prediction
 from embgeo.training.study.samples import TextLosses, merge_blocks
 
 Found = dict[str, float | None]
@@ -41,8 +42,9 @@ class Scores:
         self.bptt = settings.bptt or STATEFUL_BPTT
         counts = torch.from_numpy(corpus.vocabulary.counts)
         self.popular = popular_rows(counts, settings.popular)
-        #: What `final` observed, as files of the run.
+        #: What `final` observed; the first as files of the run.
         self.files: dict[str, bytes] = {}
+        self.predictions: tuple[Prediction, ...] = ()
 
     def rows(self, split: str) -> npt.NDArray[np.int64]:
         """Return the tokens of a split that are evaluated."""
@@ -89,7 +91,8 @@ class Scores:
                     device=self.device,
                 )
             scores[split][UNKNOWN_SHARE] = observed.unknown
-            self.files = observed.files()
+            self.files = {HIDDEN_NAME: observed.hidden}
+            self.predictions = observed.predictions
         windows = [(window.total, window.tokens) for window in found.windows]
         return scores["valid"], scores.get("test"), merge_blocks(split, windows)
 

@@ -348,6 +348,7 @@ class RunLoop:
             quantities=trainer.task.QUANTITIES,
             peak_memory=self.peak,
             moved=moved,
+            predictions=getattr(self.evaluator, "predictions", ()),
         )
         if self.group.leads:
             for name, kept in getattr(self.evaluator, "files", {}).items():

@@ -51,6 +51,24 @@ class TrainingCurve:
 
 
 @dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a model expects at a position of a text.
+
+    Attributes
+    ----------
+    context : tuple of str
+        The last tokens before it.
+    target : str
+    predicted : tuple of tuple of str and float
+        The most probable tokens with their probabilities.
+    """
+
+    context: tuple[str, ...]
+    target: str
+    predicted: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One method, trained once.
 
@@ -82,6 +100,8 @@ class Run:
     initial : str
         Hash of the weights before the first step.
     notes : tuple of str
+    predictions : tuple of Prediction
+        At the same positions in all runs of a study; empty unless asked for.
     """
 
     method: str
@@ -100,6 +120,7 @@ class Run:
     stopped_early: bool = False
     task: str = "lm"
     quality: str = "perplexity"
+    predictions: tuple[Prediction, ...] = ()
 
     def select_numbers(self, role: Role | None) -> Mapping[str, float]:
         """Return numbers of the matrix of a role; `numbers` if the model has a single matrix."""

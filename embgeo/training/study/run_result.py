@@ -13,7 +13,7 @@ from embgeo.io.bounded.records import RecordFormat
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.log import LOG_NAME, Log, read_log
 from embgeo.training.study.numbers import OF_A_SPLIT, PARAMETERS, PEAK, SECONDS, SECONDS_PER_TOKEN
-from embgeo.training.study.record import ROLES, Role, TrainingCurve
+from embgeo.training.study.record import ROLES, Prediction, Role, TrainingCurve
 from embgeo.training.study.samples import Samples, load_samples
 
 RESULT_NAME = "result.json"
@@ -65,6 +65,7 @@ class RunResult:
         By role of the matrix: mean of ‖w − w₀‖/‖w₀‖ over rows of ``frequent`` and ``rare`` tokens.
     quantities : tuple of Quantity
         Definitions of scores other than those of language models.
+    predictions : tuple of Prediction
     """
 
     method: str
@@ -90,6 +91,7 @@ class RunResult:
     quantities: tuple[Quantity, ...] = ()
     peak_memory: int | None = None
     moved: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    predictions: tuple[Prediction, ...] = ()
 
     def movement(self, role: str) -> dict[str, float]:
         """Return how far rows of a matrix have moved, under the names of a study."""
