@@ -126,6 +126,10 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "version": (provenance.get("versions") or {}).get("embgeo", ""),
         "verdict": verdict,
         **sort_evidence(verdict.findings),
+        "blamed": [
+            (row, name.removesuffix(f" (row {row:,})"))
+            for row, name in zip(verdict.blame_rows, verdict.blame, strict=True)
+        ],
         "headline_rows": headline_rows(analysis),
         "reference_note": (provenance.get("reference") or {}).get("note", ""),
         "own_published": _own_published(analysis),

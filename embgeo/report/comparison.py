@@ -17,8 +17,7 @@ from embgeo.comparison.pair import Pair
 from embgeo.comparison.sentences import describe_isotropy_move, headline, sampling
 from embgeo.comparison.shifts import shifts, state_rows
 from embgeo.comparison.track import Track
-from embgeo.core.quantities import isotropy
-from embgeo.core.quantities.compare import NEIGHBOR_OVERLAP
+from embgeo.core.quantities import compare, isotropy
 from embgeo.core.text import visible
 from embgeo.core.values import Quantity, format_number
 from embgeo.report import comparison_tables
@@ -127,6 +126,7 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
     ends = places if track is None else [held]
     rows = comparison_tables.number_rows(comparison, places)
     by_name = {row.quantity.name: row for row in rows}
+    pair_rows = comparison_tables.pair_rows(comparison, places)
     return {
         "members": _names(comparison, range(len(comparison.members))),
         "baseline": _names(comparison, [0])[0],
@@ -143,7 +143,8 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
         "headline_rows": comparison_tables.headline_rows(
             comparison_tables.number_rows(comparison, ends)
         ),
-        "pair_rows": comparison_tables.pair_rows(comparison, places),
+        "pair_rows": pair_rows,
+        "first_pairs": [row for row in pair_rows if row.quantity in compare.HEADLINE],
         "isotropy_moves": [
             (_names(comparison, [place])[0], text)
             for place in ([held] if track is not None else places)
@@ -260,7 +261,7 @@ def is_moves_shown(comparison: Comparison, pair: Pair) -> bool:
 
 def explain_no_moved(comparison: Comparison) -> str:
     """Explain why neighbors were not compared, if that is known."""
-    overlaps = (pair.scalar(NEIGHBOR_OVERLAP) for pair in comparison.pairs)
+    overlaps = (pair.scalar(compare.NEIGHBOR_OVERLAP) for pair in comparison.pairs)
     return next((s.undefined for s in overlaps if s is not None and s.undefined), "")
 
 

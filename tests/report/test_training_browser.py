@@ -77,6 +77,24 @@ def test_a_phone_scrolls_in_one_direction(driver: Any, file: Path) -> None:
     assert width <= 390
 
 
+#: Parts of the numbers of methods and of claims that stick out of their section.
+CUT = """
+for (const part of document.querySelectorAll("details")) part.open = true;
+return ["#all-numbers", "#claims"].flatMap((id) => {
+  const right = document.querySelector(id).getBoundingClientRect().right + 1;
+  return [...document.querySelectorAll(`${id} *`)]
+    .filter((e) => e.getBoundingClientRect().right > right).map((e) => `${id} ${e.outerHTML}`);
+});
+"""
+
+
+def test_numbers_of_methods_are_cut_at_no_width(driver: Any, file: Path) -> None:
+    open_page(driver, file)
+    for width in (1440, 1261, 1000, 700, 390):
+        with resize_window(driver, width, 844):
+            assert driver.execute_script(CUT) == [], width
+
+
 def test_paper_cuts_nothing_off(driver: Any, file: Path) -> None:
     open_page(driver, file)
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})

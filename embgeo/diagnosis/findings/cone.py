@@ -31,7 +31,7 @@ def answer(a: finding.Numbers) -> Answer:
     cause = _find_cause(a, state)
     if cause:
         lead = "Large mean cosine without a cone"
-    error = f" ± {format_number(spread, 2)}" if spread else ""
+    error = f" ± {format_number(spread, 2)}" if spread and state == "healthy" else ""
     parts: list[finding.Part] = [
         f"{lead}: the mean cosine of two rows is ",
         finding.quote(mean),

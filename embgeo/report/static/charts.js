@@ -1,7 +1,8 @@
 // Line charts and step charts with a reading under the pointer (uPlot), in place of the figures.
 
-const CHART_HEIGHT = 220;
+const CHART_HEIGHT = 200;
 const LINE_DASHES = [undefined, [8, 4], [2, 3]];
+const LEGEND_DASHES = ["solid", "dashed", "dotted"];
 
 function cssText(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -37,7 +38,7 @@ function makeChart(element, chart) {
   const axis = (label, log) => ({
     label,
     labelSize: 20,
-    size: label === chart.labels[1] ? 64 : 36,
+    size: label === chart.labels[1] ? 52 : 34,
     stroke: () => cssText("--text"),
     grid: { stroke: () => cssText("--grid"), width: 1 },
     ticks: { stroke: () => cssText("--grid"), width: 1 },
@@ -60,6 +61,7 @@ function makeChart(element, chart) {
     },
     axes: [axis(chart.labels[0], chart.log[0]), axis(chart.labels[1], chart.log[1])],
     hooks: { draw: [(plot) => drawErrors(plot, chart), (plot) => drawMark(plot, chart.mark)] },
+    legend: { markers: { dash: (_plot, i) => LEGEND_DASHES[chart.lines[i - 1]?.dash ?? 0] } },
     cursor: { drag: { x: false, y: false } },
     series: [
       { label: chart.labels[0], value: (_plot, v) => (v == null ? "" : formatNumber(v)) },

@@ -52,7 +52,7 @@ function tableData(members, shared) {
       return own ? [named(own, member)] : [];
     }),
   );
-  return { ...first, columns: [...columns, ...shared] };
+  return { ...first, columns: [...columns, ...shared], angles: members.flatMap(anglesOf) };
 }
 
 // Matrices whose numbers the table puts side by side, at most.

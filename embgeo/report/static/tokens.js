@@ -141,10 +141,19 @@ class TokenTable {
   }
 }
 
+function anglesOf(data) {
+  return data.columns.filter((c) => c.key === DEEPEST_FIRST).map((c) => c.values);
+}
+
+// From the closest to the mean direction; of several matrices, in any of them.
 function firstOrder(data) {
   const order = Uint32Array.from({ length: data.rows }, (_, i) => i);
-  const angle = data.columns.find((column) => column.key === DEEPEST_FIRST);
-  if (angle) order.sort((a, b) => angle.values[a] - angle.values[b]);
+  // Of several matrices, the smallest angle in any.
+  const angles = data.angles ?? anglesOf(data);
+  if (angles.length) {
+    const smallest = angles[0].map((_, i) => Math.min(...angles.map((values) => values[i])));
+    order.sort((a, b) => smallest[a] - smallest[b]);
+  }
   const named = new Set(data.blamed);
   return Uint32Array.from([...data.blamed, ...order.filter((i) => !named.has(i))]);
 }
