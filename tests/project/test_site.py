@@ -48,6 +48,15 @@ def test_every_page_is_in_the_table_of_contents() -> None:
     assert sorted(listed) == sorted(pages - {"index"})
 
 
+def test_reports_of_the_gallery_have_names_that_no_page_has() -> None:
+    index = (DOCS / "index.md").read_text("utf-8")
+    kinds = re.search(r"for kind in (.*);", (ROOT / "scripts/site").read_text("utf-8"))
+    assert kinds is not None
+    reports = set(re.findall(r'href="([\w-]+)\.html"><img', index))
+    assert reports == set(kinds[1].split())
+    assert not [name for name in reports if (DOCS / f"{name}.md").exists()]
+
+
 @pytest.mark.parametrize(
     ("text", "adapted"),
     [
