@@ -16,6 +16,8 @@ CURES: dict[str, str] = {
     "top-3": "mean and top 3 directions removed",
     "whiten": "whitened: mean subtracted, all directions at one variance",
 }
+#: Products of entries that all of them may take: a few seconds.
+MOST_PRODUCTS = 5 * 10**10
 #: Ending of the name of a cure after which rows are divided by their norms.
 UNIT = "+unit"
 
@@ -53,3 +55,12 @@ class Treated:
 
 #: What was not searched.
 NO_NEIGHBORS: IntArray = np.zeros((0, 0), dtype=np.int64)
+
+
+def fit_products(m: int, d: int) -> bool:
+    """Tell whether a matrix is small enough for all cures, which take about 12·m·d² products.
+
+    >>> fit_products(5_000, 64), fit_products(30_522, 768)
+    (True, False)
+    """
+    return 12 * m * d * d <= MOST_PRODUCTS

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.treated import CURES, NO_NEIGHBORS, UNIT, Treated
+from embgeo.core.treated import CURES, NO_NEIGHBORS, UNIT, Treated, fit_products
 from embgeo.metrics import Facts
 from embgeo.metrics.isotropy import compute_i1_i2, measure_eigengap
 from embgeo.metrics.shared import count_rank
@@ -13,8 +13,6 @@ from embgeo.numerics.spectra import compute_effective_rank
 from embgeo.stats.all_nearest import AllNearest
 from embgeo.stats.reader import RowReader
 
-#: Products of entries for all numbers, about 12 times N·d²: a few seconds.
-MOST_PRODUCTS = 5 * 10**10
 #: Products for the neighbors after five cures.
 MOST_NEIGHBOR_PRODUCTS = 5 * 10**10
 #: Sampled pairs of the histogram of cosines, and its bins.
@@ -31,7 +29,7 @@ def treat_matrix(reader: RowReader, facts: Facts) -> tuple[Treated, ...]:
     fits = m * d * 8 * COPIES <= reader.resources.room
     if (
         not (fits and reader.is_local)
-        or 12 * m * d * d > MOST_PRODUCTS
+        or not fit_products(m, d)
         or d < 2
         or m <= max(d, facts.options.neighbors)
     ):

@@ -12,6 +12,7 @@ from typing import Any
 
 from embgeo.charts.items import ChartItem
 from embgeo.core.quantities import coordinates, cosine, frequency, isotropy, spectrum, tokens
+from embgeo.core.treated import fit_products
 from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds
 from embgeo.diagnosis.finding import RANK, Finding, find_scalar
@@ -137,7 +138,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "published_source": SOURCE,
         "warnings": analysis.notes,
         "cures": list_numbers(analysis),
-        "absences": absences,
+        "absences": absences | explain_no_cures(analysis),
         "not_found": list_empty_tables(analysis),
         "figures": gallery,
         "defined": frozenset(q.name for q in found),
@@ -162,6 +163,16 @@ def _context(analysis: Analysis) -> dict[str, Any]:
             if key not in absences and (key != "hidden" or "hidden" in numbers)
         ],
         **code(ANALYSIS, gallery.charts, build(analysis, blamed=verdict.blame_rows)),
+    }
+
+
+def explain_no_cures(analysis: Analysis) -> dict[str, str]:
+    """Say why nothing is shown of what treatments would do, where the size is the reason."""
+    n, d = analysis.kept, int(analysis.provenance.get("d") or 0)
+    if analysis.treated or fit_products(n, d):
+        return {}
+    return {
+        "what if": f"treatments of {n:,} × {d:,} take longer than all else; cut rows with --rows"
     }
 
 

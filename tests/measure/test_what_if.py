@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import embgeo
+from embgeo.core import treated as core_treated
 from embgeo.core.arrays import FloatArray
 from embgeo.core.treated import CURES, UNIT
 from embgeo.measure import what_if
@@ -73,7 +74,7 @@ def test_large_matrices_have_no_neighbors_and_larger_ones_no_cures(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def count(products: int, pairs: int) -> tuple[int, int]:
-        monkeypatch.setattr(what_if, "MOST_PRODUCTS", products)
+        monkeypatch.setattr(core_treated, "MOST_PRODUCTS", products)
         monkeypatch.setattr(what_if, "MOST_NEIGHBOR_PRODUCTS", pairs)
         found = embgeo.analyze(make_rows(), sections=SECTIONS, reference=False).treated
         return len(found), sum(one.neighbors.size > 0 for one in found)

@@ -404,3 +404,11 @@ def test_a_reason_for_deciding_nothing_is_given_once() -> None:
 
 def test_every_question_has_a_name_for_the_line_of_healthy_findings() -> None:
     assert set(CHECKED) == {question.QUESTION.key for question in FINDINGS}
+
+
+@pytest.mark.parametrize(("d", "said"), [(4_000, True), (8, False)])
+def test_a_matrix_too_large_for_treatments_says_so(d: int, said: bool) -> None:
+    analysis = sample(n=400)
+    wide = replace(analysis, provenance={**analysis.provenance, "d": d}, treated=())
+    reason = f"What if: treatments of 400 × {d:,} take longer than all else"
+    assert (reason in Page(render(wide)).text) is said

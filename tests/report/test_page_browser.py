@@ -373,7 +373,12 @@ def test_a_walk_from_token_to_token_and_back_by_a_link(page: Any) -> None:
     # Of even rows the neighbors are known.
     page.execute_script("embgeo.store.pin(arguments[0])", row | 1)
     assert listed(page) == []
-    assert "Nearest by cosine: not searched for this token" in text(page, "#card")
+    assert "not searched for this token: for all 2,000 that takes minutes." in text(page, "#card")
+    assert "embgeo analyze --neighbors-of all does it." in text(page, "#card")
+    assert "Select the 1,000 tokens that have them" in text(page, "#card button:last-child")
+    page.execute_script("document.querySelector('#card p button').click()")
+    assert selected(page) == list(range(0, N, 2))
+    page.execute_script("embgeo.store.clear()")
     table = next(table for table in analysis.tables if table.columns[0] == "row")
     page.execute_script("embgeo.store.pin(arguments[0])", table.rows[0][0])
     assert "Listed under: " in text(page, "#card")

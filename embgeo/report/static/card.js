@@ -20,7 +20,8 @@ class Card {
       if (own.listed[row]) this.add("p", `Listed under: ${own.listed[row].join(", ")}`);
       const after = map.cured ? ` (${map.cured.title})` : "";
       const line = this.add("p", `Nearest by cosine${after}: `);
-      if (map.cured ? !map.cured.near : !own.nearest.has(row)) line.append("not searched for this token");
+      if (map.cured && !map.cured.near) line.append("not searched after a treatment of so large a matrix");
+      else if (!map.cured && !own.nearest.has(row)) this.explainNone(own, line);
       for (const { row: near, cosine } of map.nearestTo(row)) {
         const said = cosine === undefined ? "" : ` ${formatNumber(cosine, 2)}`;
         this.button(own.label(near) + said, () => this.store.pin(near), line);
@@ -68,11 +69,23 @@ class Card {
     this.panels.forEach(({ data, map }, i) => {
       const cell = near.cells[i + 1];
       cell.className = "near-list";
-      if (!data.nearest.has(row)) cell.textContent = "not searched for this token";
+      if (!data.nearest.has(row)) this.explainNone(data, cell);
       for (const { row: other, cosine } of map.nearestTo(row)) {
         this.button(`${data.label(other)} ${formatNumber(cosine, 2)}`, () => this.store.pin(other), cell);
       }
     });
+  }
+
+  // Why a token has no neighbors, and which tokens have some.
+  explainNone({ nearest, total, rows }, line) {
+    const known = nearest.size.toLocaleString("en");
+    line.append(
+      `not searched for this token: for all ${total.toLocaleString("en")} that takes minutes. ` +
+        "embgeo analyze --neighbors-of all does it. ",
+    );
+    if (!nearest.size) return;
+    const mask = Uint8Array.from({ length: rows }, (_, i) => nearest.has(i));
+    this.button(`Select the ${known} tokens that have them`, () => this.store.filter("neighbors", mask), line);
   }
 
   // A token whose row is not on the map.
