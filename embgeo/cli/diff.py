@@ -90,7 +90,7 @@ def diff(
     if added:
         others = {"out": out, "track": track, "match": match, "queries": queries, "every": every}
         for name, value in others.items():
-            cause, way_out = "does nothing where only rows are compared", "leave it out"
+            cause, way_out = "has no effect where only rows are compared", "leave it out"
             refuse_if(bool(value), argument(name), cause, f"{way_out}, or {argument('added')}")
         diff_rows(paths, {key: settings[key] for key in settings if key in LOADING}, json_, quiet)
         return

@@ -60,7 +60,7 @@ class ScratchFile:
         self._finalizer = weakref.finalize(self, _remove, self.path)
 
     def remove(self) -> None:
-        """Remove the file now; a second call does nothing."""
+        """Remove the file now; a second call has no effect."""
         self._finalizer()
 
 

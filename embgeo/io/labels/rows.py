@@ -38,7 +38,7 @@ class RowCut:
 
 @dataclass(frozen=True, slots=True)
 class RowLabels:
-    """Labels of the cut rows."""
+    """Return the labels of the cut rows."""
 
     tokens: tuple[str, ...]
     masked: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # padding rows

@@ -89,7 +89,7 @@ FROM_SETUP = ("ignore_rows", "seed")
 
 
 class Regularizer(nn.Module):
-    """The interface of a method to a training loop; by itself, a method that does nothing.
+    """The interface of a method to a training loop; by itself, a method without effect.
 
     A regularizer refers to the model's weights without owning them: they are neither in its
     `parameters()` nor in its `state_dict()`. Its own state (a discriminator with its optimizer, the
