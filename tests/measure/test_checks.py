@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
-from embgeo.core.errors import EmbgeoError
+from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.matrix import Matrix
+from embgeo.core.options import Options
 from embgeo.measure import passes
-from embgeo.measure.analyze import analyze
+from embgeo.measure.analyze import Clock, analyze
 from embgeo.stats.resources import SQUARE_BYTES, Resources
 
 
@@ -34,6 +38,44 @@ def test_a_matrix_that_memory_cannot_hold_is_refused_before_it_is_read(
             matrix, resources=Resources(memory=memory), sections=["spectrum"], reference=False
         )
         assert found["spectrum.numerical_rank"] == min(shape)
+
+
+@pytest.mark.parametrize("size", [1.1e-140, 0.9e140])
+def test_squares_of_entries_are_numbers(size: float) -> None:
+    passes.check_squarable(size, "array", "rescale")
+    with pytest.raises(EmbgeoError, match="its square is beyond"):
+        passes.check_squarable(size**1.01 * 0.5 if size < 1 else size**1.01, "array", "rescale")
+
+
+def test_three_tokens_spelled_alike_are_proposed() -> None:
+    tokens = tuple(f"word{letter}" for letter in "abcdef")
+    options = Options(show_neighbors=(("words", ()),))
+    with pytest.raises(BadOption) as caught:
+        analyze(Matrix(np.eye(6), tokens=tokens), sections=["frequency"], options=options)
+    assert caught.value.way_out.count("'") == 6
+
+
+def test_stages_are_counted_with_the_reference() -> None:
+    heard: list[str] = []
+    progress: Any = SimpleNamespace(start=lambda what, _: heard.append(what), advance=lambda _: 0)
+    for reference, stages in ((True, 5), (False, 4)):
+        heard.clear()
+        W = np.random.default_rng(0).standard_normal((40, 4))
+        sections = ["spectrum", "cosine"]
+        analyze(Matrix(W), sections=sections, reference=reference, progress=progress)
+        seen = list(dict.fromkeys(what.partition(" ")[0] for what in heard))
+        assert seen == [f"{number + 1}/{stages}" for number in range(stages)]
+        assert heard[0] == f"1/{stages} first pass"
+        assert f"4/{stages} cosine" in heard
+
+
+def test_seconds_of_a_stage_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([10.0, 11.0, 13.0, 16.00006])
+    monkeypatch.setattr("embgeo.measure.analyze.time", SimpleNamespace(perf_counter=times.__next__))
+    clock = Clock()
+    for stage in ("first", "second", "first"):
+        clock.lap(stage)
+    assert clock.seconds == {"first": 4.0001, "second": 2.0}
 
 
 def test_without_a_limit_wide_matrices_get_what_they_need() -> None:

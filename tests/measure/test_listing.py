@@ -19,7 +19,7 @@ from embgeo.metrics.facts import Facts
 from embgeo.result.analysis import load_analysis
 from tests.support.in_parts import in_parts
 
-N, D = 3_000, 12
+N, D = 1_500, 12
 
 
 def matrix(seed=0, shift=0.4, rows=N):
@@ -100,7 +100,7 @@ def test_it_is_saved_and_shown(listed, tmp_path):
     loaded = load_analysis(tmp_path)
     assert loaded.to_dict() == listed.to_dict()
     page = embgeo.render(loaded)
-    assert f"maps and columns show {len(listed.rows):,} of 2,999 rows" in page
+    assert f"maps and columns show {len(listed.rows):,} of 1,499 rows" in page
 
 
 @pytest.mark.slow
@@ -115,19 +115,19 @@ def test_differences_are_judged_by_the_rows_that_both_list():
     found = population_error(*means, (old, new), matching)
     assert found.note == PAIRED
     assert found.standard_error < 0.5 * np.hypot(*(mean.population_error for mean in means))
-    assert "2,999 × 12" in embgeo.render(embgeo.diff(old, new))
+    assert "1,499 × 12" in embgeo.render(embgeo.diff(old, new))
 
 
 @pytest.mark.usefixtures("small_limit")
 def test_of_other_numbers_of_rows_nothing_is_matched_unless_asked():
     old, new = (
-        embgeo.analyze(matrix(rows=rows), sections=["projection"], **QUICK) for rows in (N, 2_000)
+        embgeo.analyze(matrix(rows=rows), sections=["projection"], **QUICK) for rows in (N, 1_200)
     )
     assert match_rows(old, new).by is None
     common = match_rows(old, new, "row")
     assert common.by == "row"
     # Fewer rows have a higher bound: what the larger one lists of them, both do.
-    assert common.shared == np.count_nonzero(old.rows < 2_000)
+    assert common.shared == np.count_nonzero(old.rows < 1_200)
 
 
 @pytest.mark.usefixtures("small_limit")
@@ -138,7 +138,12 @@ def test_influences_keep_the_parts_of_listed_rows():
     every = Influence.of(quantity, values)
     some = Influence.of(quantity, values[::3], np.arange(2_000)[::3])
     for influence, rows in ((every, np.arange(2_000)), (some, np.arange(2_000)[::3])):
+        noise = np.arange(len(rows), dtype=np.float32)
+        found = cut_influence(replace(influence, noise=noise), facts)
+        assert found.noise is not None
+        np.testing.assert_array_equal(rows[found.noise.astype(int)], facts.listed[found.rows])
         found = cut_influence(influence, facts)
+        assert found.noise is None
         both = np.intersect1d(rows, facts.listed)
         np.testing.assert_array_equal(facts.listed[found.rows], both)
         np.testing.assert_array_equal(found.values, values[both].astype(np.float32))

@@ -10,7 +10,12 @@ import pytest
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.options import Options
 from embgeo.measure.analyze import analyze
-from embgeo.measure.reference import NO_REFERENCE, expect_weighted_isoscore
+from embgeo.measure.reference import (
+    NO_REFERENCE,
+    expect_isoscore,
+    expect_weighted_isoscore,
+    find_rank,
+)
 from tests.support.matrices import gaussian
 
 approx = pytest.approx
@@ -92,6 +97,57 @@ def test_weighted_values_have_the_expectation_of_isotropic_rows():
     reference = expect_weighted_isoscore(norms, 6, counts / counts.sum())
     values = np.array([one["frequency.weighted_isoscore"].value for one in found])
     assert reference == approx(values.mean(), abs=4 * values.std() / 12**0.5)
+
+
+def test_isoscore_is_expected_of_the_literal_sums():
+    norms, d = np.array([0.5, 1.0, 2.0, 2.5]), 3
+    squares = norms**2
+    trace, of_square = squares.sum() ** 2, 0.0
+    for i, a in enumerate(squares):
+        for j, b in enumerate(squares):
+            of_square += a * b if i == j else a * b / d
+    assert expect_isoscore(norms, d) == approx((trace / of_square - 1) / (d - 1), rel=1e-12)
+
+
+def test_weighted_isoscore_is_the_mean_over_all_directions():
+    """Of three rows in the plane: the mean over a grid of angles is exact for these polynomials."""
+    norms, weights = np.array([0.5, 1.0, 1.7]), np.array([0.5, 0.2, 0.3])
+    turn = 2 * np.pi * np.arange(8) / 8
+    squared, squares = [], []
+    for one in turn:
+        for other in turn:
+            angles = np.array([0.0, one, other])
+            rows = norms[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+            centered = rows - weights @ rows
+            covariance = centered.T * weights @ centered
+            squared.append(np.trace(covariance) ** 2)
+            squares.append(np.square(covariance).sum())
+    expected = np.mean(squared) / np.mean(squares) - 1
+    assert expect_weighted_isoscore(norms, 2, weights) == approx(expected, rel=1e-12)
+    assert expect_weighted_isoscore(norms, 1, weights) is None
+
+
+def test_no_rank_of_no_variance():
+    assert find_rank(np.array([2.0, 0.0])) == approx(1.0)
+    assert find_rank(np.zeros(2)) is None
+
+
+def test_numbers_that_isotropic_rows_have_exactly():
+    W = gaussian(67, n=700, d=8)
+    found = analyze(Matrix(W), sections=["cosine", "coordinates", "spectrum"])
+    assert found["cosine.clusters"].reference == 1.0
+    for name in ("rogue_coordinates", "rogue_share", "mean_cosine_without_1"):
+        assert found[f"coordinates.{name}"].reference == 0.0
+    drawn = found["spectrum.singular_values"].y["isotropic reference"]
+    assert (drawn[0], len(drawn)) == (1.0, 8)
+
+
+@pytest.mark.parametrize(("shape", "known"), [((1, 4), False), ((30, 1), False), ((2, 2), True)])
+def test_angles_to_a_mean_need_rows_and_dimensions(shape, known):
+    found = analyze(Matrix(np.abs(gaussian(68, *shape)) + 1.0), sections=["cosine", "coordinates"])
+    for name in ("median", "max"):
+        assert (found[f"cosine.cone_half_angle_{name}"].reference is not None) is known
+    assert (found["coordinates.variance_ratio"].reference is not None) is (shape[1] > 1)
 
 
 def test_every_weighted_value_has_a_reference():

@@ -1,5 +1,7 @@
 """The numbers after a cure are those of an analysis of the treated matrix."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,9 @@ from embgeo.core import treated as core_treated
 from embgeo.core.arrays import FloatArray
 from embgeo.core.treated import CURES, UNIT
 from embgeo.measure import what_if
+from embgeo.measure.passes import open_rows
+from embgeo.metrics import Facts
+from embgeo.stats.resources import Resources
 
 SECTIONS = ("spectrum", "cosine", "isotropy", "projection")
 N, D = 400, 8
@@ -90,6 +95,37 @@ def test_a_row_that_is_the_mean_has_no_direction_after_it_is_subtracted() -> Non
     rows[0] = rows[1:].mean(axis=0)
     found = embgeo.analyze(rows, sections=SECTIONS, reference=False).treated
     assert {one.name for one in found} == {"none", "none" + UNIT}
+
+
+def test_axes_point_to_the_side_of_the_mean(measured: dict[str, what_if.Treated]) -> None:
+    for one in measured.values():
+        centered = one.name in (*CURES, *(name + UNIT for name in CURES))
+        assert centered or (one.xy.mean(axis=0) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "copies", "size", "treated"),
+    [
+        ((400, 8), 2**33 // (400 * 8 * 8), 1.0, True),  # as much as memory holds
+        ((400, 8), 2**33 // (400 * 8 * 8) + 1, 1.0, False),
+        ((11, 2), 5, 1.0, True),
+        ((10, 2), 5, 1.0, False),  # no more rows than neighbors
+        ((41, 40), 5, 1.0, True),
+        ((40, 40), 5, 1.0, False),  # nor than columns
+        ((400, 1), 5, 1.0, False),
+        ((40, 2), 5, 1e-29, True),
+        ((40, 2), 5, 1e-31, False),
+    ],
+)
+def test_what_can_be_treated(
+    shape: tuple[int, int], copies: int, size: float, treated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(what_if, "COPIES", copies)
+    rows = size * (np.random.default_rng(3).random(shape) * 2 + 0.1)
+    matrix = embgeo.Matrix(rows)
+    reader = open_rows(matrix, embgeo.Options(), Resources(memory=2**33), None)
+    facts = replace(Facts.of(matrix, embgeo.Options()), kept=np.arange(shape[0]))
+    assert bool(what_if.treat_matrix(reader, facts)) is treated
 
 
 def test_without_its_sections_nothing_is_treated() -> None:

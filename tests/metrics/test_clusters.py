@@ -69,6 +69,7 @@ def test_rows_belong_to_the_nearest_center_however_long_it_is() -> None:
     frame = np.linalg.qr(g.standard_normal((128, 2)))[0].T
     own = naive.unit(g.standard_normal((600, 128)))
     found = find(naive.unit(np.sqrt(1 - inside) * own + np.sqrt(inside) * frame[side]))
+    assert len(np.unique(found)) == 2
     assert len({(int(a), int(b)) for a, b in zip(side, found, strict=True)}) == 2
 
 

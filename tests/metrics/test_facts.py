@@ -79,6 +79,11 @@ def test_queries_of_a_class_hold_half_of_that(d: int, size: int) -> None:
     assert [len(rows) for rows in queries] == [size, size]
 
 
+@pytest.mark.parametrize(("m", "pairs"), [(1, 0), (2, 1), (5, 10)])
+def test_pairs_are_unordered(m: int, pairs: int) -> None:
+    assert Facts(n=m, d=2, kept=np.arange(m)).pairs == pairs
+
+
 @pytest.mark.parametrize(("m", "known"), [(23, False), (24, True)])
 def test_errors_need_three_rows_for_each_dimension(m: int, known: bool) -> None:
     assert bool(len(row_sample.choose_rows(Facts(n=m, d=8, kept=np.arange(m))))) is known

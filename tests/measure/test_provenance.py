@@ -1,0 +1,97 @@
+"""What an analysis says of its rows: how many are left out, why, and which have names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import embgeo
+from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.special import SpecialToken
+from embgeo.measure.provenance import versions
+
+N = 60
+
+
+def make_rows() -> Any:
+    rows = np.random.default_rng(0).standard_normal((N, 6))
+    rows[[0, 3, 4]] = 0.0
+    rows[7] = np.nan
+    rows[9] *= 1e-12
+    return rows
+
+
+def measure(**more: Any) -> embgeo.Analysis:
+    return embgeo.analyze(Matrix(make_rows(), **more), sections=["spectrum"], reference=False)
+
+
+def test_damage_is_counted_by_kind_and_padding_apart() -> None:
+    found = measure()
+    damaged = found.provenance["damaged"]
+    counted = {name: damaged[name] for name in ("zero", "nonfinite", "small", "padding", "short")}
+    assert counted == {"zero": 3, "nonfinite": 1, "small": 1, "padding": 1, "short": 0}
+    assert (damaged["initial"], damaged["perhaps_initial"]) == (0, 0)
+    assert (damaged["short_decades"], damaged["output"], damaged["named"]) == (None, None, [])
+    assert found.provenance["masked"] == {"exactly zero": 3, "non-finite": 1, "damaged": 1}
+    notes = [note.text for note in found.notes]
+    assert notes[:3] == [
+        "2 rows are left out: exactly zero",
+        "1 row is left out: exactly zero, as padding",
+        "1 row is left out: non-finite",
+    ]
+    length = float(np.linalg.norm(make_rows()[9]))
+    assert notes[3] == f"1 row is left out: damaged, their norms are at most {length:.2e}"
+
+
+def test_special_tokens_among_them_are_named_those_of_the_template_first() -> None:
+    special = (
+        SpecialToken("<pad>", 0, ("pad",)),
+        SpecialToken("<a>", 3, ("eos",)),
+        SpecialToken("<b>", 4, ("template",)),
+        SpecialToken("<c>", 5, ("bos",)),
+    )
+    tokens = tuple(f"t{row}" for row in range(N))
+    damaged = measure(special=special, tokens=tokens).provenance["damaged"]
+    assert damaged["named"] == [
+        {"token": "<b>", "row": 4, "template": True},
+        {"token": "<a>", "row": 3, "template": False},
+    ]
+    assert damaged["padding"] == 1
+
+
+def test_damaged_rows_of_the_output_are_counted_without_padding() -> None:
+    output = np.random.default_rng(1).standard_normal((N, 5))
+    output[[0, 5]] = 0.0
+    output[6] *= 1e-12
+    matrix = Matrix(make_rows(), output=Matrix(output))
+    found = embgeo.analyze(matrix, sections=["tokens", "subspace"], reference=False)
+    assert found.provenance["damaged"]["output"] == 2
+    said = "1 row is left out of the subspace distance: damaged in the output matrix"
+    assert said in [note.text for note in found.notes]
+    found = embgeo.analyze(matrix, sections=["tokens"], reference=False)
+    assert said not in [note.text for note in found.notes]
+
+
+def test_shares_of_frequency_are_those_of_a_section_that_was_measured() -> None:
+    counts = Frequency("counts", np.arange(N, 0.0, -1.0), "a list")
+    assert measure(frequency=counts).provenance["frequency"] is None
+    assert measure().provenance["frequency"] is None
+    matrix = Matrix(make_rows(), frequency=counts)
+    found = embgeo.analyze(matrix, sections=["frequency"], reference=False)
+    assert found.provenance["frequency"] == {
+        "kind": "counts",
+        "source": "a list",
+        "popular_share": 0.2,
+        "n_popular": 11,
+        "n_rare": 44,
+    }
+    assert found.popular is not None
+    assert measure(frequency=counts).popular is None
+
+
+def test_a_device_has_versions_of_its_own() -> None:
+    usual, device = versions(), versions("cuda")
+    assert usual.items() < device.items()
+    assert {"embgeo", "python", "numpy"} <= usual.keys()
+    assert "torch" in device.keys() - usual.keys()
