@@ -68,9 +68,8 @@ class OutputStyle:
     draw_cloud: Callable[[Axes, FloatArray], None] | None = None
     #: Whether panels have letters: (a), (b), (c).
     letters: bool = False
-    #: Arranges panels without maps, N in a row; None for matplotlib's layout, which measures
-    #: every text.
-    set_margins: Callable[[Figure, Sequence[Axes], int], None] | None = None
+    #: Arranges all panels; None for matplotlib's layout, which measures every text.
+    set_margins: Callable[[Figure], None] | None = None
 
 
 def import_matplotlib() -> Any:
@@ -121,7 +120,7 @@ def draw(spec: Specification, output: OutputStyle) -> tuple[Figure, tuple[str, .
     if len(handles) > 1 or references:
         add_legend(figure, list(handles.values()), list(handles))
     if output.set_margins is not None:
-        output.set_margins(figure, axes, layout.across)
+        output.set_margins(figure)
     return figure, ()
 
 

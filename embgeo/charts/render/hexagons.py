@@ -86,13 +86,17 @@ def draw_maps(
     # One row of color patches above all maps.
     patches = [Patch(facecolor=color, edgecolor=color) for color in colors]
     add_legend(figure, patches, labels, title=title, handlelength=1.0, columnspacing=0.9)
-    # Equal scales change the room that labels need: the layout needs a second round.
+    named = any(cloud.ring or cloud.named for cloud in clouds)
     engine = figure.get_layout_engine()
-    if engine is not None:
+    if output.set_margins is not None:
+        output.set_margins(figure)
+    elif engine is not None:
+        # Equal scales change the room that labels need: the layout needs a second round.
         engine.execute(figure)
-    if not any(cloud.ring or cloud.named for cloud in clouds):
+        if named:
+            figure.draw_without_rendering()
+    if not named:
         return ()
-    figure.draw_without_rendering()
     figure.set_layout_engine("none")
     notes = []
     for ax, cloud, name in zip(axes, clouds, name_panels(spec), strict=True):

@@ -1,11 +1,10 @@
-"""Margins of line charts on a page, from the labels that stand in them.
+"""Margins of the charts on a page, and places of labels, from the letters that stand in them.
 
 Matplotlib's own layout draws every text twice to find them, which takes as long as the drawing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,24 +13,25 @@ if TYPE_CHECKING:
 
 #: Inches around everything, and between a panel's labels and its neighbor.
 PAD = 0.05
-#: Width of a letter, and height of a line of text, in sizes of its font.
-LETTER, LINE = 0.64, 1.5
+#: Width of a letter, height of a digit with its base, and of a line of text, in sizes of its font.
+LETTER, DIGIT, LINE = 0.64, 1.1, 1.5
 
 
-def set_margins(figure: Figure, axes: Sequence[Axes], across: int) -> None:
+def set_margins(figure: Figure) -> None:
     """Give each panel the room that its labels need, and the legend its own above all."""
     width, height = figure.get_size_inches()
+    axes = figure.axes
     place: Any = axes[0].get_subplotspec()
     columns, rows = place.get_gridspec().ncols, place.get_gridspec().nrows
     left = [measure_left(ax) for ax in axes]
     right = max(measure_right(ax) for ax in axes)
     above, below = max(map(measure_above, axes)), [measure_below(ax) for ax in axes]
-    inner = [room for i, room in enumerate(left) if i % across] or [0.0]
+    inner = [room for i, room in enumerate(left) if i % columns] or [0.0]
     between = max(inner) + right + PAD
     # The lowest panel of every column is below all others, also above a gap.
-    last = len(axes) - across
+    last = len(axes) - columns
     gap = max([room for i, room in enumerate(below) if i < last] or [0.0]) + above + PAD
-    outer = [room for i, room in enumerate(left) if i % across == 0]
+    outer = [room for i, room in enumerate(left) if i % columns == 0]
     low, high = max(below[max(last, 0) :]), height - measure_legends(figure) - above - PAD
     start, end = max(outer) + PAD, width - right - PAD
     wide = (end - start - (columns - 1) * between) / columns
@@ -45,6 +45,17 @@ def set_margins(figure: Figure, axes: Sequence[Axes], across: int) -> None:
         wspace=between / wide,
         hspace=gap / tall,
     )
+    for ax in axes:
+        place_labels(ax, width, height)
+
+
+def place_labels(ax: Axes, width: float, height: float) -> None:
+    """Set the labels beside the numbers at the ticks, in a figure of this size in inches."""
+    ax.apply_aspect()
+    box, pad = ax.get_position(), read_inches("axes.labelpad")
+    below = measure_tick("x") + DIGIT * read_inches("xtick.labelsize") + pad
+    ax.xaxis.set_label_coords(0.5, -below / (box.height * height))
+    ax.yaxis.set_label_coords(-(measure_numbers(ax) + pad) / (box.width * width), 0.5)
 
 
 def measure_legends(figure: Figure) -> float:
@@ -52,6 +63,7 @@ def measure_legends(figure: Figure) -> float:
     room, size = 0.0, read_inches("legend.fontsize")
     for legend in figure.legends:
         lines = -(-len(legend.get_texts()) // legend._ncols)  # type: ignore[attr-defined]
+        lines += bool(legend.get_title().get_text())
         room += size * (1.3 + 1.7 * lines)
     return room
 
@@ -79,10 +91,14 @@ def measure_tick(axis_name: str) -> float:
     return read_inches(size) + read_inches(pad)
 
 
-def measure_left(ax: Axes) -> float:
+def measure_numbers(ax: Axes) -> float:
+    """Return the room of the ticks and numbers left of a panel."""
     letters = max(map(len, list_tick_labels(ax.yaxis)), default=0)
-    room = measure_tick("y") + LETTER * letters * read_inches("ytick.labelsize")
-    return room + measure_label(ax.get_ylabel())
+    return measure_tick("y") + LETTER * letters * read_inches("ytick.labelsize")
+
+
+def measure_left(ax: Axes) -> float:
+    return measure_numbers(ax) + measure_label(ax.get_ylabel())
 
 
 def measure_below(ax: Axes) -> float:

@@ -40,6 +40,7 @@ SETTINGS: Any = {
     "axes.spines.top": False,
     "axes.titlesize": 9,
     "axes.titlecolor": theme.INK.light,
+    "axes.titley": 1.0,
     "figure.facecolor": "none",
     "font.size": 9,
     "legend.fontsize": 8.5,
@@ -85,7 +86,7 @@ def arrange(spec: Specification) -> FigureLayout:
     if spec.panels[0].is_map:
         across = min(MAPS_ACROSS, n)
         side = (6.0, 4.3, 3.4)[across - 1]
-        return FigureLayout(side * across, 0.8 * side * -(-n // across), across)
+        return FigureLayout(side * across, 0.84 * side * -(-n // across), across)
     if n == 1:
         return FigureLayout(5.6, 3.3, 1)
     if n == 2:
