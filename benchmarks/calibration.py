@@ -271,7 +271,13 @@ def shapes_that_experts_saw() -> Iterator[Case]:
             "dead codes", f"{share:.1%}", lambda r, s=share: with_dead_codes(r, 2000, 32, s),
             ("degenerate",), "rows", says="damaged",
         )  # fmt: skip
-    for name, first, last in (("zero row 0", 1, 0), ("zero tail", 0, 50), ("both", 1, 50)):
+    ends = (
+        ("zero row 0", 1, 0),
+        ("zero rows 0 and 1", 2, 0),
+        ("zero tail", 0, 50),
+        ("both", 1, 50),
+    )
+    for name, first, last in ends:
         yield Case("padding", name, lambda r, a=first, b=last: with_zero_rows(r, 2000, 32, a, b))
     for share, states in ((0.1, ("mild",)), (1.0, ("degenerate",))):
         yield Case(

@@ -139,16 +139,16 @@ class Facts:
         named = {one.row for one in self.special if "pad" in one.roles}
         if self.tokens is not None:
             return frozenset(named)
-        # Row 0 (`padding_idx=0`) and the tail, where they are zero and no token is known to be
-        # there.
+        # Row 0 (`padding_idx=0`), row 1 (that of fairseq, RoBERTa and BART) and the tail, where
+        # they are zero and no token is known to be there.
         last = np.arange(self.n - len(self.zero), self.n)
         tail = self.zero[np.flatnonzero(np.cumprod((self.zero == last)[::-1])[::-1])]
         counted = self.counts if self.counts is not None else np.zeros(self.n)
         # Where rows between are zero as well, some of them lie at the ends by chance.
-        between = np.setdiff1d(self.zero, [0, *tail])
-        share = len(between) / max(1, self.n - len(tail) - 1)
+        between = np.setdiff1d(self.zero, [0, 1, *tail])
+        share = len(between) / max(1, self.n - len(tail) - 2)
         ends = {*tail.tolist()} if share ** len(tail) <= PADDING_CHANCE else set()
-        ends |= {0} if share <= PADDING_CHANCE else set()
+        ends |= {0, 1} if share <= PADDING_CHANCE else set()
         idle = {row for row in ends & {*self.zero.tolist()} if not counted[row]}
         return frozenset(named | idle)
 

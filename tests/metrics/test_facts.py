@@ -29,6 +29,9 @@ def padding(zero: list[int], **more: Any) -> list[int]:
         ([99], [99]),
         ([97, 98, 99], [97, 98, 99]),
         ([0, 98, 99], [0, 98, 99]),
+        ([1], [1]),
+        ([0, 1, 99], [0, 1, 99]),
+        ([2], []),
         ([40], []),
         ([96, 98, 99], [98, 99]),
         # With 4 of 99 or 98 rows between zero as well, the ends are padding …
