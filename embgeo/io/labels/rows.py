@@ -38,7 +38,7 @@ class RowCut:
 
 @dataclass(frozen=True, slots=True)
 class RowLabels:
-    """Return the labels of the cut rows."""
+    """Tokens of the rows that are read, and which rows they mask."""
 
     tokens: tuple[str, ...]
     masked: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # padding rows

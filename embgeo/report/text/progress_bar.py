@@ -38,7 +38,7 @@ def _bar() -> Iterator[Progress]:
     from rich.text import Text
 
     class Rate(ProgressColumn):
-        """Show the rows read in a second."""
+        """A column with the number of rows that are read in a second."""
 
         def render(self, task: Task) -> Text:
             return Text("" if task.speed is None else f"{task.speed:,.0f}/s")
