@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
@@ -122,7 +123,7 @@ class Worker:
             start_new_session=True,  # Ctrl-C reaches a worker once, from here
         )
         assert process.stdin is not None
-        pickle.dump(self.task, process.stdin)
+        pickle.dump((*self.task, os.getpid()), process.stdin)
         return process
 
     def stop(self) -> int:
@@ -166,7 +167,8 @@ def work(messages: BinaryIO, answers: BinaryIO) -> None:
     """Answer messages until there are no more."""
     from embgeo.training.plugins import naming_plugins
 
-    settings, plugins, command = pickle.load(messages)
+    settings, plugins, command, parent = pickle.load(messages)
+    threading.Thread(target=end_with, args=(parent,), daemon=True).start()
     runs: Any = None
     while True:
         try:
@@ -184,6 +186,13 @@ def work(messages: BinaryIO, answers: BinaryIO) -> None:
             answer = error
         pickle.dump(answer, answers)
         answers.flush()
+
+
+def end_with(parent: int) -> None:
+    """Ask this process to save and end once its parent has been killed."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def prepare_runs(settings: StudySettings, plugins: Sequence[Path], command: str) -> Any:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -93,6 +96,44 @@ def test_a_killed_process_fails_its_run_alone(text: Path, tmp_path: Path) -> Non
     result = worker.send((short, home, False))
     worker.stop()
     assert result.method == "mle"
+
+
+PARENT = """
+import os, sys, threading
+from pathlib import Path
+from embgeo.core.progress import RunMonitor
+from embgeo.training.complete import complete_settings
+from embgeo.workflows.train_beside import Worker
+from tests.support.training_runs import settings
+
+text, home = sys.argv[1:]
+config = complete_settings(settings(data={"path": text}, training={"epochs": 10**6}))
+worker = Worker((config, (), ""), None)
+worker.process = worker.begin()
+print(worker.process.pid, flush=True)
+threading.Thread(target=worker.send, args=((config, Path(home), False),), daemon=True).start()
+sys.stdin.read(1)
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the end of a process is not heard")
+def test_a_worker_whose_study_was_killed_saves_and_ends(text: Path, tmp_path: Path) -> None:
+    home = tmp_path / "mle"
+    command = [sys.executable, "-c", PARENT, str(text), str(home)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=ROOT
+    ) as parent:
+        assert parent.stdout is not None
+        assert parent.stdin is not None
+        worker = os.pidfd_open(int(parent.stdout.readline()))
+        parent.communicate(b"k")
+    ended, _, _ = select.select([worker], [], [], 120.0)
+    os.close(worker)
+    assert ended
+    assert not (home / "result.json").exists()
 
 
 @pytest.mark.slow

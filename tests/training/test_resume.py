@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
-from embgeo.training.loop.checkpoint import write  # noqa: E402
+from embgeo.training.loop.checkpoint import hold_folder, write  # noqa: E402
 from embgeo.training.loop.loop import RunLoop, train_run  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
+from embgeo.training.study.run_result import load_result  # noqa: E402
 from tests.support.moments import moments, put, state_of  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     LLAMA,
@@ -211,6 +213,21 @@ def interrupted(folder: Path, config: StudySettings = CASES["mle"]) -> StudySett
     with pytest.raises(Stopped):
         run(config, folder, stopping(5))
     return config
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no flock")
+def test_a_run_waits_for_the_process_that_has_it(tmp_path: Path) -> None:
+    waited: list[str] = []
+    with ExitStack() as other:
+        other.enter_context(hold_folder(tmp_path / "home", lambda: waited.append("the first")))
+
+        def start(what: str, _number: int) -> None:
+            waited.append(what)
+            other.close()
+
+        run(saving(CASES["mle"], 6), tmp_path / "home", Progress(start=start))
+    assert waited[:2] == ["mle, seed 0: waiting for another process", "mle, seed 0"]
+    assert load_result(tmp_path / "home").method == "mle"
 
 
 def test_other_settings_are_refused_in_one_line(tmp_path: Path) -> None:

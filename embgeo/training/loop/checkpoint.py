@@ -3,8 +3,8 @@
 import hashlib
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from operator import itemgetter
 from pathlib import Path
@@ -101,6 +101,31 @@ def prepare_folder(folder: Path) -> Iterator[None]:
             where=folder,
             way_out="choose another folder with -o",
         ) from error
+
+
+@contextmanager
+def hold_folder(folder: Path, waits: Callable[[], None]) -> Iterator[None]:
+    """Hold a run's folder alone; `waits` is called first if another process holds it.
+
+    The worker of a study that was killed goes on to the end of its step, and saves its state.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    with prepare_folder(folder):
+        place = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # file systems without locks
+            try:
+                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                waits()
+                fcntl.flock(place, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(place)
 
 
 def describe_dataset(dataset: Dataset) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -63,13 +64,17 @@ def train_run(
             "a run has one method and one seed", way_out="take them by StudySettings.one()"
         )
     identity = checkpoint.identity(config.tables(), dict(dataset.files))
-    if run_result.is_finished(folder):
-        checkpoint.require_same(checkpoint.read_identity(folder), identity, folder)
-        # Left by a process that was killed after it wrote the result.
-        (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
-        return run_result.load_result(folder)
+    name = f"{config.compare[0]}, seed {config.seeds[0]}"
     with ExitStack() as stack:
         group = stack.enter_context(distributed.join_processes(config.training.device))
+        if group.size == 1:
+            waits = partial(progress.start, f"{name}: waiting for another process", 0)
+            stack.enter_context(checkpoint.hold_folder(folder, waits))
+        if run_result.is_finished(folder):
+            checkpoint.require_same(checkpoint.read_identity(folder), identity, folder)
+            # Left by a process that was killed after it wrote the result.
+            (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
+            return run_result.load_result(folder)
         device = distributed.find_device(config.training.device)
         stack.enter_context(
             distributed.numerics(config.training.precision, device, config.training.threads)
