@@ -280,6 +280,7 @@ def test_norm_that_follows_frequency(direction):
     assert value(found, "frequency.norm_spearman") == approx(direction)
     median = np.median(lengths[POPULAR]) / np.median(lengths[~POPULAR])
     assert value(found, "frequency.norm_ratio") == approx(median)
+    assert found["frequency.norm_ratio"].reference == 1.0
 
 
 def test_distance_of_class_means():

@@ -88,6 +88,8 @@ def test_special_tokens(found):
         "<|im_start|>": (3, "added, template", "damaged", "healthy"),
         "<s>": (10, "bos", "identical", "healthy"),
     }
+    # The gravest first, one without a row before all.
+    assert [row[0] for row in table.rows] == ["<extra>", "<|im_start|>", "<s>", "<pad>"]
     shares = {row[0]: row[6] for row in table.rows}
     norms = np.linalg.norm(untied().data[: N - 1], axis=1)
     assert shares["<s>"] == pytest.approx(100 * (norms <= norms[10]).mean())

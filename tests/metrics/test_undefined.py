@@ -376,3 +376,6 @@ def test_a_single_run_has_no_spread():
     )
     assert found["isotropy.i1_sampled"].standard_error is None
     assert found["isotropy.i1_sampled"].sample == "1 samples of 20 rows"
+    several = Options(isotropy_rows=20, isotropy_runs=4)
+    found = analyze(matrix(gaussian()), options=several, reference=False)
+    assert found["isotropy.i1_sampled"].freedom == 3

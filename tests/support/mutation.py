@@ -42,6 +42,8 @@ AREAS = {
         "tests/numerics tests/metrics/test_token_geometry.py tests/metrics/test_hidden.py",
     ),
     "rules": ("embgeo/rules", "tests/rules"),
+    "measure": ("embgeo/measure", "tests/measure tests/metrics/test_undefined.py"),
+    "model": ("embgeo/io/model", "tests/io/model tests/io/test_choosing.py tests/io/test_load.py"),
     "pickle": (
         "embgeo/io/pickle",
         "tests/io/test_safe_pickle.py tests/io/test_pandas_pickles.py "
@@ -171,8 +173,12 @@ class Tests:
         """Run each test once and note what it runs; returns those that fail without a mutant."""
         roots = tuple(f"{folder}{os.sep}" for folder in folders)
         failing = []
+        shared: dict[tuple[str, str], set[tuple[str, int]]] = {}
         for item, later in zip(self.session.items, [*self.session.items[1:], None], strict=True):
             seen: set[tuple[str, int]] = set()
+            fixtures = _list_shared_fixtures(item)
+            made = [key for key, is_made in fixtures.items() if not is_made]
+            _forget_results()
 
             def note(frame: FrameType, event: str, _: object, seen: set[Any] = seen) -> None:
                 if event == "call" and frame.f_code.co_filename.startswith(roots):
@@ -186,7 +192,10 @@ class Tests:
             finally:
                 sys.setprofile(None)
                 threading.setprofile(None)  # type: ignore[arg-type]
-            self.seconds[item.nodeid], self.ran[item.nodeid] = time.process_time() - start, seen
+            # What a fixture of several tests ran, each of them depends on.
+            shared |= dict.fromkeys(made, seen)
+            ran = seen.union(*(shared.get(key, seen) for key in fixtures))
+            self.seconds[item.nodeid], self.ran[item.nodeid] = time.process_time() - start, ran
             if not passed:
                 failing.append(item.nodeid)
         return failing
@@ -223,6 +232,7 @@ class Tests:
     def _try(self, mutant: CodeMutant, root: Path, names: Sequence[str]) -> int:
         try:
             install(mutant, root)
+            _forget_results()
             # Tests of one file one after another, whose fixtures are shared, by the quickest.
             items = [self.items[name] for name in names]
             for item, later in zip(items, [*items[1:], None], strict=True):
@@ -231,6 +241,25 @@ class Tests:
         except BaseException:
             return 1
         return 0
+
+
+def _list_shared_fixtures(item: pytest.Item) -> dict[tuple[str, str], bool]:
+    """The fixtures of a test that others of its file use, too, and whether they are made."""
+    known: Any = item
+    definitions = [ones[-1] for ones in known._fixtureinfo.name2fixturedefs.values()]
+    return {
+        (one.baseid, one.argname): one.cached_result is not None
+        for one in definitions
+        if one.scope in ("class", "module")
+    }
+
+
+def _forget_results() -> None:
+    """Empty the caches of functions: they hold what was computed without a mutant."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("embgeo", "tests")):
+            for value in list(vars(module).values()):
+                getattr(value, "cache_clear", lambda: None)()
 
 
 def _passes(item: pytest.Item, later: pytest.Item | None) -> bool:
