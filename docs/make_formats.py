@@ -74,7 +74,7 @@ would load: `model.safetensors`, its index, `pytorch_model.bin`, its index; a no
 
 The embedding is chosen by evidence: the sizes of the configuration, the name (that of the
 architecture first), and the place in the model. A name that is surely that of the embedding stops
-the choice if its form cannot be read. An output projection alone is a question, unless the model
+the choice if its form cannot be read. An output matrix alone is a question, unless the model
 is tied. A draft head beside an embedding (`d2t`) is an output over its own ids.
 
 A tokenizer labels rows if it has no more ids than there are rows (ids of added tokens may lie

@@ -21,7 +21,7 @@ COMMANDS = {
     "analyze": "Measure an embedding matrix and write a report.",
     "diff": "Compare checkpoints and saved analyses with a baseline, and write one report.",
     "export": "Write a saved analysis, or a study, in the format of another program.",
-    "fetch": "Fetch the embedding, output projection, final norm and tokenizer of a remote model.",
+    "fetch": "Fetch the embedding, output matrix, final norm and tokenizer of a remote model.",
     "figures": "Draw figures and LaTeX tables for a paper from saved results.",
     "gate": "Check saved analyses or checkpoints against rules: exit code 1 if one fails.",
     "inspect": "Say which matrix would be analyzed and why; reads headers only.",

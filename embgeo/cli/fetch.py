@@ -43,7 +43,7 @@ def fetch(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Fetch the embedding, output projection, final norm and tokenizer of a remote model.
+    """Fetch the embedding, output matrix, final norm and tokenizer of a remote model.
 
     Example: embgeo fetch hf://org/name -o reduced
     """

@@ -60,7 +60,7 @@ def listing(found: Inspection, shown_path: str, format_: str, every: bool) -> No
         print_lines(f"  {line}")
         for speaks_for, word in ((True, "for"), (False, "against")):
             texts = [e.text for e in one.evidence if e.speaks_for is speaks_for]
-            if texts and one.role != "output projection":
+            if texts and one.role != "output matrix":
                 print_lines(f"    {word}: {'; '.join(texts)}")
     if more := len(found.tensors) - len(shown):
         print_lines(f"  {more:,} other tensor{'s' * (more > 1)}: --all")

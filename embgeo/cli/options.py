@@ -42,7 +42,7 @@ Checkpoint = Annotated[
 ]
 Tensor = Annotated[str | None, option("Name of the embedding tensor; see: embgeo inspect.")]
 Output = Annotated[
-    str | None, option("Name of the output projection of an untied model; none leaves it out.")
+    str | None, option("Name of the output matrix of an untied model; none leaves it out.")
 ]
 Rows = Annotated[str | None, option("Analyze rows A to B−1.", metavar="A:B")]
 Transpose = Annotated[bool | None, option("Tokens are columns in the file.", "--transpose")]

@@ -41,7 +41,7 @@ class Origin:
     reason : str
         Why this tensor was chosen.
     tied_by : str
-        How input embedding and output projection are tied; empty if they are not.
+        How input embedding and output matrix are tied; empty if they are not.
     notes : tuple of str
         Further notes for the reader (averaged copies, how labels were assigned, …).
     stamps : tuple of FileStamp
@@ -73,7 +73,7 @@ class Origin:
 
     @property
     def tied(self) -> bool:
-        """Whether input embedding and output projection are known to be one matrix."""
+        """Whether input embedding and output matrix are known to be one matrix."""
         return bool(self.tied_by)
 
     def check_files(self, *, at_end: bool = False) -> None:
@@ -142,7 +142,7 @@ class Matrix:
     masked : dict of str to int array
         Rows to leave out, by reason (``"padding beyond the vocabulary"``).
     output : Matrix or None
-        The output projection of an untied model, over the same N tokens.
+        The output matrix of an untied model, over the same N tokens.
     hidden : Matrix or None
         Hidden states of the model, one in each row, with d columns.
     final_norm : FinalNorm or None

@@ -26,7 +26,7 @@ from embgeo.io.selecting import Labeling, Selection, lay_counts
 
 _COMPARED_ROWS = 4096
 #: Reason for masking rows of the output that the model does not have.
-WITHOUT_OUTPUT = "without a row in the output projection"
+WITHOUT_OUTPUT = "without a row in the output matrix"
 
 Rows = npt.NDArray[Any]
 
@@ -79,7 +79,7 @@ def build_matrix(selection: Selection, labeling: Labeling, *, on_demand: bool = 
     )
     if projection is None or choice.output is None:
         return matrix
-    why = "named with --output" if source.output else "output projection by name and shape"
+    why = "named with --output" if source.output else "output matrix by name and shape"
     missing = {WITHOUT_OUTPUT: output.missing} if len(output.missing) else {}
     of_output = replace(
         matrix,
@@ -117,7 +117,7 @@ def _shape_note(selection: Selection) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Projection:
-    """Rows of the output projection, one for each row of the embedding, if it takes part."""
+    """Rows of the output matrix, one for each row of the embedding, if it takes part."""
 
     rows: Rows | None = None
     tied_by: str = ""
@@ -127,7 +127,7 @@ class _Projection:
 
 
 def _read_output(selection: Selection, data: Rows) -> _Projection:
-    """Read the output projection, unless it is a copy of the embedding or has no usable row."""
+    """Read the output matrix, unless it is a copy of the embedding or has no usable row."""
     choice, cut = selection.choice, selection.cut
     if choice.output is None:
         return _Projection()
@@ -141,7 +141,7 @@ def _read_output(selection: Selection, data: Rows) -> _Projection:
         return _Projection(tied_by=f"{short(choice.output.name)} holds the same numbers")
     if not has_usable_row(projection):
         name = short(choice.output.name)
-        note = f"the output projection {name} is left out: all of its rows are zero or not finite"
+        note = f"the output matrix {name} is left out: all of its rows are zero or not finite"
         return _Projection(notes=(note,), is_unusable=True)
     if len(missing):
         typical = np.broadcast_to(_median_row(projection), (len(missing), projection.shape[1]))
@@ -161,7 +161,7 @@ def _read_draft_output(selection: Selection, output: Tensor, ids: IntArray) -> _
     laid = laid[cut.start : cut.stop]
     missing = np.flatnonzero(laid < 0).astype(np.int64)
     if len(missing) == len(laid) or not has_usable_row(rows):
-        note = f"the output projection {short(output.name)} has no usable row, and is left out"
+        note = f"the output matrix {short(output.name)} has no usable row, and is left out"
         return _Projection(notes=(note,), is_unusable=True)
     made = np.array(rows[np.maximum(laid, 0)])
     made[missing] = _median_row(rows)

@@ -29,10 +29,10 @@ class InspectedTensor:
     nbytes : int
         Size of the values in bytes; 0 for another name of the same storage.
     role : str
-        ``"embedding"``, ``"output projection"``, ``"same storage as NAME"``, ``"part of NAME"`` or
+        ``"embedding"``, ``"output matrix"``, ``"same storage as NAME"``, ``"part of NAME"`` or
         empty.
     is_candidate : bool
-        Whether it could be the embedding or the output projection.
+        Whether it could be the embedding or the output matrix.
     evidence : tuple of Evidence
         What speaks for a candidate as the embedding, and what against it.
     """
@@ -82,7 +82,7 @@ def inspect_checkpoint(
     output: str | None = None,
     transpose: bool = False,
 ) -> Inspection:
-    """List the tensors, candidates first, and mark the embedding and the output projection.
+    """List the tensors, candidates first, and mark the embedding and the output matrix.
 
     If no tensor, or several, could be the embedding, `Inspection.problem` says so.
 
@@ -118,7 +118,7 @@ def _list_tensors(checkpoint: Checkpoint, choice: Choice | None) -> tuple[Inspec
     """
     roles = {} if choice is None else {choice.input.name: "embedding"}
     if choice is not None and choice.output is not None:
-        roles[choice.output.name] = "output projection"
+        roles[choice.output.name] = "output matrix"
     candidates = {t.name for t in _find_candidates(checkpoint, choice)}
     part_of = {part: t.name for t in checkpoint.tensors for part in t.parts}
     known = {tensor.name for tensor in checkpoint.tensors}
@@ -140,7 +140,7 @@ def _list_tensors(checkpoint: Checkpoint, choice: Choice | None) -> tuple[Inspec
                 collect_evidence(tensor, checkpoint.facts) if own else (),
             )
         )
-    order = {"embedding": 0, "output projection": 1}
+    order = {"embedding": 0, "output matrix": 1}
     # What is named as an embedding comes before outputs; an unreadable one stops the choice.
     by_name = {t.name for t in checkpoint.tensors if input_rank(t, checkpoint.facts) is not None}
     listed.sort(

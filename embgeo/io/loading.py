@@ -64,7 +64,7 @@ def load(
     hash_file: bool = True,
     progress: ByteProgress | None = None,
 ) -> Matrix:
-    """Load an embedding matrix, and the output projection of an untied model.
+    """Load an embedding matrix, and the output matrix of an untied model.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def load(
         Name of the embedding tensor; see: embgeo inspect. By default it is chosen by name and
         shape.
     output : str, optional
-        Name of the output projection of an untied model; none leaves it out.
+        Name of the output matrix of an untied model; none leaves it out.
     rows : str or tuple, optional
         Rows to analyze: ``"A:B"`` or (A, B), counted from 0, B excluded. Rows are cut before they
         are labeled.

@@ -18,7 +18,7 @@ from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.mapped import safetensors
 from embgeo.io.pickle.loading import load
 
-#: The last layer before the output projection.
+#: The last layer before the output matrix.
 _FINAL = re.compile(
     r"(^|\.)(ln_f|norm_f|ln_out|ln_final|final_layer_?norm|final_norm|output_norm|"
     r"(decoder|lm_head)\.(layer_norm|norm)|(model|transformer)\.norm|"

@@ -37,7 +37,7 @@ INPUT_RANKS: tuple[tuple[str, ...], ...] = (
     (r"embeddings?|embedder|embed|embs?|embedding_layer|lookup|vectors?",),
 )
 
-#: Output projections (softmax weights), the surest names first.
+#: Output matrices (softmax weights), the surest names first.
 OUTPUT_RANKS: tuple[tuple[str, ...], ...] = (
     (
         r"lm_head|output_projection|embed_out|generator|unembed(?:ding)?|w_u|softmax_?w?|softmax_weights?",
@@ -156,20 +156,20 @@ def input_rank(name: str) -> int | None:
 
 
 def output_rank(name: str) -> int | None:
-    """Rank of a name as an output projection: 0 is surest, None is no projection."""
+    """Rank of a name as an output matrix: 0 is surest, None is none."""
     if _FURTHER.search(name):  # ReversibleEmbedding of Keras
         return None if _rank(name, INPUT_RANKS, sure=2) is None else 0
     return _rank(name, OUTPUT_RANKS, sure=1)
 
 
 def is_sought(name: str) -> bool:
-    """Tell whether a name is that of an embedding or, surely, of an output projection."""
+    """Tell whether a name is that of an embedding or, surely, of an output matrix."""
     return input_rank(name) is not None or output_rank(name) == 0
 
 
 def module_of(name: str) -> str:
     """Get the outermost module on the path of a name that surely is an embedding or an output
-    projection.
+    matrix.
     """
     ends = (at for at, sign in enumerate(name[:_LONGEST]) if sign in ".:/")
     found = (name[:end] for end in ends)
@@ -206,7 +206,7 @@ def _parts(name: str) -> list[str]:
 def _rank(name: str, ranks: tuple[tuple[str, ...], ...], sure: int) -> int | None:
     """Get the first rank that matches the layer's name, or its wrapper for the first `sure` ranks.
 
-    ``generator.0.weight`` and ``lm_head.linear.weight`` are wrapped output projections, but
+    ``generator.0.weight`` and ``lm_head.linear.weight`` are wrapped output matrices, but
     ``encoder.0.weight`` may be any layer of an autoencoder.
     """
     parts = _parts(name)

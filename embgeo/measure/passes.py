@@ -232,7 +232,7 @@ def check_hidden(hidden: HiddenStates, facts: Facts) -> None:
         raise BadOption(
             f"hidden states of {hidden.width:,} columns, the embedding has {facts.d:,}",
             where=where,
-            way_out="give the states that the output projection sees",
+            way_out="give the states that the output matrix sees",
         )
     largest = max((float(np.abs(rows).max()) for _, rows in hidden.blocks()), default=None)
     if largest is None:

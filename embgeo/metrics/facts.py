@@ -21,7 +21,7 @@ NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
 
 
 def _find_without_output(matrix: Matrix, masked: IntArray) -> IntArray:
-    """Return the rows that are left out of the output projection alone."""
+    """Return the rows that are left out of the output matrix alone."""
     if matrix.output is None:
         return NO_ROWS
     rows = np.concatenate([NO_ROWS, *matrix.output.masked.values()])
@@ -41,10 +41,10 @@ class Facts:
     options: Options = field(default_factory=Options)
     tokens: Sequence[str] | None = None
     frequency: Frequency | None = None
-    #: Columns of the output projection of an untied model, or why there is none.
+    #: Columns of the output matrix of an untied model, or why there is none.
     output_width: int | None = None
     output_absent: str = ""
-    #: Rows of tokens that the output projection has no row for.
+    #: Rows of tokens that the output matrix has no row for.
     without_output: IntArray = field(default_factory=lambda: NO_ROWS)
     final_norm: FinalNorm | None = None
     special: tuple[SpecialToken, ...] = ()
@@ -219,7 +219,7 @@ def is_padding(token: str) -> bool:
 
 
 def explain_no_output(matrix: Matrix) -> str:
-    """Explain why there is no output projection to compare with."""
+    """Explain why there is no output matrix to compare with."""
     if matrix.origin.tied:
         return "the model is tied: input and output share one matrix"
     return "no output matrix found (use --output NAME)"

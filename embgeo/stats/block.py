@@ -34,7 +34,7 @@ class Block:
         The rows in the narrower of the two that holds every stored entry exactly. No row is zero
         or non-finite.
     read_paired : callable, optional
-        Reads the same tokens' rows of the output projection, float64, shape (b, q).
+        Reads the same tokens' rows of the output matrix, float64, shape (b, q).
     backend : Backend
     """
 
@@ -83,7 +83,7 @@ class Block:
 
     @cached_property
     def paired(self) -> Array:
-        """Rows of the output projection in float64."""
+        """Rows of the output matrix in float64."""
         if self._read_paired is None:
             raise ValueError("this statistic needs blocks with paired rows")
         return self.wide.put(self._read_paired(), self.wide.xp.float64)

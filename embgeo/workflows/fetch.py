@@ -61,7 +61,7 @@ def fetch(
     out : Path or str, optional
         A new folder for a copy; the folder in the cache by default.
     tensor, output : str, optional
-        Names of the tensor and of the output projection.
+        Names of the tensor and of the output matrix.
     transpose : bool
         Whether tokens are columns in the file.
     max_download : str, optional

@@ -25,7 +25,7 @@ def inspect(
     path : Path or str
         A checkpoint, as :func:`embgeo.load` takes it.
     tensor, output : str, optional
-        Names of the tensor and of the output projection.
+        Names of the tensor and of the output matrix.
     transpose : bool
         Whether tokens are columns in the file.
 

@@ -365,7 +365,7 @@ def test_inspect_lists_and_chooses() -> None:
     assert result.exit_code == 0, result.output
     tensors = {t["name"]: t for t in json.loads(result.stdout)["tensors"]}
     assert tensors["model.embed_tokens.weight"]["role"] == "embedding"
-    assert tensors["lm_head.weight"]["role"] == "output projection"
+    assert tensors["lm_head.weight"]["role"] == "output matrix"
     assert tensors["model.norm.weight"]["shape"] == [3]
 
 

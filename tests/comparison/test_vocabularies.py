@@ -70,7 +70,7 @@ def test_tokens_without_an_output_row_are_not_compared_there() -> None:
     W, U = gaussian(0, 30, 4), gaussian(1, 30, 4)
     filled = U.copy()
     filled[26:] = U[3]
-    shorter = Matrix(filled, masked={"without a row in the output projection": np.arange(26, 30)})
+    shorter = Matrix(filled, masked={"without a row in the output matrix": np.arange(26, 30)})
     before, after = replace(Matrix(W), output=Matrix(U)), replace(Matrix(W), output=shorter)
     found = compare_rows(before, after, NAMES)
     assert (found.input.rows, found.input.same) == ((30, 30), 30)

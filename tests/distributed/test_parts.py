@@ -58,7 +58,7 @@ def labels(n: int) -> dict[str, Any]:
 
 
 def sample() -> Matrix:
-    """Zero, infinite, masked and duplicate rows, and an output projection."""
+    """Zero, infinite, masked and duplicate rows, and an output matrix."""
     W = gaussian(300, 300, 6) * np.linspace(1.0, 0.3, 6) + 0.2
     W[[4, 151]], W[77, 2] = 0.0, np.inf
     W[200] = W[10]

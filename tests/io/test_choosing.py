@@ -318,7 +318,7 @@ CASES = [
     ),
     Case("only one matrix", {"whatever": (10, 3), "bias": (10,)}, "whatever"),
     Case("only one matrix, wide", {"0": (3, 1000)}, "0"),
-    Case("output projection alone", {"lm_head.weight": (N, D), "w1": (D, D)}, "lm_head.weight"),
+    Case("output matrix alone", {"lm_head.weight": (N, D), "w1": (D, D)}, "lm_head.weight"),
 ]
 
 
@@ -332,7 +332,7 @@ def test_architectures(case: Case) -> None:
 
 
 def test_an_unnamed_matrix_on_its_side_has_no_output() -> None:
-    """Tokens are the columns of an output projection: the tall matrix is the input, no output."""
+    """Tokens are the columns of an output matrix: the tall matrix is the input, no output."""
     entries: dict[str, Entry] = {"0": (N, D), "1": (D, D), "2": (D, N)}
     assert chosen(entries).output is not None
     assert chosen(entries, tensor="2", transpose=True).output is None
@@ -542,7 +542,7 @@ def test_inspection_marks_the_choice_and_reads_nothing() -> None:
     roles = {t.name: t.role for t in inspection.tensors}
     assert roles == {
         "wte.weight": "embedding",
-        "lm_head.weight": "output projection",
+        "lm_head.weight": "output matrix",
         "again": "same storage as wte.weight",
         "bias": "",
     }

@@ -84,7 +84,7 @@ def test_fasttext_unsupervised(
     assert is_mapped(found["words"])
     if settings["bucket"]:
         np.testing.assert_array_equal(found["ngrams"], stored[len(words) :])
-    # The inner nodes of a Huffman tree are not output projection.
+    # The inner nodes of a Huffman tree are not output matrix.
     last = "tree" if settings.get("loss") == "hs" else "output"
     np.testing.assert_array_equal(found[last], np.asarray(model.f.getOutputMatrix()))
     assert (matrix.output is None) == (last == "tree")

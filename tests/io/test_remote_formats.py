@@ -186,7 +186,7 @@ def test_several_files_are_a_question(store: Any) -> None:
 
 
 def test_names_of_what_is_needed() -> None:
-    """Projections inside of layers are not output projections, whatever they are called."""
+    """Projections inside of layers are not output matrices, whatever they are called."""
     stack = [f"model.layers.{k}.self_attn.out_proj.weight" for k in range(3)]
     known = ["model.embed_tokens.weight", "model.embed_positions.weight", *stack]
     assert find_names(known, Source()) == {"model.embed_tokens.weight"}

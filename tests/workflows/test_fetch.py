@@ -180,7 +180,7 @@ def shards(hub: ToyHub) -> list[str]:
 
 def test_inspect_reads_headers_only(hub: ToyHub) -> None:
     found = embgeo.inspect(NAME)
-    assert [one.role for one in found.tensors] == ["embedding", "output projection"]
+    assert [one.role for one in found.tensors] == ["embedding", "output matrix"]
     assert hub.sent < 50_000
     assert "2 are listed" in " ".join(found.notes)
 

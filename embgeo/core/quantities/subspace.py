@@ -5,7 +5,7 @@ from embgeo.core.values import Quantity
 DISTANCE = Quantity(
     "subspace.distance",
     "Subspace distance, input to output",
-    "How far the column spaces of the input embedding and of the output projection lie apart, "
+    "How far the column spaces of the input embedding and of the output matrix lie apart, "
     "over the same tokens. 0: one contains the other; 1: orthogonal. Two random subspaces lie "
     "near the chance level, close to 1.",
     "√( ‖V − UUᵀV‖_F² / C ) = √(mean sin²θ_i)",

@@ -105,7 +105,7 @@ def _rename(name: str, node: Node) -> str:
 
 
 def _name_output(name: str, node: Node) -> str:
-    """Get the name of the layer for an output projection that torch calls ``onnx::MatMul_123``."""
+    """Get the name of the layer for an output matrix that torch calls ``onnx::MatMul_123``."""
     layer = node.name.strip("/").rpartition("/")[0].replace("/", ".")
     is_unnamed = output_rank(name) is None and input_rank(name) is None
     is_output = is_unnamed and layer and output_rank(layer) in (0, 1)

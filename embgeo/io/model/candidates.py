@@ -101,7 +101,7 @@ def group_matrices(tensors: tuple[Tensor, ...], named: Tensor | None) -> list[Ca
 def input_by_shape(groups: list[CandidateGroup]) -> tuple[Tensor, str] | None:
     """Choose the unnamed matrix that is much taller than all others, if there is one.
 
-    The vocabulary is by far the largest dimension of a small language model; the output projection
+    The vocabulary is by far the largest dimension of a small language model; the output matrix
     may share it, usually with the mirrored shape (d, N).
     """
     tallest = max(max(group.shape) for group in groups)
@@ -154,7 +154,7 @@ def contradicts(tensor: Tensor, facts: ModelFacts, *, transposed: bool = False) 
 
 
 def is_lone_output(tensor: Tensor, facts: ModelFacts) -> bool:
-    """Tell whether a matrix is an output projection, and another one than the missing embedding.
+    """Tell whether a matrix is an output matrix, and another one than the missing embedding.
 
     A tied one is the embedding, and one with ids of its rows, a draft head, is asked for.
     """
@@ -212,7 +212,7 @@ def collect_evidence(tensor: Tensor, facts: ModelFacts) -> tuple[Evidence, ...]:
     elif rank is not None and not names.is_other_embedding(tensor.name):
         add("name", True, "name matches a token embedding")
     elif names.output_rank(tensor.name) is not None:
-        add("name", False, "name matches an output projection")
+        add("name", False, "name matches an output matrix")
     if names.is_layer_kernel(tensor.name):
         add("layer", False, "it is the kernel of a layer")
     if len(tensor.shape) == 2:

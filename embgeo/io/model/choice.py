@@ -1,4 +1,4 @@
-"""Choice of the embedding matrix and the output projection among the parameters of a checkpoint.
+"""Choice of the embedding matrix and the output matrix among the parameters of a checkpoint.
 
 Names decide, with the sizes that the configuration says, then shapes. If the evidence does not
 decide, the user has to choose; a parameter whose name is that of the embedding and whose form
@@ -49,7 +49,7 @@ EMBEDDING = TensorRole(
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The tensors to be analyzed: the embedding, and the output projection of an untied model."""
+    """The tensors to be analyzed: the embedding, and the output matrix of an untied model."""
 
     input: Tensor
     output: Tensor | None
@@ -61,10 +61,10 @@ class Choice:
     #: All matrices of real numbers of the same kind (the model's, averaged copies, or the
     #: optimizer's); tensors in shared storage count once.
     candidates: tuple[Tensor, ...]
-    #: Why the embedding is the output projection, too; empty if it is not.
+    #: Why the embedding is the output matrix, too; empty if it is not.
     tied_by: str = ""
     notes: tuple[str, ...] = ()
-    #: Whether an output projection is stored that is not among `output`, as it cannot be read.
+    #: Whether an output matrix is stored that is not among `output`, as it cannot be read.
     has_unread_output: bool = False
     #: Copies of the embedding in modules for multi-token prediction.
     copies: tuple[Tensor, ...] = ()
@@ -78,7 +78,7 @@ def choose(
     transpose: bool = False,
     role: TensorRole = EMBEDDING,
 ) -> Choice:
-    """Find the embedding matrix and the output projection.
+    """Find the embedding matrix and the output matrix.
 
     `tensor` and `output` are names, of which a unique ending after a dot is enough; `output` may be
     ``"none"``. Raises AmbiguousTensor if several tensors could be the embedding, or none; BadOption
@@ -179,11 +179,11 @@ def _kind_note(chosen: Tensor, named: Tensor | None) -> tuple[str, ...]:
 
 
 def _missing_input_note(chosen: Tensor, named: Tensor | None) -> tuple[str, ...]:
-    """Return a note if the output projection takes the place of an embedding that is not stored."""
+    """Return a note if the output matrix takes the place of an embedding that is not stored."""
     has_input_name = names.input_rank(chosen.name) is not None
     if named is not None or has_input_name or names.output_rank(chosen.name) is None:
         return ()
-    return (f"{short(chosen.name)} is an output projection; the file holds no input embedding",)
+    return (f"{short(chosen.name)} is an output matrix; the file holds no input embedding",)
 
 
 def _size_notes(checkpoint: Checkpoint, chosen: Tensor, *, transpose: bool) -> tuple[str, ...]:
@@ -253,7 +253,7 @@ def _find_input(
         lowest = min(rank for rank, _ in outputs)
         surest = _outermost(checkpoint, [t for rank, t in outputs if rank == lowest])
         if len(surest) == 1 and _may_be_embedding(checkpoint, surest[0]):
-            return surest[0], "name matches an output projection, and no other fits"
+            return surest[0], "name matches an output matrix, and no other fits"
     raise _ambiguous(checkpoint, [group.members[0] for group in readable], role)
 
 

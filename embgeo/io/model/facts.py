@@ -67,7 +67,7 @@ class ModelFacts:
         Further vocabularies by kind (draft, audio).
     columns, layers : int or None
     tied : bool or None
-        Whether the output projection is the input embedding; None if nothing says so, or if the
+        Whether the output matrix is the input embedding; None if nothing says so, or if the
         outer and the inner configuration disagree.
     dtype : str
     quantization : mapping

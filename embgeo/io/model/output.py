@@ -1,4 +1,4 @@
-"""The output projection over the tokens of an embedding, or why there is none."""
+"""The output matrix over the tokens of an embedding, or why there is none."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ _LISTED = 4
 
 @dataclass(frozen=True, slots=True)
 class OutputChoice:
-    """The output projection, if there is one that can be read.
+    """The output matrix, if there is one that can be read.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ def find_output(
     *,
     left_out: bool,
 ) -> OutputChoice:
-    """Find the output projection over the same n tokens, and how it is tied."""
+    """Find the output matrix over the same n tokens, and how it is tied."""
     own = next(group for group in groups if chosen in group.members)
     if left_out:
         return OutputChoice()
@@ -67,17 +67,17 @@ def find_output(
     unread = _find_unread(checkpoint, groups)
     if unread is not None:
         module = short(unread.name.removesuffix(".weight"))
-        note = f"the output projection {module} {unread.problem}, and is left out"
+        note = f"the output matrix {module} {unread.problem}, and is left out"
         return OutputChoice(notes=(note,), is_unread=True)
     candidates = _candidates(checkpoint, groups, own, chosen, n)
     if checkpoint.tied:
-        tied_by = "the configuration says that the output projection is the input embedding"
+        tied_by = "the configuration says that the output matrix is the input embedding"
         if candidates:
             tied_by += f"; the stored {short(candidates[0].name)} is left out"
         return OutputChoice(tied_by=tied_by)
     if len(candidates) > 1:
         listed = ", ".join(map(describe, candidates[:_LISTED]))
-        several = f"several possible output projections: {listed}"
+        several = f"several possible output matrices: {listed}"
         return OutputChoice(notes=(f"{several}; choose one with --output",))
     if candidates:
         return OutputChoice(candidates[0], candidates[0].shape[0] != n)
@@ -98,7 +98,7 @@ def _check_named(
         raise BadOption(
             f"{option} ({shape_text(named.shape, named.dtype)}) has no dimension of {n:,} tokens",
             where=checkpoint.path,
-            way_out="name the output projection over the same tokens",
+            way_out="name the output matrix over the same tokens",
         )
     if n not in named.shape:
         return OutputChoice(named, notes=(_note_fewer(named, n),))
@@ -127,7 +127,7 @@ def _over_fewer_tokens(
 ) -> OutputChoice:
     """Return an output with the surest of names whose rows are fewer than those of the input."""
     if names.side(chosen.name) == "encoder":
-        return OutputChoice()  # the output projection may be over the decoder's tokens
+        return OutputChoice()  # the output matrix may be over the decoder's tokens
     surest = [
         best[1]
         for group in groups
@@ -208,13 +208,13 @@ def _candidates(
     ]
     if names.is_numbered(chosen.name):
         if chosen.shape[0] != n:
-            return []  # tokens are its columns: it is itself the output projection
+            return []  # tokens are its columns: it is itself the output matrix
         return [g.members[0] for g in others if names.is_numbered(g.members[0].name)]
     if names.side(chosen.name) == "encoder" and any(
         (best := group.best(names.input_rank)) and names.side(best[1].name) == "decoder"
         for group in groups
     ):
-        return []  # the output projection is over the decoder's tokens
+        return []  # the output matrix is over the decoder's tokens
     ranked = [best for group in others if (best := group.best(names.output_rank))]
     ranked = [best for best in ranked if _is_outer(checkpoint, best[1])] or ranked
     lowest = min((rank for rank, _ in ranked), default=0)

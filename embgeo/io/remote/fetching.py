@@ -115,7 +115,7 @@ def keep_revision(name: HubName, source: Source, commit: str) -> None:
 
 
 def open_headers(name: str) -> Checkpoint | None:
-    """List the tensors of the files that may hold the embedding and the output projection.
+    """List the tensors of the files that may hold the embedding and the output matrix.
 
     None for other files than safetensors, which have to be fetched first.
     """

@@ -161,7 +161,7 @@ def _not_here() -> Array:
 
 
 def find_names(known: Iterable[str], source: Source) -> set[str]:
-    """Find names of possible embeddings, output projections and final norms.
+    """Find names of possible embeddings, output matrices and final norms.
 
     Empty if no name looks like that of an embedding; then shapes decide.
     """
@@ -186,7 +186,7 @@ def _match_name(known: list[str], name: str | None) -> set[str]:
 
 
 def _output_rank(name: str) -> int | None:
-    """Rank of an output projection; inside a stack of layers only the surest names count.
+    """Rank of an output matrix; inside a stack of layers only the surest names count.
 
     Attention has projections of similar names in every shard.
     """
@@ -209,7 +209,7 @@ def _surest(known: list[str], rank_of: Callable[[str], int | None]) -> set[str]:
 def choose_tensors(
     folder: RemoteFolder, weights: RemoteWeights, source: Source
 ) -> list[RemoteTensor]:
-    """Get what embedding, output projection and final norm are made of, in the order of their
+    """Get what embedding, output matrix and final norm are made of, in the order of their
     bytes.
     """
     tensors = list_tensors(folder, weights, source)

@@ -207,9 +207,7 @@ def test_an_output_without_a_usable_row_is_left_out(value: float, tmp_path: Path
     tensors = {"wte.weight": rows(N), "lm_head.weight": np.full((N, D), value, np.float32)}
     matrix = embgeo.load(write(tmp_path, tensors))
     assert matrix.output is None
-    said = (
-        "the output projection lm_head.weight is left out: all of its rows are zero or not finite"
-    )
+    said = "the output matrix lm_head.weight is left out: all of its rows are zero or not finite"
     assert said in matrix.origin.notes
     assert embgeo.analyze(tmp_path, sections="cosine").provenance["kept"] == N
 
@@ -334,7 +332,7 @@ def test_an_output_projection_without_an_embedding_is_a_question_or_noted(tmp_pa
     alone = {"lm_head.weight": rows(N)}
     for config in ({"tie_word_embeddings": False}, {"architectures": ["LlamaForCausalLM"]}):
         one = write(tmp_path / "one", alone, vocab_size=N, **config)
-        with pytest.raises(AmbiguousTensor, match="name matches an output projection"):
+        with pytest.raises(AmbiguousTensor, match="name matches an output matrix"):
             embgeo.load(one)
     tied = write(tmp_path / "one", alone, vocab_size=N, tie_word_embeddings=True)
     assert any("holds no input embedding" in note for note in embgeo.load(tied).origin.notes)

@@ -396,5 +396,5 @@ def test_a_quantized_output_is_left_out_and_not_known_to_be_tied(tmp_path: Path)
         matrix = embgeo.load(tmp_path)
         assert matrix.output is None
         assert matrix.tied_as_configured is None
-        said = "the output projection lm_head is quantized by GPTQ, 4 bit, and is left out"
+        said = "the output matrix lm_head is quantized by GPTQ, 4 bit, and is left out"
         assert said in matrix.origin.notes
