@@ -199,7 +199,7 @@ def test_a_misspelled_name_leads_to_the_tensor(tmp_path: Path) -> None:
 
 
 def test_the_words_name_the_first_step(tmp_path: Path) -> None:
-    """A command can be copied from the message."""
+    """A path can be copied from the message."""
     for make in (pipeline, several_files, lone_output, slice_of_rows, broken_tokenizer):
         folder = tmp_path / make.__name__
         folder.mkdir()
@@ -209,4 +209,4 @@ def test_the_words_name_the_first_step(tmp_path: Path) -> None:
         said = caught.value.command_line_text
         options = [f"--{key} {value}" for key, value in step.arguments.items()]
         assert all(option in said for option in options)
-        assert f"embgeo analyze {step.path}" in said or not step.path
+        assert step.path in said

@@ -386,7 +386,7 @@ def test_nanotron_keeps_each_tensor_in_a_folder_of_its_own(tmp_path: Path) -> No
     (tmp_path / "model_config.json").write_text(json.dumps(sizes))
     with pytest.raises(EmbgeoError) as caught:
         embgeo.load(tmp_path)
-    assert caught.value.way_out == f"embgeo analyze {inner}"
+    assert caught.value.way_out == f"name it: {inner}"
     np.testing.assert_array_equal(embgeo.load(inner).data, W)
 
 
