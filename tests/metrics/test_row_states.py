@@ -139,6 +139,13 @@ def test_rows_of_a_narrow_cone_are_not_mean_initialized():
     assert found["tokens.mean_rows"].value == 0
 
 
+def test_two_equal_columns_are_constant():
+    W = gaussian(316, 60, 2)
+    W[[4, 9], 1] = W[[4, 9], 0]
+    found = analyze(Matrix(W), sections=("tokens",), reference=False)
+    assert found["tokens.constant_rows"].value == 2
+
+
 def test_a_single_column_is_not_constant():
     found = analyze(Matrix(gaussian(314, 30, 1)), sections=("tokens",), reference=False)
     assert found["tokens.constant_rows"].value == 0

@@ -1,5 +1,8 @@
 """Rows that training never touched, planted among rows that it made longer."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -63,6 +66,27 @@ def test_shorter_rows_of_norms_that_vary_were_trained() -> None:
 def test_one_mode_of_norms_has_no_shorter_rows() -> None:
     assert count(initial("uniform", N)) == 0
     assert count(initial("uniform", 99)) is None
+
+
+@pytest.mark.parametrize(("short", "found"), [(99, 0), (100, 100)])
+def test_fewer_than_a_hundred_shorter_rows_are_none(short: int, found: int) -> None:
+    rng = np.random.default_rng(7)
+    norms = np.exp(0.01 * rng.standard_normal(600))
+    norms[short:] *= 4.0
+    m: Any = SimpleNamespace(
+        shared=SimpleNamespace(norms=norms), facts=SimpleNamespace(kept=np.arange(600), d=4)
+    )
+    assert len(untouched.find_shorter_rows(m)) == found
+
+
+@pytest.mark.parametrize(("d", "size"), [(100, 2_000), (1_000, 1_048), (9_000, 300)])
+def test_a_million_entries_of_them_are_read(d: int, size: int) -> None:
+    norms = np.exp(0.01 * np.random.default_rng(8).standard_normal(5_000))
+    norms[2_500:] *= 4.0
+    m: Any = SimpleNamespace(
+        shared=SimpleNamespace(norms=norms), facts=SimpleNamespace(kept=np.arange(5_000), d=d)
+    )
+    assert len(untouched.rows_read(m)) == size
 
 
 @pytest.mark.parametrize("k", [2 * D, 960])
