@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 from collections import Counter
 from html.parser import HTMLParser
 
@@ -62,3 +65,34 @@ class Page(HTMLParser):
             self.text += data
             if {"h1", "h2"} & set(self.open):
                 self.headings[-1] += data
+
+    def check_structure(self, links: int) -> None:
+        """Closed elements, ids once, links into the page, and nothing from anywhere else."""
+        assert self.open == []
+        assert [name for name, times in self.ids.items() if times > 1] == []
+        assert len(self.links) > links
+        for link in self.links:
+            assert link.startswith("#"), link
+            assert link[1:] in self.ids, link
+        loading = {"src", "srcset", "data", "action", "formaction", "poster", "background", "ping"}
+        assert not [a for a in self.attributes if a[1] in loading]
+        assert not {"img", "link", "iframe", "object", "embed", "image", "base"} & set(self.tags)
+        assert not [a for a in self.attributes if a[1] == "style" or a[1].startswith("on")]
+        assert self.tags["style"] == 1  # none inside the figures
+        assert not [a for a in self.attributes if "url(http" in a[2]]
+        assert not re.search(r"url\(http|@import", "".join(self.styles))
+        never = r"\b(fetch|XMLHttpRequest|WebSocket|importScripts|eval)\s*\(|innerHTML"
+        assert not [text for _, text in self.scripts[-1:] if re.search(never, text)]
+
+    def check_policy(self, expected: str) -> None:
+        """The policy names the hashes of the scripts that run and of the style, and no more."""
+        policy = next(value for _, _, value in self.attributes if "default-src" in value)
+        assert policy == expected
+        assert policy.startswith("default-src 'none'; script-src 'sha256-")
+        assert "unsafe" not in policy
+        run = [text for attrs, text in self.scripts if "type" not in attrs]
+        assert len(run) == 3
+        for text in (*run, *self.styles):
+            digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+            assert f"'sha256-{digest}'" in policy
+        assert policy.count("sha256-") == 4
