@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.special import SpecialToken
 from embgeo.io.bounded.guard import Damaged, list_short, short
-from embgeo.io.bounded.maps import SWAPPED, Bytes, count, number_type, view
+from embgeo.io.bounded.maps import SWAPPED, Bytes, count, number_type, type_name, view
 from embgeo.io.labels.vocabulary import TextEncoder
 from embgeo.io.model.facts import ModelFacts
 
@@ -86,6 +87,15 @@ class Tensor:
         return count(self.shape) * np.dtype(self.dtype).itemsize
 
 
+_values_of = attrgetter(*(field.name for field in fields(Tensor)))
+
+
+def opened_by(tensor: Tensor, opened: Callable[[], npt.NDArray[Any]]) -> Tensor:
+    """Replace `open`; :func:`dataclasses.replace` is slow, and a file may have 200,000 tensors."""
+    name, shape, dtype, _, *others = _values_of(tensor)
+    return Tensor(name, shape, dtype, opened, *others)
+
+
 def stored_tensor(
     name: str, raw: Bytes, dtype: str, shape: tuple[int, ...], *, swapped: bool = SWAPPED
 ) -> Tensor:
@@ -100,7 +110,7 @@ def stored_tensor(
             f"{short(name) or 'the tensor'} has other than the bytes that its shape asks for: "
             f"{len(raw):,} in place of {needed:,}"
         )
-    return Tensor(name, shape, kind.name, partial(view, raw, kind, shape, swapped=swapped))
+    return Tensor(name, shape, type_name(kind), partial(view, raw, kind, shape, swapped=swapped))
 
 
 def too_many_tensors(held: int) -> Damaged:

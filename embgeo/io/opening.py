@@ -13,7 +13,15 @@ from pathlib import Path
 from embgeo.core.errors import EmbgeoError, UnreadableFile, WayOut
 from embgeo.core.source import Source
 from embgeo.io.bounded.compressed import MAX_BYTES
-from embgeo.io.bounded.guard import Damaged, MissingPiece, cannot_read, reading, refuse, short
+from embgeo.io.bounded.guard import (
+    Damaged,
+    MissingPiece,
+    cannot_read,
+    reading,
+    refuse,
+    short,
+    without_collection,
+)
 from embgeo.io.bounded.maps import Array
 from embgeo.io.bounded.scratch import ScratchFile, write_scratch
 from embgeo.io.bounded.small_files import read_head
@@ -39,6 +47,7 @@ _OF_MODELS = (safetensors.NAME, torch_zip.NAME, torch_legacy.NAME, sharded.NAME)
 _PIECE = 2**20
 
 
+@without_collection()
 def open_checkpoint(path: Path | str) -> Checkpoint:
     """Open a file or model folder: read its headers, but no tensor.
 

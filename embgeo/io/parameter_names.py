@@ -111,14 +111,33 @@ _ENCODER = re.compile(r"(^|[./:_])(encoder|enc|src_embed|source|src)([./:_]|$)")
 _DECODER = re.compile(r"(^|[./:_])(decoder|dec|tgt_embed|target|tgt|trg)([./:_]|$)")
 
 
+#: Numbers between separators: the layers of a stack, and experts, have the same names but for them.
+_NUMBER = re.compile(r"(?<=[./:])\d+(?=[./:])")
+
+
+@lru_cache(maxsize=64)  # several questions are asked of one name
+def _without_numbers(name: str) -> str:
+    return _NUMBER.sub("0", name)
+
+
 def _matches(pattern: re.Pattern[str], name: str) -> bool:
-    return pattern.search(name[-_LONGEST:].lower()) is not None
+    return _is_found(pattern, _without_numbers(name[-_LONGEST:]))
+
+
+@lru_cache(maxsize=2**14)
+def _is_found(pattern: re.Pattern[str], name: str) -> bool:
+    return pattern.search(name.lower()) is not None
 
 
 is_optimizer_state = partial(_matches, _OPTIMIZER)
 is_averaged_copy = partial(_matches, _AVERAGED)
 is_adapter = partial(_matches, _ADAPTER)
 is_layer_kernel = partial(_matches, _KERNEL)
+
+
+def copy_kind(name: str) -> int:
+    """Return 0 for the model's own tensors, 1 for averaged copies, 2 for the optimizer's."""
+    return 2 if is_optimizer_state(name) else int(is_averaged_copy(name))
 
 
 def is_other_embedding(name: str) -> bool:
@@ -152,11 +171,21 @@ def is_prediction_copy(name: str, layers: int | None) -> bool:
 
 def input_rank(name: str) -> int | None:
     """Rank of a name as an input embedding: 0 is surest, None is no embedding."""
-    return None if _FURTHER.search(name) else _rank(name, INPUT_RANKS, sure=2)
+    return _input_rank(_without_numbers(name))
 
 
 def output_rank(name: str) -> int | None:
     """Rank of a name as an output matrix: 0 is surest, None is none."""
+    return _output_rank(_without_numbers(name))
+
+
+@lru_cache(maxsize=2**12)
+def _input_rank(name: str) -> int | None:
+    return None if _FURTHER.search(name) else _rank(name, INPUT_RANKS, sure=2)
+
+
+@lru_cache(maxsize=2**12)
+def _output_rank(name: str) -> int | None:
     if _FURTHER.search(name):  # ReversibleEmbedding of Keras
         return None if _rank(name, INPUT_RANKS, sure=2) is None else 0
     return _rank(name, OUTPUT_RANKS, sure=1)

@@ -1,12 +1,13 @@
 """Turns every error that a damaged file can cause into one line."""
 
+import gc
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile, WayOut
 
@@ -77,6 +78,18 @@ def cannot_read(path: Path | str, error: OSError) -> UnreadableFile:
 
 
 @contextmanager
+def without_collection() -> Iterator[None]:
+    """Keep Python from looking for garbage again and again while very many objects are made."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@contextmanager
 def reading(path: Path | str, what: str) -> Iterator[None]:
     """Turn errors inside the block into an UnreadableFile for `path`, a file of format `what`."""
     try:
@@ -104,7 +117,8 @@ def reading(path: Path | str, what: str) -> Iterator[None]:
 def guard_opening(path: Path, what: str, action: Callable[P, T]) -> Callable[P, T]:
     """Wrap `action`, which opens a tensor later, in :func:`reading`."""
 
-    def run(*args: P.args, **options: P.kwargs) -> T:
+    # The types of the arguments are not named: a file may have 200,000 tensors.
+    def run(*args: Any, **options: Any) -> Any:
         with reading(path, what):
             return action(*args, **options)
 

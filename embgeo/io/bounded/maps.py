@@ -3,6 +3,7 @@
 import math
 import stat
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,16 @@ def map_file(path: Path) -> Bytes:
     return np.memmap(path, dtype=np.uint8, mode="r")
 
 
+@lru_cache(maxsize=256)
 def number_type(name: str) -> np.dtype[Any]:
     """Return type of numpy or ml_dtypes by its name, such as ``float8_e4m3fn``."""
     return np.dtype(getattr(ml_dtypes, name)) if hasattr(ml_dtypes, name) else np.dtype(name)
+
+
+@lru_cache(maxsize=256)
+def type_name(dtype: np.dtype[Any]) -> str:
+    """Return numpy's name of a type, which it makes anew each time."""
+    return str(dtype.name)
 
 
 def is_numeric(dtype: np.dtype[Any]) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, guard_opening, reading
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.checkpoint import Checkpoint, Tensor, opened_by
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -73,10 +73,10 @@ def open_with(known: Format, path: Path) -> Checkpoint:
 
 
 def _guard_tensor(path: Path, name: str, tensor: Tensor) -> Tensor:
-    ranges = tensor.ranges
-    if ranges is not None:
-        ranges = replace(ranges, read=guard_opening(path, name, ranges.read))
-    return replace(tensor, open=guard_opening(path, name, tensor.open), ranges=ranges)
+    guarded = opened_by(tensor, guard_opening(path, name, tensor.open))
+    if (ranges := tensor.ranges) is None:
+        return guarded
+    return replace(guarded, ranges=replace(ranges, read=guard_opening(path, name, ranges.read)))
 
 
 GROUP = "embgeo.formats"

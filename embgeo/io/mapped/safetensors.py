@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from embgeo.io import checkpoint
 from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import Bytes, check_places, count, map_file, whole_numbers
@@ -64,7 +66,7 @@ def sniff(head: bytes) -> bool:
 def open_checkpoint(path: Path) -> checkpoint.Checkpoint:
     data = map_file(path)
     start, entries = read_entries(data, path)
-    body = data[start:]
+    body = np.asarray(data)[start:]  # slices of a memmap are slow
     left_out = checkpoint.Omissions()
     tensors = []
     for entry in entries:

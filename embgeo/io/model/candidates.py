@@ -51,7 +51,7 @@ class CandidateGroup:
     @property
     def copy_kind(self) -> int:
         """0 for the model's own matrices, 1 for averaged copies, 2 for the optimizer's."""
-        return min(copy_kind(t.name) for t in self.members)
+        return min(names.copy_kind(t.name) for t in self.members)
 
     def best(self, rank_of: Callable[[str], int | None]) -> tuple[int, Tensor] | None:
         """Rank and tensor of the surest name; None if no name fits."""
@@ -60,15 +60,9 @@ class CandidateGroup:
             for t in self.members
             if (rank := rank_of(t.name)) is not None
             and not names.is_other_embedding(t.name)
-            and copy_kind(t.name) == self.copy_kind
+            and names.copy_kind(t.name) == self.copy_kind
         )
         return min(ranked, key=lambda pair: pair[0], default=None)
-
-
-def copy_kind(name: str) -> int:
-    if names.is_optimizer_state(name):
-        return 2
-    return 1 if names.is_averaged_copy(name) else 0
 
 
 def is_real(dtype: str) -> bool:
@@ -94,7 +88,8 @@ def group_matrices(tensors: tuple[Tensor, ...], named: Tensor | None) -> list[Ca
             by_root.setdefault(t.alias_of or t.name, CandidateGroup()).members.append(t)
     for group in by_root.values():
         # The optimizer's parameters may precede the model; their names come last.
-        group.members.sort(key=lambda t: copy_kind(t.name))
+        if len(group.members) > 1:
+            group.members.sort(key=lambda t: names.copy_kind(t.name))
     return list(by_root.values())
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from embgeo.core.errors import AmbiguousTensor, BadOption, WayOut, argument
 from embgeo.io import parameter_names as names
-from embgeo.io.bounded.guard import RIGHT_FILE, list_short, refuse, short
+from embgeo.io.bounded.guard import RIGHT_FILE, list_short, refuse, short, without_collection
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.architectures import is_named_by
 from embgeo.io.model.candidates import (
@@ -70,6 +70,7 @@ class Choice:
     copies: tuple[Tensor, ...] = ()
 
 
+@without_collection()
 def choose(
     checkpoint: Checkpoint,
     *,
@@ -203,7 +204,7 @@ def _averaged_copies(every: list[CandidateGroup], kind: int, chosen: Tensor) -> 
     """Return a note on averaged copies of the chosen matrix."""
     if kind == 1:
         return ()
-    copies = [g.members[0].name for g in every if g.copy_kind == 1 and g.shape == chosen.shape]
+    copies = [g.members[0].name for g in every if g.shape == chosen.shape and g.copy_kind == 1]
     layer = ".".join(chosen.name.split(".")[-2:])  # ``embed_tokens.weight``
     named_alike = [name for name in copies if name.endswith(layer)]
     if not (named_alike or copies):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from embgeo.io.bounded.guard import guard_opening, list_short, reading
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.checkpoint import Checkpoint, Tensor, opened_by
 from embgeo.io.model import changed, quantized
 from embgeo.io.model.candidates import is_real
 from embgeo.io.model.decoders import DECODERS
@@ -49,18 +49,17 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
     made: dict[str, Tensor] = {}
     adapters = _find_adapters(stored)
     is_changed = bool(adapters) or any(_CHANGES.search(name) for name in by)
-    for tensor in stored:
-        if tensor.dtype in _PLAIN and not is_changed and tensor.name.endswith("weight"):
-            continue  # most tensors of most checkpoints
-        prefix, leaf = _split(tensor.name)
-        if not _is_read(leaf):
-            continue
-        module = Module(prefix, by, checkpoint.facts, adapters)
-        with reading(checkpoint.path, checkpoint.format):
-            found = _read(module, tensor, leaf)
-        if found is not None:
-            opened = guard_opening(checkpoint.path, checkpoint.format, found.open)
-            made[tensor.name] = replace(found, open=opened)
+    with reading(checkpoint.path, checkpoint.format):
+        for tensor in stored:
+            if tensor.dtype in _PLAIN and not is_changed and tensor.name.endswith("weight"):
+                continue  # most tensors of most checkpoints
+            prefix, leaf = _split(tensor.name)
+            if not _is_read(leaf):
+                continue
+            found = _read(Module(prefix, by, checkpoint.facts, adapters), tensor, leaf)
+            if found is not None:
+                opened = guard_opening(checkpoint.path, checkpoint.format, found.open)
+                made[tensor.name] = opened_by(found, opened)
     used = {part for tensor in made.values() for part in tensor.parts} - set(made)
     tensors = _name_unknown([made.get(t.name, t) for t in stored if t.name not in used], checkpoint)
     tensors = [_name_axes(tensor) for tensor in tensors]
@@ -71,7 +70,9 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
         # Quantized modules of torch keep their weight among packed parameters.
         if is_sought(name := _PACKED.sub(".weight", stored_name)) and name not in names
     ]
-    return replace(checkpoint, tensors=tuple(_with_ids(by, t) for t in tensors), stored=stored)
+    if any(name.endswith("d2t") for name in by):
+        tensors = [_with_ids(by, tensor) for tensor in tensors]
+    return replace(checkpoint, tensors=tuple(tensors), stored=stored)
 
 
 def _is_read(leaf: str) -> bool:

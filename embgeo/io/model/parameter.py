@@ -44,7 +44,10 @@ class Module:
 
     def get(self, *ends: str) -> Tensor | None:
         """Return the first of these that is stored."""
-        return next((self.by[name] for end in ends if (name := self.prefix + end) in self.by), None)
+        for end in ends:
+            if (found := self.by.get(self.prefix + end)) is not None:
+                return found
+        return None
 
 
 Reader = Callable[[Module], Tensor | None]

@@ -137,11 +137,11 @@ def _block_side(size: int, blocks: int, stated: object) -> int | None:
 
 def read_nvfp4(m: Module) -> Tensor | None:
     """Return NVFP4 of ModelOpt: two E2M1 codes a byte, an FP8 scale for 16 entries, a factor."""
-    codes, scale = m["weight"], m.get("weight_scale")
-    factor = m.get("weight_scale_2")
-    if codes.dtype != "uint8" or len(codes.shape) != 2 or scale is None:
+    codes = m["weight"]
+    if codes.dtype != "uint8" or len(codes.shape) != 2:
         return None
-    return _four_bits(codes.name, codes, scale, factor, inverse=False)
+    scale, factor = m.get("weight_scale"), m.get("weight_scale_2")
+    return None if scale is None else _four_bits(codes.name, codes, scale, factor, inverse=False)
 
 
 def _four_bits(
@@ -250,9 +250,11 @@ def read_blocks(m: Module, leaf: str) -> Tensor | None:
 
 def read_mlx(m: Module) -> Tensor | None:
     """Return words of MLX: affine with biases, else mxfp4, nvfp4 or mxfp8."""
-    words, scales = m["weight"], m.get("scales")
-    biases = m.get("biases")
-    if words.dtype != "uint32" or len(words.shape) != 2 or scales is None:
+    words = m["weight"]
+    if words.dtype != "uint32" or len(words.shape) != 2:
+        return None
+    scales, biases = m.get("scales"), m.get("biases")
+    if scales is None:
         return None
     n, w = words.shape
     if len(scales.shape) != 2 or scales.shape[0] != n or not scales.shape[1]:
@@ -321,9 +323,9 @@ def name_form(m: Module, leaf: str) -> Tensor | None:
 
 
 def read_bitsandbytes(m: Module) -> Tensor | None:
-    if m.get("weight.absmax") is None:
-        return None
     codes = m["weight"]
+    if codes.dtype in _EIGHT_BITS or m.get("weight.absmax") is None:
+        return None
     parts = [m.get(f"weight.{end}") for end in ("absmax", "quant_map", "nested_absmax")]
     return cannot(codes.name, codes, "is quantized by bitsandbytes, 4 bit", *parts)
 
