@@ -5,7 +5,7 @@ import numpy as np
 from embgeo.charts import specification as spec
 from embgeo.charts.items import ChartItem, Unrelated
 from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.film import Film, make_film
+from embgeo.comparison.film import Film, make_film, measure_moves
 from embgeo.core.arrays import FloatArray
 from embgeo.core.values import Cell
 
@@ -68,11 +68,20 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
             panels += [cosine_panel(reel, k, reels) for k in shown]
     return spec.Specification(
         tuple(panels),
-        CAPTION,
+        CAPTION + describe_moves(reels),
         shading="none" if any(reel.popular is None for reel in reels) else "class",
         table=lambda: tabulate(reels),
         across=across,
         film=reels,
+    )
+
+
+def describe_moves(reels: tuple[spec.Reel, ...]) -> str:
+    """Say how much successive maps differ, which may be a change of the plane."""
+    moves = [float(move) for reel in reels for move in measure_moves(reel.places)]
+    return (
+        f" From one checkpoint to the next places change by at most {100 * max(moves):.0f}% (root "
+        "mean square), part of which may be a turn of the plane."
     )
 
 

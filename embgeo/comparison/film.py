@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from embgeo.comparison.comparison import Comparison
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.quantities import cosine, projection
+from embgeo.core.quantities import compare, cosine, projection
 from embgeo.core.values import Histogram
 from embgeo.diagnosis.thresholds import State
 from embgeo.diagnosis.verdict import judge
 
 #: Bins of the cosines, the same in all frames.
 BINS = 60
+#: A map that changes by more than this multiple of the change of the rows has turned its plane.
+TURNED = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +35,11 @@ class Film:
     places : float64 array, shape (k, n, 2)
         Each checkpoint's plane of its two strongest directions, turned and mirrored about the
         origin so that its tokens fit those of the next frame best; the last frame is as it is.
+    moves : float64 array, shape (k - 1,)
+        How far tokens move from each frame to the next: ‖Y − X‖ / ‖X‖ of their places. Part of it
+        may be a change of the plane.
+    changes : tuple of float or None
+        The same of their rows in all dimensions; None if it was not measured.
     means : float64 array, shape (k, 2)
         The mean row in each frame, over the shared tokens.
     edges : float64 array, shape (b + 1,)
@@ -46,10 +54,19 @@ class Film:
     steps: tuple[float, ...]
     rows: tuple[IntArray, ...]
     places: FloatArray
+    moves: FloatArray
+    changes: tuple[float | None, ...]
     means: FloatArray
     edges: FloatArray
     densities: FloatArray
     tones: tuple[State, ...]
+
+    def list_turns(self) -> list[bool]:
+        """List the steps in which the plane turned, so that movement on the map means nothing."""
+        return [
+            change is not None and bool(move > TURNED * change)
+            for move, change in zip(self.moves, self.changes, strict=True)
+        ]
 
 
 def make_film(comparison: Comparison) -> Film | None:
@@ -71,6 +88,8 @@ def make_film(comparison: Comparison) -> Film | None:
         tuple(track.steps[place] for place in members),
         tuple(rows[place] for place in members),
         places,
+        measure_moves(places),
+        tuple(find_change(comparison, *both) for both in pairwise(members)),
         places.mean(axis=1),
         edges,
         densities,
@@ -119,6 +138,23 @@ def align(planes: Sequence[FloatArray]) -> FloatArray:
         u, _, vt = np.linalg.svd(plane.T @ turned[0])
         turned.insert(0, plane @ (u @ vt))
     return np.stack(turned)
+
+
+def measure_moves(places: FloatArray) -> FloatArray:
+    """Return how far tokens move from each frame to the next, next to the size of the first.
+
+    >>> measure_moves(np.array([[[3.0, 4.0]], [[3.0, 4.0]], [[0.0, 0.0]]]))
+    array([0., 1.])
+    """
+    sizes = np.linalg.norm(places[:-1], axis=(1, 2))
+    return np.linalg.norm(np.diff(places, axis=0), axis=(1, 2)) / np.where(sizes > 0, sizes, 1.0)
+
+
+def find_change(comparison: Comparison, first: int, second: int) -> float | None:
+    """Find how much the rows of one member differ from those of another."""
+    pair = comparison.pair(first, second)
+    found = None if pair is None else pair.scalar(compare.RELATIVE_CHANGE)
+    return None if found is None else found.value
 
 
 def bin_together(histograms: Sequence[Histogram | None]) -> tuple[FloatArray, FloatArray]:

@@ -33,6 +33,10 @@ def pack_film(
                 "tone": tone,
             }
         )
+    for frame, move, change, turned in zip(
+        frames[1:], film.moves, film.changes, film.list_turns(), strict=True
+    ):
+        frame |= {"moved": float(move), "changed": change, "turned": turned}
     return {
         "frames": frames,
         "box": list(unite([fit_view(xy) for xy in film.places]).box),

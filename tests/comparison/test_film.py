@@ -43,6 +43,25 @@ def test_the_last_frame_is_the_map_of_the_last_checkpoint() -> None:
         assert np.allclose(np.linalg.norm(frame, axis=1), np.linalg.norm(xy, axis=1))
 
 
+def test_a_plane_turned_where_places_change_much_more_than_rows() -> None:
+    film = make_film(sample_comparison(members=4, track=True))
+    assert film is not None
+    before, after = film.places[1], film.places[2]
+    assert film.moves[1] == pytest.approx(np.linalg.norm(after - before) / np.linalg.norm(before))
+    changes = (film.moves[0] / 2.99, film.moves[1] / 3.01, None)
+    assert replace(film, changes=changes).list_turns() == [False, True, False]
+
+
+def test_the_change_of_rows_is_that_of_successive_checkpoints() -> None:
+    comparison = sample_comparison(members=4, track=True)
+    film = make_film(comparison)
+    assert film is not None
+    pairs = [comparison.pair(k, k + 1) for k in range(3)]
+    known = [None if pair is None else pair["compare.relative_change"].value for pair in pairs]
+    assert list(film.changes) == known
+    assert known[0] is not None
+
+
 def test_densities_share_bins_and_sum_to_one() -> None:
     def make(low: float, high: float, counts: list[float]) -> Histogram:
         edges = np.linspace(low, high, len(counts) + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -230,6 +231,21 @@ def test_between_checkpoints_tokens_lie_on_straight_lines(track: Any) -> None:
         np.array(track.execute_script(f"embgeo.film.show({at}); {PLACES}")) for at in (1, 1.25, 2)
     )
     assert np.abs(between - (0.75 * before + 0.25 * after)).max() < 1e-5
+    assert re.fullmatch(
+        r"Since the checkpoint before, places changed by [\d.,]+%, rows by 96%\.",
+        text(track, "#film-change"),
+    )
+
+
+def test_where_the_plane_turned_tokens_jump(track: Any) -> None:
+    track.execute_script("embgeo.film.film.frames[2].turned = true")
+    before, early, late, after = (
+        np.array(track.execute_script(f"embgeo.film.show({at}); {PLACES}"))
+        for at in (1, 1.4, 1.6, 2)
+    )
+    assert np.array_equal(early, before)
+    assert np.array_equal(late, after)
+    assert text(track, "#film-change").endswith(": the plane has turned.")
 
 
 def test_without_motion_the_film_shows_whole_checkpoints(track: Any) -> None:

@@ -29,11 +29,13 @@ class Film {
     this.show(this.at);
   }
 
-  // Places between two checkpoints lie on straight lines.
+  // Places between two checkpoints lie on straight lines. Where the plane turned, tokens jump: their
+  // way from one plane to the other would be no movement of theirs.
   view(at) {
     const { frames } = this.film;
     const k = Math.min(Math.floor(at), frames.length - 2);
-    const [from, to, share] = [frames[k], frames[k + 1], at - k];
+    const [from, to] = [frames[k], frames[k + 1]];
+    const share = to.turned ? Math.round(at - k) : at - k;
     const blend = (a, b) => (share === 0 ? a : share === 1 ? b : Float32Array.from(a, (v, i) => v + (b[i] - v) * share));
     return {
       x: blend(from.x, to.x),
@@ -58,6 +60,7 @@ class Film {
     byId("film-state").textContent = frame.tone;
     byId("film-state").className = `chip chip-${frame.tone}`;
     byId("film").dataset.tone = frame.tone;
+    byId("film-change").textContent = describeChange(frame);
     this.bars.forEach((bar, i) => {
       const density = densities[k][i] + (densities[k + 1][i] - densities[k][i]) * (at - k);
       const height = (40 * density) / this.top;
@@ -102,4 +105,11 @@ class Film {
     else return;
     event.preventDefault();
   }
+}
+
+function describeChange({ moved, changed, turned }) {
+  if (moved === undefined) return "";
+  const rows = changed == null ? "" : `, rows by ${formatNumber(100 * changed, 2)}%`;
+  const why = turned ? ": the plane has turned" : "";
+  return `Since the checkpoint before, places changed by ${formatNumber(100 * moved, 2)}%${rows}${why}.`;
 }
