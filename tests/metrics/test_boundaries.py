@@ -91,6 +91,16 @@ def test_histograms_of_cosines_have_round_limits(
     assert histogram.counts.sum() == 3
 
 
+def test_the_rank_of_a_row_counts_from_1() -> None:
+    found = embgeo.analyze(
+        gaussian(5, 40, 3), rank_order=True, sections=["frequency"], reference=False
+    )
+    listed = table(found, "frequency.neighbors")
+    assert listed.columns[:3] == ("token", "class", "rank")
+    assert all(token == f"row {rank - 1}" for token, _, rank, *_ in listed.rows if rank)
+    assert len(listed.rows) == 8
+
+
 @pytest.mark.parametrize("rank_order", [False, True])
 def test_a_count_that_is_not_known_is_not_shown(rank_order: bool) -> None:
     found = embgeo.analyze(

@@ -35,6 +35,38 @@ def test_every_row_belongs_to_one_worker(n, d, threads):
     assert max(sizes) - min(sizes[:-1] or sizes) <= plan.block_rows
 
 
+@pytest.mark.parametrize(
+    ("n", "d", "memory", "threads", "expected"),
+    [
+        (10**6, 128, None, 4, (4, 2033, 1)),  # 123 rounds of at most 2,048 rows for each
+        (10**6, 1024, None, 2, (2, 512, 1)),  # a block of half a million entries
+        (10**6, 1025, None, 1, (1, 2045, 1)),  # beyond that width, of as many rows as fit
+        (10**6, 2048, 2**28, 4, (3, 85, 1)),
+        (2 * 10**5, 2048, 2**28, 4, (4, 256, 1)),  # fewer rows need fewer sums
+        (10**6, 1024, 2**24, 2, (1, 64, 2)),  # no fewer than 64
+        (300, 8, None, 4, (1, 300, 4)),
+        (100, 20_000, None, 4, (1, 100, 4)),
+    ],
+)
+def test_workers_rows_and_threads(n, d, memory, threads, expected):
+    plan = Resources(memory=memory, threads=threads).plan(n, d)
+    assert (plan.workers, plan.block_rows, plan.threads) == expected
+
+
+def test_weighted_sums_of_each_worker_take_memory():
+    plans = [Resources(2**27, 1).plan(10**6, 2048, weighted) for weighted in (False, True)]
+    assert [plan.block_rows for plan in plans] == [512, 64]
+
+
+@pytest.mark.parametrize(
+    ("n", "parts"), [(65, [0, 20, 40]), (5, [0]), (20, [0, 10]), (30, [0, 10, 20])]
+)
+def test_parts_are_whole_blocks(n, parts):
+    found = PassPlan(3, 10, 1).parts(n)
+    assert [start for start, _ in found] == parts
+    assert found[-1][1] == n
+
+
 @pytest.mark.parametrize("memory", [2**28, 2**30, 2**34])
 def test_blocks_and_sums_fit_the_memory(memory):
     d = 1024
