@@ -238,7 +238,7 @@ def of_bound(name: str) -> Iterator[Twins]:
 
 @cache
 def neighborhood() -> tuple[Rows, Rows]:
-    """Rows by frequency, and for each its share of rare neighbors and the log ratio of TwoNN."""
+    """Rows by frequency; of each its share of rare neighbors, log ratio of TwoNN, nearest row."""
     rows = np.random.default_rng(7).standard_normal((500, D))
     rows[:100, 0] += 1.0
     unit = naive.unit(rows)
@@ -247,7 +247,8 @@ def neighborhood() -> tuple[Rows, Rows]:
     share = (np.argsort(-cosines, axis=1)[:, :10] >= 100).mean(axis=1)
     distances = np.linalg.norm(rows[:, None] - rows, axis=2)
     nearest = np.sort(distances, axis=1)
-    return rows, np.c_[share, np.log(nearest[:, 2] / nearest[:, 1])]
+    ratio = np.log(nearest[:, 2] / nearest[:, 1])
+    return rows, np.c_[share, ratio, np.argsort(distances, axis=1)[:, 1]]
 
 
 @cache
@@ -273,6 +274,18 @@ def of_two_nn(name: str) -> Iterator[Twins]:
     ratios = neighborhood()[1][:, 1]
     literal = draw_some(lambda some: float((len(some) - 1) / some.sum()), ratios, 150)
     yield error(of_queries(), name, "monte_carlo"), literal
+    # Of all rows: the influences on (n − 1)/Σr, summed over rows that nearest rows join.
+    found = embgeo.analyze(neighborhood()[0], sections=["tokens"], reference=False)
+    n, mean = len(ratios), ratios.mean()
+    parts = -(n - 1) / ratios.sum() / mean * (ratios - mean) / np.sqrt(n * (n - 1))
+    joined = [{i, int(j)} for i, j in enumerate(neighborhood()[1][:, 2])]
+    groups: list[set[int]] = []
+    for one in joined:
+        near = [group for group in groups if group & one]
+        groups = [group for group in groups if not group & one] + [one.union(*near)]
+    literal = np.sqrt(sum(parts[sorted(group)].sum() ** 2 for group in groups))
+    assert error(found, name, "population") == pytest.approx(literal, rel=1e-6)
+    yield error(found, name, "population"), literal
 
 
 def of_near_duplicates(name: str) -> Iterator[Twins]:

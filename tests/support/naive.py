@@ -221,9 +221,9 @@ def energy_of_coordinates(W):
     return (W**2).mean(axis=0)
 
 
-def without_top_coordinates(W, count):
-    """W with its coordinates of largest energy left out: zeros change no cosine and no norm."""
-    return np.delete(W, np.argsort(-energy_of_coordinates(W), kind="stable")[:count], axis=1)
+def without_top_coordinate(W):
+    """W without the coordinate of largest sum over the unit rows: a zero changes no cosine."""
+    return np.delete(W, np.argmax(np.abs(unit(W).sum(axis=0))), axis=1)
 
 
 def silhouette(points, labels):

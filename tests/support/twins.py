@@ -124,7 +124,7 @@ def isotropy(c: Case):
 def coordinates(c: Case):
     variance = c.W.var(axis=0)
     wide = variance >= 25 * np.median(variance)
-    left = naive.without_top_coordinates(c.W, 1)
+    left = naive.without_top_coordinate(c.W)
     return {
         "variance_share": variance.max() / variance.sum(),
         "variance_ratio": variance.max() / np.median(variance),

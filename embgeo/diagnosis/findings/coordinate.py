@@ -69,7 +69,8 @@ def _by_mean_cosine(a: finding.Numbers) -> Answer | None:
     ]
     left = finding.find_scalar(a, coordinates.MEAN_COSINE_WITHOUT_1)
     if left is not None:
-        parts += [". Without the largest coordinate it is ", finding.quote_short(left)]
+        one = "it" if count == 1 else "the largest of them"
+        parts += [f". Without {one} the mean cosine is ", finding.quote_short(left)]
     who = "one coordinate contributes" if count == 1 else f"{count:,} coordinates contribute"
     return state, [*parts, "."], f"{who} {finding.format_percent(value)} of the mean cosine"
 
