@@ -10,10 +10,11 @@ import pytest
 import embgeo
 from embgeo.core.quantities.isotropy import Z
 from embgeo.core.values import Histogram, Scalar, Table
+from embgeo.metrics.cosine import round_range
 from embgeo.metrics.isotropy import bound_exponents, make_z_series
-from embgeo.metrics.pairs import summarize_sample
+from embgeo.metrics.pairs import summarize_histogram, summarize_sample
 from embgeo.metrics.shared import SharedStatistics
-from embgeo.stats import PairSample, RowHashes
+from embgeo.stats import PairHistogram, PairSample, RowHashes
 from tests.support import naive
 from tests.support.matrices import from_spectrum, gaussian
 
@@ -84,11 +85,98 @@ def test_histograms_of_cosines_have_round_limits(
     low: float, high: float, expected: tuple[float, float]
 ) -> None:
     sample = PairSample()
-    sample.add(np.array([low, high, high]))
+    sample.add(np.array([low, (low + high) / 2.0, high]))
     histogram = summarize_sample(sample, "all", exact=True)[-1]
     assert isinstance(histogram, Histogram)
     assert (histogram.edges[0], histogram.edges[-1]) == pytest.approx(expected, abs=1e-12)
-    assert histogram.counts.sum() == 3
+    assert (histogram.counts.sum(), len(histogram.counts)) == (3, 80)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "most", "expected"),
+    [
+        (0.23, 1.77, np.inf, (0.0, 2.0)),  # steps of a half
+        (12.3, 17.6, 180.0, (12.0, 18.0)),
+        (101.0, 178.0, 180.0, (100.0, 180.0)),
+        (0.0, 0.0, 180.0, (-5e-10, 5e-10)),
+    ],
+)
+def test_ranges_are_widened_to_round_numbers(
+    low: float, high: float, most: float, expected: tuple[float, float]
+) -> None:
+    found = round_range(low, high, 0.0, most)
+    assert found == pytest.approx(expected, abs=1e-10)
+    assert found[0] < found[1]
+
+
+@pytest.mark.parametrize(("at", "step"), [(1.0, 5e-10), (7.3e5, 5e-5), (1e6, 5e-4)])
+def test_a_range_of_one_number_has_a_width(at: float, step: float) -> None:
+    low, high = round_range(at, at, 0.0, np.inf)
+    assert low <= at <= high
+    assert 0.9 * step < high - low < 2.1 * step
+
+
+def test_all_pairs_by_their_bins_are_nearly_those_by_single_cosines() -> None:
+    cosines = np.random.default_rng(0).uniform(-0.3, 0.8, 2_000)
+    single, binned = PairSample(), PairHistogram()
+    single.add(cosines)
+    binned.add(cosines)
+    exact = summarize_sample(single, "all", exact=True)
+    for one, other in zip(exact, summarize_histogram(binned, "all"), strict=True):
+        if isinstance(one, Scalar):
+            assert isinstance(other, Scalar)
+            assert (one.quantity, one.known) == (other.quantity, other.known)
+            assert other.value == pytest.approx(one.value, abs=1e-9)
+        if isinstance(one, Table):
+            assert isinstance(other, Table)
+            for row, its in zip(one.rows, other.rows, strict=True):
+                assert its[:2] == pytest.approx(row[:2], abs=1e-3)
+        if isinstance(one, Histogram):
+            assert isinstance(other, Histogram)
+            np.testing.assert_array_equal(other.edges, one.edges)
+            assert np.abs(other.counts - one.counts).sum() <= 4
+    assert exact[2].standard_error is None
+    sampled = summarize_sample(single, "some", exact=False)[2]
+    terms = np.exp(4 * cosines - 4)
+    error = terms.std(ddof=1) / np.sqrt(2_000) / terms.mean()
+    assert sampled.standard_error == pytest.approx(error, rel=1e-12)
+
+
+def test_curves_that_fall_by_orders_are_drawn_in_logarithms() -> None:
+    found = embgeo.analyze(
+        gaussian(6, 60, 5),
+        counts=np.arange(1, 61),
+        sections=["spectrum", "frequency", "isotropy"],
+        reference=False,
+    )
+    assert {one.name for one in found.series if one.log_y} == {
+        "spectrum.singular_values",
+        "spectrum.decay_fit",
+        "frequency.weighted_singular_values",
+    }
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_two_coordinates_can_be_compared(d: int) -> None:
+    found = embgeo.analyze(
+        gaussian(7, 60, d), sections=["coordinates", "isotropy"], reference=False
+    )
+    for name in ("coordinates.mean_cosine_without_1", "isotropy.isoscore"):
+        assert (scalar(found, name).value is not None) is (d == 2)
+
+
+@pytest.mark.parametrize(("popular", "known"), [(1, False), (2, True)])
+def test_two_tokens_of_a_class_have_an_error(popular: int, known: bool) -> None:
+    found = embgeo.analyze(
+        gaussian(8, 40, 3),
+        counts=np.arange(40, 0, -1),
+        popular_share=popular / 40,
+        sections=["frequency"],
+        reference=False,
+    )
+    rarity = scalar(found, "frequency.neighbor_rarity_popular")
+    assert rarity.value is not None
+    assert (rarity.population_error is not None) is known
 
 
 def test_the_rank_of_a_row_counts_from_1() -> None:
@@ -99,6 +187,8 @@ def test_the_rank_of_a_row_counts_from_1() -> None:
     assert listed.columns[:3] == ("token", "class", "rank")
     assert all(token == f"row {rank - 1}" for token, _, rank, *_ in listed.rows if rank)
     assert len(listed.rows) == 8
+    bins = table(found, "frequency.by_frequency_bin").rows
+    assert [row[2] for row in bins][:2] == ["1 – 4", "5 – 8"]
 
 
 @pytest.mark.parametrize("rank_order", [False, True])

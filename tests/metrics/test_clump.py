@@ -129,6 +129,22 @@ def test_scripts_of_the_clump():
     assert rows["Cyrillic"][3] > 0.8 > 0.2 > rows["Latin"][3]
 
 
+def test_damaged_rows_count_for_their_script():
+    W = planted()
+    W[149] = 0.0
+    tokens = tuple("слово" if row < 150 else "word" for row in range(N))
+    rows = {row[0]: row[1:] for row in measure(W, tokens=tokens)["tokens.by_script"].rows}
+    assert rows["Cyrillic"][0] == 150
+    assert rows["Cyrillic"][5] == 1 / 150
+    assert rows["Latin"][5] == 0.0
+
+
+def test_without_a_clump_it_has_no_width():
+    found = measure(unlike("isotropic", 0))
+    for name in ("angle", "mean_cosine", "tilt"):
+        assert found[f"tokens.clump_{name}"].undefined == clump.NO_CLUMP
+
+
 def test_rotation_scale_order_and_repeated_rows_change_nothing():
     W = planted()
     rng = np.random.default_rng(5)

@@ -123,7 +123,9 @@ def test_clusters_of_less_than_a_twentieth_make_nothing(sizes: list[int], count:
     assert (found["cosine.mean_between_clusters"].value is None) is (count == 1)
 
 
-@pytest.mark.parametrize(("count", "expected"), [(2, 2), (3, 3), (16, 16), (17, 20), (20, 20)])
+@pytest.mark.parametrize(
+    ("count", "expected"), [(2, 2), (3, 3), (12, 12), (16, 16), (17, 20), (20, 20)]
+)
 def test_numbers_that_are_tried_are_found(count: int, expected: int) -> None:
     unit = naive.unit(tight([8] * count))
     labels, _ = clusters.choose_clusters(unit, generator(0, "centers"))
@@ -140,8 +142,17 @@ def test_many_clusters_have_smaller_even_shares(count: int, slack: int) -> None:
     assert abs(found["cosine.mean_between_clusters"].value) < 0.02
 
 
-@pytest.mark.parametrize(("n", "known"), [(19, False), (20, True)])
-def test_twenty_rows_are_clustered(n: int, known: bool) -> None:
-    rows = np.random.default_rng(3).standard_normal((n, 4))
+@pytest.mark.parametrize(("m", "share"), [(600, 0.0), (800, 0.25), (500, 0.0)])
+def test_the_error_of_drawing_shrinks_with_the_share_that_is_drawn(m: int, share: float) -> None:
+    found = clusters.measure_between(wide(2, 0.5, 0.2), np.arange(600) % 2, m, "")
+    drawn = found.population_error * share**0.5
+    assert (found.standard_error or 0.0) == pytest.approx(drawn, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "known"), [(19, 4, False), (20, 4, True), (20, 1, False), (20, 2, True)]
+)
+def test_twenty_rows_are_clustered(n: int, d: int, known: bool) -> None:
+    rows = np.random.default_rng(3).standard_normal((n, d))
     found = embgeo.analyze(rows, sections=["cosine"], pairs=10, reference=False)
     assert (found["cosine.silhouette"].value is not None) is known

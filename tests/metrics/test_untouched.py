@@ -66,6 +66,7 @@ def test_shorter_rows_of_norms_that_vary_were_trained() -> None:
 def test_one_mode_of_norms_has_no_shorter_rows() -> None:
     assert count(initial("uniform", N)) == 0
     assert count(initial("uniform", 99)) is None
+    assert count(initial("uniform", 100)) == 0
 
 
 @pytest.mark.parametrize(("short", "found"), [(99, 0), (100, 100)])
