@@ -125,25 +125,9 @@ def load(
     UnreadableFile, AmbiguousTensor, LabelMismatch, BadOption
         One line with cause and way out, before anything is computed.
     """
-    source = Source(
-        path,
-        tensor=tensor,
-        output=output,
-        rows=rows,
-        transpose=transpose,
-        # The source converts plain text to paths.
-        tokens=tokens,  # type: ignore[arg-type]
-        counts=counts,  # type: ignore[arg-type]
-        corpus=corpus,  # type: ignore[arg-type]
-        rank_order=rank_order,
-        padding=padding,
-        check_reachable=check_reachable,
-        hidden=hidden,  # type: ignore[arg-type]
-        hidden_tensor=hidden_tensor,
-        max_download=max_download,
-        hash_file=hash_file,
-    )
-    return open_source(source, progress)
+    options = locals() | {}  # by name; nothing else is local yet
+    del options["progress"]
+    return open_source(Source(**options), progress)
 
 
 def open_source(

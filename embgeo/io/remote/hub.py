@@ -5,12 +5,11 @@ responses: status and range before the first byte, the commit, and the host that
 """
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin, urlsplit
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.version import VERSION
@@ -22,8 +21,6 @@ from embgeo.io.remote.cache import hub_cache, is_commit, is_offline, list_kept_r
 from embgeo.io.remote.names import HubName
 from embgeo.io.remote.ranges import RemoteFile, link_or_copy
 
-_REDIRECTS = (301, 302, 303, 307, 308)
-_MOST_REDIRECTS = 5
 #: Seconds for a connection, and for the next bytes of one.
 _TIMEOUT = 30.0
 _AGENT = {"library_name": "embgeo", "library_version": VERSION}
@@ -135,26 +132,19 @@ class HubFolder:
         )
         headers = {**self._headers, "Range": f"bytes={start}-{stop - 1}"}
         headers["Accept-Encoding"] = "identity"
-        with _answering(self._repository, self._endpoint), ExitStack() as stack:
-            for _ in range(_MOST_REDIRECTS):
-                response = stack.enter_context(
-                    http_stream_backoff(
-                        "GET",
-                        url,
-                        headers=headers,
-                        follow_redirects=False,
-                        timeout=_TIMEOUT,
-                        max_retries=ranges.ATTEMPTS - 1,
-                        base_wait_time=ranges.WAIT,
-                    )
-                )
-                self._check_identity(file, response.headers)
-                if response.status_code not in _REDIRECTS:
-                    break
-                url, headers = _follow(url, response.headers.get("location", ""), headers)
-                stack.pop_all().close()
-            else:
-                raise Damaged(f"{short(file)} is redirected again and again", _NOT_AS_STATED)
+        asked = http_stream_backoff(
+            "GET",
+            url,
+            headers=headers,
+            follow_redirects=True,  # another host gets neither token nor cookies
+            timeout=_TIMEOUT,
+            max_retries=ranges.ATTEMPTS - 1,
+            base_wait_time=ranges.WAIT,
+        )
+        with _answering(self._repository, self._endpoint), asked as response:
+            _require_encryption(url, (str(one.url) for one in (*response.history, response)))
+            for one in (*response.history, response):
+                self._check_identity(file, one.headers)
             if response.status_code >= 400:
                 response.read()
                 hf_raise_for_status(response)
@@ -195,18 +185,9 @@ class HubFolder:
             raise Damaged(f"{short(file)} changed between two of its pieces", "try again")
 
 
-def _follow(url: str, location: str, headers: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """Return URL and headers of a redirect; another host gets neither token nor cookies."""
-    target = urljoin(url, location)
-    before, after = urlsplit(url), urlsplit(target)
-    if not location or after.scheme not in ("http", "https"):
-        raise Damaged("the server redirects to no address", _NOT_AS_STATED)
-    if before.scheme == "https" and after.scheme != "https":
+def _require_encryption(url: str, visited: Iterable[str]) -> None:
+    if url.startswith("https:") and not all(one.startswith("https:") for one in visited):
         raise Damaged("the server redirects to an address without encryption", _NOT_AS_STATED)
-    if (before.scheme, before.netloc) != (after.scheme, after.netloc):
-        secret = ("authorization", "cookie")
-        headers = {key: value for key, value in headers.items() if key.lower() not in secret}
-    return target, headers
 
 
 @contextmanager
