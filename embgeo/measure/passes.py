@@ -107,6 +107,11 @@ class Passes(Measurement):
             self.reader.leave_out(statistics, *small)
         self.shared.add(statistics)
         self.know_rows()
+        if self.facts.m and self.shared.is_rough:
+            wide = replace(self.shared.moments, probed=False)
+            self.reader.announce("sums in float64", self.facts.m)
+            self.reader.fold([wide])
+            self.shared.replace_moments(wide)
 
     def know_rows(self) -> None:
         """Update `facts` with the kept rows, and drop the families that have too few of them."""

@@ -28,8 +28,9 @@ PACKAGES = ("numpy", "scipy", "ml_dtypes")
 DEVICE_PACKAGES = ("torch", "array-api-compat")
 
 IN_SINGLE = (
-    "products for Z and the scatter of unit rows in float32 where entries are stored so and "
-    "neither a long mean nor short rows would cost digits, good to 1e-6"
+    "products for Z, the scatter of unit rows and scatters of more than 1e10 products in float32 "
+    "where entries are stored so and neither a long mean, short rows nor a steep spectrum would "
+    "cost digits, good to 1e-6 (a gap of eigenvalues: of the eigenvalue)"
 )
 CONVENTIONS = {
     "rows": "zero, non-finite, damaged and masked rows are left out of every statistic",

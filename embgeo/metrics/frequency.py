@@ -14,7 +14,7 @@ norm_ratio 1.4
 norm_spearman 0.31
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from embgeo.core.values import Cell, Column, Scalar, Series, Table, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.isotropy import measure_isoscore
-from embgeo.metrics.shared import SharedStatistics, norms, unit_moments
+from embgeo.metrics.shared import ROUGH, are_probed, norms, unit_moments
 from embgeo.numerics.scores import spearman
 from embgeo.numerics.spectra import average_cosine, compute_effective_rank
 from embgeo.stats import GroupMoments, Moments, WeightedSum
@@ -133,7 +133,8 @@ def second(m: Measurement) -> list[Statistic]:
     weighted: list[Statistic] = []
     if weights is not None:
         few = are_few(facts.n, facts.d)
-        weighted.append(Moments(facts.d, single=single, weights=weights, few=few))
+        probed = are_probed(facts)
+        weighted.append(Moments(facts.d, single=single, weights=weights, few=few, probed=probed))
         weighted.append(WeightedSum(COUNTS, weights, facts.d))
     return [
         GroupMoments("class", known.labels(facts), 2, facts.d, of="rows"),
@@ -152,7 +153,7 @@ def compute(m: Measurement) -> list[Value]:
         *compare_norms(shared.norms, known),
         tabulate_bins(facts, shared.unit_moments.mean, shared.norms, bins, known),
         make_frequency_column(facts, known),
-        *measure_weighted(facts, shared),
+        *measure_weighted(m),
     ]
 
 
@@ -251,8 +252,9 @@ def find_weights(facts: Facts) -> FloatArray | None:
     return np.asarray(weights / weights.sum())
 
 
-def measure_weighted(facts: Facts, shared: SharedStatistics) -> list[Value]:
+def measure_weighted(m: Measurement) -> list[Value]:
     """Measure geometry where tokens count as often as they occur (definitions, section 11)."""
+    facts, shared = m.facts, m.shared
     weights = find_weights(facts)
     if weights is None:
         reason = (
@@ -264,9 +266,12 @@ def measure_weighted(facts: Facts, shared: SharedStatistics) -> list[Value]:
     p = weights[facts.kept]
     moments = shared.find(Moments, "weighted rows")
     total = shared.find(WeightedSum, COUNTS).total
-    variances = moments.eigenvalues(centered=True)
+    variances, energies = moments.eigenvalues(centered=True), moments.eigenvalues()
+    if moments.probed and is_rough(moments, variances, energies):
+        moments = replace(moments, probed=False)
+        m.reader.fold([moments])
+        variances, energies = moments.eigenvalues(centered=True), moments.eigenvalues()
     varies = float(variances.sum()) > 1e-28 * float(np.square(moments.mean).sum())
-    energies = moments.eigenvalues()
     # Eigenvalues below the rounding error count as 0.
     floor = energies[0] * max(facts.m, facts.d) * np.finfo(float).eps
     sigma = np.sqrt(np.where(energies > floor, energies, 0.0))
@@ -291,6 +296,22 @@ def measure_weighted(facts: Facts, shared: SharedStatistics) -> list[Value]:
             log_y=True,
         ),
     ]
+
+
+def is_rough(moments: Moments, variances: FloatArray, energies: FloatArray) -> bool:
+    """Tell whether rounding in float32 may show in effective rank or IsoScore.
+
+    Errors of eigenvalues are independent where those of entries are, and both numbers are smooth:
+    a tenth of the limit leaves room for errors that are not.
+    """
+    if not min(variances[-1], energies[-1]) > 0.0:
+        return True
+    sigma, total, squares = np.sqrt(energies), float(variances.sum()), float(variances @ variances)
+    share, ratio = sigma / sigma.sum(), total**2 / squares
+    of_rank = (np.log(share) - share @ np.log(share)) / (2.0 * sigma * sigma.sum())
+    of_ratio = 2.0 * (total / squares - ratio / squares * variances) / (ratio - 1.0)
+    slope = max(np.linalg.norm(of_rank), np.linalg.norm(of_ratio))
+    return bool(moments.bound_errors() * slope > 0.1 * ROUGH)
 
 
 FAMILY = Family(

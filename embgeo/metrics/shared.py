@@ -37,6 +37,10 @@ Spectrum = Literal["uncentered", "centered", "unit"]
 #: Above this ratio λ_1/λ_d the error of the Gram matrix, about ε·λ_1/λ_d, leaves fewer than nine
 #: digits of σ_d, and a QR pass is made.
 GRAM_IS_ENOUGH = 1e6
+#: Scatter matrices of this many products are summed in float32, at half the cost …
+PROBED = 10**10
+#: … and again in float64 where rounding may change an eigenvalue by more than this share of it.
+ROUGH = 1e-6
 #: A mean row this many times longer than the deviations costs them four digits in sums of squares.
 LONG_MEAN = 100.0
 
@@ -56,8 +60,15 @@ def hashes(facts: Facts) -> RowHashes:
 
 def row_moments(facts: Facts, rows: int | None = None) -> Moments:
     """Return the mean and scatter of the rows, or of a sample, in the requested precision."""
-    single = facts.options.precision == "float32"
-    return Moments(facts.d, single=single, few=are_few(rows or facts.n, facts.d))
+    single, few = facts.options.precision == "float32", are_few(rows or facts.n, facts.d)
+    probed = rows is None and are_probed(facts)
+    return Moments(facts.d, single=single, few=few, probed=probed)
+
+
+def are_probed(facts: Facts) -> bool:
+    """Tell whether scatter matrices are summed in float32, with probes of the rounding."""
+    asked = facts.options.precision == "float32" or are_few(facts.n, facts.d)
+    return not asked and facts.n * facts.d**2 >= PROBED
 
 
 def unit_moments(facts: Facts) -> Moments:
@@ -111,6 +122,20 @@ class SharedStatistics:
     def unit_moments(self) -> Moments:
         """Mean and scatter of the rows divided by their norms."""
         return self.find(Moments, "unit")
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether rounding in float32 may show in a singular value of the centered rows."""
+        moments = self.get(Moments, "rows")
+        if moments is None or not moments.probed:
+            return False
+        eigen = self.eigen_centered
+        return bool((moments.bound_errors(eigen.vectors) > ROUGH * eigen.values).any())
+
+    def replace_moments(self, moments: Moments) -> None:
+        """Take the mean and scatter of the rows from other sums."""
+        self.add([moments])
+        self.__dict__.pop("eigen_centered", None)
 
     @cached_property
     def unit_eigenvalues(self) -> FloatArray:

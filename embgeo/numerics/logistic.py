@@ -6,7 +6,8 @@ its second derivative I + Xᵀ diag(c·p·(1 − p)) X. That is positive definit
 step descends and a line search ends at the only minimum (Hastie, Tibshirani & Friedman 2009,
 §4.4.1).
 
-The second derivative is computed in float32, and again only if convergence slows down: the
+Each step is solved for by conjugate gradients with products in float32, preconditioned by the
+factors of an earlier second derivative: a new one costs as much as some dozens of products. The
 gradient, in float64, decides when the search ends.
 
 The weights of a linear fit with an L2 penalty are in the span of the rows (representer theorem).
@@ -49,8 +50,11 @@ def standardized(rows: FloatArray, new: FloatArray) -> tuple[FloatArray, FloatAr
 MAX_STEPS = 100
 #: The search ends if a step promises to lower the loss by less than this share of it.
 TOLERANCE = 1e-17
-#: The curvature is recomputed if a step promises more than this share of the previous promise.
-QUICK = 0.2
+#: A step is solved for until its residual is this share of the gradient, …
+SOLVED = 0.1
+#: … and the preconditioner is renewed where that takes more products than this.
+QUICK = 12
+MAX_PRODUCTS = 60
 
 
 def log_odds(rows: FloatArray, positive: Mask, new: FloatArray) -> tuple[FloatArray, bool]:
@@ -77,24 +81,21 @@ def log_odds(rows: FloatArray, positive: Mask, new: FloatArray) -> tuple[FloatAr
 
 
 def _newton(x: FloatArray, positive: Mask) -> tuple[FloatArray, float, bool]:
-    from scipy.linalg import cho_solve
-
     n, d = x.shape
     sign = np.where(positive, 1.0, -1.0)
     cost = np.where(positive, n / (2.0 * positive.sum()), n / (2.0 * (~positive).sum()))
-    single = x.astype(np.float32)
+    single = np.column_stack([x.astype(np.float32), np.ones(n, dtype=np.float32)])
     beta, score = np.zeros(d + 1), np.zeros(n)
     loss = _loss(beta, score, sign, cost)
-    factor, promised = None, np.inf
+    factor, products = None, 0
     for _ in range(MAX_STEPS):
         wrong = _sigmoid(-sign * score)
         pull = cost * sign * wrong
-        gradient = np.append(beta[:-1] - x.T @ pull, -pull.sum())
-        step = None if factor is None else cho_solve((factor, False), -gradient)
-        # Reuse the curvature while it converges quickly.
-        if step is None or -float(gradient @ step) > QUICK * promised:
-            factor = _curvature(single, cost * wrong * (1.0 - wrong))
-            step = cho_solve((factor, False), -gradient)
+        gradient = np.append(beta[:-1] - pull @ x, -pull.sum())
+        weight = (cost * wrong * (1.0 - wrong)).astype(np.float32)
+        if factor is None or products > QUICK:
+            factor = _factor_curvature(single, weight)
+        step, products = _solve(single, weight, factor, -gradient)
         promised = -float(gradient @ step)
         along = x @ step[:-1] + step[-1]
         length = 1.0
@@ -113,19 +114,45 @@ def _newton(x: FloatArray, positive: Mask) -> tuple[FloatArray, float, bool]:
     return beta[:-1], float(beta[-1]), False
 
 
-def _curvature(x: SingleArray, weight: FloatArray) -> FloatArray:
-    """Return Cholesky factor of the second derivative, in float32."""
+def _factor_curvature(x: SingleArray, weight: SingleArray) -> SingleArray:
+    """Return Cholesky factor of the second derivative, in float32; the last column is the bias."""
     from scipy.linalg import cho_factor
 
-    d = x.shape[1]
-    inner = np.zeros((d, d), dtype=np.float32, order="F")
-    add_gram(x * np.sqrt(weight).astype(np.float32)[:, None], inner)
-    hessian = np.zeros((d + 1, d + 1), order="F")
-    hessian[:d, :d] = inner
-    hessian[:d, d] = x.T @ weight.astype(np.float32)
-    hessian[d, d] = weight.sum() + 1e-12
-    hessian[np.arange(d), np.arange(d)] += 1.0
-    return np.asarray(cho_factor(hessian, overwrite_a=True, check_finite=False)[0])
+    inner = np.zeros((x.shape[1], x.shape[1]), dtype=np.float32, order="F")
+    add_gram(x * np.sqrt(weight)[:, None], inner)
+    # The bias has no penalty: a share of its own curvature, above rounding, keeps that positive.
+    inner[np.diag_indices(len(inner))] += np.append(np.ones(len(inner) - 1), 1e-6 * weight.sum())
+    return np.asarray(cho_factor(inner, overwrite_a=True, check_finite=False)[0])
+
+
+def _solve(
+    x: SingleArray, weight: SingleArray, factor: SingleArray, target: FloatArray
+) -> tuple[FloatArray, int]:
+    """Solve second derivative · step = target by preconditioned conjugate gradients, roughly.
+
+    Returns the step, along which the loss falls however early the search ends, and the number of
+    products.
+    """
+    from scipy.linalg import cho_solve
+
+    def precondition(rest: FloatArray) -> FloatArray:
+        found = cho_solve((factor, False), rest.astype(np.float32), check_finite=False)
+        return np.asarray(found, dtype=np.float64)
+
+    penalty = np.append(np.ones(len(target) - 1), 0.0)
+    step, rest = np.zeros_like(target), target
+    search = precondition(rest)
+    left = first = float(rest @ search)
+    products = 0
+    while left > SOLVED**2 * first and products < MAX_PRODUCTS:
+        product = penalty * search + (weight * (x @ search.astype(np.float32))) @ x
+        length = left / float(search @ product)
+        step, rest = step + length * search, rest - length * product
+        turned = precondition(rest)
+        left, before = float(rest @ turned), left
+        search = turned + left / before * search
+        products += 1
+    return step, products
 
 
 def _loss(beta: FloatArray, score: FloatArray, sign: FloatArray, cost: FloatArray) -> float:

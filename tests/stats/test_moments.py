@@ -85,3 +85,53 @@ def test_few_rows_give_the_sums_of_their_scatter_matrix(n, kind):
         whole.forget_scatter()
     with pytest.raises(ValueError, match="forgotten"):
         rows.gram()
+
+
+def make_rows(kind: str, n: int = 2000, d: int = 40) -> np.ndarray:
+    decay = 1.5 if kind == "steep" else 0.35
+    basis = np.linalg.qr(gaussian(74, n=d, d=d))[0]
+    rows = (gaussian(75, n=n, d=d) * np.arange(1, d + 1) ** -decay) @ basis
+    if kind == "cone":
+        rows += 100.0
+    if kind == "wide coordinate":
+        rows[:, 3] *= 100.0
+    if kind == "heavy norms":
+        rows *= np.exp(2.0 * gaussian(76, n=n, d=1))
+    return rows.astype(np.float32)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["even", "steep", "cone", "wide coordinate", "heavy norms"])
+def test_probes_bound_what_rounding_does_to_eigenvalues(kind, weighted):
+    """The sums in float64 are the twin; blocks are merged from two workers."""
+    W = make_rows(kind)
+    weights = 1.0 / np.arange(1.0, len(W) + 1.0) if weighted else None
+    found = []
+    for probed in (True, False):
+        workers = [Moments(40, weights=weights, probed=probed) for _ in range(2)]
+        for number, part in enumerate(np.array_split(np.arange(len(W)), 11)):
+            workers[number % 2].update(Block(part, W[part]))
+        workers[0].merge(workers[1])
+        found.append(workers[0])
+    single, wide = found
+    values, vectors = np.linalg.eigh(wide.scatter)
+    errors = np.abs(np.linalg.eigvalsh(single.scatter) - values)
+    bounds = single.bound_errors(vectors)
+    assert errors.max() > 0.0
+    assert (errors <= bounds).all()
+    assert (bounds <= single.bound_errors() * (1 + 1e-12)).all()
+    assert bounds.max() < 1e-5 * values[-1]
+    assert wide.find_rounding() == 0.0
+    np.testing.assert_allclose(single.mean, wide.mean, rtol=1e-12, atol=1e-15)
+    before = single.find_rounding()
+    single.forget_scatter()
+    assert single.find_rounding() == before
+
+
+def test_rows_that_are_stored_in_float64_are_summed_in_float64():
+    W = make_rows("even").astype(np.float64)
+    found = [Moments(40, probed=probed) for probed in (True, False)]
+    for moments_ in found:
+        moments_.update(Block(np.arange(len(W)), W))
+    np.testing.assert_array_equal(found[0].scatter, found[1].scatter)
+    assert found[0].find_rounding() == 0.0
