@@ -169,7 +169,7 @@ def find_dense_direction(unit: FloatArray) -> FloatArray | None:
     cosines = rest @ rest.T
     for level in NEAR:
         near = cosines >= level
-        count, opposite = near.sum(axis=1), (cosines <= -level).sum(axis=1)
+        count, opposite = (np.count_nonzero(x, axis=1) for x in (near, cosines <= -level))
         surplus = np.where(2 * count < len(rest), count - opposite, 0)
         best = int(surplus.argmax())
         if surplus[best] >= max(LEAST_NEAR, count[best] / 2):

@@ -6,8 +6,13 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from embgeo.core.arrays import Array, FloatArray, IntArray
+from embgeo.stats.backend.backend import Backend
 from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
+
+#: Where less than this share of the squares is left, around the mean or without a coordinate, what
+#: is left is formed: sixteen digits of the squares would leave fewer than thirteen.
+CANCELLED = 1e-3
 
 
 @dataclass(eq=False)
@@ -66,20 +71,27 @@ class SumWithout(Statistic):
 
     def update(self, block: Block) -> None:
         if len(block.index):
-            wide, xp, keep = block.wide, block.wide.xp, np.ones(self.d)
-            keep[self.coordinate] = 0.0
-            # What is left is summed up from below, never subtracted from above: nothing cancels.
-            rest = block.unit * wide.put(keep)
-            squares = wide.to_host(xp.vecdot(rest, rest))
+            if block.is_divisible:
+                rows, whole = block.rows, block.wide.to_host(block.norms) ** 2
+            else:
+                rows, whole = block.unit, np.ones(len(block.index))
+            squares = whole - np.square(block.wide.to_host(rows[:, self.coordinate]))
+            near = np.flatnonzero(squares <= CANCELLED * whole)
+            if len(near):
+                squares[near] = self._square(block.wide, rows[block.wide.put(near)])
             alive = squares > 0.0
             inverse = np.where(alive, 1.0 / np.sqrt(np.where(alive, squares, 1.0)), 0.0)
+            total = block.wide.to_host(block.wide.put(inverse) @ rows)
+            total[self.coordinate] = 0.0
             self.n += int(alive.sum())
-            self.total = self.total + wide.to_host(wide.put(inverse) @ rest)
+            self.total = self.total + total
 
-
-#: Where less than this share of the squares is left around the mean, the differences are formed:
-#: sixteen digits of the squares would leave fewer than thirteen.
-CANCELLED = 1e-3
+    def _square(self, wide: Backend, rows: Array) -> FloatArray:
+        """Return the squared norms of rows without the coordinate, from what is left of them."""
+        keep = np.ones(self.d)
+        keep[self.coordinate] = 0.0
+        rest = rows * wide.put(keep)
+        return np.asarray(wide.to_host(wide.xp.vecdot(rest, rest)))
 
 
 @dataclass(eq=False)
