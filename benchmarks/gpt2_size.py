@@ -1,4 +1,4 @@
-"""A matrix of GPT-2's size, in memory, against weightwatcher's analysis of it."""
+"""A matrix of GPT-2's size, in memory, against an earlier tree, the floor and weightwatcher."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.harness.truth import compute_truth
 TITLE = "A matrix of GPT-2's size, in process"
 FULL = Shape(50_257, 768)
 TINY = Shape(600, 24)
-GEOMETRY, EVERY, CALL = "embgeo, sections 1–4", "embgeo, every section", "embgeo, all defaults"
+GEOMETRY, CALL = "sections 1–4", "default call with counts"
 FLOOR, PEER = "floor", "weightwatcher"
 
 
@@ -23,16 +23,17 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
     known = bench.call(compute_truth, {"path": str(path)})
     warm_cache(path)
     file = {"path": str(path)}
-    every = {**file, "sections": ours.EVERY, "labeled": True}
     calls: dict[str, dict[str, Any]] = {
         GEOMETRY: {**file, "sections": ours.GEOMETRY},
-        EVERY: every,
-        CALL: {**every, "reference": True},
+        CALL: {**file, "sections": ours.EVERY, "labeled": True, "reference": True},
     }
     right = partial(ours.check, truth=known)
-    contenders = {
-        name: bench.contender(ours.from_memory, asked, right) for name, asked in calls.items()
-    }
+    contenders = {}
+    for name, asked in calls.items():
+        contenders[name] = bench.contender(ours.from_memory, asked, right)
+        if bench.before:
+            before = bench.contender(ours.from_memory, asked, right, bench.before)
+            contenders[f"{name} before"] = before
     contenders[FLOOR] = bench.contender(floor.measure, file, partial(floor.check, truth=known))
     has_peer = "weightwatcher" in peers.list_installed(bench.peers)
     if has_peer:
@@ -41,15 +42,14 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
         )
     runs = bench.contest(contenders)
     rows = []
-    for name, bound, note in (
-        (GEOMETRY, 0.6, "without isotropic reference"),
-        (EVERY, 1.5, "with tokens and counts: probe, neighbors, pairs too"),
-        (CALL, None, "isotropic reference too"),
-    ):
-        what = f"{name.removeprefix('embgeo, ')}, {shape.text}"
+    for name, of_floor, of_peer in ((GEOMETRY, 1.5, 0.5), (CALL, None, 1.5)):
+        what = f"{name}, {shape.text}"
+        if bench.before:
+            before = runs[f"{name} before"]
+            rows.append(ratio(what, runs[name], before, None, ours.list_moved(before, runs[name])))
+        rows.append(ratio(what, runs[name], runs[FLOOR], of_floor))
         if has_peer:
-            rows.append(ratio(what, runs[name], runs[PEER], bound, note))
+            rows.append(ratio(what, runs[name], runs[PEER], of_peer))
         else:
-            rows.append(absent(f"{what}, against {PEER}", peers.MISSING, bound))
-        rows.append(ratio(what, runs[name], runs[FLOOR]))
+            rows.append(absent(f"{what}, against {PEER}", peers.MISSING, of_peer))
     return rows

@@ -1,8 +1,11 @@
 """Every benchmark in one command: each case in a process of its own, and a table of ratios.
 
-    python benchmarks/run.py [--only NAME] [--runs R] [--peers PYTHON]
+    python benchmarks/run.py [--only NAME] [--runs R] [--peers PYTHON] [--before PYTHON]
+        [--processor] [--threads T]
 
-Answers are checked before their times count. Results go to benchmarks/results/MACHINE-DATE.md and
+Answers are checked before their times count. With `--before`, an earlier embgeo takes turns with
+this one, and scalars that moved are listed. On a busy machine, `--processor` counts processor time.
+ Results go to benchmarks/results/MACHINE-DATE.md and
 .json; cases measured on the same day are added to the same files. Peers are looked for in
 SCRATCH/peers; what is not installed is left out and said. Ends with 1 if a case failed or an
 answer was wrong; a bound that was missed is only shown.
@@ -32,6 +35,7 @@ HOLDS_KERNELS = (
     "MKL_ENABLE_INSTRUCTIONS",
     "BLIS_ARCH_TYPE",
 )
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 KEEP_KERNELS = "--keep-kernels"
 if __name__ == "__main__":
     sys.path[0] = str(ROOT)
@@ -39,7 +43,7 @@ if __name__ == "__main__":
         for name in HOLDS_KERNELS:  # before numpy is imported, and for every process after this one
             os.environ.pop(name, None)
 
-from benchmarks.harness import peers  # noqa: E402
+from benchmarks.harness import clock, peers  # noqa: E402
 from benchmarks.harness.call import Failed, Wrong, in_a_process  # noqa: E402
 from benchmarks.harness.case import measure_case  # noqa: E402
 from benchmarks.harness.load import Load, Moment  # noqa: E402
@@ -50,6 +54,7 @@ from benchmarks.harness.page import render_page  # noqa: E402
 CASES = (
     "startup",
     "small",
+    "commands",
     "gpt2_size",
     "packages",
     "precision",
@@ -75,6 +80,7 @@ class Settings:
     runs: int | None
     scratch: Path
     peers: Path | None
+    before: Path | None
     tiny: bool
 
 
@@ -97,6 +103,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         "--scratch", type=Path, default=scratch, help="folder for matrices, kept; %(default)s"
     )
     parser.add_argument("--peers", type=Path, help="Python with the packages to compare with")
+    parser.add_argument("--before", type=Path, help="Python with an earlier embgeo")
+    parser.add_argument("--processor", action="store_true", help="count processor time")
+    parser.add_argument("--threads", type=int, help="threads of BLAS; all by default")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument(
         KEEP_KERNELS,
@@ -107,8 +116,10 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.runs is not None and options.runs < 1:
         parser.error("--runs: at least one round")
-    if options.peers is not None and not options.peers.exists():
-        parser.error(f"--peers: there is no {options.peers}")
+    for name in ("peers", "before"):
+        python = getattr(options, name)
+        if python is not None and not python.exists():
+            parser.error(f"--{name}: there is no {python}")
     return options
 
 
@@ -116,11 +127,21 @@ def main(arguments: list[str]) -> int:
     options = parse_arguments(arguments)
     beside = options.scratch / "peers" / "bin" / "python"
     python = options.peers or (beside if beside.exists() else None)
-    settings = Settings(options.runs, options.scratch.resolve(), python, options.tiny)
+    settings = Settings(
+        options.runs, options.scratch.resolve(), python, options.before, options.tiny
+    )
+    threads = ""
+    if options.threads is not None:
+        threads = f"-{options.threads}-threads"
+        os.environ.update(dict.fromkeys(THREADS, str(options.threads)))
+    if options.processor:
+        os.environ[clock.PROCESSOR] = "1"
     settings.scratch.mkdir(parents=True, exist_ok=True)
     here = machine()
-    target = options.out / f"{'tiny-' if options.tiny else ''}{slug(here)}-{date.today()}.json"
+    name = f"{'tiny-' if options.tiny else ''}{slug(here)}{threads}-{date.today()}.json"
+    target = options.out / name
     results = load_earlier(target) or {"machine": here, "tiny": options.tiny, "cases": {}}
+    results["clock"] = "processor time" if options.processor else "time"
     outcome = 0
     for name in options.only or (*CASES, *SCRIPTS):
         print(f"{name}:", file=sys.stderr, flush=True)
@@ -162,6 +183,7 @@ def run_comparison(name: str, settings: Settings) -> dict[str, Any]:
         "scratch": str(settings.scratch),
         "runs": settings.runs,
         "peers": None if settings.peers is None else str(settings.peers),
+        "before": None if settings.before is None else str(settings.before),
         "tiny": settings.tiny,
     }
     return in_a_process(measure_case, arguments, loud=True)

@@ -12,6 +12,19 @@ from typing import Any, Protocol
 
 ROOT = Path(__file__).resolve().parents[2]
 
+#: The other end of a call. The Python's own embgeo, if it has one, is the one that is measured;
+#: the benchmarks are always those of this tree.
+WORKER = f"""
+import sys
+try:
+    import embgeo
+except ImportError:
+    pass
+sys.path.insert(0, {str(ROOT)!r})
+from benchmarks.harness.worker import main
+main(*sys.argv[1:])
+"""
+
 Result = dict[str, Any]
 Work = Callable[..., Result]
 #: Looks after a process until it has ended, and gives what it saw.
@@ -72,12 +85,15 @@ def in_a_process(
     with tempfile.TemporaryDirectory() as folder:
         out, said = Path(folder) / "result.json", Path(folder) / "stderr"
         command = [
-            *(str(python or sys.executable), "-m", "benchmarks.harness.worker"),
+            *(str(python or sys.executable), "-c", WORKER),
             *(work.__module__, work.__qualname__, json.dumps(arguments), str(out)),
         ]
+        folder_of_import = ROOT if python is None else Path(folder)
         with said.open("wb") as kept:
             stderr = None if loud else kept
-            process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=stderr)
+            process = subprocess.Popen(
+                command, cwd=folder_of_import, stdout=subprocess.DEVNULL, stderr=stderr
+            )
             try:
                 seen = watch(process)
             finally:

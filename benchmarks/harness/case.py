@@ -11,11 +11,12 @@ from benchmarks.harness.contest import Bench
 
 
 def measure_case(
-    name: str, scratch: str, runs: int | None, peers: str | None, tiny: bool
+    name: str, scratch: str, runs: int | None, peers: str | None, before: str | None, tiny: bool
 ) -> dict[str, Any]:
     """The lines that ``benchmarks/NAME.py`` gives; at tiny sizes no bound means anything."""
     module = import_module(f"benchmarks.{name}")
-    bench = Bench(Path(scratch), runs, None if peers is None else Path(peers))
+    pythons = (None if python is None else Path(python) for python in (peers, before))
+    bench = Bench(Path(scratch), runs, *pythons)
     rows = module.measure(bench, module.TINY if tiny else module.FULL)
     if tiny:
         rows = [replace(row, bound=None) for row in rows]

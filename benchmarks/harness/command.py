@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
+from benchmarks.harness import clock
 from benchmarks.harness.call import ROOT, Failed
 from benchmarks.harness.contest import Round
 
@@ -15,7 +16,7 @@ EMBGEO = (*PYTHON, "-m", "embgeo")
 
 
 def command(
-    arguments: Sequence[str], check: Callable[[str], dict[str, float]]
+    arguments: Sequence[str], check: Callable[[str], dict[str, float]], cwd: Path = ROOT
 ) -> Callable[[], Round]:
     """A command to be timed.
 
@@ -24,12 +25,14 @@ def command(
     arguments : sequence of str
     check : callable
         Given what the command printed: how far off its answers are. It raises Wrong.
+    cwd : Path
+        Folder in which it runs.
     """
 
     def once() -> Round:
-        began = time.perf_counter()
-        done = subprocess.run(arguments, capture_output=True, text=True, cwd=ROOT, check=False)
-        seconds = time.perf_counter() - began
+        began = clock.now()
+        done = subprocess.run(arguments, capture_output=True, text=True, cwd=cwd, check=False)
+        seconds = clock.now() - began
         if done.returncode:
             raise Failed(f"{' '.join(arguments)}: {done.stderr.strip() or done.returncode}")
         return {"seconds": seconds}, check(done.stdout)

@@ -67,6 +67,8 @@ class Bench:
         Rounds; None: as many as the case thinks right.
     peers : Path or None
         Python interpreter where the peers are installed.
+    before : Path or None
+        Python interpreter where an earlier embgeo is installed.
     call : Call
         How a function is called that times itself.
     """
@@ -74,6 +76,7 @@ class Bench:
     scratch: Path
     runs: int | None = None
     peers: Path | None = None
+    before: Path | None = None
     call: Call = in_a_process
 
     def contest(

@@ -7,13 +7,13 @@ no statistics.
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.harness import clock
 from benchmarks.harness.answers import errors
 from benchmarks.harness.matrices import BLOCK_ROWS, open_matrix
 
@@ -23,10 +23,10 @@ class Laps:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
+        self._last = clock.now()
 
     def lap(self, stage: str) -> None:
-        now = time.perf_counter()
+        now = clock.now()
         self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
         self._last = now
 
@@ -92,13 +92,3 @@ def check(found: dict[str, Any], truth: dict[str, Any]) -> dict[str, float]:
         "floor", {"product": 1 + found["product_error"]}, {"product": 1.0}, {"product": 1e-5}
     )
     return seen | product
-
-
-def float32_svd(path: str) -> dict[str, Any]:
-    """Seconds of ``numpy.linalg.svd(W, compute_uv=False)`` alone, W in memory as float32."""
-    W = open_matrix(Path(path)).astype(np.float32)
-    began = time.perf_counter()
-    sigma = np.linalg.svd(W, compute_uv=False)
-    seconds = time.perf_counter() - began
-    wide = sigma.astype(np.float64)
-    return {"seconds": seconds, "answers": {"singular_values": (wide / wide[0]).tolist()}}

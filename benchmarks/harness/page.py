@@ -10,7 +10,7 @@ Json = Mapping[str, Any]
 
 INTRODUCTION = (
     "Made by `python benchmarks/run.py`; every single time stands in the JSON file next to this "
-    "page. A ratio is embgeo's time over the other's in the same round, where contenders take "
+    "page. A ratio is embgeo's {clock} over the other's in the same round, where contenders take "
     "turns: the median over the rounds, with the lowest and the highest. No time is shown whose "
     "answer was not checked."
 )
@@ -25,7 +25,7 @@ def render_page(results: Json) -> str:
     bounded = [row for case in cases.values() for row in case["rows"] if row["bound"] is not None]
     parts = [
         f"# Benchmarks: {machine['cpu']}, {machine['cores']} cores",
-        INTRODUCTION,
+        INTRODUCTION.format(clock=results.get("clock", "time")),
         *([TINY] if tiny else []),
         bullets({"Memory": f"{machine['memory_gb']} GB", "System": machine["system"], **common}),
     ]

@@ -1,9 +1,8 @@
-"""The other end of a call: python -m benchmarks.harness.worker MODULE FUNCTION ARGUMENTS OUT."""
+"""The other end of a call: a function of a module, its arguments, and where its result goes."""
 
 from __future__ import annotations
 
 import json
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -18,7 +17,3 @@ def main(module: str, function: str, arguments: str, out: str) -> None:
     except Failed as failed:
         result = {"failed": str(failed)}
     Path(out).write_text(json.dumps(result))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
