@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import hyp0f1
 
 from embgeo.numerics import isotropic_rows
 from embgeo.numerics.isotropic_rows import IsotropicRows, draw_eigenvalues
@@ -100,3 +101,11 @@ def test_norms_of_any_size_have_the_same_spectrum():
     norms = make_norms(4000, 0.3)
     near, far = (IsotropicRows(norms * size, 3, np.random.default_rng(1)) for size in (1.0, 1e130))
     np.testing.assert_allclose(near.eigen.values, far.eigen.values, rtol=1e-12)
+
+
+@pytest.mark.parametrize("b", [0.5, 1.5, 32.0, 384.0])
+def test_the_series_is_that_of_scipy(b):
+    x = np.array([0.0, 1e-8, 0.3, 4.0, 60.0, 900.0])
+    np.testing.assert_allclose(isotropic_rows.sum_series(b, x), hyp0f1(b, x), rtol=1e-11)
+    with np.errstate(over="ignore"):
+        assert np.isinf(isotropic_rows.sum_series(b, np.array([1e9]))).all()
