@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -88,11 +89,17 @@ def in_a_process(
             *(str(python or sys.executable), "-c", WORKER),
             *(work.__module__, work.__qualname__, json.dumps(arguments), str(out)),
         ]
-        folder_of_import = ROOT if python is None else Path(folder)
+        # Another Python has an embgeo of its own, which nothing of this tree may hide.
+        own = python is None
+        environment = {k: v for k, v in os.environ.items() if own or k != "PYTHONPATH"}
         with said.open("wb") as kept:
             stderr = None if loud else kept
             process = subprocess.Popen(
-                command, cwd=folder_of_import, stdout=subprocess.DEVNULL, stderr=stderr
+                command,
+                cwd=ROOT if own else folder,
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
             )
             try:
                 seen = watch(process)
