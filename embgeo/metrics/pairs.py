@@ -336,7 +336,8 @@ def error_of_mean(angles: FloatArray, length: float, mean: float, std: float, m:
 
     The mean cosine of a row with the others is (cos θ_i·‖Σŵ‖ − 1)/(M − 1); `length` is ‖Σŵ‖.
     """
-    return error_from_row_means((np.cos(angles) * length - 1.0) / (m - 1.0), mean, std, m)
+    row_means = (np.cos(angles) * length - 1.0) / (m - 1.0)
+    return error_from_row_means(row_means, mean, std, m, whole=True)
 
 
 #: What the sample of pairs is for.

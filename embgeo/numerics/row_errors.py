@@ -213,6 +213,8 @@ def error_from_row_means(
     spread: float,
     m: int,
     signed_means: FloatArray | None = None,
+    *,
+    whole: bool = False,
 ) -> RowError:
     """Return the error from the mean kernel of some or all rows with all others.
 
@@ -231,6 +233,10 @@ def error_from_row_means(
         Number of rows, at least 4.
     signed_means : float64 array, shape (r,), optional
         Mean of the kernel minus `mean`, each pair with a random sign.
+    whole : bool
+        What pairs add to the spread of row means is not subtracted. A mean that chance makes
+        smaller has row means that spread less: its error would be too small in 9% to 17% of
+        matrices.
 
     Examples
     --------
@@ -244,12 +250,15 @@ def error_from_row_means(
     """
     away = row_means - mean
     both = (m - 2.0) * (m - 3.0)
-    variance = 4.0 * (m - 1.0) / both * float(np.mean(np.square(away))) - 2.0 * spread**2 / both
+    rows = 4.0 * (m - 1.0) / both * float(np.mean(np.square(away)))
+    variance = rows - 2.0 * spread**2 / both
     least = 2.0 * spread**2 / (m * (m - 1.0))
     factor = 2.0 / np.sqrt(m * len(away))
     noise = None if signed_means is None else factor / np.sqrt(2.0) * signed_means
+    if whole:
+        return RowError(float(np.sqrt(rows + least)), factor * away, variance < 4.0 * least, noise)
     error = float(np.sqrt(max(variance, least)))
-    return RowError(error, factor * away, bool(variance < 2.0 * least), noise)
+    return RowError(error, factor * away, variance < 2.0 * least, noise)
 
 
 class DrawnPairs:

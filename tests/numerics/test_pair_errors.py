@@ -48,6 +48,20 @@ def test_the_variance_is_never_below_that_of_a_degenerate_kernel() -> None:
     assert found.error == pytest.approx(np.sqrt(2.0 * 4.0 / (50 * 49)))
 
 
+@pytest.mark.parametrize(("times", "conservative"), [(3.9, True), (4.1, False)])
+def test_what_pairs_add_to_a_faint_mean_is_not_subtracted(times: float, conservative: bool) -> None:
+    """With a variance that is `times` that of pairs alone."""
+    m, spread = 50, 2.0
+    pairs = 2.0 * spread**2 / (m * (m - 1))
+    noise = 2.0 * spread**2 / ((m - 2) * (m - 3))
+    away = np.sqrt((times * pairs + noise) * (m - 2) * (m - 3) / (4 * (m - 1)))
+    found = error_from_row_means(
+        0.25 + away * np.tile([-1.0, 1.0], m // 2), 0.25, spread, m, whole=True
+    )
+    assert found.error**2 == pytest.approx((times + 1) * pairs + noise)
+    assert found.conservative is conservative
+
+
 def test_the_products_from_drawn_pairs_are_the_literal_ones() -> None:
     rng = np.random.default_rng(1)
     m, n = 12, 60
