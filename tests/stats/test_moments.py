@@ -54,6 +54,17 @@ def test_sums_of_a_scatter_that_is_read_some_columns_at_a_time(monkeypatch, of, 
     assert found.along_mean() == pytest.approx(mean @ scatter @ mean, rel=precise)
 
 
+def test_sums_in_float32_move_into_float64_on_the_way(monkeypatch):
+    """After every second of five blocks, twice, with one block left."""
+    monkeypatch.setattr(moments, "SINGLE_BLOCKS", 2)
+    W = (gaussian(74, n=50, d=6) + 0.4).astype(np.float32)
+    found = Moments(6, single=True)
+    for part in np.array_split(np.arange(50), 5):
+        found.update(Block(part, W[part]))
+    centered = W.astype(np.float64) - W.mean(axis=0, dtype=np.float64)
+    np.testing.assert_allclose(found.scatter, centered.T @ centered, rtol=1e-5, atol=1e-4)
+
+
 @pytest.mark.parametrize("n", [0, 1, 7])
 @pytest.mark.parametrize("kind", ["rows", "unit", "weighted"])
 def test_few_rows_give_the_sums_of_their_scatter_matrix(n, kind):
