@@ -18,6 +18,7 @@ from embgeo.measure.analyze import cut_influence
 from embgeo.metrics.facts import Facts
 from embgeo.result.analysis import load_analysis
 from tests.support.in_parts import in_parts
+from tests.support.outlined import outline_figures
 
 N, D = 1_500, 12
 
@@ -99,7 +100,8 @@ def test_it_is_saved_and_shown(listed, tmp_path):
     listed.save(tmp_path)
     loaded = load_analysis(tmp_path)
     assert loaded.to_dict() == listed.to_dict()
-    page = embgeo.render(loaded)
+    with outline_figures():
+        page = embgeo.render(loaded)
     assert f"maps and columns show {len(listed.rows):,} of 1,499 rows" in page
 
 
@@ -115,7 +117,8 @@ def test_differences_are_judged_by_the_rows_that_both_list():
     found = population_error(*means, (old, new), matching)
     assert found.note == PAIRED
     assert found.standard_error < 0.5 * np.hypot(*(mean.population_error for mean in means))
-    assert "1,499 × 12" in embgeo.render(embgeo.diff(old, new))
+    with outline_figures():
+        assert "1,499 × 12" in embgeo.render(embgeo.diff(old, new))
 
 
 @pytest.mark.usefixtures("small_limit")

@@ -10,6 +10,7 @@ import pytest
 import embgeo
 from embgeo.core.quantities.isotropy import Z
 from embgeo.core.values import Histogram, Scalar, Table
+from embgeo.metrics.coordinates import measure_variances
 from embgeo.metrics.cosine import round_range
 from embgeo.metrics.isotropy import bound_exponents, make_z_series
 from embgeo.metrics.pairs import summarize_histogram, summarize_sample
@@ -154,6 +155,21 @@ def test_curves_that_fall_by_orders_are_drawn_in_logarithms() -> None:
         "spectrum.decay_fit",
         "frequency.weighted_singular_values",
     }
+
+
+@pytest.mark.parametrize(
+    ("variance", "expected"),
+    [
+        ([25.0, 1.0, 1.0], [25 / 27, 25.0, 1, 25 / 27]),
+        ([24.9, 1.0, 1.0], [24.9 / 26.9, 24.9, 0, 0.0]),
+        ([30.0, 60.0, 1.0, 1.0, 1.0], [60 / 93, 60.0, 2, 90 / 93]),
+        ([1.0, 2.3e-16, 1e-17], [1.0, 1.0 / 2.3e-16, 1, 1.0]),
+        ([1.0, 2.2e-16, 1e-17], [1.0, None, None, None]),
+    ],
+)
+def test_wide_coordinates(variance: list[float], expected: list[float | None]) -> None:
+    for found, value in zip(measure_variances(np.array(variance), ""), expected, strict=True):
+        assert found.value == (value if value is None else pytest.approx(value, rel=1e-9))
 
 
 @pytest.mark.parametrize("d", [1, 2])
