@@ -16,12 +16,13 @@ import pytest
 
 import embgeo
 from embgeo import metrics
+from embgeo.metrics import dimension, neighbors, probe
 from embgeo.metrics.hubs import measure_twins
 from embgeo.numerics.clusters import mean_between
 from embgeo.numerics.hubness import share_among_equals
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.numerics.scores import auc
-from tests.support import naive
+from tests.support import naive, one_family
 
 Rows = npt.NDArray[np.float64]
 #: The error that is printed, and the literal one.
@@ -383,9 +384,7 @@ def test_errors_of_ranks_are_the_spread_over_draws() -> None:
         counts = np.sort(g.zipf(1.5, 400))[::-1].astype(float)
         rows = g.standard_normal((400, 6))
         rows[:80, 0] += 1.0
-        found = embgeo.analyze(
-            rows, counts=counts, sections=["frequency", "tokens"], reference=False
-        )
+        found = one_family.measure(rows, probe, neighbors, dimension, counts=counts)
         drawn.append([(found[name].value, found[name].population_error) for name in OF_RANKS])
     for name, (values, errors) in zip(OF_RANKS, np.array(drawn).transpose(1, 2, 0), strict=True):
         assert 0.8 < np.mean(errors) / np.std(values, ddof=1) < 1.3, name
