@@ -17,7 +17,7 @@ CAPTION = (
     "Tokens along the checkpoints of a run, in the plane of the top two singular directions, "
     "turned from checkpoint to checkpoint to fit the next one (orthogonal Procrustes); scales are "
     "the same in all maps. The arrow is the mean row. Below: the cosines between pairs of rows. "
-    "The color of a frame is the verdict."
+    "The color of a frame is the state of the geometry."
 )
 
 
@@ -49,7 +49,7 @@ def make_reel(item: ChartItem) -> spec.Reel:
         film.means,
         film.edges,
         film.densities,
-        film.tones,
+        film.states,
         None if popular is None else popular[kept],
     )
 
@@ -65,7 +65,9 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
         named = len(reels) > 1
         panels += [map_panel(reel, k, focus, reel.label * (named and not k)) for k in shown]
         if len(reel.edges):
-            panels += [cosine_panel(reel, k, reels) for k in shown]
+            panels += [
+                cosine_panel(reel, k, reels, named=k == shown[len(shown) // 2]) for k in shown
+            ]
     return spec.Specification(
         tuple(panels),
         CAPTION + describe_moves(reels),
@@ -107,11 +109,13 @@ def map_panel(reel: spec.Reel, k: int, focus: FloatArray, label: str) -> spec.Pa
     )
 
 
-def cosine_panel(reel: spec.Reel, k: int, reels: tuple[spec.Reel, ...]) -> spec.Panel:
+def cosine_panel(
+    reel: spec.Reel, k: int, reels: tuple[spec.Reel, ...], *, named: bool
+) -> spec.Panel:
     low, high, top = cosine_limits(reels)
     ticks = tuple(t for t in (-1.0, -0.5, 0.0, 0.5, 1.0) if low <= t <= high)
     return spec.Panel(
-        spec.Axis("" if k else "cosine", low=low, high=high, ticks=ticks),
+        spec.Axis("cosine" if named else "", low=low, high=high, ticks=ticks),
         spec.Axis("", low=0.0, high=top),
         (spec.HistogramSteps(reel.edges, reel.densities[k]),),
         key=f"cosines-{reel.label}-{reel.steps[k]:g}",

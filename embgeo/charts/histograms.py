@@ -78,21 +78,20 @@ def build_cosines(items: spec.StyledItems, _choices: spec.Choices) -> spec.Speci
     guides = () if isotropic else (spec.Guide(0.0, "isotropic rows"),)
     panel = overlay(items, histograms, guides=guides, isotropic=isotropic)
     table = tabulate(items, histograms, isotropic)
-    line = "dotted" if isotropic else "dashed"
     one = (
-        f"Cosines between pairs of rows. Isotropic rows give a hump around 0 ({line}) that is "
+        "Cosines between pairs of rows. Isotropic rows give a hump around 0 (dotted) that is "
         "narrower the more dimensions there are; a hump to the right of it is a cone, two humps "
         "near −1 and 1 are a collapse on both sides."
     )
     several = (
-        f"Cosines between pairs of rows of each matrix. A hump around 0 ({line}) is what isotropic "
+        "Cosines between pairs of rows of each matrix. A hump around 0 (dotted) is what isotropic "
         "rows give; the further to the right it lies, the narrower the cone."
     )
     return spec.Specification(
         (fit_limits(panel),),
         one if len(items) == 1 else several,
-        f"Cosines between pairs of rows of the embedding matrix. Isotropic rows lie around 0 "
-        f"({line}).",
+        "Cosines between pairs of rows of the embedding matrix. Isotropic rows lie around 0 "
+        "(dotted).",
         cosine.HISTOGRAM.name,
         table=replace(table, columns=("analysis", "from", "to", "pairs", "density")),
     )
@@ -131,7 +130,7 @@ def build_cone(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specific
     return spec.Specification(
         (panel,),
         f"Angle between each row and {whose}. Isotropic rows lie near 90° "
-        f"({'dotted' if isotropic else 'dashed'}); rows in a cone lie well below.",
+        "(dotted); rows in a cone lie well below.",
         quantity=cosine.CONE_ANGLES.name,
         table=tabulate(items, histograms, isotropic),
     )

@@ -85,7 +85,7 @@ class HistogramSteps:
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """A dashed line across a panel, at a value of one axis."""
+    """A line across a panel, at a value of one axis: dotted, or dashed if no legend lists it."""
 
     value: float
     #: Its name in a legend and on pages; may be empty.

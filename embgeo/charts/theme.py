@@ -74,6 +74,8 @@ AGES = (
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHED: Any = (0, (4, 3))
+#: What isotropic rows give, in every figure.
+DOTTED: Any = (0, (1, 1))
 
 #: Classes of the style sheet by the value on light pages, which drawings contain.
 CLASSES = {color.light: f"fig-{color.name}" for color in (*LINES, *AGES, *DENSITY, *MIXTURE, PALE)}
@@ -89,7 +91,7 @@ def color_of(style: MemberStyle) -> str:
 def dash_of(style: MemberStyle) -> Any:
     """Return the dashes of a line for matplotlib; lines of one run differ by shade alone."""
     if style.scale == "guide":
-        return (0, (1, 1))
+        return DOTTED
     return DASHES[dash_index(style)]
 
 

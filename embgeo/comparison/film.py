@@ -46,8 +46,8 @@ class Film:
         Bins of the cosines; empty if a checkpoint has no histogram.
     densities : float64 array, shape (k, b)
         Share of the pairs in each bin, divided by its width.
-    tones : tuple of {"healthy", "mild", "degenerate", "undecided"}
-        The verdict on each checkpoint.
+    states : tuple of {"healthy", "mild", "degenerate", "undecided"}
+        Of the geometry, by the verdict on each checkpoint.
     """
 
     members: tuple[int, ...]
@@ -59,7 +59,7 @@ class Film:
     means: FloatArray
     edges: FloatArray
     densities: FloatArray
-    tones: tuple[State, ...]
+    states: tuple[State, ...]
 
     def list_turns(self) -> list[bool]:
         """List the steps in which the plane turned, so that movement on the map means nothing."""
@@ -93,7 +93,7 @@ def make_film(comparison: Comparison) -> Film | None:
         places.mean(axis=1),
         edges,
         densities,
-        tuple(judge(comparison.members[place].analysis).tone for place in members),
+        tuple(judge(comparison.members[place].analysis).state for place in members),
     )
 
 

@@ -17,8 +17,8 @@ def pack_film(
     """Get every frame with these tokens; `rows` are their positions in the baseline, ascending."""
     at = np.searchsorted(film.rows[0], rows)
     frames = []
-    for place, step, xy, mean, tone in zip(
-        film.members, film.steps, film.places[:, at], film.means, film.tones, strict=True
+    for place, step, xy, mean, state in zip(
+        film.members, film.steps, film.places[:, at], film.means, film.states, strict=True
     ):
         low, high = xy.min(axis=0), xy.max(axis=0)
         axes = [block.add_floats(xy[:, i], float(low[i]), float(high[i])) for i in (0, 1)]
@@ -30,7 +30,7 @@ def pack_film(
                 "x": axes[0],
                 "y": axes[1],
                 "mean": mean.tolist(),
-                "tone": tone,
+                "tone": state,
             }
         )
     for frame, move, change, turned in zip(

@@ -36,7 +36,7 @@ def test_the_last_frame_is_the_map_of_the_last_checkpoint() -> None:
     last = comparison.members[-1].analysis
     assert np.array_equal(film.places[-1], last.points[0].xy[film.rows[-1]])
     assert np.allclose(film.means[-1], last.points[0].xy[film.rows[-1]].mean(axis=0))
-    assert film.tones == tuple(judge(m.analysis).tone for m in comparison.members)
+    assert film.states == tuple(judge(m.analysis).state for m in comparison.members)
     assert film.steps == (500.0, 1000.0, 1500.0, 2000.0)
     for frame, place in zip(film.places, film.members, strict=True):
         xy = comparison.members[place].analysis.points[0].xy[film.rows[place]]

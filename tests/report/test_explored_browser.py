@@ -200,7 +200,7 @@ def test_the_last_frame_is_the_map_of_the_last_checkpoint(track: Any) -> None:
         )
     ).T
     assert np.abs(shown - own).max() < np.ptp(xy) * 1e-4
-    assert text(track, "#film-state") == last.verdict.tone
+    assert text(track, "#film-state") == last.verdict.state
 
 
 def press(track: Any, *keys: str) -> None:
@@ -219,7 +219,7 @@ def test_arrow_keys_step_through_checkpoints(track: Any) -> None:
         press(track, Keys.ARROW_LEFT)
     names = [m.name for m in sample_comparison(members=5, track=True).members]
     assert len({step for step, _ in steps}) == len(names)
-    tones = [m.analysis.verdict.tone for m in sample_comparison(members=5, track=True).members]
+    tones = [m.analysis.verdict.state for m in sample_comparison(members=5, track=True).members]
     assert [tone for _, tone in steps] == tones[::-1]
     assert len(set(tones)) > 1
     press(track, Keys.ARROW_LEFT)  # the first stays

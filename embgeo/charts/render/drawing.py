@@ -289,9 +289,10 @@ def draw_steps(ax: Axes, steps: HistogramSteps, dash: Any, filled: bool) -> Any:
 
 
 def draw_guide(ax: Axes, guide: Guide) -> Any:
-    """Draw a dashed line at a value of one axis; the handle for a legend."""
+    """Draw a line at a value of one axis; the handle for a legend."""
     line = ax.axhline if guide.axis == "y" else ax.axvline
-    return line(guide.value, color=theme.GRAY.light, lw=0.8, ls=theme.DASHED, zorder=0.5)
+    dash = theme.DOTTED if guide.listed else theme.DASHED
+    return line(guide.value, color=theme.GRAY.light, lw=0.8, ls=dash, zorder=0.5)
 
 
 def set_axis(axis: Any, planned: Axis, values: Sequence[FloatArray], output: OutputStyle) -> None:

@@ -45,7 +45,9 @@ def describe(panel: Panel) -> dict[str, Any]:
     lines = [line for line in curves if line.form in DRAWN] + guides[:1]
     x = np.unique(np.concatenate([*(s.edges for s in steps), *(line.x for line in lines)]))
     marks = [
-        [guide.value, guide.label] for guide in panel.guides if guide.label and guide.axis == "x"
+        [guide.value, guide.label, guide.listed]
+        for guide in panel.guides
+        if guide.label and guide.axis == "x"
     ]
     limits = [panel.x.low, panel.x.high]
     return {

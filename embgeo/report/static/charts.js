@@ -85,10 +85,10 @@ function makeChart(element, chart) {
   return { element, plot };
 }
 
-// A dashed vertical line at a reference value, and its name.
+// A vertical line at a value, and its name: dotted for isotropic rows, as in all charts.
 function drawMark(plot, mark) {
   if (!mark) return;
-  const [value, name] = mark;
+  const [value, name, dotted] = mark;
   const { ctx, bbox } = plot;
   const x = Math.round(plot.valToPos(value, "x", true));
   if (x < bbox.left || x > bbox.left + bbox.width) return;
@@ -96,7 +96,7 @@ function drawMark(plot, mark) {
   ctx.save();
   ctx.strokeStyle = cssText("--text");
   ctx.fillStyle = cssText("--text");
-  ctx.setLineDash([5 * dots, 4 * dots]);
+  ctx.setLineDash((dotted ? LINE_DASHES[2] : [5, 4]).map((length) => length * dots));
   ctx.beginPath();
   ctx.moveTo(x, bbox.top);
   ctx.lineTo(x, bbox.top + bbox.height);
