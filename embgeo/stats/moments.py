@@ -23,7 +23,9 @@ from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
 
 #: Blocks that are summed in float32 before the sum goes into float64: rounding would add up.
-SINGLE_BLOCKS = 4
+SINGLE_BLOCKS = 256
+#: The same where eigenvalues are taken of the sum.
+PROBED_BLOCKS = 4
 #: Columns of random signs that measure the rounding of float32, …
 PROBES = 4
 #: … and the multiple of f·Σ_j v_j²C_jj that bounds the error of an eigenvalue: seven standard
@@ -176,7 +178,7 @@ class Moments(Statistic):
                 self._triangle = backend.empty_gram(self.d, rows.dtype)
             backend.add_gram(rows, self._triangle)
             return
-        if self._recent_blocks >= SINGLE_BLOCKS:
+        if self._recent_blocks >= (PROBED_BLOCKS if self.probed else SINGLE_BLOCKS):
             self._settle(backend)
         if self._recent is None:
             self._recent = backend.empty_gram(self.d, rows.dtype)

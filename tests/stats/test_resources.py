@@ -41,8 +41,8 @@ def test_every_row_belongs_to_one_worker(n, d, threads):
         (10**6, 128, None, 4, (4, 2033, 1)),  # 123 rounds of at most 2,048 rows for each
         (10**6, 1024, None, 2, (2, 512, 1)),  # a block of half a million entries
         (10**6, 1025, None, 1, (1, 2045, 1)),  # beyond that width, of as many rows as fit
-        (10**6, 2048, 2**28, 4, (3, 85, 1)),
-        (2 * 10**5, 2048, 2**28, 4, (4, 256, 1)),  # fewer rows need fewer sums
+        (10**6, 2048, 2**28, 4, (2, 512, 2)),
+        (2 * 10**5, 2048, 2**28, 4, (3, 341, 1)),  # fewer rows need fewer sums
         (10**6, 1024, 2**24, 2, (1, 64, 2)),  # no fewer than 64
         (300, 8, None, 4, (1, 300, 4)),
         (100, 20_000, None, 4, (1, 100, 4)),
@@ -71,12 +71,12 @@ def test_parts_are_whole_blocks(n, parts):
 def test_blocks_and_sums_fit_the_memory(memory):
     d = 1024
     plan = Resources(memory=memory, threads=16).plan(10**6, d)
-    assert plan.workers * (12 * d * d + COPIES * 8 * d * plan.block_rows) <= memory
+    assert plan.workers * (24 * d * d + COPIES * 8 * d * plan.block_rows) <= memory
 
 
 def test_less_memory_means_fewer_workers():
     wide = [Resources(memory=m, threads=8).plan(10**6, 4096) for m in (2**28, 2**31, 2**33)]
-    assert [plan.workers for plan in wide] == [1, 6, 8]
+    assert [plan.workers for plan in wide] == [1, 5, 8]
     assert [plan.threads for plan in wide] == [8, 1, 1]
 
 
