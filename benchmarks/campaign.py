@@ -107,6 +107,31 @@ CONE: dict[str, Any] = {
     "evaluation.tokens": 6000,
     "geometry.every": None,
 }
+#: A Transformer as in the papers: normalization after each addition, sinusoidal positions, one
+#: matrix, label smoothing. It shows a cone where most words are rare.
+VASWANI: dict[str, Any] = {
+    **{key: value for key, value in CONE.items() if key != "optimizer.lr"},
+    "data.size": 5000,
+    "data.tokens": 30_000,
+    "task": {"smoothing": 0.1},
+    "model": {
+        "name": "transformer",
+        "d": 48,
+        "layers": 1,
+        "heads": 4,
+        "dropout": 0.2,
+        "norm": "after",
+        "positions": "sinusoidal",
+    },
+    "optimizer": {
+        "kind": "adam",
+        "lr": 5e-3,
+        "betas": [0.9, 0.98],
+        "schedule": "inverse-sqrt",
+        "warm_up_steps": 100,
+    },
+    "training.patience": 3,
+}
 #: Each method's own settings, then the rate, by validation.
 OWN_GRID = {
     "method.cosreg.gamma": [0.1, 1.0, 10.0],
@@ -209,6 +234,13 @@ CAMPAIGNS = {
         "mle,factored,cosreg,sc-exp,sc-poly,frage,adversarial,coupled-adam",
         {**CONE, "model": {**CONE["model"], "tied": False}},
         {**OWN_GRID, **RATES},
+    ),
+    "cone-vaswani": Campaign(
+        "a small Transformer as in the papers, with a cone: minutes a run",
+        "overfit-cpu",
+        3,
+        "mle,factored,cosreg,sc-exp",
+        VASWANI,
     ),
     "tiny-llama": Campaign(
         "a present language model, judged by bits per byte: minutes a run on two cores",

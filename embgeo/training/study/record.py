@@ -386,7 +386,7 @@ def check(study: Study) -> None:
 
 STUDY = RecordFormat(
     "embgeo.training",
-    7,
+    8,
     Study,
     STUDY_NAME,
     what="a comparison of methods",

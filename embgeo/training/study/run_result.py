@@ -113,7 +113,7 @@ def _check(result: RunResult) -> None:
 
 RUN_RESULT = RecordFormat(
     "embgeo.run",
-    3,
+    4,
     RunResult,
     RESULT_NAME,
     what="the result of a run",
