@@ -100,6 +100,7 @@ _KINDS = (
     ("image patches", r"visual\w*|vision\w*|image\w*|pixel\w*|vit"),
     ("tokens of a text encoder", r"text_encoders?|text_encoder_\d+|conditioner|cond_stage_model"),
     ("tokens, for one layer each", r"\w*per_layer\w*"),
+    ("codes of a quantizer", r"quantize|quantizer|vq\w*"),
     ("class labels", r"y_embedder|label_emb\w*|class_(?:labels_)?embed\w*"),
     ("virtual tokens of a prompt", r"prompt_embeddings|prompt_encoder|soft_prompts?"),
     ("hashes", r"hashbucketcodebook_\d+|\w*hash_tok_embedding\w*"),

@@ -55,6 +55,10 @@ def read_spectral_norm(m: Module) -> Tensor | None:
     name = _unparametrized(m.prefix)
     if len(weight.shape) != 2:
         return None
+    mask = m.get("weight_mask")
+    if mask is not None and mask.shape == weight.shape:
+        form = "pruned, weight_orig · weight_mask"
+        return decoded(name, matrix_shape(weight), form, (weight, mask), forms.masked)
     if u is None or v is None or u.shape != weight.shape[:1] or v.shape != weight.shape[1:]:
         note = f"{short(weight.name)} is read as it is stored, before its parametrization"
         return replace(weight, name=name, parts=(weight.name,), form="original", note=note)

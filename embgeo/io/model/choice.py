@@ -206,10 +206,9 @@ def _averaged_copies(every: list[CandidateGroup], kind: int, chosen: Tensor) -> 
         return ()
     copies = [g.members[0].name for g in every if g.shape == chosen.shape and g.copy_kind == 1]
     layer = ".".join(chosen.name.split(".")[-2:])  # ``embed_tokens.weight``
-    named_alike = [name for name in copies if name.endswith(layer)]
-    if not (named_alike or copies):
+    if not copies:
         return ()
-    first = short((named_alike or copies)[0])
+    first = short(next((name for name in copies if name.endswith(layer)), copies[0]))
     return (f"{first} is a running average of the weights; --tensor {first} analyses it instead",)
 
 
@@ -263,6 +262,8 @@ def _refuse_unknown(checkpoint: Checkpoint, lone: str) -> None:
     held: dict[str, list[str]] = {}
     for name in (t.name for t in checkpoint.tensors):
         module = names.module_of(name)
+        if "flat_param" in name.rpartition(".")[2]:  # FSDP's parameters of several modules
+            held.setdefault(name, []).append("FSDP's flat parameters")
         is_outer = module and names.input_rank(module) in (0, 1) and names.layer_of(name) is None
         if is_outer and not (names.is_other_embedding(name) or names.is_adapter(name)):
             held.setdefault(module, []).append(name.removeprefix(module).lstrip(".:/"))

@@ -98,6 +98,7 @@ DECODERS: tuple[Decoder, ...] = (
         ("weight_orig", "original"),
         changed.read_spectral_norm,
     ),
+    Decoder("pruning of torch", "`weight_orig`, `weight_mask`", "V · mask", "torch"),
     Decoder(
         "codebooks of Mimi",
         "`embed_sum`, `cluster_usage`",

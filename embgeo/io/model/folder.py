@@ -187,6 +187,8 @@ def _weights_files(
     ]
     if len(known) > 1:
         known = [file for file in known if file.suffix != ".json" or _opens(file, open_file)]
+    if (index := _find_index(known)) is not None:
+        return [index]
     if len(known) == 1 or is_dataset([file.name for file in known]):
         return known
     if pieces := group_pieces(known):
@@ -218,6 +220,15 @@ def _weights_files(
         f"no model weights in this folder (it holds {listing})",
         "name a checkpoint file, or a folder with model.safetensors or pytorch_model.bin",
     )
+
+
+def _find_index(known: list[Path]) -> Path | None:
+    """Find the only index, of a variant such as fp16, if it names all other files."""
+    indexes = [file for file in known if ".index." in file.name and file.suffix == ".json"]
+    if len(indexes) != 1:
+        return None
+    shards = {*read_weight_map(indexes[0]).values()}
+    return indexes[0] if {file.name for file in known} - {indexes[0].name} <= shards else None
 
 
 def _opens(file: Path, open_file: Callable[[Path], Checkpoint]) -> bool:

@@ -131,6 +131,11 @@ def spectral_norm(weight: Array, sigma: float, rows: slice) -> Rows:
     return f32(weight[rows]) / np.float32(sigma)
 
 
+def masked(weight: Array, mask: Array, rows: slice) -> Rows:
+    """Return W = V · mask (torch.nn.utils.prune)."""
+    return f32(weight[rows]) * f32(mask[rows])
+
+
 def mapped(vectors: Array, mapping: Array | None, weights: Array | None, rows: slice) -> Rows:
     """Return row i of W is vectors[mapping[i]] · weights[i] (model2vec.StaticModel)."""
     made = f32(vectors[rows] if mapping is None else vectors[mapping[rows]])

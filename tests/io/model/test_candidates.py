@@ -421,10 +421,42 @@ def test_the_weight_of_hierarchical_reasoning_models(tmp_path: Path) -> None:
     assert matrix.output is not None
 
 
-def test_rows_of_class_labels_are_said(tmp_path: Path) -> None:
-    tensors = {"y_embedder.embedding_table.weight": rows(N), "blocks.0.attn.qkv.weight": rows(48)}
-    matrix = embgeo.load(write(tmp_path, tensors))
-    assert any(note.endswith("are class labels") for note in matrix.origin.notes)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("y_embedder.embedding_table.weight", "class labels"),
+        ("quantize.embedding.weight", "codes of a quantizer"),
+    ],
+)
+def test_rows_of_other_things_are_said(name: str, kind: str, tmp_path: Path) -> None:
+    matrix = embgeo.load(write(tmp_path, {name: rows(N), "blocks.0.attn.qkv.weight": rows(48)}))
+    assert any(note.endswith(f"are {kind}") for note in matrix.origin.notes)
+
+
+def test_flat_parameters_of_fsdp_stop_the_choice(tmp_path: Path) -> None:
+    tensors = {"_fsdp_wrapped_module._flat_param": rows(N).ravel(), "lm_head.weight": rows(N)}
+    with pytest.raises(AmbiguousTensor, match="not known \\(FSDP's flat parameters\\)"):
+        embgeo.load(write(tmp_path, tensors))
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_the_index_of_a_variant_is_read(others: int, tmp_path: Path) -> None:
+    embedding = rows(N)
+    parts = {"model.fp16-00001-of-00002.safetensors": {"embed_tokens.weight": embedding}}
+    parts["model.fp16-00002-of-00002.safetensors"] = {"lm_head.weight": rows(N)}
+    for name, tensors in parts.items():
+        save_file(tensors, tmp_path / name)
+    weight_map = {tensor: name for name, tensors in parts.items() for tensor in tensors}
+    index = tmp_path / "model.safetensors.index.fp16.json"
+    index.write_text(json.dumps({"weight_map": weight_map}))
+    if others:
+        save_file({"embed_tokens.weight": rows(N)}, tmp_path / "other.safetensors")
+        with pytest.raises(EmbgeoError, match="several files that may hold the matrix"):
+            embgeo.load(tmp_path)
+        return
+    matrix = embgeo.load(tmp_path)
+    np.testing.assert_array_equal(matrix.data, embedding)
+    assert matrix.output is not None
 
 
 def test_fewer_columns_than_the_configuration_says_are_noted(tmp_path: Path) -> None:

@@ -63,6 +63,15 @@ def test_spectral_norm_is_that_of_torch(tmp_path: Path) -> None:
     check(write(tmp_path, state), layer.weight, "spectral norm")
 
 
+def test_pruning_is_that_of_torch(tmp_path: Path) -> None:
+    from torch.nn.utils import prune
+
+    layer = torch.nn.Embedding(N, D)
+    prune.random_unstructured(layer, "weight", 0.4)
+    folder = write(tmp_path, {f"{NAME}.{key}": one for key, one in layer.state_dict().items()})
+    check(folder, layer.weight, "pruned, weight_orig · weight_mask")
+
+
 def test_an_unknown_parametrization_is_read_as_stored_with_a_note(tmp_path: Path) -> None:
     rows = numbers(N, D)
     folder = write(tmp_path, {f"{NAME}.parametrizations.weight.original": rows})
