@@ -10,12 +10,14 @@ import pytest
 import embgeo
 from embgeo.core.quantities.isotropy import Z
 from embgeo.core.values import Histogram, Scalar, Table
+from embgeo.metrics import isotropy
 from embgeo.metrics.coordinates import measure_variances
 from embgeo.metrics.cosine import round_range
 from embgeo.metrics.isotropy import bound_exponents, make_z_series
 from embgeo.metrics.pairs import summarize_histogram, summarize_sample
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.stats import PairHistogram, PairSample, RowHashes
+from embgeo.stats.log_partition import SINGLE_BOUND
 from tests.support import naive
 from tests.support.matrices import from_spectrum, gaussian
 
@@ -255,6 +257,28 @@ def test_exponents_are_bounded_unless_rows_are_short_or_the_mean_is_long(
     moments = SimpleNamespace(n=100, trace=lambda: 100 * length**2)
     shared = SimpleNamespace(norms=np.full(100, length), moments=moments)
     assert bound_exponents(shared, np.array([mean, 0.0])) == bound  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("length", "mean", "longest"),
+    [(2.0, 3.0, SINGLE_BOUND - 3.0), (0.25, 1.0, SINGLE_BOUND / 4.0), (2.0, 0.0, SINGLE_BOUND)],
+)
+def test_rows_in_float32_are_within_its_bound_at_either_scale_and_around_the_mean(
+    length: float, mean: float, longest: float
+) -> None:
+    moments = SimpleNamespace(n=100, mean=np.array([mean, 0.0]), trace=lambda: 100.0)
+    pairs = SimpleNamespace(vectors=np.eye(2))
+    shared = SimpleNamespace(
+        norms=np.full(100, length),
+        moments=moments,
+        eigen=pairs,
+        eigen_centered=pairs,
+        rotation=None,
+        all_rows_equal="",
+        request_singular_values=lambda _: [],
+    )
+    statistics = isotropy.second(SimpleNamespace(shared=shared))  # type: ignore[arg-type]
+    assert [one.longest_single for one in statistics] == [longest] * 2  # type: ignore[attr-defined]
 
 
 def test_few_rows_alone_in_a_section() -> None:
