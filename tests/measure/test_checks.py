@@ -40,11 +40,11 @@ def test_a_matrix_that_memory_cannot_hold_is_refused_before_it_is_read(
         assert found["spectrum.numerical_rank"] == min(shape)
 
 
-@pytest.mark.parametrize("size", [1.1e-140, 0.9e140])
-def test_squares_of_entries_are_numbers(size: float) -> None:
+@pytest.mark.parametrize(("size", "refused"), [(1.1e-140, 0.9e-140), (0.9e140, 1.1e140)])
+def test_squares_of_entries_are_numbers(size: float, refused: float) -> None:
     passes.check_squarable(size, "array", "rescale")
     with pytest.raises(EmbgeoError, match="its square is beyond"):
-        passes.check_squarable(size**1.01 * 0.5 if size < 1 else size**1.01, "array", "rescale")
+        passes.check_squarable(refused, "array", "rescale")
 
 
 def test_three_tokens_spelled_alike_are_proposed() -> None:

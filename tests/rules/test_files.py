@@ -72,6 +72,7 @@ def test_settings_and_the_lines_of_their_rules(tmp_path: Path) -> None:
         ('[gate]\nrules = ["a", "a",\n"a"]', [2, 2, 3]),
         ('gate.rules = [\n"a"]', [2]),
         ('gate = { rules = ["a"] }', [1]),
+        ('\n[gate]\nrules = ["a"]', [3]),
         ("[[gate.rules]]\nwarn = true\nrule = \"a\"\n\n[[gate.rules]]\nrule = 'a'", [3, 6]),
         ('["gate"]\n"rules" = ["""\na"""]', [2]),
         ("[gate]\r\nrules = [\r\n'a'\r\n]", [3]),
