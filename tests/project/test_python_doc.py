@@ -14,7 +14,7 @@ import pytest
 import embgeo
 from embgeo.callbacks import Monitor
 from embgeo.callbacks.monitor import SCALARS
-from tests.support.documents import FIRST_CELL, ROOT, agrees, blocks
+from tests.support.documents import ROOT, agrees, blocks
 
 PAGE = ROOT / "docs" / "python.md"
 TEXT = PAGE.read_text("utf-8")
@@ -43,18 +43,6 @@ def test_code_prints_what_its_comments_say(folder: Path, number: int) -> None:
     shown = re.findall(r"^print\(.*\)  # (.*)$", program, re.MULTILINE)
     assert len(shown) == len(re.findall(r"^print", program, re.MULTILINE)) > 0
     assert agrees("\n".join(shown), printed.getvalue()), printed.getvalue()
-
-
-def table(head: str) -> list[str]:
-    """First cells of the table with this head."""
-    start = TEXT.index(f"| {head} | what")
-    return FIRST_CELL.findall(TEXT[start : TEXT.index("\n\n", start)])
-
-
-def test_arguments_are_those_of_the_functions() -> None:
-    known = set(inspect.signature(embgeo.analyze).parameters)
-    assert set(table("argument")) <= known
-    assert known - set(table("argument")) == {"W", "command", "progress", "resources"}
 
 
 def test_arguments_of_the_gauge() -> None:

@@ -134,6 +134,8 @@ def test_a_tutorial_runs(page: Path, tmp_path: Path) -> None:
     assert ran >= 2
 
 
+# Sphinx warns of its own extensions; what it says of the pages ends with an error by ``-W``.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("furo", reason="furo is not installed")
