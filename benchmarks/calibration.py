@@ -461,7 +461,7 @@ def synthetic(large: bool) -> Iterator[Case]:
         )  # fmt: skip
 
 
-#: State, and the finding that sees the fault.
+#: By file, and tensor where it holds several: state, and the finding that sees the fault.
 PUBLIC: dict[str, tuple[tuple[str, ...], str]] = {
     "crystal_5000.npy": (("degenerate",), "two-sided"),
     "crystal_40000.npy": (("degenerate",), "two-sided"),
@@ -472,6 +472,10 @@ PUBLIC: dict[str, tuple[tuple[str, ...], str]] = {
     # Nine rows have the norm of word2vec's initialization, √(d/12)/d = 0.046: never trained.
     "w2v_papers_24118x40.bin": (("mild",), "rows"),
     "fairy_tales_lstm_full_module.pt": (HEALTHY, ""),
+    "lee_fasttext.bin": (("degenerate",), "cone"),
+    # 69 and 31 letters in 50 dimensions.
+    "opennmt_legacy_b.pt:model.encoder.embeddings.emb_luts.0.weight": (HEALTHY, ""),
+    "opennmt_legacy_b.pt:model.decoder.embeddings.emb_luts.0.weight": (("mild",), "spectrum"),
 }
 
 
@@ -482,10 +486,13 @@ def real(folder: Path) -> Iterator[Case]:
     )
     for root, expected in ((FIXTURES, dict(fixtures)), (folder, PUBLIC)):
         for name, (states, cause) in expected.items():
-            if (root / name).is_file():
+            file, _, tensor = name.partition(":")
+            if (root / file).is_file():
+                more = {"tensor": tensor} if tensor else {}
                 yield Case(
-                    "real", name, lambda _, path=root / name: embgeo.load(path), states, cause
-                )
+                    "real", name, lambda _, path=root / file, more=more: embgeo.load(path, **more),
+                    states, cause,
+                )  # fmt: skip
 
 
 # --- the table --------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ class Passes(Measurement):
         norms = Norms()
         statistics = distinct([norms, *self.request_first()])
         self.reader.sift(statistics)
-        small = norms.find_small(self.options.min_norm)
+        small = norms.find_small(self.reader.matrix.d, self.options.min_norm)
         if len(small[0]):
             statistics = [statistic.blank() for statistic in statistics]
             self.reader.leave_out(statistics, *small)

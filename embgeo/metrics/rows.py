@@ -112,7 +112,7 @@ def find_output_side(facts: Facts, shared: SharedStatistics) -> Side | None:
     rows = facts.vocabulary
     norms = np.asarray(found.values())[np.searchsorted(found.index(), rows)]
     usable = np.isfinite(norms) & (norms > 0)
-    limit = find_norm_limit(norms, facts.options.min_norm)
+    limit = find_norm_limit(norms, facts.output_width or facts.d, facts.options.min_norm)
     return Side(rows, norms, ~usable | (norms < limit))
 
 

@@ -81,13 +81,16 @@ def find_norm_gap(norms: FloatArray, one_of: int = ONE_OF) -> NormGap | None:
     return NormGap(float(smallest[at]), float(smallest[at + 1]), float(gaps[at]))
 
 
-def find_norm_limit(norms: FloatArray, given: float | None = None) -> float:
+def find_norm_limit(norms: FloatArray, d: int, given: float | None = None) -> float:
     """Find the norm below which rows are damaged; 0 if none are.
 
     Parameters
     ----------
     norms : float64 array, shape (M,)
         Zero and non-finite norms are ignored.
+    d : int
+        Of norms around 0 in d dimensions, the k-th is g decades below the next one with a chance of
+        10^(−g·d·k): where a gap of one decade is likelier than one in 1,000, it has to be wider.
     given : float, optional
         The limit itself. By default the upper end of the highest gap of two decades or more, if
         there is one, else of the gap above at most 5% of the rows, if that is one decade wide.
@@ -96,7 +99,10 @@ def find_norm_limit(norms: FloatArray, given: float | None = None) -> float:
         return given
     usable = norms[np.isfinite(norms) & (norms > 0)]
     gap = find_dead_gap(usable) or find_norm_gap(usable)
-    return gap.above if gap is not None and gap.decades >= WIDE else 0.0
+    if gap is None:
+        return 0.0
+    by_chance = 3.0 / (d * int((usable <= gap.below).sum()))
+    return gap.above if gap.decades >= max(WIDE, by_chance) else 0.0
 
 
 def find_dead_gap(norms: FloatArray) -> NormGap | None:

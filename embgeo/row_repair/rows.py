@@ -59,7 +59,7 @@ def survey(matrix: Matrix, min_norm: float | None, progress: Progress | None) ->
     reader = RowReader(replace(matrix, output=None), progress=progress)
     found = Norms()
     reader.sift([found])
-    small, _ = found.find_small(min_norm)
+    small, _ = found.find_small(matrix.d, min_norm)
     norms = np.full(matrix.n, np.nan)
     norms[found.index()] = found.values()
     norms[reader.census.zero] = 0.0

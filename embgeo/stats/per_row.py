@@ -92,13 +92,13 @@ class Norms(PerRow):
     def compute(self, block: Block) -> Array:
         return block.norms
 
-    def find_small(self, limit: float | None) -> tuple[IntArray, FloatArray]:
-        """Find the rows with a norm below a limit, in ascending order, and their norms.
+    def find_small(self, d: int, limit: float | None) -> tuple[IntArray, FloatArray]:
+        """Find the rows, of width d, with a norm below a limit, ascending, and their norms.
 
         Without a limit, the largest gap between norms decides.
         """
         values = self.values()
-        small = values < find_norm_limit(values, limit)
+        small = values < find_norm_limit(values, d, limit)
         return self.index()[small], values[small]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from embgeo.core.quantities import cosine, isotropy, spectrum
 from embgeo.core.quantities import frequency as q
 from embgeo.metrics import neighbors
 from embgeo.metrics.frequency import EDGE_PART, Popularity
-from embgeo.metrics.neighbors import find_edge_slope
+from embgeo.metrics.neighbors import find_edge_slope, influence_of_tokens
 from embgeo.metrics.pairs import adapt
 from embgeo.metrics.probe import influence_of_edge, with_fit
 from embgeo.numerics.row_errors import RowError
@@ -92,6 +93,30 @@ def test_the_part_of_a_token_in_the_edge_is_the_literal_one() -> None:
     slope = (areas[1] - areas[0]) / (2 * step / m)
     expected = -slope * (known.popular - edge / m) / m
     np.testing.assert_allclose(influence_of_edge(score, known, np.arange(m)), expected)
+
+
+def test_the_part_of_a_token_as_query_and_neighbor_is_the_literal_one() -> None:
+    """Without it, its query is gone, and the next nearest token takes its place."""
+    m, k, queries = 200, 3, np.arange(120)
+    rows = np.random.default_rng(3).standard_normal((m, 4))
+    is_rare = np.random.default_rng(4).random(m) < 0.6
+    order = [[j for j in np.argsort(np.linalg.norm(rows - row, axis=1)) if j != i]
+             for i, row in enumerate(rows)]  # fmt: skip
+
+    def measure(left: int) -> float:
+        """Mean share of rare tokens among the nearest, without a token."""
+        near = [[j for j in order[i] if j != left][:k] for i in queries if i != left]
+        return float(is_rare[np.array(near)].mean())
+
+    facts: Any = SimpleNamespace(kept=np.arange(m), m=m)
+    near = np.array([order[i][: k + 1] for i in queries])
+    parts, _, error = influence_of_tokens(facts, queries, near, is_rare, 0.0)
+    literal = np.array([measure(-1) - measure(left) for left in range(m)])
+    np.testing.assert_allclose(parts, literal, atol=0.02 * np.abs(literal).max())
+    # A place that changes is in the sum once, as the spread of the queries holds it already.
+    near_next = is_rare[near[:, :k]] != is_rare[near[:, k:]]
+    expected = np.sum(literal**2) - near_next.sum() / (k * len(queries)) ** 2
+    assert error == pytest.approx(np.sqrt(expected), rel=0.03)
 
 
 @pytest.fixture(scope="module")

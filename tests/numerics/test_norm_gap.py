@@ -70,16 +70,26 @@ def test_no_rows_are_short_of_few_or_without_a_gap():
 @pytest.mark.parametrize("dead", [1, 49, 51, 451, 520, 951, 990])
 def test_rows_two_decades_below_are_damaged_whatever_their_share(dead):
     norms = np.r_[np.full(dead, 0.0049), np.linspace(0.5, 2.0, 1000 - dead)]
-    assert find_norm_limit(norms) == 0.5
+    assert find_norm_limit(norms, 8) == 0.5
 
 
 @pytest.mark.parametrize(("dead", "limit"), [(50, 0.5), (51, 0.0)])
 def test_a_gap_of_less_than_two_decades_damages_five_percent(dead, limit):
     norms = np.r_[np.full(dead, 0.0051), np.linspace(0.5, 2.0, 1000 - dead)]
-    assert find_norm_limit(norms) == limit
+    assert find_norm_limit(norms, 8) == limit
 
 
 @pytest.mark.parametrize(("alive", "limit"), [(9, 0.0), (10, 0.5)])
 def test_fewer_than_one_row_in_a_hundred_are_long_rows(alive, limit):
     norms = np.r_[np.full(1000 - alive, 1e-3), np.linspace(0.5, 2.0, alive)]
-    assert find_norm_limit(norms) == limit
+    assert find_norm_limit(norms, 8) == limit
+
+
+@pytest.mark.parametrize(
+    ("d", "rows", "decades"), [(1, 1, 3.0), (1, 2, 1.5), (2, 1, 1.5), (1, 3, 1.0)]
+)
+def test_a_gap_that_chance_makes_in_few_dimensions_damages_nothing(d, rows, decades):
+    norms = np.linspace(0.5, 2.0, 100)
+    narrow = np.r_[np.full(rows, 0.51 / 10**decades), norms]
+    wide = np.r_[np.full(rows, 0.49 / 10**decades), norms]
+    assert [find_norm_limit(one, d) for one in (narrow, wide)] == [0.0, 0.5]
