@@ -90,8 +90,9 @@ def test_large_matrices_have_no_neighbors_and_larger_ones_no_cures(
     assert count(numbers - 1, pairs) == (0, 0)
 
 
-def test_a_row_that_is_the_mean_has_no_direction_after_it_is_subtracted() -> None:
-    rows = make_rows()
+@pytest.mark.parametrize("size", [1.0, 1e6])
+def test_a_row_that_is_the_mean_has_no_direction_after_it_is_subtracted(size: float) -> None:
+    rows = size * make_rows()
     rows[0] = rows[1:].mean(axis=0)
     found = embgeo.analyze(rows, sections=SECTIONS, reference=False).treated
     assert {one.name for one in found} == {"none", "none" + UNIT}

@@ -281,6 +281,15 @@ def test_rows_in_float32_are_within_its_bound_at_either_scale_and_around_the_mea
     assert [one.longest_single for one in statistics] == [longest] * 2  # type: ignore[attr-defined]
 
 
+def test_errors_over_pairs_of_isotropic_rows_know_their_noise() -> None:
+    """What a row has in common with others is 0 there: all of its mean is noise."""
+    found = embgeo.analyze(gaussian(9, 300, 30), sections=["cosine"], reference=False)
+    for name in ("cosine.positive_share", "cosine.uniformity"):
+        influence = found.influence(name)
+        assert influence.noise is not None
+        assert influence.noise.std() > 0.3 * influence.values.std() > 0
+
+
 def test_few_rows_alone_in_a_section() -> None:
     """The scatter is decomposed twice; the first time it must not be released yet."""
     rows = gaussian(93, 10, 30)

@@ -289,7 +289,12 @@ def install(mutant: CodeMutant, root: Path) -> None:
     finally:
         sys.modules[name] = module
     for key, old in list(vars(module).items()):
-        if key.startswith("__") or key not in vars(made) or isinstance(old, FunctionType | type):
+        if key.startswith("__") or key not in vars(made) or isinstance(old, FunctionType):
+            continue
+        if isinstance(old, type):
+            for attribute, value in vars(vars(made)[key]).items() if old.__module__ == name else ():
+                if attribute[:1] != "_" and isinstance(value, bool | int | float | str):
+                    setattr(old, attribute, value)
             continue
         for other in list(sys.modules.values()):
             if getattr(other, "__dict__", {}).get(key, made) is old:
