@@ -45,5 +45,5 @@ class DataBlock:
         return {**self.add(steps.astype(np.uint16)), "low": low, "high": high}
 
     def text(self) -> str:
-        packed = gzip.compress(b"".join(self.parts), 9, mtime=0)
+        packed = gzip.compress(b"".join(self.parts), 4, mtime=0)
         return base64.b64encode(packed).decode("ascii")

@@ -23,11 +23,11 @@ from embgeo.stats.reader import RowReader
 Candidates: TypeAlias = tuple[IntArray, IntArray, SingleArray]
 
 #: Rows of a tile in either direction.
-TILE = 2048
+TILE = 1024
 #: Columns of a tile of which the largest score bounds the scores of its queries.
 GROUPED = 16
 #: Entries of pairs whose cosines are computed in float64 at a time.
-HELD = 2**21
+HELD = 2**18
 
 
 def find_all_nearest(
