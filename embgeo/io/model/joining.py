@@ -187,9 +187,6 @@ def join_files(
     opened = _open_all(files, open_file)
     whole = replace(opened[0], files=tuple(file for one in opened for file in one.files))
     facts = _known(facts, opened[0].facts)
-    is_sure = piece.is_sure or any(_are_slices(opened, t) for t in opened[0].tensors)
-    if facts.columns is None and is_sure:
-        facts = replace(facts, columns=_find_columns(opened))
     every = _every(opened)
     are_disjoint = len(every) == sum(len(one.tensors) for one in opened)
     if not piece.is_slice or (are_disjoint and not any(boxes)):
@@ -204,18 +201,22 @@ def join_files(
         )
     # Codes are decoded in each slice, by the scales that lie there.
     opened = [read_parameters(replace(one, facts=facts)) for one in opened]
-    every, kept = _every(opened), list[Tensor]()
+    every, kept, sizes = _every(opened), list[Tensor](), facts
+    if facts.columns is None and (
+        piece.is_sure or any(_are_slices(opened, t) for t in opened[0].tensors)
+    ):
+        sizes = replace(facts, columns=_find_columns(opened))
     # The embedding first: its sizes prove the axis of the output, which may be another one.
     for tensor in sorted(every, key=lambda t: names.input_rank(t.name) is None):
         pieces = [one for c in opened for one in c.tensors if one.name == tensor.name]
         offsets = [box[tensor.name] for box in boxes if tensor.name in box]
-        joined = _join(tensor, pieces, offsets, len(files), facts)
+        joined = _join(tensor, pieces, offsets, len(files), sizes)
         if joined is None:
             continue
         kept.append(joined)
         if joined.form and len(joined.shape) == 2 and names.input_rank(joined.name) is not None:
             n, d = joined.shape
-            facts = replace(facts, vocabulary=facts.vocabulary or n, columns=facts.columns or d)
+            sizes = replace(sizes, vocabulary=sizes.vocabulary or n, columns=sizes.columns or d)
     if is_required and not any(t.form for t in kept):
         cause = f"holds one tensor-parallel slice of each matrix ({len(files)}: {_listed(files)})"
         raise refuse(files[0], cause, JOIN if piece.is_sure else f"{JOIN}; {_NAME_ALONE}")

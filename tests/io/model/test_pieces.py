@@ -12,6 +12,8 @@ from safetensors.numpy import load_file, save_file
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
+from embgeo.io.model.candidates import collect_evidence
+from embgeo.io.opening import open_checkpoint
 
 N, D = 120, 16
 W, U = np.random.default_rng(0).standard_normal((2, N, D)).astype(np.float32)
@@ -138,6 +140,9 @@ def test_the_folders_of_megatron(layers: int, tmp_path: Path) -> None:
             assert matrix.output is not None
             np.testing.assert_array_equal(matrix.output.data, U)
         assert "mp_rank_01" in "".join(matrix.origin.notes)
+        found = open_checkpoint(given)
+        evidence = collect_evidence(found.tensors[0], found.facts)
+        assert [one.kind for one in evidence] == ["name"]  # no configuration says sizes
 
 
 def test_a_model_that_is_parallel_by_layers(tmp_path: Path) -> None:
