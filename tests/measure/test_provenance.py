@@ -44,6 +44,16 @@ def test_damage_is_counted_by_kind_and_padding_apart() -> None:
     assert notes[3] == f"1 row is left out: damaged, their norms are at most {length:.2e}"
 
 
+def test_an_array_is_its_own_file() -> None:
+    plain = measure().provenance
+    assert plain["stored_shape"] == [N, 6]
+    assert "float32" not in plain["conventions"]["accumulation"].partition(";")[0]
+    options = embgeo.Options(precision="float32")
+    found = embgeo.analyze(make_rows(), sections=["spectrum"], options=options, reference=False)
+    assert "in float32 as requested" in found.provenance["conventions"]["accumulation"]
+    assert "as requested" not in plain["conventions"]["accumulation"]
+
+
 def test_special_tokens_among_them_are_named_those_of_the_template_first() -> None:
     special = (
         SpecialToken("<pad>", 0, ("pad",)),

@@ -158,6 +158,8 @@ def test_json() -> None:
     assert [check["line"] for check in found["checks"]] == [3, 4, 5, 6]
     assert {check["matrix"] for check in found["checks"]} == {0}
     assert found["matrices"][0]["tensor"] == "encoder.weight"
+    values = [check["measured"]["value"] for check in found["checks"]]
+    assert values == [0.09125, 0.2, None, 0.24]
     last = found["checks"][-1]
     assert last["measured"]["standard_error"] == 0.002
     assert last["measured"]["convention"] == "over pairs"
@@ -345,6 +347,7 @@ def test_summary() -> None:
     assert "isotropy.i1 is" not in rows[0]
     assert "is 0.09125, has to be at least 0.5" in rows[0]
     assert "embgeo.toml:3" in rows[0]
+    assert "model.pt encoder.weight" in rows[0]
     assert "Spread; over pairs" in rows[3]
 
 

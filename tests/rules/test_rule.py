@@ -317,6 +317,12 @@ def test_a_rule_that_is_just_broken_passes_as_rarely_as_its_level_says(
             "is 0.699 ± 0.002, has to be at most 0.7; within its sampling error it may be 0.7029",
         ),
         (
+            "a.b >= 0.7",
+            sampled(0.701, 0.002),
+            None,
+            "is 0.701 ± 0.002, has to be at least 0.7; within its sampling error it may be 0.6971",
+        ),
+        (
             "a.b <= 150",
             least(130),
             None,

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
 from embgeo.rules.inside import find_root
-from embgeo.rules.settings import find_options, read_gate
+from embgeo.rules.settings import find_gate, find_options, read_gate
 from embgeo.workflows.gate import gate_settings
 
 pytestmark = [
@@ -149,6 +149,8 @@ def test_trusted_settings_name_anything() -> None:
     assert read_gate(path, trust_settings=True).baseline == "../b.json"
     with pytest.raises(BadOption, match="trust_settings"):
         read_gate(path)
+    with pytest.raises(BadOption, match="trust_settings"):
+        find_gate(Path())
     assert gate_settings(trust_settings=True).analyze["tokens"].name == "secret.txt"
     with pytest.raises(BadOption, match="trust_settings"):
         gate_settings()

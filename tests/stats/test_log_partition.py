@@ -38,6 +38,31 @@ def test_rows_are_split_by_their_norms(monkeypatch, limit):
         )
 
 
+@pytest.mark.parametrize("bound", [np.inf, 100.0, 10.0])
+@pytest.mark.parametrize("shift", [None, np.array([0.5, -0.2, 0.1, 0.0])])
+def test_every_scale_and_unit_rows_have_their_sums(bound, shift):
+    """Of exponents without a bound, in float64, and in float32; in two parts that are merged."""
+    W = np.random.default_rng(2).standard_normal((30, 4)) + 0.3
+    directions = np.linalg.qr(np.random.default_rng(3).standard_normal((4, 4)))[0]
+    parts = [
+        LogPartition(
+            "z", directions, scales=(1.0, 0.25), shift=shift, bound=bound, unit_rows=shift is None
+        )
+        for _ in range(2)
+    ]
+    for part, rows in zip(parts, np.array_split(np.arange(30), 2), strict=True):
+        part.update(Block(rows, W[rows]))
+    parts[0].merge(parts[1])
+    moved = W if shift is None else W - shift
+    known = [(moved, parts[0].log_z(1.0)), (0.25 * moved, parts[0].log_z(0.25))]
+    if shift is None:
+        unit = W / np.linalg.norm(W, axis=1)[:, None]
+        known.append((unit, parts[0].log_z_of_unit_rows()))
+    for rows, found in known:
+        expected = [logsumexp(sign * (rows @ directions), axis=0) for sign in (1.0, -1.0)]
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("longest", [15.0, 40.0])
 def test_a_few_long_rows_leave_the_digits_of_all(longest):
     rng = np.random.default_rng(1)
