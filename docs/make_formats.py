@@ -66,8 +66,9 @@ Named and not decoded: {named}.
 
 Files of one model are joined, from the folder or from any of them: shards with or without an
 index, a split GGUF, the folder of `torch.distributed.checkpoint`, and tensor-parallel slices
-(Llama, DeepSpeed, DeepSeek, vLLM, nanotron, GPT-NeoX, TensorRT-LLM, and files whose names differ in
-one number) where offsets (`DCP_SHARDING_INFO`), or the sizes of the configuration, prove the axis.
+(Llama, Megatron, DeepSpeed, DeepSeek, vLLM, nanotron, GPT-NeoX, TensorRT-LLM, and files or folders
+whose names differ in one number) where offsets (`DCP_SHARDING_INFO`), the sizes of the
+configuration, or the length of the norms prove the axis.
 Codes are decoded in each slice first. Other slices are refused, and so is a matrix with half of the
 rows or columns that the configuration says. Of several files the one is read that transformers
 would load: `model.safetensors`, its index, `pytorch_model.bin`, its index; a note names the others.
@@ -79,7 +80,7 @@ is tied. A draft head beside an embedding (`d2t`) is an output over its own ids.
 
 A tokenizer labels rows if it has no more ids than there are rows (ids of added tokens may lie
 beyond), or if the file maps rows to ids (`mapping`, `d2t`, `trainable_token_indices`). Rows of
-other things (audio codes, image patches, positions, virtual tokens, one layer) get no labels.
+other things (audio codes, class labels, positions, virtual tokens, one layer) get no labels.
 """
 
 PLUGINS = """

@@ -142,7 +142,7 @@ def choose(
 
 def find_named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
     """Find the matrix called `name`, or the only one whose name ends in ``.name``."""
-    exact = [t for t in checkpoint.tensors if t.name == name]
+    exact = [t for t in checkpoint.tensors if name == t.name or t.parts == (name,)]
     found = exact or [t for t in checkpoint.tensors if t.name.endswith(f".{name}")]
     way_out, near = "'embgeo inspect --all' lists the tensors", list[str]()
     if len(found) != 1:

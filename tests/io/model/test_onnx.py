@@ -172,3 +172,5 @@ def test_the_node_names_the_output_of_torch(tmp_path: Path) -> None:
     np.testing.assert_array_equal(matrix.data, embedding)
     assert matrix.output is not None
     np.testing.assert_array_equal(matrix.output.data, head)
+    stored = embgeo.load(tmp_path / "m.onnx", tensor="onnx::MatMul_12", transpose=True)
+    np.testing.assert_array_equal(stored.data, head)
