@@ -114,8 +114,8 @@ def test_axes_point_to_the_side_of_the_mean(measured: dict[str, what_if.Treated]
         ((41, 40), 5, 1.0, True),
         ((40, 40), 5, 1.0, False),  # nor than columns
         ((400, 1), 5, 1.0, False),
-        ((40, 2), 5, 1e-29, True),
-        ((40, 2), 5, 1e-31, False),
+        ((40, 2), 5, 0.7e-30, True),
+        ((40, 2), 5, 0.4e-30, False),
     ],
 )
 def test_what_can_be_treated(
