@@ -296,9 +296,9 @@ def install(mutant: CodeMutant, root: Path) -> None:
                 if attribute[:1] != "_" and isinstance(value, bool | int | float | str):
                     setattr(old, attribute, value)
             continue
-        for other in list(sys.modules.values()):
-            if getattr(other, "__dict__", {}).get(key, made) is old:
-                setattr(other, key, vars(made)[key])
+        for holder in list(sys.modules.values()):
+            if getattr(holder, "__dict__", {}).get(key, made) is old:
+                setattr(holder, key, vars(made)[key])
     for qualname, function in _list_functions(module):
         other = dict(_list_functions(made)).get(qualname)
         if other is not None:
