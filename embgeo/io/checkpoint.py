@@ -90,7 +90,7 @@ class Tensor:
 _values_of = attrgetter(*(field.name for field in fields(Tensor)))
 
 
-def opened_by(tensor: Tensor, opened: Callable[[], npt.NDArray[Any]]) -> Tensor:
+def replace_open(tensor: Tensor, opened: Callable[[], npt.NDArray[Any]]) -> Tensor:
     """Replace `open`; :func:`dataclasses.replace` is slow, and a file may have 200,000 tensors."""
     name, shape, dtype, _, *others = _values_of(tensor)
     return Tensor(name, shape, dtype, opened, *others)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, guard_opening, reading
-from embgeo.io.checkpoint import Checkpoint, Tensor, opened_by
+from embgeo.io.checkpoint import Checkpoint, Tensor, replace_open
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -73,7 +73,7 @@ def open_with(known: Format, path: Path) -> Checkpoint:
 
 
 def _guard_tensor(path: Path, name: str, tensor: Tensor) -> Tensor:
-    guarded = opened_by(tensor, guard_opening(path, name, tensor.open))
+    guarded = replace_open(tensor, guard_opening(path, name, tensor.open))
     if (ranges := tensor.ranges) is None:
         return guarded
     return replace(guarded, ranges=replace(ranges, read=guard_opening(path, name, ranges.read)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from embgeo.io.bounded.guard import guard_opening, list_short, reading
-from embgeo.io.checkpoint import Checkpoint, Tensor, opened_by
+from embgeo.io.checkpoint import Checkpoint, Tensor, replace_open
 from embgeo.io.model import changed, quantized
 from embgeo.io.model.candidates import is_real
 from embgeo.io.model.decoders import DECODERS
@@ -59,7 +59,7 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
             found = _read(Module(prefix, by, checkpoint.facts, adapters), tensor, leaf)
             if found is not None:
                 opened = guard_opening(checkpoint.path, checkpoint.format, found.open)
-                made[tensor.name] = opened_by(found, opened)
+                made[tensor.name] = replace_open(found, opened)
     used = {part for tensor in made.values() for part in tensor.parts} - set(made)
     tensors = _name_unknown([made.get(t.name, t) for t in stored if t.name not in used], checkpoint)
     tensors = [_name_axes(tensor) for tensor in tensors]
