@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -30,8 +31,12 @@ def command(
     """
 
     def once() -> Round:
+        # An installed package has its bytecode after the first call.
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         began = clock.now()
-        done = subprocess.run(arguments, capture_output=True, text=True, cwd=cwd, check=False)
+        done = subprocess.run(
+            arguments, capture_output=True, text=True, cwd=cwd, env=environment, check=False
+        )
         seconds = clock.now() - began
         if done.returncode:
             raise Failed(f"{' '.join(arguments)}: {done.stderr.strip() or done.returncode}")
