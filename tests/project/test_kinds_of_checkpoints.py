@@ -20,7 +20,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     "FP8 with scales": (
         "io/model/test_quantized.py: test_fp8_of_the_tensor_and_of_rows test_fp8_of_blocks "
         "test_rows_that_are_dead_by_their_scale_are_dead "
-        "test_blocks_that_compressed_tensors_states",
+        "test_blocks_that_compressed_tensors_states "
+        "test_factors_of_fp8_that_are_not_known_stop_the_choice",
         "workflows/test_repair.py: test_a_matrix_that_is_decoded_is_not_repaired",
     ),
     "copies for multi-token prediction": (
@@ -35,10 +36,12 @@ KINDS: dict[str, tuple[str, ...]] = {
         "test_slices_whose_names_differ_in_any_number "
         "test_a_layer_of_gpt_neox_and_its_configuration "
         "test_nanotron_keeps_each_tensor_in_a_folder_of_its_own "
-        "test_half_of_the_vocabulary_under_any_name_is_refused",
+        "test_half_of_the_vocabulary_under_any_name_is_refused "
+        "test_the_length_of_the_norms_proves_the_axis test_the_folders_of_megatron "
+        "test_a_model_that_is_parallel_by_layers test_runs_in_numbered_folders_are_no_slices",
         "io/model/test_candidates.py: "
         "test_half_of_the_columns_is_a_slice_where_nothing_projects_it "
-        "test_a_folder_of_slices_is_refused_by_their_names",
+        "test_flat_parameters_of_fsdp_stop_the_choice",
     ),
     "an index beside a single file": (
         "io/model/test_pieces.py: test_a_single_file_goes_before_an_old_index "
