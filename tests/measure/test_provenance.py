@@ -18,7 +18,7 @@ def make_rows() -> Any:
     rows = np.random.default_rng(0).standard_normal((N, 6))
     rows[[0, 3, 4]] = 0.0
     rows[7] = np.nan
-    rows[9] *= 1e-12
+    rows[9] *= 1.1e-12
     return rows
 
 

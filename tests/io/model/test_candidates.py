@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from safetensors.numpy import save_file
 import embgeo
 from embgeo.core.errors import AmbiguousTensor, EmbgeoError
 from embgeo.io.model.architectures import embedding_module, is_named_by
-from embgeo.io.model.candidates import collect_evidence
+from embgeo.io.model.candidates import collect_evidence, count_slices, has_vocabulary
+from embgeo.io.model.facts import ModelFacts
 from embgeo.io.opening import open_checkpoint
 
 N, D = 120, 16
@@ -33,6 +35,48 @@ def write(folder: Path, tensors: dict[str, np.ndarray], tokens: int = 0, **confi
         tokenizer = {"version": "1.0", "model": {"type": "WordLevel", "vocab": vocab}}
         (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     return folder
+
+
+def of_shape(*shape: int) -> Any:
+    return SimpleNamespace(name="embed", shape=shape, row_ids=None)
+
+
+@pytest.mark.parametrize(
+    ("n", "known", "has"),
+    [
+        (30_000, 30_000, True),
+        (29_999, 30_000, False),
+        (31_500, 30_000, True),  # a twentieth more
+        (31_501, 30_000, False),
+        (6_024, 5_000, True),  # 1,024 more
+        (6_025, 5_000, False),
+        (200, 100, True),  # of few, as many again
+        (201, 100, False),
+    ],
+)
+def test_rows_of_a_vocabulary_may_be_padded(n: int, known: int, has: bool) -> None:
+    assert has_vocabulary(of_shape(n, 16), ModelFacts(vocabulary=known)) is has
+
+
+@pytest.mark.parametrize(
+    ("shape", "slices"),
+    [
+        ((9_000, 16), 1),
+        ((4_500, 16), 2),
+        ((4_499, 16), 1),
+        ((4_627, 16), 2),  # padded by fewer than 128 rows each
+        ((4_628, 16), 1),
+        ((3_000, 16), 3),
+        ((1_125, 16), 8),
+        ((9_000, 8), 2),  # of the columns
+        ((9_000, 6), 1),
+    ],
+)
+def test_slices_are_counted_by_the_sizes_of_the_configuration(
+    shape: tuple[int, int], slices: int
+) -> None:
+    facts = ModelFacts(vocabulary=9_000, columns=16)
+    assert count_slices(of_shape(*shape), (), facts) == slices
 
 
 @pytest.mark.parametrize("equal", [True, False])
