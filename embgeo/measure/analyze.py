@@ -134,7 +134,8 @@ def complete(
             measurement.reader.stage = count_stages(measurement, compared, 2 + len(seen))
         values += measurement.compute(family)
         clock.lap(family.section)
-    measurement.shared.nearest = add_mapped_rows(measurement, values, page)
+    searched = page and "tokens" in seen
+    measurement.shared.nearest = add_mapped_rows(measurement, values, searched)
     clock.lap("neighbors on the map")
     treated: tuple[Treated, ...] = ()
     if page and measurement.facts.listed is None and seen.keys() >= CURED:
@@ -209,7 +210,8 @@ def add_mapped_rows(measurement: Passes, values: Iterable[Value], page: bool) ->
 
     All kept rows, if that takes at most `ALL_PRODUCTS` products; else the rows that tables name.
     The tables are known only after the second pass, so this takes a further one.
-    Without a `page` of its own, all rows if that takes at most `COMPARED_PRODUCTS`, else none.
+    Without a `page` of its own, or without the section `tokens`, all rows if that takes at most
+    `COMPARED_PRODUCTS`, else none.
     """
     known, facts, k = measurement.shared.nearest, measurement.facts, measurement.options.neighbors
     reader, m = measurement.reader, measurement.facts.m

@@ -45,9 +45,7 @@ def test_a_large_matrix_has_those_of_the_rows_that_were_searched_and_listed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(measuring, "ALL_PRODUCTS", 0)
-    monkeypatch.setattr(searching, "ALL_ROWS", 0)
-    monkeypatch.setattr(searching, "HUB_QUERIES", 40)
-    monkeypatch.setattr(searching, "CLASS_QUERIES", (20, 20))
+    make_large(monkeypatch)
     matrix = make_matrix()
     analysis = embgeo.analyze(matrix, reference=False)
     assert analysis.nearest is not None
@@ -65,12 +63,26 @@ def test_without_a_map_only_tables_are_served() -> None:
     assert analysis.nearest is None
 
 
-def test_the_last_size_that_is_searched_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def make_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let hubs and rarity be searched by samples of rows, as those of a large matrix are."""
+    monkeypatch.setattr(searching, "ALL_ROWS", 0)
+    monkeypatch.setattr(searching, "HUB_QUERIES", 40)
+    monkeypatch.setattr(searching, "CLASS_QUERIES", (20, 20))
+
+
+@pytest.mark.parametrize(
+    ("limit", "sections"),
+    [("ALL_PRODUCTS", ["projection", "tokens"]), ("COMPARED_PRODUCTS", ["projection"])],
+)
+def test_the_last_size_that_is_searched_whole(
+    limit: str, sections: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_large(monkeypatch)
     products = (N - 1) ** 2 * D // 2
-    for bound, rows in ((products, N - 1), (products - 1, None)):
-        monkeypatch.setattr(measuring, "ALL_PRODUCTS", bound)
-        found = embgeo.analyze(make_matrix(), sections=["projection"], reference=False).nearest
-        assert (None if found is None else len(found.rows)) == rows
+    for bound in (products, products - 1):
+        monkeypatch.setattr(measuring, limit, bound)
+        found = embgeo.analyze(make_matrix(), sections=sections, reference=False).nearest
+        assert (found is not None and len(found.rows) == N - 1) is (bound == products)
 
 
 def test_a_comparison_searches_all_rows_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
