@@ -16,6 +16,7 @@ from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.core.matrix import Matrix
 from embgeo.rules import baseline_file
 from embgeo.rules.check import Measured
+from embgeo.rules.named_rows import name_rows
 from embgeo.rules.rule_value import RuleValue
 from embgeo.rules.settings import find_gate, find_options, read_gate, rule_lines
 
@@ -258,6 +259,21 @@ def test_a_real_analysis_as_its_own_baseline_has_not_changed(tmp_path: Path) -> 
         assert found.readings[name].known == reading.known
         value = found.readings[name].value
         assert value == (reading.value and pytest.approx(reading.value, rel=1e-9)), name
+
+
+@pytest.mark.parametrize(
+    ("count", "named"),
+    [
+        (1, "row 3"),
+        (5, "row 3, row 4, row 5, row 6, row 7"),
+        (6, "row 3, row 4, row 5, row 6, row 7 and 1 more"),
+    ],
+)
+def test_five_rows_of_a_count_are_named(count: int, named: str) -> None:
+    rows = np.random.default_rng(0).standard_normal((60, 5))
+    rows[3 : 3 + count] = 0.0
+    found = name_rows(embgeo.analyze(Matrix(rows), sections=("tokens",), reference=False))
+    assert found["tokens.zero_rows"] == named
 
 
 def damaged(**changes: Any) -> str:
