@@ -77,14 +77,12 @@ def compute(m: Measurement) -> list[Value]:
     if len(rows) < 3:
         reason = f"{len(rows)} distinct rows have no two neighbors each"
         return [q.INTRINSIC_DIMENSION.undefined(reason)]
-    nearest, distances = find_nearest(m, rows)
+    distances = find_nearest(m, rows)
     asked = rows if facts.options.neighbors_of == "all" else draw_queries(facts, rows)
-    return measure_two_nn(facts, nearest, distances, asked, len(rows))
+    return measure_two_nn(facts, distances, asked, len(rows))
 
 
-def measure_two_nn(
-    facts: Facts, nearest: IntArray, distances: FloatArray, asked: IntArray, rows: int
-) -> list[Value]:
+def measure_two_nn(facts: Facts, distances: FloatArray, asked: IntArray, rows: int) -> list[Value]:
     """Measure TwoNN by maximum likelihood, with an error from the spread of the ratios."""
     # Distances of very short rows may vanish, or be lost next to long rows.
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -100,8 +98,10 @@ def measure_two_nn(
     exact = n == rows
     parts = -value / ratios.mean() * mean_influence(ratios)
     drawn = error_of(parts) * float(np.sqrt(1.0 - n / rows))
-    group = join_nearest(asked[finite], nearest[finite])
-    error = error_of(np.asarray(np.bincount(group, parts), dtype=np.float64))
+    # Two mutually nearest rows share their distance and are one draw.
+    nearest = distances[finite, 0] / distances[finite, 0].max()
+    _, pair = np.unique(nearest.astype(np.float32), return_inverse=True)
+    error = error_of(np.asarray(np.bincount(pair, parts), dtype=np.float64))
     scalar = q.INTRINSIC_DIMENSION.measured(
         value,
         standard_error=error if exact else drawn,
@@ -115,42 +115,18 @@ def measure_two_nn(
     return [scalar, Influence.of(q.INTRINSIC_DIMENSION, parts, places)]
 
 
-def join_nearest(asked: IntArray, nearest: IntArray) -> IntArray:
-    """Number the groups of queries that their nearest rows join: each group is one draw.
-
-    Following nearest rows ends at two that are nearest to each other, or at a row that is no query.
-
-    Examples
-    --------
-    >>> join_nearest(np.array([1, 2, 3, 5, 8]), np.array([2, 1, 2, 9, 9])).tolist()
-    [0, 0, 0, 5, 5]
-    """
-    rows, place = np.unique(np.r_[asked, nearest], return_inverse=True)
-    queries, theirs = place.reshape(2, -1)
-    following = np.arange(len(rows))
-    following[queries] = theirs
-    end = following
-    for _ in range(len(rows).bit_length()):
-        end = end[end]
-    return np.asarray(np.minimum(end, following[end])[queries])
-
-
-def find_nearest(m: Measurement, rows: IntArray) -> tuple[IntArray, FloatArray]:
-    """Find the nearest row of each query, or of all rows if requested, and the distances."""
+def find_nearest(m: Measurement, rows: IntArray) -> FloatArray:
+    """Find distances of the queries, or of all rows if requested."""
     facts, shared = m.facts, m.shared
     if facts.options.neighbors_of == "sample":
-        one = shared.find(NearestDistances)
-        return np.asarray(one.neighbors)[:, 0], np.asarray(one.distances)
+        return np.asarray(shared.find(NearestDistances).distances)
     takes_part, shift = among(facts, rows), find_shift(shared)
-    found = list(
-        m.reader.sweep(
-            lambda block: NearestDistances(block.index, block.rows, takes_part, NEAREST, shift),
-            rows,
-            "nearest rows",
-        )
+    found = m.reader.sweep(
+        lambda block: NearestDistances(block.index, block.rows, takes_part, NEAREST, shift),
+        rows,
+        "nearest rows",
     )
-    nearest = np.concatenate([part.neighbors[:, 0] for part in found])
-    return nearest, np.concatenate([part.distances for part in found])
+    return np.concatenate([part.distances for part in found])
 
 
 FAMILY = Family(

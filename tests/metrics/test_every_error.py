@@ -283,14 +283,12 @@ def of_two_nn(name: str) -> Iterator[Twins]:
 
 
 def join_ratios(queries: npt.NDArray[np.int64]) -> float:
-    """Influences on (n − 1)/Σr, summed over queries that nearest rows join."""
-    ratios, nearest = neighborhood()[1][queries, 1:].T
-    n, mean = len(ratios), ratios.mean()
+    """Influences on (n − 1)/Σr, summed over two queries that are nearest to each other."""
+    ratios = neighborhood()[1][queries, 1]
+    n, mean, nearest = len(ratios), ratios.mean(), neighborhood()[1][:, 2].astype(int)
     parts = -(n - 1) / ratios.sum() / mean * (ratios - mean) / np.sqrt(n * (n - 1))
-    groups: list[set[int]] = []
-    for i, j in zip(queries, nearest, strict=True):
-        near = [group for group in groups if group & {i, j}]
-        groups = [group for group in groups if not group & {i, j}] + [{i, int(j)}.union(*near)]
+    pairs = [{int(i), int(nearest[i])} if nearest[nearest[i]] == i else {int(i)} for i in queries]
+    groups = {frozenset(pair) for pair in pairs}
     sums = [parts[np.isin(queries, sorted(group))].sum() for group in groups]
     return float(np.linalg.norm(sums))
 
