@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embgeo.stats.block import Block
-from embgeo.stats.per_row import DistanceTo
+from embgeo.stats.per_row import Census, DistanceTo
 
 D = 6
 
@@ -26,3 +26,18 @@ def test_distances_are_the_norms_of_differences(kind: str) -> None:
         found.update(Block(index, rows[index]))
     exact = np.linalg.norm(rows - point, axis=1)
     np.testing.assert_allclose(found.values(), exact, rtol=1e-9, atol=0)
+
+
+def test_rows_of_a_part_get_the_numbers_of_the_whole() -> None:
+    high, low = np.array([0.0, 1.0, np.nan, 2.0]), np.array([0.0, 1.0, np.nan, 0.5])
+    census = Census()
+    assert census.sift(np.arange(4), high, low, np.ones(4, dtype=bool)).tolist() == [
+        False,
+        True,
+        False,
+        True,
+    ]
+    moved = census.renumber(100)
+    assert (moved.zero.tolist(), moved.nonfinite.tolist()) == ([100], [102])
+    assert moved.flat.tolist() == [101]
+    assert (census.zero.tolist(), census.flat.tolist()) == ([0], [1])
