@@ -20,6 +20,7 @@ CAMPAIGNS = (
     "cone",
     "cone-untied",
     "overfit",
+    "overfit-tuned",
     "ptb",
     "multi30k",
     "skipgram",

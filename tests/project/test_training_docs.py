@@ -143,5 +143,8 @@ def test_claims_of_a_campaign_are_read_with_verdict_and_difference() -> None:
     cells = maker.read_claims("overfit")["Wang D. et al. 2019"][claim]
     assert maker.shorten(cells) == "nominal −0.953%"
     table = maker.render_table("Wang D. et al. 2019").splitlines()
-    assert table[0] == "| claim | published | `cone` | `cone-untied` | `overfit` | `ptb` |"
+    columns = ("cone", "cone-untied", "overfit", "overfit-tuned", "ptb")
+    assert (
+        table[0] == " | ".join(("| claim", "published", *(f"`{name}`" for name in columns))) + " |"
+    )
     assert table[2].startswith(f"| {claim} | 54.44 → 52.97 | undecided −4.72% | undecided −1.31% |")
