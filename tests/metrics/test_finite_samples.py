@@ -88,14 +88,13 @@ def test_chance_of_a_near_duplicate_is_a_share_of_the_sphere() -> None:
 
 
 @pytest.mark.parametrize("m", [6, 24])
-def test_rows_that_nearest_rows_join_are_one_draw_of_the_dimension(m: int) -> None:
-    """Two pairs, of which a third row joins one; of all rows the error is not one of drawing."""
-    nearest = np.array([1, 0, 3, 2, 3, 0])
+def test_two_rows_nearest_to_each_other_are_one_draw_of_the_dimension(m: int) -> None:
+    """Rows that share their smaller distance; of all rows the error is not one of drawing."""
     near = np.array([1.0, 1.0, 2.0, 2.0, 2.5, 3.0])
     ratios = np.array([1.5, 2.0, 1.2, 1.1, 3.0, 1.3])
     facts: Any = SimpleNamespace(m=m, kept=np.arange(m))
     found, influence = measure_two_nn(
-        facts, nearest, np.stack([near, near * ratios], axis=1), np.arange(6), m
+        facts, np.stack([near, near * ratios], axis=1), np.arange(6), m
     )
     assert isinstance(found, Scalar)
     logs = np.log(ratios)
@@ -103,7 +102,8 @@ def test_rows_that_nearest_rows_join_are_one_draw_of_the_dimension(m: int) -> No
     assert found.value == pytest.approx(value, rel=1e-12)
     parts = -value * (logs / logs.mean() - 1) / np.sqrt(6 * 5)
     np.testing.assert_allclose(influence.values, parts.astype(np.float32))
-    error = np.hypot(parts[[0, 1, 5]].sum(), parts[[2, 3, 4]].sum())
+    pairs = parts[:4].reshape(2, 2).sum(axis=1)
+    error = np.sqrt(pairs @ pairs + parts[4:] @ parts[4:])
     assert found.population_error == pytest.approx(error, rel=1e-12)
     drawn = error if m == 6 else np.sqrt((parts @ parts) * (1 - 6 / m))
     assert found.standard_error == pytest.approx(drawn, rel=1e-12)
