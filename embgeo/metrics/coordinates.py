@@ -1,7 +1,7 @@
 """Rogue coordinates: a few that hold more than their share (definitions, section 13).
 
 Coordinates are ranked by their energy Σ_i w_ik², which a large mean and a large variance both
-raise. The mean cosine is repeated without the coordinate that contributes most to it.
+raise. The mean cosine is repeated with the largest coordinate set to zero.
 
 Examples
 --------
@@ -31,12 +31,13 @@ SHOWN = 10
 #: Least variance of a wide coordinate, as a multiple of the median one.
 WIDE = 25.0
 OF_VARIANCE = (q.VARIANCE_SHARE, q.VARIANCE_RATIO, q.ROGUE_COORDINATES, q.ROGUE_SHARE)
+CONVENTION = "coordinates ranked by their sum of squares"
 
 
 def second(m: Measurement) -> list[Statistic]:
     if m.facts.d < 2:
         return []
-    return [SumWithout(int(np.argmax(np.abs(m.shared.unit_moments.mean))), m.facts.d)]
+    return [SumWithout(int(rank_by_energy(m.shared.moments)[0]), m.facts.d)]
 
 
 def compute(m: Measurement) -> list[Value]:
@@ -77,13 +78,15 @@ def measure_variances(variance: FloatArray, all_rows_equal: str) -> list[Scalar]
 
 
 def measure_mean_cosine(m: Measurement) -> Scalar:
-    """Return (‖Σŵ‖² − M)/(M(M−1)) of the rows without the coordinate of largest |Σŵ_k|."""
+    """Return (‖Σŵ‖² − M)/(M(M−1)) of the rows without the largest coordinate."""
     if m.facts.d < 2:
         return q.MEAN_COSINE_WITHOUT_1.undefined("there is only 1 coordinate")
     reduced = m.shared.find(SumWithout)
     if reduced.n < 2:
         return q.MEAN_COSINE_WITHOUT_1.undefined("fewer than two rows have anything left")
-    return q.MEAN_COSINE_WITHOUT_1.measured(average_cosine(reduced.total, reduced.n))
+    return q.MEAN_COSINE_WITHOUT_1.measured(
+        average_cosine(reduced.total, reduced.n), convention=CONVENTION
+    )
 
 
 def make_table(shared: SharedStatistics, variance: FloatArray) -> Table:

@@ -111,7 +111,7 @@ def test_coordinates_are_asked_for_in_a_faint_cone():
     found = two_raised()
     assert found.state == "mild"
     assert "2 coordinates contribute" in found.headline
-    assert "Without the largest coordinate it is 0.0" in sentence(found, "coordinate")
+    assert "Without the largest of them the mean cosine is 0.0" in sentence(found, "coordinate")
 
 
 def test_the_cone_is_compared_with_isotropic_rows_of_the_same_size():

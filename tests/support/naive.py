@@ -222,8 +222,8 @@ def energy_of_coordinates(W):
 
 
 def without_top_coordinate(W):
-    """W without the coordinate of largest sum over the unit rows: a zero changes no cosine."""
-    return np.delete(W, np.argmax(np.abs(unit(W).sum(axis=0))), axis=1)
+    """W without the coordinate of largest energy: a zero changes no cosine and no norm."""
+    return np.delete(W, np.argmax(energy_of_coordinates(W)), axis=1)
 
 
 def silhouette(points, labels):

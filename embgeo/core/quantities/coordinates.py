@@ -40,9 +40,9 @@ ROGUE_SHARE = Quantity(
 MEAN_COSINE_WITHOUT_1 = Quantity(
     "coordinates.mean_cosine_without_1",
     "Mean cosine without the top coordinate",
-    "The mean cosine after the coordinate that contributes most to it is set to zero. Far below "
-    "the mean cosine: this coordinate makes the cone.",
-    "mean cosine of w_i with w_ik = 0 for the k of largest |Σ_i ŵ_ik|",
+    "The mean cosine after the coordinate with the largest sum of squares is set to zero. Far "
+    "below the mean cosine: this coordinate makes the cone.",
+    "mean cosine of w_i with w_ik = 0 for the k of largest Σ_i w_ik²",
     "Timkey & van Schijndel 2021, §3.2",
     why="verdict: rogue coordinates",
 )

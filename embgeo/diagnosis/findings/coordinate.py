@@ -68,11 +68,21 @@ def _by_mean_cosine(a: finding.Numbers) -> Answer | None:
         f"{d:,} dimensions: about {finding.format_percent(expected)})",
     ]
     left = finding.find_scalar(a, coordinates.MEAN_COSINE_WITHOUT_1)
-    if left is not None:
+    if left is not None and _is_largest_among(a, count):
         one = "it" if count == 1 else "the largest of them"
         parts += [f". Without {one} the mean cosine is ", finding.quote_short(left)]
     who = "one coordinate contributes" if count == 1 else f"{count:,} coordinates contribute"
     return state, [*parts, "."], f"{who} {finding.format_percent(value)} of the mean cosine"
+
+
+def _is_largest_among(a: finding.Numbers, count: int) -> bool:
+    """Tell whether the largest coordinate is one of those that contribute most."""
+    makers, largest = (
+        [] if table is None else [row[0] for row in table.rows]
+        for one in (cosine.TOP_DIMENSIONS, coordinates.LARGEST)
+        for table in [finding.find_table(a, one)]
+    )
+    return not makers or not largest or largest[0] in makers[:count]
 
 
 def _list_rogue_shares(a: finding.Numbers, expected: float) -> list[float]:
