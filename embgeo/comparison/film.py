@@ -147,7 +147,8 @@ def measure_moves(places: FloatArray) -> FloatArray:
     array([0., 1.])
     """
     sizes = np.linalg.norm(places[:-1], axis=(1, 2))
-    return np.linalg.norm(np.diff(places, axis=0), axis=(1, 2)) / np.where(sizes > 0, sizes, 1.0)
+    moves = np.linalg.norm(np.diff(places, axis=0), axis=(1, 2))
+    return np.asarray(moves / np.where(sizes > 0, sizes, 1.0))
 
 
 def find_change(comparison: Comparison, first: int, second: int) -> float | None:

@@ -86,7 +86,8 @@ class Transformer(LanguageModel):
         self.head_width = check_heads(d, heads, rotary=positions == "rotary")
         self.rotary, waves = positions == "rotary", positions == "sinusoidal"
         require("d", d, not (waves and d % 2), "give an even number for sinusoidal positions")
-        self.scale, spread = (d**0.5, d**-0.5) if waves else (1.0, SPREAD)
+        self.scale = d**0.5 if waves else 1.0
+        spread = d**-0.5 if waves else SPREAD
         inner = 4 * d if feedforward is None else whole("feedforward", feedforward)
         self.make_embedding(normal(n_tokens, d, spread))
         learned = positions == "learned"
