@@ -29,8 +29,8 @@ ROWS_PER_DIMENSION = 3
 #: that all draws of a population have errors, or none (docs/errors.md).
 WIDEST = 0.55
 #: Least index of the tail of norms. From 4 down fourth powers have no mean, and intervals cover 60
-#: to 80%. Of 3,000 rows the index is known well enough for all draws of a population, of 500 it
-#: leaves a third of those of Student's t with three degrees (docs/errors.md).
+#: to 80%. The index less its error decides: of 500 rows it leaves 5% of the draws of Student's t
+#: with three degrees, of 3,000 none (docs/errors.md).
 LEAST_TAIL = 4.5
 #: Least effective number of rows of a sample by fourth powers of norms: it may miss the longest.
 LEAST_EFFECTIVE = 20.0
@@ -82,7 +82,8 @@ def take_sample(facts: Facts, reader: RowReader, shared: SharedStatistics) -> Ro
         return None
     if measure_log_norms(shared.norms, facts.d).spread > WIDEST:
         return None
-    if measure_tail(shared.norms) < LEAST_TAIL:
+    index, error = measure_tail(shared.norms)
+    if index - error < LEAST_TAIL:
         return None
     fourth = (shared.norms / float(shared.norms.max())) ** 4
     effective = float(fourth.sum()) ** 2 / float(fourth @ fourth) * len(places) / facts.m

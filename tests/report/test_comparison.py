@@ -491,7 +491,7 @@ def test_charts_hold_a_line_for_each_matrix() -> None:
     assert len(charts["angles"]["lines"]) == 2
     track = draw_comparison(sample_comparison(members=6, track=True)).charts
     assert track["spectrum-log"]["lines"][0]["color"] == "--age-0"
-    assert track["training.isotropy.i1"]["mark"] == [1000.0, "bend at 1,000"]
+    assert track["training.isotropy.i1"]["mark"] == [1000.0, "bend at 1,000", False]
 
 
 @pytest.mark.usefixtures("outlines")

@@ -139,7 +139,7 @@ def test_resume_finds_everything_finished(
     told = capsys.readouterr()
     assert "4/4  cosreg, seed 1: validation perplexity" in told.err
     lines = told.out.splitlines()
-    assert [line.split()[0] for line in lines[:3]] == ["test", "mle", "cosreg"]
+    assert [line.split()[0] for line in lines[:4]] == ["test", "perplexity", "mle", "cosreg"]
     assert lines[-1].startswith("report: ")
     assert (here / "words.runs" / "training.json").read_bytes().count(b"\n") == before.count(b"\n")
 
