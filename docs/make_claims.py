@@ -19,6 +19,7 @@ RESULTS = DOCS.parent / "benchmarks" / "results"
 CAMPAIGNS = (
     "cone",
     "cone-untied",
+    "cone-vaswani",
     "overfit",
     "overfit-tuned",
     "ptb",
