@@ -35,8 +35,8 @@ reference = false
 
 They hold for `embgeo analyze` and for the checkpoints of `embgeo diff` and `embgeo gate`; a gate
 chooses the sections by its rules, and its own table `[gate.analyze]` goes before (see
-[the gate](gate.md)). Paths are relative to the file, and stay inside its repository or folder unless
-`--trust-settings` says that the file is yours. The file is the nearest one that has the
+[the gate](gate.md)). Paths are relative to the file, and stay inside its repository or folder
+unless `--trust-settings` says that the file is yours. The file is the nearest one that has the
 table: in the current folder, or in one above it, up to the root of the repository or the home
 folder. `--config FILE` names another, `--no-config` looks for none, and what stands on the command
 line goes before the settings.
