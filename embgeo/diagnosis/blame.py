@@ -26,8 +26,10 @@ _TABLES = {
 
 def blame_tokens(
     analysis: Numbers, causes: Iterable[str]
-) -> tuple[str, tuple[str, ...], tuple[int, ...]]:
+) -> tuple[str, tuple[str | None, ...], tuple[int, ...]]:
     """Return what the named tokens have in common, the tokens, and their rows; may be empty.
+
+    A token that is not known is None.
 
     Parameters
     ----------
@@ -40,11 +42,11 @@ def blame_tokens(
         table = find_table(analysis, quantity)
         if table is not None and table.rows:
             row_at, token_at = table.columns.index("row"), table.columns.index("token")
-            labeled = analysis.tokens is not None
             long = find_scalar(analysis, tokens.LONG_ROWS) if cause == "large norms" else None
             named = table.rows[: min(NAMED, int(long)) if long else NAMED]
-            names = [show_token(row[token_at] if labeled else None, row[row_at]) for row in named]
-            return lead, tuple(names), tuple(int(row[row_at] or 0) for row in named)
+            found = (None if analysis.tokens is None else row[token_at] for row in named)
+            texts = tuple(token if isinstance(token, str) else None for token in found)
+            return lead, texts, tuple(int(row[row_at] or 0) for row in named)
     return "", (), ()
 
 

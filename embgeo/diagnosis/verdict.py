@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from embgeo.core.text import capital, join_words
-from embgeo.diagnosis.blame import blame_tokens
+from embgeo.diagnosis.blame import blame_tokens, show_token
 from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
 from embgeo.diagnosis.findings import FINDINGS
-from embgeo.diagnosis.findings.rows import counts_named_rows, has_short_rows
+from embgeo.diagnosis.findings.rows import has_short_rows, names_many_rows
 from embgeo.diagnosis.findings.spectrum import explain_by_norms
 
 
@@ -21,9 +21,9 @@ class Verdict:
     state : {"healthy", "mild", "degenerate", "undecided"}
     findings : tuple of Finding
     blame_lead : str
-        What the tokens in `blame` have in common, e.g. "Largest norms"; empty without tokens.
-    blame : tuple of str
-        Up to five tokens, hidden characters spelled out; row numbers if tokens are unknown.
+        What the blamed tokens have in common, e.g. "Largest norms"; empty without tokens.
+    blame_tokens : tuple of str or None
+        Up to five tokens; None where they are unknown.
     blame_rows : tuple of int
         The rows of these tokens.
     """
@@ -32,8 +32,13 @@ class Verdict:
     state: State
     findings: tuple[Finding, ...]
     blame_lead: str = ""
-    blame: tuple[str, ...] = ()
+    blame_tokens: tuple[str | None, ...] = ()
     blame_rows: tuple[int, ...] = ()
+
+    @property
+    def blame(self) -> tuple[str, ...]:
+        """The blamed tokens with their rows, hidden characters spelled out."""
+        return tuple(map(show_token, self.blame_tokens, self.blame_rows))
 
     @property
     def blame_sentence(self) -> str:
@@ -85,7 +90,7 @@ def judge(analysis: Numbers) -> Verdict:
         frequency = next(f for f in shown if f.key == "frequency")
         verb = "show" if state == "healthy" and not frequency.is_fault else "are"
         # The numbers below the headline are those of all kept rows.
-        with_faulty = has_short_rows(analysis) or counts_named_rows(analysis)
+        with_faulty = has_short_rows(analysis) or names_many_rows(analysis)
         who = "All rows together" if with_faulty else "The other rows"
         rest = f"{verb} {headline[0].lower()}{headline[1:]}"
         if is_initial:

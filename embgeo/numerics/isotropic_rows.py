@@ -158,7 +158,7 @@ class IsotropicRows:
 
 
 def sum_series(b: float, x: FloatArray) -> FloatArray:
-    """Sum ₀F₁(; b; x) for x ≥ 0, whose terms are positive and soon nothing."""
+    """Sum ₀F₁(; b; x) for x ≥ 0, whose terms are positive and soon negligible."""
     total = term = np.ones_like(x)
     k = 0
     while (term > 1e-17 * total).any():

@@ -15,6 +15,7 @@ from embgeo.core.quantities import coordinates, cosine, frequency, isotropy, spe
 from embgeo.core.treated import fit_products
 from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds
+from embgeo.diagnosis.blame import show_token
 from embgeo.diagnosis.finding import RANK, Finding, find_scalar
 from embgeo.diagnosis.verdict import judge
 from embgeo.report.page import ANALYSIS, code, draw_charts, environment
@@ -128,8 +129,8 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "verdict": verdict,
         **sort_evidence(verdict.findings),
         "blamed": [
-            (row, name.removesuffix(f" (row {row:,})"))
-            for row, name in zip(verdict.blame_rows, verdict.blame, strict=True)
+            (row, show_token(token, row if token is None else None))
+            for row, token in zip(verdict.blame_rows, verdict.blame_tokens, strict=True)
         ],
         "headline_rows": headline_rows(analysis),
         "reference_note": (provenance.get("reference") or {}).get("note", ""),

@@ -77,12 +77,11 @@ def _by_mean_cosine(a: finding.Numbers) -> Answer | None:
 
 def _is_largest_among(a: finding.Numbers, count: int) -> bool:
     """Tell whether the largest coordinate is one of those that contribute most."""
-    makers, largest = (
-        [] if table is None else [row[0] for row in table.rows]
-        for one in (cosine.TOP_DIMENSIONS, coordinates.LARGEST)
-        for table in [finding.find_table(a, one)]
-    )
-    return not makers or not largest or largest[0] in makers[:count]
+    makers = finding.find_table(a, cosine.TOP_DIMENSIONS)
+    largest = finding.find_table(a, coordinates.LARGEST)
+    if makers is None or largest is None:
+        return True
+    return largest.rows[0][0] in [row[0] for row in makers.rows[:count]]
 
 
 def _list_rogue_shares(a: finding.Numbers, expected: float) -> list[float]:

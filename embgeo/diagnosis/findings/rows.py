@@ -64,7 +64,7 @@ def _count_untouched(a: finding.Numbers) -> int:
     return 0 if _count(a, clump.SCATTERED_ROWS) else _count(a, tokens.UNTOUCHED_ROWS)
 
 
-def counts_named_rows(a: finding.Numbers) -> bool:
+def names_many_rows(a: finding.Numbers) -> bool:
     """Tell whether rows that are constant, or equal to the mean row, are 1% of those kept."""
     kept = int(a.provenance.get("kept") or 0)
     named = max(_count(a, tokens.CONSTANT_ROWS), _count(a, tokens.MEAN_ROWS))

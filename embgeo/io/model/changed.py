@@ -32,16 +32,16 @@ def read_weight_norm(m: Module) -> Tensor | None:
         return None
     name = _unparametrized(m.prefix)
     n, d = v.shape
-    of = {(n,): "row", (n, 1): "row", (1, d): "column", (): "matrix", (1,): "matrix"}
-    if g.shape not in of and g.shape != (1, 1):
+    axes = {(n,): "row", (n, 1): "row", (1, d): "column", (): "matrix", (1,): "matrix"}
+    if g.shape not in axes and g.shape != (1, 1):
         return cannot(name, v, "has a weight norm whose factors do not fit", g)
-    axis = of.get(g.shape, "matrix")
+    axis = axes.get(g.shape, "matrix")
 
     def norms_of(_: Array, b: Array) -> Array | None:
         if axis == "row":
             return None
-        of = 0 if axis == "column" else None
-        return np.asarray(np.linalg.norm(forms.f32(b), axis=of, keepdims=True))
+        summed = 0 if axis == "column" else None
+        return np.asarray(np.linalg.norm(forms.f32(b), axis=summed, keepdims=True))
 
     form = f"weight norm, g · v / ‖v‖ of the {axis}"
     return decoded(name, (n, d), form, (g, v), forms.weight_norm, norms_of)
@@ -149,9 +149,10 @@ def read_lora(m: Module) -> Tensor | None:
             np.sqrt(sum(np.square(block, dtype=np.float64).sum(axis=0) for block in blocks))
         )
 
-    form = f"LoRA, base + {factor:g} · B A"
+    formula = f"base + {factor:g} · B A"
+    form = f"LoRA, {formula}"
     if lengths is not None:
-        form = f"DoRA, ({form.removeprefix('LoRA, ')}) with the lengths of its magnitude vector"
+        form = f"DoRA, ({formula}) with the lengths of its magnitude vector"
     return decoded(name, matrix_shape(base), form, (base, a, b, lengths), rows_of, column_norms)
 
 

@@ -29,8 +29,8 @@ class Film {
     this.show(this.at);
   }
 
-  // Places between two checkpoints lie on straight lines. Where the plane turned, tokens jump: their
-  // way from one plane to the other would be no movement of theirs.
+  // Places between two checkpoints lie on straight lines. Where the plane turned, tokens jump: the
+  // way from one plane to the other is not a movement of the tokens.
   view(at) {
     const { frames } = this.film;
     const k = Math.min(Math.floor(at), frames.length - 2);
