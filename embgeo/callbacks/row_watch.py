@@ -52,7 +52,7 @@ class RowWatch:
         return self._summarize(norms, changed)
 
     def _read(self, rows: Any) -> None:
-        """Read norms and hashes of the next rows; of all rows at the first check."""
+        """Read the norms and hashes of the next rows, or of all rows at the first check."""
         n, d = rows.shape
         if self._norms is None or len(self._norms) != n:
             self._norms, self._hashes, self._changed = _start(rows)
@@ -114,7 +114,7 @@ def find_weight(model: Any) -> Any:
 
 
 def _start(rows: Any) -> tuple[Any, Any, Any]:
-    """Return norms and hashes of all rows, none of which has changed yet."""
+    """Return the norms and hashes of all rows, none of which has changed yet."""
     import torch
 
     norms = _measure_norms(rows)

@@ -88,7 +88,7 @@ def describe_moves(reels: tuple[spec.Reel, ...]) -> str:
 
 
 def find_limits(reels: tuple[spec.Reel, ...]) -> FloatArray:
-    """Find corners around nearly all tokens of all checkpoints, the origin and the means."""
+    """Find the corners around nearly all tokens of all checkpoints, the origin and the means."""
     every = np.concatenate([reel.places.reshape(-1, 2) for reel in reels])
     means = np.concatenate([reel.means for reel in reels])
     low, high = np.quantile(every, [0.001, 0.999], axis=0)

@@ -47,7 +47,7 @@ def find_ring(analysis: Analysis, points: Points) -> Ring | None:
 
 
 def find_members(analysis: Analysis) -> IntArray:
-    """Find places of the rows of the clump: within its angle, with the shorter or the longer norms.
+    """Find the rows of the clump: within its angle, with the shorter or the longer norms.
 
     If the listed rows do not tell which norms, all rows within the angle, which are more than the
     clump has. If no angle is known, the listed rows.

@@ -302,7 +302,7 @@ SHADES = 9
 
 
 def assign_styles(items: Sequence[ChartItem]) -> list[MemberStyle]:
-    """Return shades of one color for the steps of a run, else a style by the place of each item."""
+    """Assign shades of one color to the steps of a run, else a style to each item by its place."""
     if len(items) > 1 and all(s.step is not None for s in items):
         last = len(items) - 1
         return [MemberStyle("age", round(i * (SHADES - 1) / last)) for i in range(len(items))]
@@ -312,7 +312,7 @@ def assign_styles(items: Sequence[ChartItem]) -> list[MemberStyle]:
 
 
 def spread(n: int, most: int) -> list[int]:
-    """Return 0 … n − 1, or `most` of them with both ends, evenly apart."""
+    """Return 0 … n − 1, or `most` of them, evenly spaced with both ends."""
     if n <= most:
         return list(range(n))
     return [int(i) for i in np.rint(np.linspace(0, n - 1, most))]

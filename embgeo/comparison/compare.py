@@ -220,7 +220,7 @@ def provenance(
     seed: int,
     command: str,
 ) -> dict[str, Any]:
-    """Return command, options, and the versions of the first analysis made here."""
+    """Return the command, the options, and the versions of the first analysis made here."""
     fresh = next((m for m in members if not m.from_saved), None)
     from embgeo.measure.provenance import versions
 
@@ -303,7 +303,7 @@ def quote_examples(examples: Sequence[str], what: str) -> str:
 
 
 def find_same(inputs: Sequence[Input]) -> tuple[int | None, ...]:
-    """Find for each input, the place of the first one with the same matrix.
+    """Find for each input the place of the first one with the same matrix.
 
     None if that is itself.
     """

@@ -70,7 +70,7 @@ def fit_lines(t: FloatArray, values: FloatArray, tau: float | None) -> FloatArra
 
 
 def residual(t: FloatArray, values: FloatArray, tau: float | None) -> float:
-    """Return residual sum of squares of the best line (or pair of segments that meet at τ)."""
+    """Return the residual sum of squares of the best line (or pair of segments that meet at τ)."""
     left = values - design(t, tau) @ fit_lines(t, values, tau)
     return float(left @ left)
 

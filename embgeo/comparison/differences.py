@@ -164,7 +164,7 @@ class PairedError:
 def population_error(
     old: Scalar, new: Scalar, analyses: tuple[Analysis, Analysis], matching: Matching | None
 ) -> PairedError | None:
-    """Return standard error over tokens of ``new − old``; None if a side has none.
+    """Return the standard error over tokens of ``new − old``; None if a side has none.
 
     `analyses` are those of the two scalars, `matching` is that of their rows.
     """
@@ -202,7 +202,7 @@ def have_same_choices(scalar: Scalar, analyses: tuple[Analysis, Analysis]) -> bo
 
 
 def sum_squares(a: FloatArray, b: FloatArray, matching: Matching) -> tuple[float, float]:
-    """Return σa² + Σb², and Σ(a − b)², in which a shared token counts once."""
+    """Return Σa² + Σb², and Σ(a − b)², in which a shared token counts once."""
     alone = float(a @ a + b @ b)
     together = float(a[matching.first] @ b[matching.second])
     return alone, max(0.0, alone - 2.0 * together)

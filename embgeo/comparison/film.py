@@ -109,7 +109,7 @@ def find_cosines(comparison: Comparison, place: int) -> Histogram | None:
 
 
 def share_rows(comparison: Comparison, places: Sequence[int]) -> dict[int, IntArray]:
-    """Return positions in each of these members of the tokens that all of them hold, in one order.
+    """Return the positions, in each of these members, of the tokens that all of them hold.
 
     The first of the places is the baseline, 0.
     """
@@ -159,7 +159,7 @@ def find_change(comparison: Comparison, first: int, second: int) -> float | None
 
 
 def bin_together(histograms: Sequence[Histogram | None]) -> tuple[FloatArray, FloatArray]:
-    """Return edges of common bins, and the density of each histogram in them.
+    """Return the edges of common bins, and the density of each histogram in them.
 
     Inside a bin of its own a histogram counts as uniform.
     """

@@ -113,7 +113,7 @@ def without_tokens(first: Analysis, second: Analysis) -> str:
 
 
 def offset(analysis: Analysis) -> int:
-    """Return row number in the file of the first analyzed row."""
+    """Return the row number, in the file, of the first analyzed row."""
     cut = analysis.provenance.get("row_range")
     return int(cut[0]) if cut else 0
 
@@ -165,7 +165,7 @@ def by_token(first: Analysis, second: Analysis) -> Matching:
 
 
 def places_of(tokens: Sequence[str]) -> dict[str, list[int]]:
-    """Return positions of each token, ascending."""
+    """Return the positions of each token, ascending."""
     places: dict[str, list[int]] = {}
     for place, token in enumerate(tokens):
         places.setdefault(token, []).append(place)

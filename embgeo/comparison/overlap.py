@@ -24,7 +24,7 @@ LEVEL = 0.95
 
 
 def resampled_means(draws: FloatArray, seed: int) -> FloatArray:
-    """Return means of the columns over resamples, shape (RESAMPLES, c).
+    """Return the means of the columns over resamples, shape (RESAMPLES, c).
 
     `draws` has one independent draw per row, shape (n, c).
     """
@@ -39,14 +39,14 @@ def resampled_means(draws: FloatArray, seed: int) -> FloatArray:
 
 
 def interval(replicates: FloatArray) -> tuple[float, float]:
-    """Return 95% percentile interval of a quantity from its values on the resamples."""
+    """Return the 95% percentile interval of a quantity from its values on the resamples."""
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(replicates, [tail, 1 - tail])
     return float(low), float(high)
 
 
 def mean_interval(values: FloatArray, seed: int) -> tuple[float, float]:
-    """Return 95% interval of the mean of independent draws."""
+    """Return the 95% interval of the mean of independent draws."""
     return interval(resampled_means(values[:, None], seed)[:, 0])
 
 
@@ -98,7 +98,7 @@ class Overlap:
 
 
 def draw_queries(shared: int, queries: QueryCount, seed: int) -> IntArray:
-    """Draw uniformly drawn shared tokens: the requested number, or a default."""
+    """Draw shared tokens uniformly: the requested number, or a default."""
     if queries == "all" or (queries is None and shared <= ASK_ALL):
         queries = shared
     elif queries is None:
@@ -108,7 +108,7 @@ def draw_queries(shared: int, queries: QueryCount, seed: int) -> IntArray:
 
 
 def in_chunks(queries: IntArray, memory: int) -> list[IntArray]:
-    """Return queries by pass, so that a pass needs about an eighth of the memory."""
+    """Split the queries into passes that need about an eighth of the memory each."""
     most = max(LEAST_CHUNK, min(MOST_CHUNK, memory // (64 * MOST_ROWS)))
     return np.array_split(queries, -(-len(queries) // most)) if len(queries) else []
 
@@ -189,7 +189,7 @@ def token_overlap(found: Overlap) -> Column | None:
 
 
 def expected_jaccard(n: int, k: int) -> float:
-    """Return mean Jaccard index of two independent random sets of k of n tokens."""
+    """Return the mean Jaccard index of two independent random sets of k of n tokens."""
     ways = comb(n, k)
     return sum(
         comb(k, i) * comb(n - k, k - i) / ways * i / (2 * k - i)
@@ -198,7 +198,7 @@ def expected_jaccard(n: int, k: int) -> float:
 
 
 def measure_drops(shared: Shared, found: Overlap) -> FloatArray:
-    """Describe how much cosine each query has lost with its neighbors before, on average.
+    """Measure how much the mean cosine of each query with its earlier neighbors has dropped.
 
     Shape (m,).
     """
@@ -213,7 +213,7 @@ def measure_drops(shared: Shared, found: Overlap) -> FloatArray:
 
 
 def mean_cosine(rows: FloatArray, near: FloatArray, k: int) -> FloatArray:
-    """Return mean cosine of each row with its k of `near`, which lie one after the other."""
+    """Return the mean cosine of each row with its k of `near`, which lie one after the other."""
     index = np.arange(len(near), dtype=np.int64)
     unit = np.asarray(Block(index[: len(rows)], rows).unit)
     others = np.asarray(Block(index, near).unit).reshape(len(rows), k, -1)

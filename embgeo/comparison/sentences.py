@@ -84,7 +84,7 @@ def rows_of(comparison: Comparison, place: int) -> dict[str, Difference]:
 
 
 def describe_unit_rows(rows: Mapping[str, Difference]) -> str:
-    """Describe how the I1 moved that decides: ``I1 of unit rows rose from 0.257 to 0.911``."""
+    """Describe how the deciding I1 moved: ``I1 of unit rows rose from 0.257 to 0.911``."""
     row = rows.get(isotropy.I1_UNIT_ROWS.name)
     if row is None or row.difference is None:
         return ""

@@ -137,7 +137,7 @@ class Joint:
 def read_joint(
     shared: Shared, advance: Callable[[int], None], more: Sequence[Statistic] = ()
 ) -> Joint:
-    """Read two passes over both matrices, and a third if a QR factor is needed.
+    """Read both matrices in two passes, and in a third if a QR factor is needed.
 
     The first pass also feeds the statistics in `more`.
     """
@@ -159,7 +159,7 @@ def read_joint(
 
 
 def cholesky_factor(gram: FloatArray) -> FloatArray | None:
-    """Return upper triangular F with FᵀF = `gram`; None if it would not be accurate."""
+    """Return the upper triangular F with FᵀF = `gram`; None if it would not be accurate."""
     from scipy.linalg import lapack
 
     lengths = np.sqrt(np.diag(gram))

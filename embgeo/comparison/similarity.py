@@ -117,7 +117,7 @@ def change_spectrum(joint: Joint, relative: float) -> list[Scalar | Series]:
 
 
 def cka_values(joint: Joint) -> list[Scalar]:
-    """Return linear CKA, and the same from unbiased estimates.
+    """Return linear CKA, and its estimate from unbiased HSIC.
 
     The mean of the former over all ways to pair the tokens of one matrix with those of the other
     is tr(K)·tr(L) / ((N−1)·‖K‖_F·‖L‖_F); that of the latter is 0.

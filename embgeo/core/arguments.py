@@ -73,7 +73,7 @@ def as_path(value: Any, name: str) -> Path:
 
 
 def as_texts(value: Any, name: str) -> tuple[str, ...]:
-    """Return one text or several.
+    """Return the texts of an argument that takes one or several.
 
     >>> as_texts("cosine", "sections"), as_texts(["cosine", "tokens"], "sections")
     (('cosine',), ('cosine', 'tokens'))

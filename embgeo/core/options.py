@@ -111,7 +111,7 @@ class Options:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], sections: Collection[str] | None = None) -> Self:
-        """Return options by the names that a user gave; BadOption for those without effect.
+        """Return the options by the names that a user gave; BadOption for those without effect.
 
         `sections` are the measured sections, by default all of them.
         """

@@ -32,7 +32,7 @@ def choose_bound(kept: int) -> int | None:
 
 
 def find_listed(rows: IntArray, bound: int) -> IntArray:
-    """Find positions of the listed rows among row numbers, ascending."""
+    """Find the positions of the listed rows among ascending row numbers."""
     steps = range(0, len(rows), STEP)
     found = [at + np.flatnonzero(is_listed(rows[at : at + STEP], bound)) for at in steps]
     return np.concatenate([np.zeros(0, np.int64), *found])

@@ -215,7 +215,7 @@ def mean_squared_cosine(analysis: Numbers) -> float | None:
 
 
 def isotropic_cosine_spread(analysis: Numbers) -> float | None:
-    """Return standard error of the mean cosine of isotropic rows; None for a single row."""
+    """Return the standard error of the mean cosine of isotropic rows; None for a single row."""
     # Cosines of independent uniform directions have variance 1/d and are pairwise uncorrelated,
     # so their mean over M(M−1)/2 pairs has variance 2/(d·M·(M−1)).
     kept = int(analysis.provenance.get("kept") or 0)

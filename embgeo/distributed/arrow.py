@@ -160,7 +160,7 @@ def split_batch(batch: Any) -> list[Any]:
 
 
 def read_counts(column: Any, row: int) -> FloatArray:
-    """Read counts of rows from number `row` on."""
+    """Read the counts of the rows from number `row` on."""
     counts = np.asarray(numbers(column, row), np.float64)
     if len(wrong := np.flatnonzero((counts < 0) | (counts > LARGEST_COUNT))):
         cause = f"row {row + int(wrong[0]):,} has a count below 0 or above 2^53"

@@ -334,7 +334,7 @@ def find_foreign(path: Path, head: bytes) -> Foreign | None:
 
 
 def refuse_unknown(path: Path, head: bytes) -> UnreadableFile:
-    """Return error for a file that starts with `head`, with advice if its kind is known."""
+    """Return the error for a file that starts with `head`, with advice if its kind is known."""
     found = find_foreign(path, head)
     if found is None:
         return refuse(path, "its format is not known", _READ)
@@ -342,7 +342,7 @@ def refuse_unknown(path: Path, head: bytes) -> UnreadableFile:
 
 
 def refuse_folder(folder: Path, names: Iterable[str]) -> UnreadableFile | None:
-    """Return error for a folder of another tool, by the names in it; None if it is not known."""
+    """Return the error for a folder of another tool, by the names in it; None if unknown."""
     held = list(names)
     for kind in FOLDERS:
         if any(kind.fits(Path(name), b"") for name in held):

@@ -228,7 +228,7 @@ def side(name: str) -> str:
 
 
 def _parts(name: str) -> list[str]:
-    """Return parts of a name without leading underscores, as in Keras's ``_embeddings``."""
+    """Split a name into its parts, without leading underscores, as in Keras's ``_embeddings``."""
     parts = _SEPARATORS.split(_VARIABLE_ENDING.sub("", name.lower()))
     return [plain for part in parts if (plain := part.lstrip("_")) and plain not in _WRAPPERS]
 

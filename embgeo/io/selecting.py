@@ -244,7 +244,7 @@ def count_named(source: Source, labeling: Labeling, cut: RowCut, d: int) -> Labe
 
 
 def _own_frequency(selection: Selection, labeling: Labeling) -> Frequency | None:
-    """Return counts in the file of tokens or in the checkpoint; 0 beyond the last one."""
+    """Return the counts in the file of tokens or in the checkpoint; 0 beyond the last one."""
     cut, vocabulary, checkpoint = selection.cut, labeling.vocabulary, selection.checkpoint
     if vocabulary is not None and vocabulary.counts and labeling.labels is not None:
         values = lay_counts(vocabulary.counts, labeling.labels.first, cut)
@@ -300,7 +300,7 @@ def _by_tokenizer(
 def lay_counts(
     values: Sequence[int] | npt.NDArray[np.float64], first: int, cut: RowCut
 ) -> npt.NDArray[np.float64]:
-    """Return counts of the cut rows.
+    """Return the counts of the cut rows.
 
     Entry 0 belongs to row `first`, and rows without an entry get 0.
     """

@@ -215,7 +215,7 @@ def count_output_damage(facts: Facts, output: Side) -> int:
 
 
 def conventions(options: Options) -> dict[str, str]:
-    """Return conventions that hold for every number of this analysis."""
+    """Return the conventions that hold for every number of this analysis."""
     if options.precision == "float64":
         return CONVENTIONS
     single = f"float64, but products for the spectrum in float32 as requested; {IN_SINGLE}"
@@ -227,7 +227,7 @@ def count_words(count: int, what: str) -> str:
 
 
 def versions(device: str = "cpu") -> dict[str, str]:
-    """Return versions of embgeo, Python and the packages that compute."""
+    """Return the versions of embgeo, Python and the packages that compute."""
     found = {"embgeo": VERSION, "python": platform.python_version()}
     packages = PACKAGES if device == "cpu" else PACKAGES + DEVICE_PACKAGES
     return found | {package: installed(package) for package in packages}
@@ -235,7 +235,7 @@ def versions(device: str = "cpu") -> dict[str, str]:
 
 @cache
 def installed(package: str) -> str:
-    """Return version of an installed package; cached, because the lookup reads files."""
+    """Return the version of an installed package; cached, because the lookup reads files."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -55,7 +55,7 @@ class Reference:
         self.rows = IsotropicRows(self.norms, self.d, rng)
 
     def find(self, section: str) -> dict[str, float]:
-        """Find reference values of a section, by name."""
+        """Find the reference values of a section, by name."""
         found = {} if section not in SECTIONS else SECTIONS[section](self)
         return {
             quantity.name: float(value)
@@ -90,7 +90,7 @@ class Reference:
         }
 
     def find_cosine(self) -> Known:
-        """Find references: a cosine has mean 0, variance 1/d and E exp(tx) = ₀F₁(; d/2; t²/4).
+        """Compute references: a cosine has mean 0, variance 1/d and E exp(tx) = ₀F₁(; d/2; t²/4).
 
         A sample of isotropic rows has no clusters wherever its silhouette is known.
         """

@@ -70,7 +70,7 @@ def cure(rows: FloatArray) -> Iterator[tuple[str, FloatArray]]:
 
 
 def search(reader: RowReader, rows: FloatArray, k: int) -> IntArray:
-    """Return positions of the k nearest rows of each; none for a k of 0."""
+    """Return the positions of the k nearest rows of each row; none for a k of 0."""
     return AllNearest(rows, k).search(reader, "neighbors after cures")[0] if k else NO_NEIGHBORS
 
 

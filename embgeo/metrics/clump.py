@@ -69,7 +69,7 @@ OF_CLUMP = (
 
 
 def draw_samples(m: Measurement) -> list[IntArray]:
-    """Draw samples of distinct rows; one of all rows where these are few."""
+    """Draw samples of distinct rows, or one of all rows if these are few."""
     rows = find_distinct_rows(m.facts, m.shared)
     if len(rows) < clumps.LEAST:
         return []
@@ -177,7 +177,7 @@ def describe_modes(clump: clumps.Clump) -> list[Scalar]:
 
 
 def describe_clump(clump: clumps.Clump, angles: FloatArray) -> list[Scalar]:
-    """Return size and width of the clump, and its mean cosine; `angles` are to its direction."""
+    """Return size, width and mean cosine of the clump; `angles` are to its direction."""
     rows, count = clump.rows, int(clump.rows.sum())
     spread = float(np.sqrt(count * (1.0 - count / len(rows))))
     counted = [q.CLUMP_ROWS.measured(count, population_error=spread if count else None)]
@@ -192,7 +192,7 @@ def describe_clump(clump: clumps.Clump, angles: FloatArray) -> list[Scalar]:
 
 
 def describe_tilt(clump: clumps.Clump, shared: SharedStatistics, name: str) -> Scalar:
-    """Return angle between the direction of the clump and the mean direction."""
+    """Return the angle between the direction of the clump and the mean direction."""
     if not clump.rows.any():
         return q.CLUMP_TILT.undefined(NO_CLUMP)
     mean = shared.mean_direction
@@ -248,7 +248,7 @@ def count_unused(facts: Facts, clump: clumps.Clump) -> list[Scalar]:
 
 
 def group_by_kind(kinds: list[str]) -> dict[str, IntArray]:
-    """Return positions among the kept rows by kind, ascending."""
+    """Return the positions among the kept rows by kind, ascending."""
     names, inverse = np.unique(np.array(kinds), return_inverse=True)
     groups = np.split(np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse))[:-1])
     return dict(zip(names.tolist(), groups, strict=True))
@@ -305,7 +305,7 @@ def tabulate_rows(
     angles: FloatArray,
     norms: FloatArray,
 ) -> Table:
-    """Return rows of smallest angle, one of each kind in turn.
+    """Tabulate the rows of smallest angle, one of each kind in turn.
 
     Negated angles give the largest first.
     """

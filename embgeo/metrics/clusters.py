@@ -97,7 +97,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def measure_between(unit: FloatArray, labels: IntArray, m: int, sample: str) -> Scalar:
-    """Measure mean cosine over pairs of different clusters, with its jackknife error over rows."""
+    """Measure the mean cosine over pairs of different clusters, with its jackknife error."""
     error = clusters.jackknife_between(unit, labels)
     drawn = error * float(np.sqrt(max(0.0, 1.0 - len(unit) / m)))
     return q.MEAN_BETWEEN_CLUSTERS.measured(

@@ -58,7 +58,7 @@ def compute(m: Measurement) -> list[Value]:
 def find_mean_errors(
     facts: Facts, shared: SharedStatistics, mean: float, std: float
 ) -> dict[Quantity, RowError]:
-    """Find error over tokens of the mean cosine."""
+    """Find the error over tokens of the mean cosine."""
     moments, angles = shared.unit_moments, shared.mean_angles
     if angles is None or facts.m < LEAST_ROWS:
         return {}

@@ -116,7 +116,7 @@ def measure_two_nn(facts: Facts, distances: FloatArray, asked: IntArray, rows: i
 
 
 def find_nearest(m: Measurement, rows: IntArray) -> FloatArray:
-    """Find distances of the queries, or of all rows if requested."""
+    """Find the nearest distances of the queries, or of all rows if requested."""
     facts, shared = m.facts, m.shared
     if facts.options.neighbors_of == "sample":
         return np.asarray(shared.find(NearestDistances).distances)

@@ -106,7 +106,7 @@ class Facts:
         )
 
     def generator(self, purpose: str) -> np.random.Generator:
-        """Return random numbers for one purpose, by the seed of the options."""
+        """Return the generator of random numbers for one purpose, by the seed of the options."""
         return generator(self.options.seed, purpose)
 
     @property
@@ -178,7 +178,7 @@ class Facts:
         return self.frequency.counts
 
     def count(self, row: int) -> int | None:
-        """Count occurrences of a token; None if unknown."""
+        """Return the number of occurrences of a token; None if unknown."""
         return None if self.counts is None else int(self.counts[row])
 
     def token(self, row: int) -> str:

@@ -73,7 +73,7 @@ class Popularity:
         return labels
 
     def bins(self, facts: Facts) -> IntArray:
-        """Return frequency bin of each of the N rows, 0 the most frequent, −1 left out."""
+        """Return the frequency bin of each of the N rows, 0 the most frequent, −1 left out."""
         labels = np.full(facts.n, -1, dtype=np.int64)
         m = len(self.order)
         labels[facts.kept[self.order]] = np.arange(m) * min(BINS, m) // m

@@ -80,7 +80,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def measure_twins(facts: Facts, nearest: FloatArray, sample: str = "") -> Scalar:
-    """Measure share of the rows with a cosine above `NEAR`, from those of their nearest rows."""
+    """Measure the share of rows with a cosine above `NEAR`, from those of their nearest rows."""
     share, drawn = float((nearest > NEAR).mean()), len(nearest)
     rest = float(np.sqrt(max(0.0, 1.0 - drawn / facts.m)))
     return q.NEAR_DUPLICATE_SHARE.measured(
@@ -96,7 +96,7 @@ def measure_twins(facts: Facts, nearest: FloatArray, sample: str = "") -> Scalar
 
 
 def chance_of_twin(m: int, d: int) -> float:
-    """Return chance that a row of m isotropic ones has another one within that angle.
+    """Return the chance that one of m isotropic rows has another one within that angle.
 
     A cap of the angle θ holds ½·I_{sin²θ}((d − 1)/2, ½) of the sphere.
     """
@@ -107,7 +107,7 @@ def chance_of_twin(m: int, d: int) -> float:
 
 
 def measure_sample(facts: Facts, shared: SharedStatistics) -> list[Value]:
-    """Measure values from the neighbors of a sample of rows; equal rows share their places."""
+    """Measure the values from the neighbors of a sample of rows; equal rows share their places."""
     k, queries = facts.options.neighbors, neighbors.draw_hub_queries(facts)
     found = neighbors.find_searched(shared)
     near = found.neighbors[np.searchsorted(found.index, queries), :k]

@@ -142,7 +142,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def find_errors(facts: Facts, sample: RowSample) -> dict[Quantity, RowError | None]:
-    """Find error over tokens of IsoScore, (r − 1)/(d − 1) with the participation ratio r.
+    """Find the error over tokens of IsoScore, (r − 1)/(d − 1) with the participation ratio r.
 
     I1 and I2 have none: sums of exponentials that the longest rows decide, and
     extremes over eigenvectors, which rotate freely where eigenvalues are near each other.
@@ -167,7 +167,7 @@ def compute_i1_i2(log_z: FloatArray) -> tuple[float, float]:
 
 
 def by_basis(convention: str, unsafe: bool, unsigned: bool = False) -> dict[str, Any]:
-    """Return convention and caveats of a value at eigenvectors."""
+    """Return the convention and the caveats of a value at eigenvectors."""
     caveats: tuple[Caveat, ...] = ()
     if unsafe:
         caveats += ("basis_dependent",)

@@ -151,7 +151,7 @@ def measure_rarity(
 
 
 def find_edge_slope(facts: Facts, queries: IntArray, near: IntArray, known: Popularity) -> float:
-    """Find slope of the mean share of rare neighbors over the share of rare tokens.
+    """Find the slope of the mean share of rare neighbors over the share of rare tokens.
 
     By a difference: a fourth of the smaller class, nearest to the edge, moves from the class of the
     queries to the other, among queries and neighbors alike. 1 if no query is left.
@@ -311,7 +311,7 @@ def choose_shown_rows(facts: Facts, known: Popularity | None) -> IntArray:
 
 
 def map_tokens_to_rows(facts: Facts) -> dict[str, int]:
-    """Return first kept row of each token."""
+    """Return the first kept row of each token."""
     rows: dict[str, int] = {}
     for row in facts.kept:
         rows.setdefault(facts.token(int(row)), int(row))

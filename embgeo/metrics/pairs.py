@@ -95,7 +95,7 @@ def draw_pairs(facts: Facts, count: int) -> tuple[IntArray, IntArray]:
 
 
 def sample_pairs(facts: Facts, reader: RowReader, norms: FloatArray, count: int) -> PairSample:
-    """Return cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
+    """Return the cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
     first, second = draw_pairs(facts, count)
     step = max(1, 2**18 // facts.d)  # rows that stay in the cache
     # Whether products of rows neither overflow nor vanish.
@@ -142,7 +142,7 @@ def visit_all_pairs(facts: Facts, reader: RowReader, statistic: P) -> P:
 
 
 def summarize_sample(sample: PairSample, looked_at: str, *, exact: bool) -> list[Value]:
-    """Return values from single cosines, with standard errors unless they are all."""
+    """Summarize single cosines, with standard errors unless they are all cosines."""
     cosines = sample.values()
     n = len(cosines)
     positive = float(np.count_nonzero(cosines > 0)) / n
@@ -179,7 +179,7 @@ def summarize_sample(sample: PairSample, looked_at: str, *, exact: bool) -> list
 
 
 def summarize_histogram(pairs: PairHistogram, looked_at: str) -> list[Value]:
-    """Return values over every pair, with quantiles to the width of a fine bin."""
+    """Summarize the cosines of every pair, with quantiles to the width of a fine bin."""
     low, high = _range(pairs.lowest, pairs.highest)
     centers = (np.arange(FINE_BINS) + 0.5) * (2.0 / FINE_BINS) - 1.0
     used = pairs.counts > 0
@@ -276,7 +276,7 @@ def adapt(quantity: Quantity, mean: float, found: RowError, drawn: float = 0.0) 
 def errors_of_sample(
     pairs: tuple[IntArray, IntArray], cosines: FloatArray, m: int, mean: float, std: float
 ) -> PairErrors:
-    """Return errors from the cosines of drawn pairs, in the order of the pairs."""
+    """Return the errors from the cosines of drawn pairs, in the order of the pairs."""
     if m < LEAST_ROWS:
         return PairErrors({})
     found, drawn = {}, DrawnPairs(*pairs, m)
@@ -288,7 +288,7 @@ def errors_of_sample(
 
 
 def errors_of_all(facts: Facts, reader: RowReader, mean: float, std: float) -> PairErrors:
-    """Return errors from the means of some rows over all their pairs."""
+    """Return the errors from the means of some rows over all their pairs."""
     if facts.m < LEAST_ROWS:
         return PairErrors({})
     places = sample_rows(np.arange(facts.m), ERROR_ROWS, facts.generator("pair errors"))
@@ -296,7 +296,7 @@ def errors_of_all(facts: Facts, reader: RowReader, mean: float, std: float) -> P
     step = max(1, HELD // facts.m)
 
     def average(number: int) -> FloatArray:
-        """Return for each kernel and row its mean over pairs, mean square and signed mean."""
+        """Return mean over pairs, mean square and signed mean of each kernel and row."""
         part = places[number * step : (number + 1) * step]
         cosines = compute_cosines(facts, reader, part)
         drawn = facts.generator(f"pair signs {number}").integers(0, 2, cosines.shape)
@@ -321,7 +321,7 @@ def errors_of_all(facts: Facts, reader: RowReader, mean: float, std: float) -> P
 
 
 def compute_cosines(facts: Facts, reader: RowReader, places: IntArray) -> FloatArray:
-    """Compute cosines of some kept rows with all of them, shape (len(places), M)."""
+    """Compute the cosines of some kept rows with all of them, shape (len(places), M)."""
     unit = reader.take_unit(facts.kept[places])
     step = max(1, HELD // facts.d)
     parts = [

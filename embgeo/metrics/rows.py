@@ -157,7 +157,7 @@ class RowStates:
         return self.state(row) in DAMAGED_STATES or self.output_state(row) in DAMAGED_STATES
 
     def find(self, row: int) -> int:
-        """Find position of a row among those of the vocabulary."""
+        """Find the position of a row among those of the vocabulary."""
         return int(np.searchsorted(self.input.rows, row))
 
     @property
@@ -239,7 +239,7 @@ def find_mean_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
 
 
 def tabulate(facts: Facts, found: RowStates) -> Table:
-    """Return rows that are not healthy: special tokens first, then the gravest state."""
+    """Tabulate the rows that are not healthy: special tokens first, then the gravest state."""
     special = {one.row for one in facts.special}
     rows = sorted(
         found.notable.tolist(), key=lambda row: (row not in special, ORDER[found.state(row)], row)
@@ -261,7 +261,7 @@ def list_cells(facts: Facts, found: RowStates, row: int) -> tuple[Cell, ...]:
 
 
 def describe_norms(side: Side) -> list[Scalar]:
-    """Return smallest, median, largest, root mean square, and the gap."""
+    """Describe the norms: smallest, median, largest, root mean square, and the gap."""
     decades = side.decades
     gap = q.DAMAGED_GAP
     widest = gap.undefined(FEW_ROWS) if decades is None else gap.measured(decades)
@@ -279,7 +279,7 @@ def describe_norms(side: Side) -> list[Scalar]:
 
 
 def measure_variation(norms: FloatArray) -> float:
-    """Measure standard deviation over mean."""
+    """Measure the standard deviation over the mean."""
     relative = norms / norms.max()
     return float(relative.std() / relative.mean())
 
@@ -295,7 +295,7 @@ def measure_long_rows(norms: FloatArray, d: int) -> list[Scalar]:
 
 
 def root_mean_square(norms: FloatArray) -> float:
-    """Return without squares that overflow."""
+    """Return the root mean square, without squares that overflow."""
     largest = float(norms.max())
     return largest * float(np.sqrt(np.mean(np.square(norms / largest))))
 

@@ -49,12 +49,12 @@ LONG_MEAN = 100.0
 
 
 def norms(_: Facts) -> Norms:
-    """Return norms of the rows."""
+    """Return the norms of the rows."""
     return Norms()
 
 
 def hashes(facts: Facts) -> RowHashes:
-    """Return hashes of the rows."""
+    """Return the hashes of the rows."""
     return RowHashes(facts.d)
 
 
@@ -77,7 +77,7 @@ def unit_moments(facts: Facts) -> Moments:
 
 
 def count_rank(sigma: FloatArray, rows: int) -> int:
-    """Count numerical rank: the number of singular values above the rounding of the largest."""
+    """Return the numerical rank: how many singular values exceed the rounding of the largest."""
     return int(np.count_nonzero(sigma > sigma[0] * max(rows, len(sigma)) * 2.0**-52))
 
 
@@ -110,7 +110,7 @@ class SharedStatistics:
         return cast("S | None", self.statistics.get((kind.__name__, name)))
 
     def find(self, kind: type[S], name: str = "") -> S:
-        """Find like `get`, for a statistic that was requested; KeyError without it."""
+        """Return a statistic that was requested; KeyError without it."""
         return cast(S, self.statistics[kind.__name__, name])
 
     @property

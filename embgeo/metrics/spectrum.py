@@ -75,7 +75,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def find_errors(sample: RowSample, values: Sequence[Value]) -> dict[Quantity, RowError | None]:
-    """Find errors over tokens of the smooth functions of the eigenvalues.
+    """Find the errors over tokens of the smooth functions of the eigenvalues.
 
     Counts of dimensions and the weakest direction, an extreme, are not smooth. The share of the
     top direction has an error for every draw: one that appears only where the first eigenvalue

@@ -97,7 +97,7 @@ def measure_masked(reader: RowReader, rows: IntArray) -> float | None:
 
 
 def group_rows(facts: Facts) -> dict[str, IntArray]:
-    """Return positions among the kept rows by group; a token may be in several."""
+    """Return the positions among the kept rows by group; a token may be in several."""
     members: dict[str, list[int]] = {}
     if facts.tokens is not None:
         for at, row in enumerate(facts.kept.tolist()):

@@ -98,7 +98,7 @@ def find_identical(facts: Facts, reader: RowReader, shared: SharedStatistics) ->
 def tabulate(
     facts: Facts, found: RowStates, special: list[SpecialToken], identical: IntArray
 ) -> Table:
-    """Return every special token, the gravest state first."""
+    """Tabulate every special token, the gravest state first."""
 
     def state(one: SpecialToken) -> RowState | None:
         if one.row is None:

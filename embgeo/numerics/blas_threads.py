@@ -27,7 +27,7 @@ def _libraries() -> list[Any]:
 
 
 def blas_threads() -> int:
-    """Return threads of BLAS without limits, as the environment sets them."""
+    """Return the threads of BLAS without limits, as the environment sets them."""
     with _lock:
         counts = _before if _bounds else _counts()
         return max(1, min(counts)) if counts else (os.cpu_count() or 1)

@@ -25,7 +25,7 @@ ROWS_PER_NEIGHBOR = 20
 
 
 def expect_cone_angles(n: int, d: int) -> tuple[float, float]:
-    """Return median and largest angle in degrees of n directions to that of their sum.
+    """Return the median and the largest angle of n directions to that of their sum, in degrees.
 
     A direction u and the sum r of the others are independent: with the cosine y of u to r, that to
     u + r is (1 + |r|y)/√(1 + 2|r|y + |r|²). |r|² is (n − 1)/d times a χ²_d, and the largest of n
@@ -81,7 +81,7 @@ def expect_mean_length(energies: FloatArray, d: int) -> float:
 
 
 def expect_dimension(norms: FloatArray, d: int) -> float | None:
-    """Return TwoNN of isotropic rows: one over the expectation of ln(r₂/r₁).
+    """Return the TwoNN of isotropic rows: one over the expectation of ln(r₂/r₁).
 
     From a row of norm a, the distances r to the n − 1 others are independent with a distribution
     G(r), the share of cosines above (a² + b² − r²)/(2ab), averaged over their norms b. As

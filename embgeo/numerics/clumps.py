@@ -89,14 +89,12 @@ def find_modes(numbers: FloatArray) -> Modes:
 
 
 def find_levels(densities: FloatArray) -> FloatArray:
-    """Find levels between the emptiest and nearly the fullest cell, which may be due to
-    rounding.
-    """
+    """Return levels between the emptiest and nearly the fullest cell, which rounding may fill."""
     return np.geomspace(densities.min(), np.quantile(densities, FULLEST), LEVELS)
 
 
 def find_critical_excess(count: int) -> float:
-    """Find upper bound of the excess mass of this many numbers with one mode."""
+    """Find an upper bound of the excess mass of this many numbers with one mode."""
     return float(CRITICAL / np.sqrt(count))
 
 
@@ -230,10 +228,10 @@ def find_clump(
 
 
 def measure_agreement(first: Mask, second: Mask) -> float:
-    """Measure Jaccard index of two groups."""
+    """Measure the Jaccard index of two groups."""
     return float((first & second).sum() / max(1, int((first | second).sum())))
 
 
 def find_critical_excess_of_group(count: int, share: float) -> float:
-    """Find chance level of the excess mass of a group with this share of the rows."""
+    """Find the chance level of the excess mass of a group with this share of the rows."""
     return float(SEARCHED * np.sqrt(2.0 * share / count))

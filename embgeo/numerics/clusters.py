@@ -45,7 +45,7 @@ def find_clusters(cosines: FloatArray, k: int, rng: np.random.Generator) -> IntA
 
 
 def draw_centers(cosines: FloatArray, k: int, rng: np.random.Generator) -> list[int]:
-    """Draw rows far from each other, drawn with probability ∝ squared distance to those before."""
+    """Draw rows far from each other, with probability ∝ squared distance to those before."""
     n = len(cosines)
     centers = [int(rng.integers(n))]
     nearest = np.full(n, -np.inf)
@@ -57,7 +57,7 @@ def draw_centers(cosines: FloatArray, k: int, rng: np.random.Generator) -> list[
 
 
 def measure_distances(cosines: FloatArray) -> FloatArray:
-    """Measure Euclidean distances between unit rows from their cosines, shape (n, n)."""
+    """Measure the Euclidean distances between unit rows from their cosines, shape (n, n)."""
     distances = np.sqrt(np.maximum(2.0 - 2.0 * cosines, 0.0))
     np.fill_diagonal(distances, 0.0)
     return distances

@@ -137,7 +137,7 @@ def entered(state: _State, place: int, column: FloatArray) -> _State | None:
 
 
 def narrowed(q: npt.NDArray[Any], r: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    """Return Q and R cut to the number of columns of R."""
+    """Return Q and R, cut to the number of columns of R."""
     size = r.shape[1]
     return np.asarray(q[:, :size], np.float64), np.asarray(r[:size], np.float64)
 

@@ -124,7 +124,7 @@ def fit_exponential(y: FloatArray) -> Decay:
 
 
 def _exponential_starts(n: int) -> list[FloatArray]:
-    """Return logarithms of c₂ and γ: decays of several lengths, then of several slopes at k = 1."""
+    """Return starting points ln c₂ and ln γ: decays of several lengths, then slopes at k = 1."""
     lengths = [
         np.array([-gamma * np.log(n * length), np.log(gamma)])
         for length in (0.03, 0.1, 0.3, 1.0, 3.0, 30.0)
@@ -156,7 +156,7 @@ def _factor(shape: FloatArray, y: FloatArray) -> tuple[float, float]:
 def _minimize(
     shape: Shape, y: FloatArray, start: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Return parameters that minimize Σ(c·φ(p) − y)² within bounds, and that sum.
+    """Return the parameters that minimize Σ(c·φ(p) − y)² within bounds, and that sum.
 
     Levenberg and Marquardt's steps, cut at the bounds; parameters that the gradient presses against
     a bound stay there (Kanzow, Yamashita & Fukushima 2004).
@@ -190,7 +190,7 @@ def _minimize(
 
 
 def _linearize(shape: Shape, y: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return residuals and their derivatives by the parameters."""
+    """Return the residuals and their derivatives with respect to the parameters."""
     with np.errstate(under="ignore"):
         phi, slopes = shape(p)
         factor, _ = _factor(phi, y)

@@ -46,7 +46,7 @@ class Eigen:
     scale: float | None = None
 
     def rank(self, rows: int) -> int:
-        """Return numerical rank: the number of eigenvalues above their rounding error."""
+        """Return the numerical rank: the number of eigenvalues above their rounding error."""
         if not len(self.values) or self.values[0] <= 0:
             return 0
         scale = self.values[0] if self.scale is None else self.scale
@@ -55,7 +55,7 @@ class Eigen:
 
 
 def signed_eigen(gram: FloatArray, mean: FloatArray | None, eigh: Eigh | None = None) -> Eigen:
-    """Return eigenpairs of a positive semidefinite matrix in falling order.
+    """Return the eigenpairs of a positive semidefinite matrix in falling order.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _with_signs(vectors: FloatArray, mean: FloatArray | None) -> FloatArray:
 
 
 def signed_eigen_of_rows(rows: FloatArray, mean: FloatArray | None = None) -> Eigen:
-    """Return eigenpairs of ``rowsᵀ rows`` for a few rows, without the matrix.
+    """Return the eigenpairs of ``rowsᵀ rows`` for a few rows, without the matrix.
 
     Parameters
     ----------
@@ -133,12 +133,12 @@ def add_outside(vectors: FloatArray, x: FloatArray) -> FloatArray:
 
 
 def eigenvalues(gram: FloatArray) -> FloatArray:
-    """Return falling, non-negative eigenvalues of a Gram matrix."""
+    """Return the falling, non-negative eigenvalues of a Gram matrix."""
     return np.asarray(np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0))
 
 
 def _decompose(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return rising eigenvalues and their vectors; a large `gram` is overwritten.
+    """Return the rising eigenvalues and their vectors; a large `gram` is overwritten.
 
     The threads of scipy's BLAS stay awake for a while after a call and slow those of numpy's. But
     numpy needs memory for five matrices, scipy for three.
@@ -153,7 +153,7 @@ def _decompose(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def add_rank_one(values: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return eigenvalues and eigenvectors of ``diag(values) + z zᵀ``.
+    """Return the eigenvalues and eigenvectors of ``diag(values) + z zᵀ``.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def count_occurrences(unit: FloatArray, k: int) -> tuple[FloatArray, IntArray, F
 
 
 def skewness(values: FloatArray) -> float | None:
-    """Return third standardized moment; None if all values are equal up to rounding."""
+    """Return the third standardized moment; None if all values are equal up to rounding."""
     centered = values - values.mean()
     spread = float(np.sqrt(np.mean(centered**2)))
     if spread <= 1e-9 * abs(float(values.mean())):
@@ -135,7 +135,7 @@ class SampledPlaces:
 
 
 def share_among_equals(neighbors: IntArray, own: IntArray, group_of: IntArray) -> SampledPlaces:
-    """Return places of groups of equal rows among the k nearest rows of queries.
+    """Share the places among the k nearest rows of queries within groups of equal rows.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ class IsotropicRows:
         return np.asarray(log_z - np.array([[1.0], [-1.0]]) * shift)
 
     def _expand(self, t: FloatArray, squares: FloatArray, mean: FloatArray) -> FloatArray | None:
-        """Make log Z from Σ⟨w, v⟩² and ⟨μ, v⟩ along each v, in units of the longest row."""
+        """Expand log Z from Σ⟨w, v⟩² and ⟨μ, v⟩ along each v, in units of the longest row."""
         n, d, energies = len(t), self.d, self.energies
         with np.errstate(over="ignore", invalid="ignore"):
             level, first, second = (sum_series(d / 2.0 + order, t**2 / 4.0) for order in range(3))
@@ -168,7 +168,7 @@ def sum_series(b: float, x: FloatArray) -> FloatArray:
 
 
 def decompose(rows: FloatArray, mean: FloatArray | None, rank: int) -> eigen.Eigen:
-    """Find eigenpairs of ``rowsᵀ rows``; the eigenvalues beyond the rank are 0."""
+    """Find the eigenpairs of ``rowsᵀ rows``; the eigenvalues beyond the rank are 0."""
     few = 2 * len(rows) <= rows.shape[1]
     found = (
         eigen.signed_eigen_of_rows(rows, mean) if few else eigen.signed_eigen(rows.T @ rows, mean)
@@ -178,7 +178,7 @@ def decompose(rows: FloatArray, mean: FloatArray | None, rank: int) -> eigen.Eig
 
 
 def decompose_values(rows: FloatArray) -> FloatArray:
-    """Find falling eigenvalues of ``rowsᵀ rows``."""
+    """Find the falling eigenvalues of ``rowsᵀ rows``."""
     n, d = rows.shape
     if n >= d:
         return eigen.eigenvalues(rows.T @ rows)

@@ -58,7 +58,7 @@ MAX_PRODUCTS = 60
 
 
 def log_odds(rows: FloatArray, positive: Mask, new: FloatArray) -> tuple[FloatArray, bool]:
-    """Return log-odds of `new` rows from a logistic regression with balanced classes.
+    """Return the log-odds of `new` rows from a logistic regression with balanced classes.
 
     Minimizes ½‖w‖² + Σ c_i log(1 + exp(−y_i(⟨w, x_i⟩ + b))) over standardized columns, where c_i
     gives both classes the same weight and the intercept b has no penalty (scikit-learn's
@@ -115,7 +115,7 @@ def _newton(x: FloatArray, positive: Mask) -> tuple[FloatArray, float, bool]:
 
 
 def _factor_curvature(x: SingleArray, weight: SingleArray) -> SingleArray:
-    """Return Cholesky factor of the second derivative, in float32; the last column is the bias."""
+    """Return the Cholesky factor of the Hessian in float32; the last column is the bias."""
     from scipy.linalg import cho_factor
 
     inner = np.zeros((x.shape[1], x.shape[1]), dtype=np.float32, order="F")

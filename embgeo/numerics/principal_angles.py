@@ -11,7 +11,7 @@ from embgeo.core.arrays import FloatArray
 
 
 def column_basis(a: FloatArray, rows: int) -> FloatArray:
-    """Return orthonormal basis of the column space, by numerical rank.
+    """Return an orthonormal basis of the column space, by numerical rank.
 
     Columns are scaled to length 1 first, so that columns of small norm count as dimensions.
 

@@ -64,7 +64,7 @@ def _find_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArray],
 
 
 def _compiled_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArray], None]:
-    """Return raises one of several errors if Python or scipy is not built as expected."""
+    """Return LAPACK's update from scipy; several errors if Python or scipy is built differently."""
     from scipy.linalg import cython_blas
 
     name, real = ROUTINES[dtype]

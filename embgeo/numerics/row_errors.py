@@ -292,7 +292,7 @@ class DrawnPairs:
         self.products = float(np.square(often).sum()) - 2.0 * float(self.times.sum())
 
     def _sum(self, parts: FloatArray) -> FloatArray:
-        """Return sums over the pairs of each row."""
+        """Return the sums over the pairs of each row."""
         r = len(self.rows)
         sums = np.bincount(self.first, parts, r) + np.bincount(self.second, parts, r)
         return np.asarray(sums, dtype=np.float64)

@@ -149,7 +149,7 @@ class LogNorms(NamedTuple):
 
 
 def measure_log_norms(norms: FloatArray, d: int) -> LogNorms:
-    """Describe how far log norms spread, and which rows are too long for lognormal norms.
+    """Measure the spread of log norms, and which rows are too long for lognormal norms.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ class InitialRows(NamedTuple):
 
 
 def find_initial_rows(norms: FloatArray, d: int) -> InitialRows:
-    """Find norms of rows of d uniform entries, by their mean and spread.
+    """Find the rows whose norms are those of d uniform entries, by their mean and spread.
 
     The squared norm of entries from ±a has mean d·a²/3 and variance d·a⁴·4/45, so that the norm is
     about a·√(d/3) with a relative standard deviation of √(1/(5d)), or √(1/(5dk)) for the mean of k

@@ -123,7 +123,7 @@ def learned_noise(area: float, positives: int, negatives: int, d: int) -> float:
 
 
 def share_of_noise(seen: float, noise: float) -> float:
-    """Return share b/(s + b) of noise b in a fit, from the visible part s²/(s + b) of the signal s.
+    """Return the share b/(s + b) of noise b in a fit, from the visible signal s²/(s + b).
 
     Examples
     --------

@@ -92,7 +92,7 @@ CHECKED = {
 
 
 def sort_evidence(findings: Sequence[Finding]) -> dict[str, list[Any]]:
-    """Return findings for the first screen, the worst first.
+    """Return the findings for the first screen, the worst first.
 
     Healthy ones beside a fault in one line, undecided ones once for each reason.
     """

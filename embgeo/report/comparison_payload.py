@@ -89,7 +89,7 @@ def common_views(comparison: Comparison, places: list[int]) -> list[str]:
 
 
 def common_columns(comparison: Comparison, places: list[int]) -> list[str]:
-    """Return numbers of a row that all of these members have."""
+    """Return the numbers of a row that all of these members have."""
     held = [{c.name for c in comparison.members[place].analysis.columns} for place in places]
     everywhere = set.intersection(*held) - set(OF_TOKENS)
     return [c.name for c in comparison.baseline.analysis.columns if c.name in everywhere]
@@ -119,7 +119,7 @@ def pack_shared_columns(
     chosen: IntArray,
     block: DataBlock,
 ) -> list[dict[str, Any]]:
-    """Return numbers of the tokens, and of the baseline with another member."""
+    """Pack the numbers of the tokens, and of the baseline with another member."""
     analysis = comparison.baseline.analysis
     of_tokens = [c for c in analysis.columns if c.name in OF_TOKENS]
     packed = payload.pack_columns(of_tokens, kept[0][chosen], block)

@@ -166,7 +166,7 @@ def curve_view(track: Track, curve: Curve) -> CurveView:
 
 
 def small_curve(steps: tuple[float, ...], values: tuple[float | None, ...]) -> tuple[str, ...]:
-    """Return polylines through the known values, the largest at the top; a lone value is a dash."""
+    """Draw polylines through the known values, the largest at the top; a lone value is a dash."""
     known = [v for v in values if v is not None]
     if not known:
         return ()

@@ -35,7 +35,7 @@ class DataBlock:
         return {"at": at, "length": len(array), "type": array.dtype.name}
 
     def add_floats(self, values: FloatArray, low: float, high: float) -> dict[str, Any]:
-        """Return sixteen bits between `low` and `high`, or 32 where a heavy tail needs them."""
+        """Add numbers in 16 bits from `low` to `high`, or in 32 where a heavy tail needs them."""
         if not np.isfinite(values).all():
             return self.add(values.astype(np.float32))
         bulk = float(np.subtract(*np.quantile(values, [0.995, 0.005]))) if len(values) else 0.0

@@ -210,7 +210,7 @@ def pack_states(analysis: Analysis, rows: IntArray, block: DataBlock) -> list[di
 
 
 def pack_counts(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[str, Any] | None:
-    """Describe how often the tokens of these rows occur, if that was counted."""
+    """Pack how often the tokens of these rows occur, if that was counted."""
     if analysis.counts is None or not has_counts(analysis):
         return None
     counts = analysis.counts[rows]
@@ -219,7 +219,7 @@ def pack_counts(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[st
 
 
 def pack_classes(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[str, Any] | None:
-    """Return which of these rows are frequent tokens."""
+    """Pack which of these rows are frequent tokens."""
     popular = analysis.popular
     return None if popular is None else block.add(popular[rows].astype(np.uint8))
 

@@ -114,7 +114,7 @@ def describe_methods(study: Study, comparison: Comparison | None) -> dict[str, A
 
 
 def shared_deviations(study: Study) -> list[str]:
-    """Return deviations from the publications that all methods share."""
+    """Return the deviations from the publications that all methods share."""
     first, *others = study.methods
     if not others:
         return []

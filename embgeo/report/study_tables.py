@@ -100,7 +100,7 @@ class MethodRow:
 
 
 def heads(study: record.Study) -> tuple[Head, ...]:
-    """Return columns with a number of some method; the split that decides comes first."""
+    """Return the columns with a number of some method; the split that decides comes first."""
     held = {
         name for run in study.runs for own in (run.numbers, *run.others.values()) for name in own
     }
@@ -142,7 +142,7 @@ def own_scores(study: record.Study) -> tuple[str, ...]:
 
 
 def first_heads(study: record.Study) -> tuple[Head, ...]:
-    """Return columns of the first table: perplexity and isotropy."""
+    """Return the columns of the first table: perplexity and isotropy."""
     found = heads(study)
     by_name = {head.name: head for head in found}
     return (*found[:1], *(by_name[name] for name in FIRST if name in by_name))
@@ -259,7 +259,7 @@ def claim_row(study: record.Study, o: record.ClaimOutcome) -> ClaimRow:
     unit = "%" if o.relative else ""
 
     def write(values: Sequence[float]) -> str:
-        """Write differences with their signs; those of logarithms in percent."""
+        """Write a difference with its sign; one of logarithms in percent."""
         return " … ".join(signed(in_percent(v) if o.relative else v) for v in values)
 
     mark, chip = MARKS[o.verdict]
@@ -293,7 +293,7 @@ def describe_detectable(o: record.ClaimOutcome) -> str:
 
 
 def settings_text(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return settings as dotted names and values."""
+    """Write settings as dotted names and values."""
     rows: list[tuple[str, str]] = []
     for key, value in settings.items():
         if isinstance(value, Mapping):

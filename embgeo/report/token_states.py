@@ -14,7 +14,7 @@ from embgeo.result.analysis import Analysis
 
 
 def find_states(analysis: Analysis, rows: IntArray) -> dict[str, IntArray]:
-    """Find by word, the places among these rows of the tokens in that state."""
+    """Find, by state, the places of its tokens among these rows."""
     found: dict[str, IntArray] = {}
     if analysis.tokens is not None:
         groups = [classify_token(analysis.tokens[row]) for row in rows]

@@ -59,7 +59,7 @@ def pack_cure(
 def pack_near(
     treated: Treated, rows: IntArray, kept: int, block: DataBlock
 ) -> dict[str, Any] | None:
-    """Return places on the page of the nearest rows; a missing one has the place of the row."""
+    """Pack the places on the page of the nearest rows; a missing one has the place of the row."""
     if not treated.neighbors.size:
         return None
     place = np.full(kept, -1, dtype=np.int64)

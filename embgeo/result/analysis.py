@@ -169,7 +169,7 @@ class Analysis:
         )
 
     def keys(self) -> tuple[str, ...]:
-        """Return names of all values, in the order of reports."""
+        """Return the names of all values, in the order of reports."""
         return tuple(value.name for value in self.values())
 
     @property

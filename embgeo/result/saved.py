@@ -126,7 +126,7 @@ def pack_nearest(nearest: NearestRows) -> dict[str, npt.NDArray[Any]]:
 
 
 def unpack_nearest(arrays: dict[str, npt.NDArray[Any]]) -> NearestRows | None:
-    """Return none if there are none, as in earlier files."""
+    """Unpack the nearest rows; none if the file has none, as earlier ones."""
     if "nearest/rows" not in arrays:
         return None
     rows, near = (arrays[f"nearest/{part}"].astype(np.int64) for part in ("rows", "neighbors"))

@@ -42,7 +42,7 @@ class RowSurvey:
         return np.array(sorted(self.states), dtype=np.int64)
 
     def state(self, row: int) -> RowState | None:
-        """Return none for a masked row."""
+        """Return the state of a row; None for a masked one."""
         return self.states.get(row, "healthy" if self.healthy[row] else None)
 
     @property

@@ -72,7 +72,7 @@ def _is_within(rule: Rule, low: float, high: float) -> bool:
 
 
 def _intervals(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> list[Interval]:
-    """Return intervals that all have to satisfy the rule.
+    """Return the intervals that all have to satisfy the rule.
 
     For a relative rule they are those of ±(x − b) − p·|b|, or minus the amount itself: linear in
     x and b, so that the errors combine without a quotient. |b| = s·b with the sign s of b, and

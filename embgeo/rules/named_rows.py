@@ -42,7 +42,7 @@ def name_rows(analysis: Analysis) -> dict[str, str]:
 
 
 def find_rows(table: Table, states: dict[str, tuple[str, ...]]) -> list[tuple[Cell, Cell]]:
-    """Find row and token of the rows of a table with one of these states."""
+    """Find the row and the token of each row of a table with one of these states."""
     row_at, token_at = table.columns.index("row"), table.columns.index("token")
     checked = [(table.columns.index(c), own) for c, own in states.items() if c in table.columns]
     return [

@@ -80,7 +80,7 @@ class RuleValue:
         return replace(self, standard_error=None, known="exact")
 
     def slack(self, z: float) -> tuple[float, float]:
-        """Describe how far the true value may lie below and above, at `z` standard errors.
+        """Return how far the true value may lie below and above, at `z` standard errors.
 
         With few degrees of freedom, the interval of Student's t of the same confidence.
         """

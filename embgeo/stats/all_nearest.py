@@ -33,7 +33,7 @@ HELD = 2**18
 def find_all_nearest(
     reader: RowReader, rows: IntArray, k: int, what: str
 ) -> tuple[IntArray, FloatArray]:
-    """Find numbers and cosines of the k nearest rows of each row, shape (m, k).
+    """Find the numbers and cosines of the k nearest rows of each row, shape (m, k).
 
     `rows` are all kept rows. Where they do not fit into memory, or are on a device, they are read
     block by block. Of fewer than k other rows the last numbers are −1, with a cosine of −inf.
@@ -171,7 +171,7 @@ class AllNearest:
 
 
 def find_peaks(scores: SingleArray, k: int) -> SingleArray:
-    """Find k scores of different columns for each row, the largest of groups, shape (q, k).
+    """Find the k largest scores of groups of columns for each row, shape (q, k).
 
     The first is the least; −inf stands for those that are missing.
     """

@@ -226,7 +226,7 @@ class Moments(Statistic):
         return np.vstack([self.factor, self.mean * np.sqrt(self.n)])
 
     def eigenvalues(self, centered: bool = False) -> FloatArray:
-        """Return falling eigenvalues of Σxxᵀ, or of the scatter matrix, shape (d,)."""
+        """Return the falling eigenvalues of Σxxᵀ, or of the scatter matrix, shape (d,)."""
         if not self.few:
             return eigenvalues(self.scatter if centered else self.gram())
         rows = self.factor if centered else self.uncentered_factor
@@ -256,7 +256,7 @@ class Moments(Statistic):
         return diagonal
 
     def trace(self) -> float:
-        """Return σ‖x−μ‖²."""
+        """Return Σ‖x−μ‖²."""
         return float(self.diagonal().sum())
 
     def squares(self) -> float:
@@ -282,7 +282,7 @@ class Moments(Statistic):
         return 2.0 * upper - float(self.diagonal() @ np.square(mean))
 
     def find_rounding(self) -> float:
-        """Find f of the first lines of the module; 0 for sums in float64."""
+        """Find the f of the module's first lines; 0 for sums in float64."""
         if self._kept:
             return self._kept[3]
         diagonal = self.diagonal()
@@ -309,7 +309,7 @@ class Moments(Statistic):
         self._rows = []
 
     def gram(self) -> FloatArray:
-        """Return σxxᵀ, uncentered, shape (d, d): a sum of two positive semidefinite parts."""
+        """Return Σxxᵀ, uncentered, shape (d, d): a sum of two positive semidefinite parts."""
         gram = self.scatter
         gram += np.outer(self.mean, self.n * self.mean)
         return gram

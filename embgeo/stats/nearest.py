@@ -23,7 +23,7 @@ def bound_rounding(backend: Backend, rows: Array) -> float:
 def find_candidates(
     backend: Backend, scores: Array, least: Array, slack: Array | float, k: int
 ) -> tuple[Array, Array] | None:
-    """Find query and column of every score that may be among the k best of its query.
+    """Find the query and the column of every score that may be among the k best of its query.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class TopNeighbors(Statistic):
         )
 
     def _measure(self, block: Block, query: Array, column: Array) -> tuple[Array, Array, Array]:
-        """Compute cosines of pairs of a query and a row of the block in float64."""
+        """Compute the cosines of pairs of a query and a row of the block in float64."""
         wide, xp = block.wide, block.wide.xp
         used, at = xp.unique_inverse(column)
         unit = block.take(wide.to_host(used)).unit
@@ -290,7 +290,7 @@ class NearestDistances(Statistic):
         return Block(block.index, block.rows - shift, backend=wide), queries - shift
 
     def _find_near(self, block: Block) -> tuple[Array, Array] | None:
-        """Find queries and columns that may be nearer than the current k-th distance."""
+        """Find the queries and columns that may be nearer than the current k-th distance."""
         block, queries = self._shift(block)
         wide, xp = block.wide, block.wide.xp
         squares, own = xp.square(block.norms), xp.vecdot(queries, queries)
@@ -321,7 +321,7 @@ class NearestDistances(Statistic):
         return query, best[query, place]
 
     def _measure(self, block: Block, query: Array, column: Array) -> Array:
-        """Measure distances of some queries to some rows of the block, from the differences."""
+        """Measure the distances of some queries to some rows of the block, from the differences."""
         wide, rows = block.wide, block.rows
         queries = wide.constant(self.queries, wide.xp.float64)
         return compute_pairs(

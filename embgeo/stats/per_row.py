@@ -46,7 +46,7 @@ class PerRow(Statistic):
         self._values.append(values)
 
     def index(self) -> IntArray:
-        """Return row numbers seen, ascending."""
+        """Return the row numbers seen, ascending."""
         return np.sort(concatenate([np.asarray(part) for part in self._index]).astype(np.int64))
 
     def values(self) -> npt.NDArray[Any]:
@@ -221,7 +221,7 @@ class AngleTo(PerRow):
 
 
 def angle_between(xp: Any, u: Array, v: Array) -> Array:
-    """Return angles in radians between unit rows of `u` and of `v` (or one unit vector `v`).
+    """Return the angles in radians between unit rows of `u` and of `v` (or one unit vector `v`).
 
     2·atan2(‖u−v‖, ‖u+v‖) (Kahan), accurate at 0 and at π.
     """

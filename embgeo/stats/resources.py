@@ -106,7 +106,7 @@ class PassPlan:
     threads: int
 
     def parts(self, n: int) -> list[tuple[int, int]]:
-        """Return ranges of rows of the workers: adjacent, of whole blocks."""
+        """Return the ranges of rows of the workers: adjacent, of whole blocks."""
         blocks = -(-n // self.block_rows)
         edges = [self.block_rows * (blocks * w // self.workers) for w in range(self.workers)]
         return [(a, b) for a, b in zip(edges, [*edges[1:], n], strict=True) if a < b]

@@ -155,7 +155,7 @@ class GroupMoments(Statistic):
             self._join(int(group), n[group], mean[group], spread[group])
 
     def _spread(self, part: Block, mean: FloatArray) -> float:
-        """Return σ‖x−μ‖² of some rows, from the differences."""
+        """Return Σ‖x−μ‖² of some rows, from the differences."""
         apart = (part.rows if self.of == "rows" else part.unit) - part.wide.put(mean)
         return float(part.wide.xp.sum(part.wide.xp.square(apart)))
 

@@ -50,19 +50,19 @@ positive = require_real("above 0", lambda value: value > 0.0)
 
 
 def flag(name: str, value: bool) -> bool:
-    """Return true or false."""
+    """Check that a setting is true or false."""
     require(name, value, isinstance(value, bool), "give true or false")
     return value
 
 
 def choice(name: str, value: str, known: Collection[str]) -> str:
-    """Return one of the known values."""
+    """Check that a setting is one of the known values."""
     require(name, value, value in known, f"give {' or '.join(known)}")
     return value
 
 
 def texts(name: str, value: Sequence[str], way_out: str) -> tuple[str, ...]:
-    """Return texts in a list."""
+    """Check that a setting is a list of texts."""
     listed = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
     require(name, value, listed, way_out)
     return tuple(value)

@@ -51,7 +51,7 @@ def check_tuned(config: StudySettings) -> None:
 
 
 def complete_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[str, Any]]:
-    """Return tables of the methods: complete for compared ones, unchanged for others.
+    """Complete the tables of the compared methods; others stay unchanged.
 
     The others may be added to the comparison later.
     """
@@ -64,7 +64,7 @@ def complete_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[s
 
 
 def set_fields(settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return settings that are not None."""
+    """Return the settings that are not None."""
     return drop_none({name: getattr(settings, name) for name in names})
 
 

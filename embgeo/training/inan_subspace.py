@@ -79,7 +79,7 @@ class InanSubspace:
             raise BadOption("nothing is swept", where="betas and taus", way_out="give some values")
 
     def count_steps(self, tokens: int) -> int:
-        """Count Windows of all epochs."""
+        """Count the windows of all epochs."""
         return self.epochs * -(-(tokens // self.batch - 1) // self.bptt)
 
     def points(self) -> tuple[Point, ...]:
@@ -130,7 +130,7 @@ class UntiedLstm(nn.Module):
     def forward(
         self, inputs: Tensor, state: tuple[Tensor, Tensor] | None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Return logits, shape (T, B, N), and the state to carry on."""
+        """Return the logits, shape (T, B, N), and the state to carry on."""
         raw, (h, c) = self.rnn(F.embedding(inputs, self.embedding()), state)
         return self.decoder(raw), (h.detach(), c.detach())
 

@@ -101,7 +101,7 @@ class StudySettings:
         }
 
     def tables(self) -> dict[str, Any]:
-        """Return tables of plain values for TOML, without unset ones."""
+        """Return the tables of plain values for TOML, without unset ones."""
         found: dict[str, Any] = {"compare": list(self.compare), "seeds": list(self.seeds)}
         for entry in fields(self):
             if is_dataclass(section := getattr(self, entry.name)):
@@ -118,7 +118,7 @@ class StudySettings:
         return found
 
     def updated(self, changes: Mapping[str, Any]) -> StudySettings:
-        """Return settings with other values, such as ``{"training": {"epochs": 3}}``.
+        """Return the settings with other values, such as ``{"training": {"epochs": 3}}``.
 
         ``None`` takes a setting back to its default.
         """

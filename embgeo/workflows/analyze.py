@@ -178,7 +178,7 @@ def analyze(
 
 
 def measure(matrix: Matrix, options: Options, **how: Any) -> Analysis:
-    """Measure analyze a matrix; `how` are further arguments of :func:`embgeo.measure.analyze`."""
+    """Measure a matrix; `how` are further arguments of :func:`embgeo.measure.analyze`."""
     return Analysis.of(measuring.analyze(matrix, options=options, **how))
 
 

@@ -102,7 +102,7 @@ def prepare_sweep(
     device: str | None = None,
     out: Path | str | None = None,
 ) -> tuple[InanSubspace, Corpus, Path, tuple[int, ...], str]:
-    """Return settings, text, folder, seeds and device of an experiment.
+    """Return the settings, text, folder, seeds and device of an experiment.
 
     Arguments are as in :func:`embgeo.train`, but `settings` belong to the experiment, such as
     ``{"betas": [0, 0.5, 1]}``.
@@ -125,7 +125,7 @@ def prepare_sweep(
 
 
 def read_sweep_settings(settings: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
-    """Read settings of the experiment, in which lists may be written as 0,0.5,1."""
+    """Read the settings of the experiment, in which lists may be written as 0,0.5,1."""
     tables = as_tables(settings)
     tables |= tables.pop("experiment", {})
     for key, value in tables.items():
@@ -137,7 +137,7 @@ def read_sweep_settings(settings: Mapping[str, Any] | Sequence[str]) -> dict[str
 
 
 def parse_numbers(value: Any, key: str) -> list[float]:
-    """Return ``0,0.5,1``, ``[0, 0.5, 1]``, one number, or nothing."""
+    """Parse ``0,0.5,1``, ``[0, 0.5, 1]``, one number, or nothing."""
     parts = value.split(",") if isinstance(value, str) else value
     parts = parts if isinstance(parts, list | tuple) else [parts]
     try:

@@ -48,10 +48,7 @@ def is_occupied(folder: Path) -> bool:
 
 
 def list_names(folder: Path) -> list[str]:
-    """List the names in a folder.
-
-    None if there is no folder, BadOption if the path cannot be one.
-    """
+    """List the names in a folder, none if there is no folder; BadOption if it cannot be one."""
     refuse_place(folder, ELSEWHERE)
     with errors.looking_at(folder, ELSEWHERE):
         try:

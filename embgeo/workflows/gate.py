@@ -297,7 +297,7 @@ class Gate:
     def _matrices(
         self, source: Any, rules: Sequence[Rule], alone: bool, progress: Progress | None
     ) -> Iterable[tuple[list[str], Matrix]]:
-        """Return each tensor that rules are about, with the names that the rules give it."""
+        """Return each tensor that rules are about, with the names that rules give it."""
         if not isinstance(source, Path):
             matrix = as_matrix(source)
             return [([rule.tensor for rule in rules if not rule.tensor], matrix)]

@@ -160,7 +160,7 @@ def find_obstacle(name: str, path: Path) -> str:
 
 
 def measure_room(summary: Path) -> int:
-    """Measure bytes left in the summary of the step; other tools may have written to it."""
+    """Count the bytes left in the summary of the step; other tools may have written to it."""
     with contextlib.suppress(OSError):
         return SUMMARY_BYTES - summary.stat().st_size
     return SUMMARY_BYTES

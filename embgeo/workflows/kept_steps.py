@@ -84,7 +84,7 @@ def identify(matrix: Matrix, how: object) -> str:
 
 @cache
 def digest_code() -> str:
-    """Return SHA-256 of the source files that numbers depend on."""
+    """Return the SHA-256 of the source files that numbers depend on."""
     home = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(home.rglob("*.py")):

@@ -388,5 +388,5 @@ def check_space(root: Path, files: Sequence[Path], written: Set[Path], home: Pat
 
 
 def format_room(size: int) -> str:
-    """Return ``"7.5 GB"``, and less than one in MB."""
+    """Format a size: ``"7.5 GB"``, and less than one in MB."""
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.3f} MB"

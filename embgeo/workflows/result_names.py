@@ -27,7 +27,7 @@ def result_name(path: Path) -> str:
 
 
 def comparison_folder(paths: Sequence[Path], track: bool) -> Path:
-    """Return ``BASELINE-vs-OTHER.embgeo``, or ``FIRST-to-LAST.embgeo`` for a track."""
+    """Name a comparison: ``BASELINE-vs-OTHER.embgeo``, or ``FIRST-to-LAST.embgeo`` for a track."""
     names = [result_name(path)[:60] for path in paths]
     if track:
         return Path(f"{names[0]}-to-{names[-1]}.embgeo")

@@ -235,7 +235,7 @@ def measure_kept(
     command: str,
     progress: Progress | None,
 ) -> Analysis:
-    """Measure analyze a step, unless this user's analysis of it is in the folder `keep`."""
+    """Analyze a step, unless this user's analysis of it is in the folder `keep`."""
     folder = None
     if keep is not None and matrix.origin.sha256:
         device = getattr(resources, "device", "cpu")

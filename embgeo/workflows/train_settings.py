@@ -101,7 +101,7 @@ def read_begun(folder: Path) -> StudySettings:
 
 
 def as_tables(settings: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
-    """Return settings by dotted names, in tables, or as texts such as ``training.epochs=3``.
+    """Return settings in tables, from dotted names, tables, or texts such as ``training.epochs=3``.
 
     >>> as_tables({"training.epochs": 3, "model": {"d": 8}})
     {'training': {'epochs': 3}, 'model': {'d': 8}}
@@ -132,7 +132,7 @@ def put(tables: dict[str, Any], keys: list[str], value: Any) -> None:
 
 
 def parse_assignment(text: str) -> tuple[list[str], Any]:
-    """Return ``training.epochs=3`` as keys and a value; a value that is not TOML is text.
+    """Split ``training.epochs=3`` into keys and a value; a value that is not TOML is text.
 
     >>> parse_assignment("model.width=96"), parse_assignment("model.name=vd-lstm")
     ((['model', 'width'], 96), (['model', 'name'], 'vd-lstm'))
@@ -168,7 +168,7 @@ def parse_tuned(tune: Mapping[str, Sequence[Any]] | Sequence[str]) -> dict[str, 
 
 
 def parse_list(values: str) -> list[Any]:
-    """Return ``1e-3,3e-3`` as a list.
+    """Parse ``1e-3,3e-3`` as a list.
 
     >>> parse_list("a, b"), parse_list("[0.1, 0.1], [1.0, 1.0]")
     (['a', 'b'], [[0.1, 0.1], [1.0, 1.0]])

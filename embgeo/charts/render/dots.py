@@ -176,7 +176,7 @@ def frequency_steps(*, falling: bool) -> ListedColormap:
 
 
 def fill_panels(figure: Figure, axes: Sequence[Axes], fitted: Sequence[View]) -> list[View]:
-    """Show as much of the plane as each panel has room for, with equal scales on both axes.
+    """Show as much of the plane as fits into each panel, with equal scales on both axes.
 
     Labels take room from panels, and limits change labels: after two rounds ticks stay where they
     are, and after the third the layout does, so that scales are equal in every file format.

@@ -162,7 +162,7 @@ def count_letters(count: int) -> list[str]:
 def set_title(
     ax: Axes, panel: Panel, letter: str, layout: FigureLayout, output: OutputStyle
 ) -> None:
-    """Write letter and title of a panel, a wide title in two lines; a wide name is cut."""
+    """Write the letter and the title of a panel; a wide title has two lines, a wide name is cut."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     room = (layout.width / layout.across - SIDE) * figure.dpi
@@ -332,7 +332,7 @@ def set_log_ticks(axis: Any, values: FloatArray, write: Callable[[float], str]) 
 
 
 def shorten(value: float) -> str:
-    """Return 5,000 unchanged, 40000 as 40k: steps and counts are large, and panels are narrow."""
+    """Write 5,000 in full and 40000 as 40k: steps and counts are large, and panels are narrow."""
     return f"{value:,.10g}" if abs(value) < 10_000 else f"{value / 1000:,.10g}k"
 
 

@@ -133,7 +133,7 @@ class Actor:
         self.ax.set(xlim=(view.left, view.right), ylim=(view.bottom, view.top))
 
     def play(self, step: float) -> None:
-        """Show the last checkpoint up to this step, or the first."""
+        """Show the last checkpoint up to this step, else the first one."""
         reel = self.reel
         k = max(0, bisect_right(reel.steps, step) - 1)
         self.dots.set_offsets(reel.places[k][self.order])

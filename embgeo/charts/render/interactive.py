@@ -89,7 +89,7 @@ def describe_line(
 
 
 def describe_error(line: Line | HistogramSteps, values: FloatArray) -> dict[str, Any]:
-    """Write half the lengths of the error bars of a line, where it has some."""
+    """Return half the length of each error bar of a line, if it has error bars."""
     if not isinstance(line, Line) or line.error is None:
         return {}
     out = np.full(len(values), np.nan)
@@ -98,7 +98,7 @@ def describe_error(line: Line | HistogramSteps, values: FloatArray) -> dict[str,
 
 
 def count_own(lines: Sequence[Line | HistogramSteps]) -> int:
-    """Count lines without references."""
+    """Count the lines that are not references."""
     return sum(not is_guide(line) for line in lines)
 
 
@@ -124,7 +124,7 @@ def step_values(steps: HistogramSteps, edges: FloatArray) -> FloatArray:
 
 
 def plain(values: FloatArray, positive: bool = False) -> list[float | None]:
-    """Return six digits of each number; None if it is not finite, or has no logarithm."""
+    """Round each number to six digits; None if it is not finite, or has no logarithm."""
     return [
         float(f"{v:.6g}") if math.isfinite(v) and not (positive and v <= 0) else None
         for v in values.tolist()

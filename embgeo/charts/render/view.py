@@ -78,7 +78,7 @@ def is_seen(ax: Axes, mean: tuple[float, float]) -> bool:
 
 
 def fit_view(xy: FloatArray, outside: float = OUTSIDE) -> View:
-    """Return nearly all points, and the origin: a map shows whether they surround it."""
+    """Fit nearly all points, and the origin: a map shows whether they surround it."""
     low, high = np.quantile(xy, [outside, 1.0 - outside], axis=0)
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     span = max(float(np.max(high - low)), np.finfo(np.float64).tiny)

@@ -70,9 +70,7 @@ def answer(a: finding.Numbers) -> Answer:
 
 
 def _describe_cone(a: finding.Numbers) -> tuple[list[finding.Part], str]:
-    """Write clusters inside the cone, and entries of one sign: parts of the sentence and the
-    clause.
-    """
+    """Describe clusters inside the cone, and entries of one sign, in sentence and clause."""
     if a.provenance.get("nonnegative"):
         entries = (
             " No entry is negative, which alone makes every cosine positive. That is usual after "

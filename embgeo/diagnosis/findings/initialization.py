@@ -40,7 +40,7 @@ def answer(a: finding.Numbers) -> Answer:
 
 
 def vary_by_chance(d: int) -> float:
-    """Return standard deviation over mean of the norms of rows with d independent normal entries.
+    """Return the relative standard deviation of norms of rows of d independent normal entries.
 
     >>> round(vary_by_chance(3), 3), round(vary_by_chance(10**6) * (2 * 10**6) ** 0.5, 6)
     (0.422, 1.0)

@@ -46,7 +46,7 @@ class Codec:
 
 
 def codec_of(head: bytes) -> Codec | None:
-    """Return compression of a file that starts with `head`; None for a plain file."""
+    """Return the compression of a file that starts with `head`; None for a plain file."""
     return next((codec for codec in CODECS if codec.start.match(head)), None)
 
 

@@ -63,12 +63,12 @@ class MissingPiece(UnreadableFile):
 def refuse(
     path: Path | str, cause: str, way_out: str, ways_out: Sequence[WayOut] = ()
 ) -> UnreadableFile:
-    """Return error for a file that is not read."""
+    """Return the error for a file that is not read."""
     return UnreadableFile(cause, where=path, way_out=way_out, ways_out=ways_out)
 
 
 def cannot_read(path: Path | str, error: OSError) -> UnreadableFile:
-    """Return error for a file that the operating system refuses to read."""
+    """Return the error for a file that the operating system refuses to read."""
     if isinstance(error, FileNotFoundError):
         return refuse(path, "there is no such file", "check the path")
     if isinstance(error, PermissionError):

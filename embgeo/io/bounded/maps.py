@@ -42,7 +42,7 @@ def map_file(path: Path) -> Bytes:
 
 @lru_cache(maxsize=256)
 def number_type(name: str) -> np.dtype[Any]:
-    """Return type of numpy or ml_dtypes by its name, such as ``float8_e4m3fn``."""
+    """Return the type of numpy or ml_dtypes with this name, such as ``float8_e4m3fn``."""
     return np.dtype(getattr(ml_dtypes, name)) if hasattr(ml_dtypes, name) else np.dtype(name)
 
 
@@ -113,7 +113,7 @@ def view(
     swapped: bool = False,
     fortran: bool = False,
 ) -> Array:
-    """Return read-only array over `buffer`; copies only ml_dtypes' numbers of the other byte order.
+    """Return a read-only array over `buffer`; only swapped numbers of ml_dtypes are copied.
 
     `dtype` is in native byte order, and `swapped` says that the bytes are not. Strides and offset
     count elements. Without strides the array is contiguous, with `fortran` column-major.

@@ -44,7 +44,7 @@ _HUGE = re.compile(r"[eE]\+?\d{3}")
 
 
 def in_archive(suffix: str = "", key: str | None = None) -> Mapping[str, Any]:
-    """Return metadata of a dataclass field whose array goes into the archive.
+    """Return the metadata of a dataclass field whose array goes into the archive.
 
     The array's name is the path of the dataclass in the record and `suffix`; entries of tuples are
     called by their ``name`` or their index. `key` is the key in the JSON file.
@@ -70,7 +70,7 @@ class RecordFormat(Generic[T]):
     check: Callable[[T], object] | None = None
 
     def to_json(self, record: T, arrays: Arrays | None = None) -> Json:
-        """Return content of the JSON file; adds arrays of the archive to `arrays`."""
+        """Return the content of the JSON file; add the arrays of the archive to `arrays`."""
         head = {"format": self.name, "format_version": self.version}
         return {**head, **plain(record, {} if arrays is None else arrays)}
 

@@ -237,7 +237,7 @@ def join_tables(folder: Path, tables: Sequence[Checkpoint]) -> Checkpoint:
 
 
 def _kind(tensor: Tensor) -> tuple[object, ...]:
-    """Return what has to agree in all files of a table."""
+    """Return what all files of a table have to share."""
     return tensor.shape[1:], tensor.dtype, tensor.columns, tensor.ranges is None
 
 

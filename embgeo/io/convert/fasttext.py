@@ -141,7 +141,7 @@ def read_dictionary(path: Path) -> Dictionary:
 def _entries(
     data: mmap.mmap, at: int, words: int, labels: int
 ) -> tuple[list[bytes], npt.NDArray[np.float64], int]:
-    """Return words, their counts, and the end of the last entry."""
+    """Return the words, their counts, and the end of the last entry."""
     entries = words + labels
     if entries * (1 + ENTRY.size) > len(data) - at:
         raise Damaged(f"its dictionary promises {entries:,} entries, more than the file can hold")
@@ -173,7 +173,7 @@ def _entries(
 def _pairs(
     data: mmap.mmap, at: int, kept: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """Return hashes of a pruned model in ascending order, and the row of each."""
+    """Return the hashes of a pruned model in ascending order, and the row of each."""
     if kept < 0:
         return None
     if 8 * kept > len(data) - at:

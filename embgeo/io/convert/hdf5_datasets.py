@@ -103,7 +103,7 @@ def check_chunks(dataset: h5py.Dataset) -> None:
 
 
 def inflated_size(packed: bytes, most: int) -> int:
-    """Return bytes that a deflate stream inflates to, counted as far as the piece beyond `most`."""
+    """Count the bytes that a deflate stream inflates to, up to the piece that passes `most`."""
     machine, size = zlib.decompressobj(), 0
     while not machine.eof and size <= most:
         piece = machine.decompress(packed, _PIECE)
@@ -115,7 +115,7 @@ def inflated_size(packed: bytes, most: int) -> int:
 
 
 def unpacked_size(packed: bytes) -> int:
-    """Return bytes that an LZF stream unpacks to.
+    """Count the bytes that an LZF stream unpacks to.
 
     A control byte below 32 is followed by one literal byte more than it says. Others are a copy of
     earlier bytes: two more than their upper three bits say, with a byte of extra length after 7,

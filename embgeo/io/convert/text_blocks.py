@@ -98,7 +98,7 @@ def read_vectors(
     unit: str = "vector",
     first: int = 1,
 ) -> Checkpoint:
-    """Read labels and shape of the vectors that `read` parses; it is called again for the numbers.
+    """Read the labels and the shape of the vectors that `read` parses; numbers take another call.
 
     Errors count vectors as `unit`, from `first`. Labels are used if every vector has one.
     """

@@ -59,7 +59,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 def _scan(
     data: mmap.mmap, start: int, promised: int, width: int, path: Path
 ) -> tuple[WordList, npt.NDArray[np.int64], int]:
-    """Return words, the offset of each vector, and the end of the last one."""
+    """Return the words, the offset of each vector, and the end of the last one."""
     words = WordList(path)
     starts = array("q")
     size = len(data)

@@ -55,7 +55,7 @@ class CorpusText:
                 raise cannot_read(file, error) from error
 
     def notes(self) -> tuple[str, ...]:
-        """Return files left out and invalid bytes, for the user."""
+        """Describe the files left out and the invalid bytes."""
         notes = list(self._left_out.notes())
         if self.invalid:
             notes.append(f"{self.invalid:,} bytes of {self.name} are not valid UTF-8")

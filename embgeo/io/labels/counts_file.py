@@ -22,7 +22,7 @@ _WHOLE = re.compile(r"-?\d{1,30}", re.ASCII)
 
 
 def read_counts(path: Path) -> vocabulary.TokenizerVocabulary:
-    """Read tokens and counts of a file, in its order; `source` is the name of the file.
+    """Read the tokens and counts of a file, in its order; `source` is the name of the file.
 
     Formats: ``token<TAB>count`` or ``token count`` on each line, below an optional header row that
     names the counts, with or without the quotation marks of csv; JSON, a dict token → count or a
@@ -74,7 +74,7 @@ def from_counts(
 def _comparable(
     listed: Sequence[str], tokens: Sequence[str]
 ) -> tuple[Sequence[str], Sequence[str], str]:
-    """Return tokens of the file and of the matrix in one spelling, and a remark for the source.
+    """Spell the tokens of the file and of the matrix alike, and return a remark for the source.
 
     Tokens of a subword vocabulary are decoded (``" the"``). A counts file may spell them as the
     tokenizer stores them, or count whole words.

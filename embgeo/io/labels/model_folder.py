@@ -122,7 +122,7 @@ def _with_added(vocabulary: TokenizerVocabulary, path: Path) -> TokenizerVocabul
 
 
 def _read_added(folder: Path) -> dict[str, Any]:
-    """Read added tokens and their ids, from the files of older and newer tokenizers."""
+    """Read the added tokens and their ids from the files of older and newer tokenizers."""
     settings = folder / "tokenizer_config.json"
     found: dict[str, Any] = {}
     if is_companion(settings):

@@ -53,7 +53,7 @@ def is_tekken(data: Any) -> bool:
 
 
 def from_tekken(data: Any, path: Path) -> vocabulary.TokenizerVocabulary:
-    """Return special tokens, then the first ranks, as many as the vocabulary has ids."""
+    """Return the special tokens, then the first ranks, as many as the vocabulary has ids."""
     if not is_tekken(data) or not isinstance(data["vocab"], list):
         raise _malformed_error(path, "no list of tokens under vocab")
     size, special = (

@@ -79,7 +79,7 @@ _SECONDS = 30.0
 def find_pieces(
     encoder: TextEncoder | None, rows: Sequence[int], unusable: IntArray
 ) -> list[list[int]]:
-    """Find ids of the tokens that make up the text of each row, none of them `unusable`.
+    """Find the ids of the tokens that make up the text of each row, none of them `unusable`.
 
     The list is empty where there are none. Raises `NotUsable` without a tokenizer.json that can be
     run.

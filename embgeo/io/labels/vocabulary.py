@@ -94,7 +94,7 @@ READERS: dict[Scheme, Callable[[str], str]] = {
 
 
 def guess_scheme(tokens: Collection[str]) -> Scheme:
-    """Return infer from the tokens how the vocabulary writes spaces."""
+    """Infer from the tokens how the vocabulary writes spaces."""
     if uses_sign(tokens, BYTE_SPACE_SIGN):
         return "byte-level"
     return "sentencepiece" if uses_sign(tokens, SPACE_SIGN) else "plain"

@@ -157,7 +157,7 @@ _UNDECODABLE = 200
 
 
 def room_for_words(size: int) -> int:
-    """Return bytes that the words of a file of `size` bytes may take.
+    """Return the number of bytes that the words of a file of `size` bytes may take.
 
     Without a limit the very short words of some compressed hundred kilobytes would fill the memory.
     """
@@ -203,7 +203,7 @@ class WordList:
         self.tokens.append(token)
 
     def finish(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return tokens, and notes on invalid and repeated words."""
+        """Return the tokens, and notes on invalid and repeated words."""
         notes = []
         if bad := self._undecodable:
             words = "1 word is" if bad == 1 else f"{bad:,} words are"

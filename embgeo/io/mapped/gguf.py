@@ -275,7 +275,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def _read_facts(header: GGUFHeader) -> ModelFacts:
-    """Read sizes that the metadata states; the architecture is the first part of their keys."""
+    """Read the sizes in the metadata; the architecture is the first part of their keys."""
     found: dict[str, int] = {}
     for key, value in header.metadata.items():
         end = key.rpartition(".")[2]

@@ -138,7 +138,7 @@ def _linear(name: str, codes: Codes, scale: Tensor, zero: Codes | None, node: No
 
 
 def _blocks(name: str, codes: Codes, scale: Tensor, zero: Codes | None, node: Node) -> Tensor:
-    """Return GatherBlockQuantized: rows in blocks of columns; bytes may hold two codes."""
+    """Decode GatherBlockQuantized: rows in blocks of columns; bytes may hold two codes."""
     bits, size = node.numbers.get("bits", 4), node.numbers.get("block_size", 128)
     # Without zero points those of bytes are in the middle, those of types of 4 bits are 0.
     default = 2 ** (bits - 1) if codes.tensor.dtype == "uint8" and codes.bits == 8 else 0
@@ -165,7 +165,7 @@ def _blocks(name: str, codes: Codes, scale: Tensor, zero: Codes | None, node: No
 
 
 def _matmul(name: str, codes: Codes, scale: Tensor, zero: Codes | None, node: Node) -> Tensor:
-    """Return MatMulNBits: B is (N, blocks, bytes of a block), with N outputs of K inputs."""
+    """Decode MatMulNBits: B is (N, blocks, bytes of a block), with N outputs of K inputs."""
     numbers = node.numbers
     n, d, bits = numbers.get("N", 0), numbers.get("K", 0), numbers.get("bits", 4)
     size = numbers.get("block_size", 32)

@@ -33,7 +33,7 @@ _OLD = re.compile(
 
 
 def sniff(head: bytes) -> bool:
-    """Return protocols 2 to 5 by their first two bytes, 0 and 1 by `_OLD`."""
+    """Recognize protocols 2 to 5 by their first two bytes, 0 and 1 by `_OLD`."""
     if torch_legacy.sniff(head) or torch_distributed.sniff(head):
         return False
     if head[:1] == b"\x80" and len(head) > 1:

@@ -116,7 +116,7 @@ def _tensor(name: str, entry: Stub, places: _Places, room: int) -> Tensor | str:
 
 
 def _chunks(value: object, shape: tuple[int, ...]) -> list[Box]:
-    """Return first element and shape of each piece, without empty and repeated ones."""
+    """Return the first element and the shape of each piece, without empty and repeated ones."""
     if not isinstance(value, (list, tuple)):
         raise Damaged("the metadata list no pieces of a tensor")
     chunks: dict[tuple[int, ...], tuple[int, ...]] = {}
@@ -143,7 +143,7 @@ def _check_room(name: str, pieces: list[tuple[Box, _PiecePlace]], item: int, roo
 
 
 def _places(folder: Path, storage: dict[object, object]) -> tuple[_Places, dict[Path, int]]:
-    """Return places of all pieces, and the files with their sizes.
+    """Return the places of all pieces, and the files with their sizes.
 
     Checks that the pieces are in them.
     """

@@ -193,7 +193,7 @@ def _size(value: object) -> int:
 
 
 def _view(metadata: object, elements: int) -> tuple[int, int]:
-    """Return first element and length of a storage that is a part of another one."""
+    """Return the first element and the length of a storage that is a part of another one."""
     # (key of the part, first element, number of elements)
     if not isinstance(metadata, tuple) or len(metadata) != 3:
         raise Damaged("a view of a storage has a damaged description")

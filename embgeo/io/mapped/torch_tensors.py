@@ -57,7 +57,7 @@ class Storage:
 
 
 def storage_bytes(kind: str, elements: int) -> int | None:
-    """Return bytes of `elements` elements of a storage class; None for unknown classes."""
+    """Return the bytes of `elements` elements of a storage class; None for unknown classes."""
     if kind == _UNTYPED:
         return elements
     if kind in _QUANTIZED:

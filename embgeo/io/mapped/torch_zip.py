@@ -52,7 +52,7 @@ _OTHERS = (
 
 
 def sniff(head: bytes) -> bool:
-    """Return any zip archive except those of numpy."""
+    """Recognize any zip archive but those of numpy."""
     return head.startswith(zip_members.MAGICS) and not zip_members.first_name(head).endswith(".npy")
 
 

@@ -26,7 +26,7 @@ _FLOAT = np.dtype(np.float32)
 
 
 def sniff(head: bytes) -> bool:
-    """Return counts that are possible, then numbers of the size of vectors' entries."""
+    """Recognize possible counts, followed by numbers of the size of vectors' entries."""
     return _is_fvecs(head) or _is_fbin(head)
 
 

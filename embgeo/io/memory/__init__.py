@@ -82,7 +82,7 @@ def as_matrix(
 
 
 def states_of(hidden: Any) -> Matrix:
-    """Return hidden states, one per row; a batch of texts is flattened to its positions."""
+    """Return the hidden states, one per row; a batch of texts is flattened to its positions."""
     if isinstance(hidden, Matrix):
         return hidden
     found = find(hidden)

@@ -44,7 +44,7 @@ def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
 
 
 def vocabulary_of(tokens: Any) -> Mapping[Any, Any] | None:
-    """Return token → row of a mapping or tokenizer; None for other objects."""
+    """Return the row of each token of a mapping or tokenizer; None for other objects."""
     if callable(getattr(tokens, "get_vocab", None)):
         tokens = tokens.get_vocab()
     return tokens if isinstance(tokens, Mapping) else None
@@ -111,7 +111,7 @@ def find_added(tokenizer: Any) -> dict[str, int]:
 
 
 def find_roles(tokenizer: Any) -> dict[str, Any]:
-    """Find tokens by role, with the keys of tokenizer_config.json."""
+    """Find the tokens by role, with the keys of tokenizer_config.json."""
     named = getattr(tokenizer, "special_tokens_map", None)
     if not isinstance(named, Mapping):
         return {}
@@ -152,7 +152,7 @@ def match_counts(matrix: Matrix, counts: Mapping[Any, Any]) -> tuple[Frequency, 
 
 
 def check_counts(counts: Any) -> npt.NDArray[np.float64]:
-    """Return counts as an array of whole numbers up to 2^53."""
+    """Check that counts are whole numbers up to 2^53, and return them as an array."""
     try:
         values = np.asarray(counts, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:

@@ -71,7 +71,7 @@ def find_in_keyed_vectors(W: Any) -> MatrixOfObject | None:
 
 
 def find_frequency(vectors: Any, words: list[Any]) -> Frequency | None:
-    """Find counts of the training corpus, or ranks where gensim has no counts."""
+    """Find the counts of the training corpus, or ranks where gensim has no counts."""
     counts = find_counts(vectors, words)
     if counts is None or not np.isfinite(counts).all() or (counts < 0).any() or not counts.any():
         return None
@@ -155,7 +155,7 @@ def check_storage(tensor: Any, name: str) -> None:
 
 
 def stored_bytes(tensor: Any) -> int:
-    """Return bytes of a storage up to the last entry of a tensor."""
+    """Return the number of bytes of a storage up to the last entry of a tensor."""
     if not tensor.numel():
         return 0
     reach = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))

@@ -78,7 +78,7 @@ def _unparametrized(module: str) -> str:
 
 
 def read_static(m: Module) -> Tensor | None:
-    """Read model2vec: vectors of clusters, the cluster and the weight of each token."""
+    """Read a matrix of model2vec: vectors of clusters, the cluster and the weight of each token."""
     vectors = m.get("embeddings") or m["weight"]
     outer = "" if m.prefix in ("embedding.", "embeddings.") else m.prefix
     mapping, weights = m.by.get(f"{outer}mapping"), m.by.get(f"{outer}weights")
@@ -157,7 +157,7 @@ def read_lora(m: Module) -> Tensor | None:
 
 
 def _find_problem(m: Module, outer: str, base: Tensor, pair: list[Tensor]) -> str:
-    """Return why an adapter cannot be merged; empty if it can."""
+    """Explain why an adapter cannot be merged; empty if it can."""
     (n, d), adapter = base.shape, m.facts.adapter
     if len(pair) != 2:
         return "there are several adapters" if len(pair) > 2 else "a part of it is missing"
@@ -210,7 +210,7 @@ def read_trained_copy(m: Module) -> Tensor | None:
 
 
 def read_trainable_tokens(m: Module) -> Tensor | None:
-    """Return rows of some tokens (PEFT): in place of those of the base, or alone with their ids."""
+    """Read rows of some tokens (PEFT), in place of those of the base or alone with their ids."""
     new = next(t for name, t in m.by.items() if name.startswith(m.name("trainable_tokens_delta")))
     outer = m.prefix.removesuffix("token_adapter.")
     ids = _token_ids(m.facts, outer)
@@ -231,7 +231,7 @@ def read_trainable_tokens(m: Module) -> Tensor | None:
 
 
 def _token_ids(facts: ModelFacts, outer: str) -> Any:
-    """Return ids of the trained rows of a module; the configuration may name several."""
+    """Return the ids of the trained rows of a module; the configuration may name several."""
     listed = facts.adapter.get("trainable_token_indices", facts.adapter.get("token_indices"))
     if isinstance(listed, dict):
         module = outer.rstrip(".")

@@ -188,7 +188,7 @@ def _missing_input_note(chosen: Tensor, named: Tensor | None) -> tuple[str, ...]
 
 
 def _size_notes(checkpoint: Checkpoint, chosen: Tensor, *, transpose: bool) -> tuple[str, ...]:
-    """Return what the configuration says that the matrix is not."""
+    """Describe how the matrix differs from the sizes of the configuration."""
     n, d = chosen.shape[::-1] if transpose else chosen.shape
     facts, notes = checkpoint.facts, []
     if facts.vocabulary is not None and n < facts.vocabulary and chosen.row_ids is None:
@@ -343,7 +343,7 @@ def _refuse_columns(checkpoint: Checkpoint, chosen: Tensor) -> None:
 
 
 def _stopped(checkpoint: Checkpoint, tensor: Tensor) -> AmbiguousTensor:
-    """Return error for an embedding whose form cannot be read: nothing takes its place."""
+    """Return the error for an embedding whose form cannot be read: nothing takes its place."""
     module = short(tensor.name.removesuffix(".weight")) or "the matrix"
     cause = f"{module} {tensor.problem}"
     return AmbiguousTensor(cause, where=checkpoint.path, way_out=tensor.way_out)

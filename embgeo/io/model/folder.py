@@ -241,7 +241,7 @@ def _opens(file: Path, open_file: Callable[[Path], Checkpoint]) -> bool:
 
 
 def _find_inner(folder: Path) -> list[Path]:
-    """Find folders below that hold weights: of a pipeline, or of a trainer.
+    """Find the folders below that hold weights: those of a pipeline, or of a trainer.
 
     The one to take is last.
     """

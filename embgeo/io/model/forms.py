@@ -101,7 +101,7 @@ def e2m1(codes: Array, scale: Rows, group: int, factor: float = 1.0) -> Rows:
 
 
 def powers(exponents: Array) -> Rows:
-    """Return E8M0: 2^(code − 127) (OCP Microscaling Formats 1.0, section 5.4.1)."""
+    """Decode E8M0: 2^(code − 127) (OCP Microscaling Formats 1.0, section 5.4.1)."""
     return np.ldexp(np.float32(1), exponents.astype(np.int32) - 127)
 
 
@@ -137,7 +137,7 @@ def masked(weight: Array, mask: Array, rows: slice) -> Rows:
 
 
 def mapped(vectors: Array, mapping: Array | None, weights: Array | None, rows: slice) -> Rows:
-    """Return row i of W is vectors[mapping[i]] · weights[i] (model2vec.StaticModel)."""
+    """Return W with the rows vectors[mapping[i]] · weights[i] (model2vec.StaticModel)."""
     made = f32(vectors[rows] if mapping is None else vectors[mapping[rows]])
     return made if weights is None else made * f32(weights[rows])[:, None]
 

@@ -141,7 +141,7 @@ def find_in_folders(folder: Path, names: Sequence[str]) -> list[Path]:
 
 
 def group_pieces(files: Sequence[Path]) -> list[list[Path]]:
-    """Return `files` in groups, if they are the pieces of one model; else none.
+    """Group `files` if they are the pieces of one model; no groups otherwise.
 
     A group are the slices of one file: GPT-NeoX writes one for each layer, vLLM several parts.
     """
@@ -163,7 +163,7 @@ def group_pieces(files: Sequence[Path]) -> list[list[Path]]:
 
 
 def read_offsets(file: Path) -> dict[str, tuple[int, ...]]:
-    """Read offsets of the pieces of a safetensors file of torch.distributed.checkpoint."""
+    """Read the offsets of the pieces of a safetensors file of torch.distributed.checkpoint."""
     head = read_head(file)
     if not safetensors.sniff(head):
         return {}

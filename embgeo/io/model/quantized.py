@@ -57,7 +57,7 @@ _METHODS = {"gptq": "GPTQ", "awq": "AWQ", "exl2": "EXL2", "exl3": "EXL3", "auto-
 
 
 def read_eight_bits(m: Module) -> Tensor | None:
-    """Return FP8 and INT8 codes with scales of the tensor, of rows, of groups or of blocks."""
+    """Read FP8 and INT8 codes with scales of the tensor, of rows, of groups or of blocks."""
     codes = m["weight"]
     if codes.dtype not in _EIGHT_BITS or len(codes.shape) != 2 or m.get("weight_scale_2"):
         return None
@@ -90,7 +90,7 @@ def read_eight_bits(m: Module) -> Tensor | None:
 
 
 def _int8_rows(codes: Tensor, scb: Tensor, marker: Tensor | None) -> Tensor:
-    """Return LLM.int8 of bitsandbytes."""
+    """Read LLM.int8 of bitsandbytes."""
     if scb.shape != codes.shape[:1]:
         return cannot(codes.name, codes, "is quantized (INT8), and its SCB does not fit", scb)
     shape = matrix_shape(codes)
@@ -136,7 +136,7 @@ def _block_side(size: int, blocks: int, stated: object) -> int | None:
 
 
 def read_nvfp4(m: Module) -> Tensor | None:
-    """Return NVFP4 of ModelOpt: two E2M1 codes a byte, an FP8 scale for 16 entries, a factor."""
+    """Read NVFP4 of ModelOpt: two E2M1 codes a byte, an FP8 scale for 16 entries, a factor."""
     codes = m["weight"]
     if codes.dtype != "uint8" or len(codes.shape) != 2:
         return None
@@ -196,7 +196,7 @@ def read_compressed(m: Module) -> Tensor | None:
 
 
 def _packed_sizes(codes: Tensor, facts: ModelFacts, shape: Tensor | None) -> tuple[int, int]:
-    """Return bits of a code and columns; zeros where they are not known."""
+    """Return the bits of a code and the number of columns; zeros where they are not known."""
     words, columns = codes.shape[1], facts.columns
     if shape is not None and shape.shape == (2,):
         try:
@@ -249,7 +249,7 @@ def read_blocks(m: Module, leaf: str) -> Tensor | None:
 
 
 def read_mlx(m: Module) -> Tensor | None:
-    """Return words of MLX: affine with biases, else mxfp4, nvfp4 or mxfp8."""
+    """Read the words of MLX: affine with biases, else mxfp4, nvfp4 or mxfp8."""
     words = m["weight"]
     if words.dtype != "uint32" or len(words.shape) != 2:
         return None
@@ -288,7 +288,7 @@ def _affine_rows(bits: int, words: Array, scales: Array, biases: Array, rows: sl
 
 
 def _mlx_float(words: Tensor, scales: Tensor) -> Tensor:
-    """Return E2M1 or FP8 codes; words and scales say which, as the sizes of groups are fixed."""
+    """Read E2M1 or FP8 codes; words and scales tell which, as the sizes of groups are fixed."""
     n, w = words.shape
     kinds = {(8 * w, 32): "mxfp4", (8 * w, 16): "nvfp4", (4 * w, 32): "mxfp8"}
     fits = [(d, g, kind) for (d, g), kind in kinds.items() if d == g * scales.shape[1]]
@@ -331,7 +331,7 @@ def read_bitsandbytes(m: Module) -> Tensor | None:
 
 
 def read_whole_numbers(m: Module) -> Tensor | None:
-    """Return integers or FP8 codes without the scales that make them a matrix."""
+    """Read integers or FP8 codes without the scales that make them a matrix."""
     codes = m["weight"]
     if len(codes.shape) != 2:
         return None

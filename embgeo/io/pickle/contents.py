@@ -109,7 +109,7 @@ def _check_size(stacked: Tensor, path: Path) -> None:
 
 
 def _entries(root: object) -> tuple[list[object] | None, Sequence[object]]:
-    """Return keys and values of a dict; no keys for a list, and for keys 0, 1, …, N−1."""
+    """Return the keys and values of a dict; no keys for a list, and for keys 0, 1, …, N−1."""
     if isinstance(root, (list, tuple)):
         return None, root
     if not isinstance(root, dict):
@@ -121,12 +121,12 @@ def _entries(root: object) -> tuple[list[object] | None, Sequence[object]]:
 
 
 def _stack_vectors(values: Sequence[object]) -> Tensor | None:
-    """Return vectors of one length as a matrix, beyond `MEMORY_BYTES` in a temporary file."""
+    """Stack vectors of one length to a matrix, beyond `MEMORY_BYTES` in a temporary file."""
     return _stack_leaves(values) or _stack_lists(values)
 
 
 def _stack_leaves(values: Sequence[object]) -> Tensor | None:
-    """Return arrays or tensors of one shape, (d) or (1, d)."""
+    """Stack arrays or tensors of one shape, (d) or (1, d)."""
     first = values[0]
     if not isinstance(first, Leaf) or first.unread:
         return None
@@ -152,7 +152,7 @@ def _stack_leaves(values: Sequence[object]) -> Tensor | None:
 
 
 def _stack_lists(values: Sequence[object]) -> Tensor | None:
-    """Return lists of floats."""
+    """Stack lists of floats."""
     first = values[0]
     if not isinstance(first, (list, tuple)) or len(first) < 2 or not _are_numbers(first):
         return None

@@ -60,7 +60,7 @@ def read_frame(root: object) -> Frame | None:
 
 
 def _parts(manager: object) -> tuple[list[object], list[object]]:
-    """Return values of the blocks, and the axes: columns (frames only) and index."""
+    """Return the values of the blocks, and the axes: columns (frames only) and index."""
     match manager:
         case Stub(args=(list() | tuple() as blocks, list() | tuple() as axes)):
             made = [block for block in blocks if isinstance(block, Stub) and block.args]

@@ -72,7 +72,7 @@ def _copy_as(kind: type[list[object]] | type[tuple[object, ...]]) -> Constructor
 
 
 def _encode(machine: Machine, args: tuple[object, ...]) -> object:
-    """Return protocol 2 has no bytes: Python 3 writes them as text to be encoded as Latin-1."""
+    """Encode text as Latin-1: Python 3 writes bytes so in protocol 2, which has none."""
     if len(args) != 2 or args[1] not in ("latin1", "latin-1"):
         return Stub("_codecs.encode", args)
     if isinstance(args[0], LongText):
@@ -97,7 +97,7 @@ def _bytes(machine: Machine, args: tuple[object, ...]) -> object:
 
 
 def _reconstructor(_machine: Machine, args: tuple[object, ...]) -> object:
-    """Return protocols 0 and 1 make instances from class, base and state of the base."""
+    """Make an instance from class, base and state of the base, as protocols 0 and 1 do."""
     cls = args[0] if args else None
     return Stub(cls.name if isinstance(cls, Global) else "(object)")
 

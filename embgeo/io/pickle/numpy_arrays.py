@@ -140,7 +140,7 @@ class PickledArray(Leaf, Buildable):
 
 
 def text_entries(array: Array) -> list[str] | None:
-    """Return strings of an array of type S (UTF-8) or U; None if they cannot be decoded."""
+    """Return the strings of an array of type S (UTF-8) or U; None if they cannot be decoded."""
     if array.dtype.kind == "U":
         native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
         # numpy does not check this, and Python raises a SystemError.

@@ -102,7 +102,7 @@ def find_revision(folder: Path, revision: str = "main") -> Path | None:
 
 
 def read_reference(folder: Path, revision: str) -> str | None:
-    """Read commit of a branch or tag when it was fetched."""
+    """Read the commit that a branch or tag had when it was fetched."""
     for name in (revision, quote(revision, safe="")):
         file = folder / "refs" / name
         try:

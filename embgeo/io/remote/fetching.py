@@ -247,7 +247,7 @@ def _check_size(
 
 
 def _lay(tensors: Sequence[headers.RemoteTensor]) -> tuple[bytes, list[int]]:
-    """Return header of a safetensors file with these tensors, and their offsets behind it."""
+    """Return the header of a safetensors file with these tensors, and their offsets behind it."""
     offsets = list(accumulate((one.stop - one.start for one in tensors[:-1]), initial=0))
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     for one, at in zip(tensors, offsets, strict=True):

@@ -161,7 +161,7 @@ def _not_here() -> Array:
 
 
 def find_names(known: Iterable[str], source: Source) -> set[str]:
-    """Find names of possible embeddings, output matrices and final norms.
+    """Find the names of possible embeddings, output matrices and final norms.
 
     Empty if no name looks like that of an embedding; then shapes decide.
     """

@@ -208,7 +208,7 @@ def _answering(name: HubName, endpoint: str) -> Iterator[None]:
 
 
 def _explain(name: HubName, endpoint: str, error: Exception) -> tuple[str, str]:
-    """Write cause and way out of an error of huggingface_hub; the first class that fits counts."""
+    """Explain an error of huggingface_hub, by the first class that fits: cause and way out."""
     from huggingface_hub import errors
 
     code = getattr(getattr(error, "response", None), "status_code", None)
@@ -238,6 +238,6 @@ def _explain(name: HubName, endpoint: str, error: Exception) -> tuple[str, str]:
 
 
 def refuse_offline(name: HubName) -> UnreadableFile:
-    """Return error for a model that is in no cache while ``HF_HUB_OFFLINE`` is set."""
+    """Return the error for a model that is in no cache while ``HF_HUB_OFFLINE`` is set."""
     cause = "is not in the cache, and HF_HUB_OFFLINE forbids the network"
     return refuse(name.text, cause, "unset HF_HUB_OFFLINE, or fetch the model elsewhere")

@@ -88,7 +88,7 @@ def find_here(source: Source) -> SourcePlace | None:
 
 
 def _expected_size(name: names.HubName) -> str:
-    """Return bytes to fetch for a model, estimated from its small files in the Hub's cache."""
+    """Estimate the bytes to fetch for a model from its small files in the Hub's cache."""
     snapshot = find_snapshot(name)
     if snapshot is None:
         return ""

@@ -79,7 +79,7 @@ def _answering(name: str) -> Iterator[None]:
 
 
 def _explain(name: str, error: Exception) -> tuple[str, str]:
-    """Write cause and way out of an error of fsspec."""
+    """Explain an error of fsspec: its cause and a way out."""
     if isinstance(error, ImportError):
         return (
             f"{name.partition('://')[0]}:// needs a package of fsspec that is not installed",

@@ -62,14 +62,14 @@ def iterate_rows(columns: dict[str, Sequence[Cell] | Array]) -> Iterator[tuple[C
 
 
 def describe_columns(analysis: Analysis) -> dict[str, dict[str, str]]:
-    """Write title, meaning, formula and source of each measured column."""
+    """Describe each measured column: title, meaning, formula and source."""
     measured: list[Column | Points] = [*analysis.columns, *analysis.points]
     keys = ("title", "meaning", "formula", "source")
     return {one.name: {key: getattr(one.quantity, key) for key in keys} for one in measured}
 
 
 def thin_rows(falling: Array | None, rows: int, most: int | None) -> npt.NDArray[np.int64]:
-    """Return ascending positions of at most `most` rows, evenly over the order of frequency.
+    """Return the ascending positions of at most `most` rows, evenly over the order of frequency.
 
     `falling` is larger for more frequent tokens; without it, rows are taken evenly.
     """

@@ -114,7 +114,7 @@ def list_contrasts(
 
 
 def describe_difference(held: Paired | ClaimOutcome | None, relative: bool) -> tuple[Cell, ...]:
-    """Return difference, "log" or "", standard error and ends of the interval."""
+    """Return the difference, "log" or "", the standard error and the ends of the interval."""
     if held is None or held.difference is None:
         return (None,) * 5
     kind = "log" if relative else ""
@@ -148,7 +148,7 @@ def difference_lines(study: Study) -> list[list[str]]:
 
 
 def split_means(study: Study) -> tuple[list[str], list[list[str]]]:
-    """Return heads and lines of the table of means; matrices of a method are below it."""
+    """Return the heads and lines of the table of means; matrices of a method are below it."""
     heads, *lines = method_lines(study)
     return ["method", *heads[1:]], [[line[0].strip(), *line[1:]] for line in lines]
 
@@ -210,7 +210,7 @@ def latex_row(cells: Sequence[str]) -> str:
 
 
 def latex_cell(text: str) -> str:
-    r"""Return untrusted text, or numbers with what joins them.
+    r"""Escape untrusted text; leave numbers, with what joins them, as they are.
 
     >>> print(latex_cell("96.1 ± 1.2"), latex_cell("−1.4%"), latex_cell("a_b"))
     $96.1$ $\pm$ $1.2$ $-1.4$\% a\_b

@@ -46,7 +46,7 @@ def missing(analysis: Analysis) -> str:
 
 
 def pair(analysis: Analysis, group: Group) -> tuple[Scalar | None, Scalar | None]:
-    """Return I1 and I2 of a group."""
+    """Return the I1 and I2 of a group."""
     first, second = group.pair
     return analysis.scalar(first), analysis.scalar(second)
 
@@ -110,7 +110,7 @@ def write_column(scalars: Sequence[Scalar | None], bold: float | None) -> list[L
 
 
 def count_decimals(text: str) -> int:
-    """Count decimals; 0 for a number with an exponent."""
+    """Count the decimals of a number; 0 for one with an exponent."""
     return 0 if "e" in text else len(text.partition(".")[2])
 
 

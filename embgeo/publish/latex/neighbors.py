@@ -119,7 +119,7 @@ def list_rows(analysis: Analysis, name: str) -> list[tuple[tuple[Cell, ...], lis
 
 
 def transpose(columns: Sequence[Sequence[str]]) -> list[list[Latex]]:
-    """Return columns of unequal length as rows."""
+    """Turn columns of unequal length into rows."""
     return [[Latex(cell) for cell in row] for row in zip_longest(*columns, fillvalue="")]
 
 

@@ -47,7 +47,7 @@ def describe_neighbors(analysis: Analysis) -> Iterator[str]:
 
 
 def headline_rows(analysis: Analysis) -> list[tuple[str, str, str]]:
-    """Return title, value and reference of the headline numbers that were measured."""
+    """Return the title, value and reference of the headline numbers that were measured."""
     rows = []
     # Not by truth: a value of 0 is one, and one that is undefined has none.
     for scalar in (s for q in HEADLINE if (s := analysis.scalar(q)) is not None):

@@ -52,7 +52,7 @@ def verdicts(comparison: Comparison) -> Iterator[str]:
 
 
 def difference_rows(comparison: Comparison, place: int) -> list[tuple[str, ...]]:
-    """Return heads and headline numbers, as cells."""
+    """Return the heads and the headline numbers, as cells."""
     rows = {d.name: d for d in comparison.differences_of(place)}
     chosen = [rows[q.name] for q in HEADLINE if q.name in rows and not rows[q.name].undefined]
     heads = ("", comparison.baseline.name, comparison.members[place].name, "difference")
@@ -130,7 +130,7 @@ def short_difference(row: Difference | None) -> str:
 
 
 def pair_rows(comparison: Comparison) -> list[tuple[str, ...]]:
-    """Return headline numbers of the baseline with each other member, as cells."""
+    """Return the headline numbers of the baseline with each other member, as cells."""
     rows = []
     for quantity in compare.HEADLINE:
         found = [find_scalar(pair, quantity) for _, pair in list_pairs(comparison)]

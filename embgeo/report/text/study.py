@@ -44,7 +44,7 @@ def table(study: Study) -> list[str]:
 
 
 def method_lines(study: Study) -> list[list[str]]:
-    """Return lines of the table of methods, the heads first."""
+    """Return the lines of the table of methods, the heads first."""
     name = deciding.quality_name(study.runs)
     split = "test" if name.startswith("test") else "valid"
     columns = (

@@ -26,7 +26,7 @@ def render(outcome: Outcome) -> str:
 
 
 def prefixes_of(names: list[str]) -> list[str]:
-    """Return names in the characters that MLflow allows, numbered where they collide."""
+    """Write names in the characters that MLflow allows, numbered where they collide."""
     found: list[str] = []
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_. -]", "_", name)

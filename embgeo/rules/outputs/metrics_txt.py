@@ -48,7 +48,7 @@ def describe_title(reading: RuleValue) -> str:
 
 
 def metric(name: str) -> str:
-    """Return ``cosine.mean`` as ``embgeo_cosine_mean``."""
+    """Write ``cosine.mean`` as ``embgeo_cosine_mean``."""
     return "embgeo_" + re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 

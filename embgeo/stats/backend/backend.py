@@ -69,7 +69,7 @@ class Backend(ABC):
         return self.wide.put(self.to_wide(array), self.wide.xp.float64)
 
     def slices(self, rows: int, width: int) -> list[slice]:
-        """Return runs of rows of `width` entries, with at most `chunk` entries in a run."""
+        """Split rows of `width` entries into runs with at most `chunk` entries."""
         step = max(1, self.chunk // max(width, 1))
         return [slice(start, start + step) for start in range(0, rows, step)]
 
@@ -90,7 +90,7 @@ class Backend(ABC):
 
     @abstractmethod
     def qr_r(self, rows: Array) -> Array:
-        """Return R of the QR decomposition, without Q."""
+        """Return the R of the QR decomposition, without Q."""
 
     @abstractmethod
     def kth_largest(self, values: Array, k: int) -> Array:
@@ -98,11 +98,11 @@ class Backend(ABC):
 
     @abstractmethod
     def topk(self, values: Array, k: int) -> Array:
-        """Return columns of the k largest entries of each row in any order, shape (q, k)."""
+        """Return the columns of the k largest entries of each row in any order, shape (q, k)."""
 
     @abstractmethod
     def histogram(self, values: Array, bins: int) -> Array:
-        """Return counts of values within [−1, 1] in equal bins, int64, shape (bins,)."""
+        """Count the values within [−1, 1] in equal bins, int64, shape (bins,)."""
 
     @abstractmethod
     def words(self, rows: Array) -> Array:

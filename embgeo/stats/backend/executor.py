@@ -251,7 +251,7 @@ class DeviceExecutor:
         return self._within_memory(work)
 
     def eigh(self, gram: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """Return eigenvalues in ascending order and eigenvectors; None if the device fails."""
+        """Return the ascending eigenvalues and the eigenvectors; None if the device fails."""
         try:
             values, vectors = self.backend.xp.linalg.eigh(self.backend.put(gram))
             return self.backend.to_host(values), self.backend.to_host(vectors)
@@ -262,7 +262,7 @@ class DeviceExecutor:
             return None
 
     def _within_memory(self, work: Callable[[], T]) -> T:
-        """Return do the work with exact float32 products; repeat it if memory does not suffice."""
+        """Do the work with exact float32 products; repeat it if memory does not suffice."""
         for _ in range(2):
             try:
                 with self.backend.exact_products():

@@ -149,7 +149,7 @@ class TorchBackend(Backend):
         return array.cpu().numpy() if isinstance(array, self.torch.Tensor) else array
 
     def upload(self, rows: npt.NDArray[Any], working: type[np.generic]) -> Array:
-        """Return upload rows in their stored precision, if torch and the device support it.
+        """Upload rows in their stored precision, if torch and the device support it.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class TorchBackend(Backend):
         return self.to_host(self.xp.max(rows, axis=1)), self.to_host(self.xp.min(rows, axis=1))
 
     def free(self) -> int:
-        """Return bytes that are free."""
+        """Return the number of free bytes."""
         torch = self.torch
         if self.at.type == "cuda":
             held = torch.cuda.memory_reserved(self.at) - torch.cuda.memory_allocated(self.at)

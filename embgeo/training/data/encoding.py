@@ -37,7 +37,7 @@ class Words(dict[str, int]):
         return self[END]
 
     def encode(self, lines: list[str]) -> list[list[int]]:
-        """Return numbers of the words of each line, which white space separates."""
+        """Return the numbers of the words of each line, which white space separates."""
         if len(self) > MOST_TYPES:
             raise UnreadableFile(
                 f"the text has more than {MOST_TYPES:,} different words",
@@ -188,7 +188,7 @@ def shuffle_pieces(ids: Ids, sizes: IntArray, seed: int) -> Ids:
 
 
 def _draw_splits(ends: IntArray, tokens: int, seed: int) -> npt.NDArray[np.int8]:
-    """Draw for each unit 0 (train), 1 (valid) or 2 (test)."""
+    """Draw 0 (train), 1 (valid) or 2 (test) for each unit."""
     sizes = np.diff(ends, prepend=0)
     room = {1: SHARE * tokens, 2: SHARE * tokens}
     parts = np.zeros(len(ends), dtype=np.int8)

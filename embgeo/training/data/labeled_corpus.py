@@ -335,7 +335,7 @@ def encode(
 
 
 def split_tokens(text: str, *, strip: bool = False) -> list[str]:
-    """Return words and punctuation marks in lower case, without tags in angle brackets."""
+    """Split text into words and punctuation marks in lower case, without tags in angle brackets."""
     if strip:
         text = _QUOTED.sub("", _HEADERS.sub("", text))
     return _TOKEN.findall(TAG.sub(" ", text).lower())

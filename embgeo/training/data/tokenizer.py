@@ -80,7 +80,7 @@ class Tokenizer:
             raise self._refuse("is not understood", f"its largest id is {self.size - 1:,}")
 
     def end(self) -> int | None:
-        """Return id of the token that ends a text, if there is one."""
+        """Return the id of the token that ends a text, if there is one."""
         return next((self._ids[name] for name in ENDS if name in self._ids), None)
 
     def encode(self, lines: Iterable[str]) -> Iterator[list[int]]:

@@ -81,7 +81,7 @@ def continuous_cache(
 def mixed_log_probability(
     own: Tensor, raw: Tensor, states: Tensor, followers: Tensor, settings: CacheSettings
 ) -> Tensor:
-    """Return ln of the mixture at the last T places of a stream.
+    """Return the ln of the mixture at the last T places of a stream.
 
     `own`: ln p of the targets by the model, shape (T,). `raw`: states at these places, shape
     (T, d). `states`: cached states followed by `raw`, shape (M, d). `followers`: the tokens after

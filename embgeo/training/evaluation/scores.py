@@ -97,7 +97,7 @@ class Scores:
         return scores["valid"], scores.get("test"), merge_blocks(split, windows)
 
     def adapted(self, model: LanguageModel, split: str) -> Found:
-        """Return scores of a split at the end of a run only: cache, dynamic evaluation.
+        """Return the scores of a split that only the end of a run has: cache, dynamic evaluation.
 
         Their settings are those published for the corpus, or else for WikiText-2.
         """
@@ -141,7 +141,7 @@ class Scores:
         return model.reading(own.memory, own.clamp, same_length=bool(own.same_length))
 
     def describe(self, split: str, found: Perplexity) -> Found:
-        """Return numbers of a split for the result, with the perplexity of a unigram model."""
+        """Return the numbers of a split for the result, with the perplexity of a unigram model."""
         counts, rows = self.corpus.vocabulary.counts, self.rows(split)
         in_bytes: Found = {}
         if self.corpus.row_bytes is not None:

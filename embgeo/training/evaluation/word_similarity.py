@@ -14,7 +14,7 @@ from embgeo.training.study import word_similarity
 def measure_similarity(
     W: FloatArray, vocabulary: Vocabulary, sets: Sequence[WordPairs]
 ) -> word_similarity.WordSimilarity:
-    """Measure cosines of all pairs of words in the vocabulary with non-zero rows.
+    """Measure the cosines of all pairs of words in the vocabulary with non-zero rows.
 
     `W`: a row for each token of the vocabulary, shape (N, d); computed in float64.
     """

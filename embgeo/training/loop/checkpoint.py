@@ -129,7 +129,7 @@ def hold_folder(folder: Path, waits: Callable[[], None]) -> Iterator[None]:
 
 
 def describe_dataset(dataset: Dataset) -> dict[str, Any]:
-    """Write description of the data for a result."""
+    """Describe the data, for a result."""
     return {
         "name": dataset.name,
         "unit": dataset.unit,
@@ -188,7 +188,7 @@ def fingerprint(model: Any) -> str:
 
 
 def hash_weights(named: Iterable[tuple[str, Tensor]]) -> str:
-    """Return SHA-256 of weights with their names and shapes."""
+    """Return the SHA-256 of weights with their names and shapes."""
     digest = hashlib.sha256()
     for name, p in sorted(named, key=itemgetter(0)):
         digest.update(f"{name} {tuple(p.shape)}\n".encode())
@@ -213,7 +213,7 @@ def identity(tables: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
 
 
 def read_identity(folder: Path) -> dict[str, Any] | None:
-    """Read saved settings and text of the run in a folder; None without any."""
+    """Read the saved settings and the text of the run in a folder; None without any."""
     if is_finished(folder):
         result = load_result(folder)
         return identity(dict(result.settings), dict(result.corpus["files"]))

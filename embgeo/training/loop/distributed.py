@@ -45,7 +45,7 @@ def _local_rank() -> int:
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
-    """Return context of the forward pass."""
+    """Return the context of the forward pass."""
     if precision == "bf16":
         return torch.autocast(device.type, dtype=torch.bfloat16)
     return nullcontext()

@@ -374,6 +374,6 @@ def measure_step(model: Any, found: dict[str, float]) -> Iterator[None]:
 
 
 def length(tensors: Iterable[Tensor]) -> float:
-    """Return joint norm of all tensors."""
+    """Return the joint norm of all tensors."""
     squares = [t.float().square().sum() for t in tensors]
     return float(torch.stack(squares).sum().sqrt()) if squares else 0.0

@@ -98,7 +98,7 @@ class CoupledAdam(Optimizer):
         return loss
 
     def _plain(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Make one step of AdamW."""
+        """Take one step of AdamW."""
         states = [self.state[p] for p in parameters]
         adamw(
             parameters,
@@ -118,7 +118,7 @@ class CoupledAdam(Optimizer):
 
 
 def update(p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-    """Make one step of a coupled matrix, in place."""
+    """Take one step of a coupled matrix, in place."""
     gradient = p.grad
     assert gradient is not None
     beta1, beta2 = group["betas"]

@@ -164,7 +164,7 @@ def signs_and_shares(n: int, popular: Tensor, rare: Tensor) -> tuple[Tensor, Ten
 
 
 def rebalance(share: Tensor, sign: Tensor) -> Tensor:
-    """Return shares of sampled rows; each class in the sample sums to 1."""
+    """Return the shares of sampled rows; those of each class in the sample sum to 1."""
     for value in (-1.0, 1.0):
         chosen = sign == value
         total = torch.where(chosen, share, 0.0).sum()

@@ -47,7 +47,7 @@ def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] 
 
 
 def classes(n: int, popular: Tensor, ignore_rows: Sequence[int] = ()) -> tuple[Tensor, Tensor]:
-    """Return row numbers of popular and of rare tokens; ignored rows are in neither class.
+    """Return the row numbers of popular and of rare tokens; ignored rows are in neither class.
 
     `BadOption` for an empty class, or a mask that is not a boolean for each row.
     """

@@ -216,7 +216,7 @@ class Regularizer(nn.Module):
         """
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Return groups of the model's parameters that need their own optimizer settings.
+        """Return the groups of the model's parameters that need their own optimizer settings.
 
         In the form that torch's optimizers take, such as one without weight decay. All other
         parameters of the model keep the usual settings.
@@ -228,7 +228,7 @@ class Regularizer(nn.Module):
         return []
 
     def extra_repr(self) -> str:
-        """Return settings that are attributes of the same name."""
+        """Return the settings that are attributes of the same name."""
         shown = [name for name in list_settings(type(self)) if hasattr(self, name)]
         return ", ".join(f"{name}={getattr(self, name)}" for name in shown)
 

@@ -76,7 +76,7 @@ def as_parameter(tensor: Tensor) -> nn.Parameter:
 
 
 def mask_rows(n: int, ignore_rows: Sequence[int]) -> Tensor:
-    """Return true for the rows that count; negative numbers count from the end.
+    """Return a mask of the rows that count; negative numbers count from the end.
 
     Raises
     ------

@@ -116,7 +116,7 @@ class EncoderDecoder(EmbeddingModel):
         return self.write(inputs, self.read(source, seen), seen)[0]
 
     def read(self, source: Tensor, seen: Tensor) -> list[Places]:
-        """Read keys and values of the source for each decoder block; `seen` is from `mask_ends`."""
+        """Compute keys and values of the source for each block; `seen` as of `mask_ends`."""
         states = self.embed(source, self.embedding if self.source is None else self.source)
         for block in self.encoder:
             states = block(states, seen)[0]
@@ -130,7 +130,7 @@ class EncoderDecoder(EmbeddingModel):
         seen: Tensor,
         before: list[Places] | None = None,
     ) -> tuple[Tensor, list[Places]]:
-        """Write states of the target, and its keys and values in each block.
+        """Compute the states of the target, and its keys and values in each block.
 
         With `before`, the keys and values of earlier places, `inputs` is the one token after them.
         """
@@ -180,7 +180,7 @@ class AttentionBlock(nn.Module):
         source: Places | None = None,
         past: Places | None = None,
     ) -> tuple[Tensor, Places]:
-        """Return states, shape (B, T, d), and keys and values of the sentence so far."""
+        """Return the states, shape (B, T, d), and the keys and values of the sentence so far."""
         given = self.prepare(states, 0)
         places = self.itself.split(given)
         if past is not None:

@@ -189,7 +189,7 @@ class LanguageModel(EmbeddingModel):
         raise NotImplementedError
 
     def head(self, hidden: Tensor) -> Tensor:
-        """Return logits, shape (…, N), for `Output.hidden`, shape (…, d)."""
+        """Return the logits, shape (…, N), for `Output.hidden`, shape (…, d)."""
         logits: Tensor = self.decoder(hidden)
         return logits
 

@@ -149,7 +149,7 @@ class LlamaBlock(nn.Module):
         self.norm_key = RmsNorm(self.width, eps=EPS) if qk_norm else nn.Identity()
 
     def attend(self, x: Tensor, turns: tuple[Tensor, Tensor]) -> Tensor:
-        """Return causal attention in which heads of queries share heads of keys and values."""
+        """Compute causal attention in which heads of queries share heads of keys and values."""
         split = self.attention_in(self.norm_attention(x)).unflatten(-1, (-1, self.width))
         sizes = (self.heads, self.kv_heads, self.kv_heads)
         query, key, value = split.transpose(1, 2).split(sizes, dim=1)
@@ -165,7 +165,7 @@ class LlamaBlock(nn.Module):
         return found
 
     def feed(self, x: Tensor) -> Tensor:
-        """Return SwiGLU: W3·(silu(W1·x) ⊙ W2·x)."""
+        """Compute SwiGLU: W3·(silu(W1·x) ⊙ W2·x)."""
         gate, up = self.inner_in(self.norm_inner(x)).chunk(2, dim=-1)
         found: Tensor = self.inner_out(F.silu(gate) * up)
         return found

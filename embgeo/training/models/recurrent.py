@@ -182,7 +182,7 @@ class RecurrentModel(LanguageModel):
         return self.n_tokens * (1 if self.mixture is None else 2 * self.mixture.experts)
 
     def head(self, hidden: Tensor) -> Tensor:
-        """Return logits, or the log-probabilities of a mixture; shape (…, N)."""
+        """Return the logits, or the log-probabilities of a mixture; shape (…, N)."""
         if self.mixture is None:
             return super().head(hidden)
         log_probabilities: Tensor = self.mixture(hidden, self.decoder)

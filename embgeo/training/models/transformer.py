@@ -180,7 +180,7 @@ def check_heads(d: int, heads: int, *, rotary: bool) -> int:
 
 
 def rotations(length: int, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return cosines and sines of the angles of `compute_angles` at times 0 to T − 1."""
+    """Return the cosines and sines of the angles of `compute_angles` at times 0 to T − 1."""
     angles = compute_angles(torch.arange(length, device=device, dtype=torch.float32), width)
     return angles.cos(), angles.sin()
 
@@ -194,7 +194,7 @@ def compute_angles(times: Tensor, width: int) -> Tensor:
 
 
 def encode_places(length: int, d: int, start: int, device: torch.device) -> Tensor:
-    """Return sines (even columns) and cosines (odd ones) of places from `start` on.
+    """Return the sines (even columns) and cosines (odd ones) of places from `start` on.
 
     Shape (length, d).
     """

@@ -185,7 +185,7 @@ class RelativeBlock(nn.Module):
 
 
 def encode_distances(length: int, d: int, clamp: int | None, like: Tensor) -> Tensor:
-    """Return sines and cosines of the distances length − 1 to 0, shape (length, d)."""
+    """Return the sines and cosines of the distances length − 1 to 0, shape (length, d)."""
     distances = torch.arange(length - 1, -1, -1, device=like.device, dtype=torch.float32)
     if clamp is not None:
         distances = distances.clamp(max=clamp)

@@ -15,7 +15,7 @@ Schedule = Callable[[int, int, int], float]
 
 
 def constant(_step: int, _steps: int, _epoch: int) -> float:
-    """Return constant 1."""
+    """Return the factor 1 for all steps."""
     return 1.0
 
 
@@ -46,12 +46,12 @@ def along_cosine(before: float, after: float, way: float) -> float:
 
 
 def epoch_decay(_step: int, _steps: int, epoch: int, *, after: int = 5, rate: float = 0.9) -> float:
-    """Return 1 for `after` epochs, then multiplied by `rate` in each epoch."""
+    """Stay at 1 for `after` epochs, then multiply by `rate` in each epoch."""
     return rate ** max(0, epoch + 1 - after)
 
 
 def inverse_sqrt(step: int, _steps: int, _epoch: int, *, warm_up_steps: int = 4000) -> float:
-    """Return linear up to 1 in `warm_up_steps` steps, then proportional to 1/√step.
+    """Rise linearly to 1 in `warm_up_steps` steps, then fall as 1/√step.
 
     A warm-up of 0 steps is the same as one of 1 step: the first step has the full rate.
 
@@ -64,7 +64,7 @@ def inverse_sqrt(step: int, _steps: int, _epoch: int, *, warm_up_steps: int = 40
 
 
 def linear(step: int, steps: int, _epoch: int, *, end: float = 1e-4) -> float:
-    """Return linear from 1 to 0, but at least `end`.
+    """Fall linearly from 1 to 0, but not below `end`.
 
     References
     ----------
@@ -77,7 +77,7 @@ def linear(step: int, steps: int, _epoch: int, *, end: float = 1e-4) -> float:
 def cosine(
     step: int, steps: int, _epoch: int, *, warm_up_steps: int = 100, end: float = 0.1
 ) -> float:
-    """Return linear up to 1 in `warm_up_steps` steps, then along a cosine to `end` at the last.
+    """Rise linearly to 1 in `warm_up_steps` steps, then follow a cosine to `end` at the last step.
 
     References
     ----------

@@ -101,7 +101,7 @@ def make_run(one: FinishedRun, priors: Priors) -> Run:
 
 
 def group_samples(trained: Sequence[FinishedRun]) -> dict[str, dict[int, Samples]]:
-    """Return samples for bootstraps, by method and seed."""
+    """Group the samples for bootstraps by method and seed."""
     found: dict[str, dict[int, Samples]] = {}
     for one in trained:
         if one.samples is not None:

@@ -206,7 +206,7 @@ def decide_claim(
 def select_values(
     runs: Sequence[record.Run], number: str, role: record.Role | None
 ) -> dict[int, float]:
-    """Return values of a number by seed, for the matrix of a role."""
+    """Return the values of a number by seed, for the matrix of a role."""
     held = {run.seed: run.select_numbers(role).get(number) for run in runs}
     return {seed: value for seed, value in held.items() if value is not None}
 
@@ -227,7 +227,7 @@ def share_of_published(
 
 
 def test_difference(held: Paired | None, limit: float) -> tuple[float | None, float | None]:
-    """Return p-value of Student's t for a mean at the limit, and the minimum detectable effect.
+    """Return the p-value of Student's t for a mean at the limit, and the minimum detectable effect.
 
     The effect is the sum of the quantiles for a level of 5% (two-sided) and a power of 80%, times
     the standard error (Bloom 1995).
@@ -264,7 +264,7 @@ def find_quality(runs: Sequence[record.Run]) -> str:
 
 
 def spell_score(score: str) -> str:
-    """Return ``"BLEU"`` of "bleu"."""
+    """Spell the name of a score: ``"BLEU"`` for "bleu"."""
     return SPELLED.get(score, score)
 
 

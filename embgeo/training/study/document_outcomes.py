@@ -98,7 +98,7 @@ QUANTITIES = of_splits(
 def score_classes(
     truth: IntArray, given: IntArray, weights: FloatArray | None = None
 ) -> dict[str, float]:
-    """Return accuracy and macro-F1 of documents with integer weights; at least one document.
+    """Return the accuracy and macro-F1 of documents with integer weights; at least one document.
 
     As in scikit-learn, macro-F1 is the mean over classes that occur in `truth` or `given`.
     """
@@ -113,7 +113,7 @@ def score_classes(
 def compare_documents(
     before: Mapping[int, DocumentOutcomes], after: Mapping[int, DocumentOutcomes]
 ) -> str:
-    """Return McNemar's test for each common seed, in words; empty if the documents differ."""
+    """Describe McNemar's test for each common seed; empty if the documents differ."""
     parts = []
     for seed in sorted(before.keys() & after.keys()):
         first, second = before[seed], after[seed]

@@ -16,7 +16,7 @@ UNKNOWN_SHARE = "unknown"
 
 
 def of_splits(*facts: Quantity) -> tuple[Quantity, ...]:
-    """Return quantities for both splits.
+    """Return the quantities for both splits.
 
     ``{split}`` in a meaning stands for the title of the split.
     """

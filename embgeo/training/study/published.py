@@ -40,7 +40,7 @@ class PaperClaim:
         return f"{self.before:g} → {self.after:g} ({where})"
 
     def difference(self, *, relative: bool) -> float:
-        """Return after − before; difference of logarithms if `relative`."""
+        """Return after − before, or the difference of logarithms if `relative`."""
         if relative:
             return math.log(self.after / self.before)
         return self.after - self.before
@@ -198,7 +198,7 @@ def _slim_pajama(before: float, after: float, number: str, size: str, tokens: st
 
 
 def _perplexities(before: float, after: float) -> tuple[float, float, str]:
-    """Return perplexities of two losses, which are printed to two digits."""
+    """Return the perplexities of two losses, which are printed to two digits."""
     what = f"test perplexity, from the losses {before} and {after}"
     return round(math.exp(before), 2), round(math.exp(after), 2), what
 

@@ -123,7 +123,7 @@ class Run:
     predictions: tuple[Prediction, ...] = ()
 
     def select_numbers(self, role: Role | None) -> Mapping[str, float]:
-        """Return numbers of the matrix of a role; `numbers` if the model has a single matrix."""
+        """Return the numbers of a role's matrix; `numbers` if the model has a single matrix."""
         return self.others.get(role or "input", self.numbers)
 
 
@@ -339,12 +339,12 @@ class Study:
         return tuple(run for run in self.runs if run.method == method)
 
     def values(self, method: str, name: str, role: Role | None = None) -> dict[int, float]:
-        """Return values of a number by seed."""
+        """Return the values of a number by seed."""
         held = {run.seed: run.select_numbers(role) for run in self.runs_of(method)}
         return {seed: numbers[name] for seed, numbers in held.items() if name in numbers}
 
     def roles(self, method: str) -> tuple[Role, ...]:
-        """Return roles of the analyzed matrices of the method's models."""
+        """Return the roles of the analyzed matrices of the method's models."""
         held = {role for run in self.runs_of(method) for role in run.others}
         return ("input", *(role for role in ROLES[1:] if role in held))
 
@@ -353,7 +353,7 @@ class Study:
 
 
 def group_runs(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """Return runs by method, in their order."""
+    """Group the runs by method, in their order."""
     found: dict[str, list[Run]] = {}
     for run in runs:
         found.setdefault(run.method, []).append(run)

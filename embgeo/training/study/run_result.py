@@ -94,7 +94,7 @@ class RunResult:
     predictions: tuple[Prediction, ...] = ()
 
     def movement(self, role: str) -> dict[str, float]:
-        """Return how far rows of a matrix have moved, under the names of a study."""
+        """Return how far the rows of a matrix have moved, under the names of a study."""
         return {f"movement.{name}": value for name, value in self.moved.get(role, {}).items()}
 
     @property

@@ -98,7 +98,7 @@ FORMATS: tuple[RecordFormat[Any], ...] = (
 
 
 def find_format(samples: Samples) -> RecordFormat[Any]:
-    """Find how samples are saved."""
+    """Find the format in which samples are saved."""
     return next(one for one in FORMATS if isinstance(samples, one.kind))
 
 

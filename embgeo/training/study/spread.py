@@ -60,7 +60,7 @@ def last_decimal(value: float, digits: int) -> int:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """Return rounded to a decimal place, with commas between thousands."""
+    """Round to a decimal place, with commas between thousands."""
     return f"{round(value, decimals):,.{max(decimals, 0)}f}".replace("-", "−")
 
 
@@ -149,7 +149,7 @@ def take_percentiles(draws: npt.ArrayLike) -> tuple[float, float]:
 
 
 def student(freedom: int) -> float:
-    """Return half width of a two-sided 95% interval in standard errors."""
+    """Return the half width of a two-sided 95% interval in standard errors."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2.0))
@@ -170,7 +170,7 @@ def percent_text(log_ratio: float) -> str:
 
 
 def signed(value: float) -> str:
-    """Return three digits with the sign; unlike `format_number`, without a special form near 1."""
+    """Write three digits with the sign; unlike `format_number`, without a special form near 1."""
     rounded = f"{abs(value):.2f}"
     near = rounded == "1.00" and abs(value) != 1.0
     text = rounded if near else format_number(abs(value), 3)

@@ -118,7 +118,7 @@ class WordSimilarity:
     split: str = "test"
 
     def pairs(self, score: str) -> tuple[FloatArray, FloatArray] | None:
-        """Return cosines and gold of a score: the name of a set, perhaps with `ALL`.
+        """Return the cosines and the gold scores of a score: the name of a set, perhaps with `ALL`.
 
         None without it.
         """
@@ -182,7 +182,7 @@ def correlate_ranks(first: FloatArray, second: FloatArray) -> FloatArray:
 def bootstrap_correlation(
     cosines: FloatArray, gold: FloatArray, draws: int = WordSimilarity.DRAWS
 ) -> tuple[float, float] | None:
-    """Return 95% interval of ρ over other pairs of words (percentiles of a bootstrap)."""
+    """Return the 95% interval of ρ over other pairs of words (percentiles of a bootstrap)."""
     if len(gold) < LEAST_PAIRS:
         return None
     drawn = draw_correlations([cosines], gold, draws, [1.0])

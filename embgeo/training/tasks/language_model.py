@@ -71,7 +71,7 @@ class LanguageModeling(Task):
         self.smoothing = share("smoothing of [task]", smoothing)
 
     def quality(self, config: StudySettings) -> str:
-        """Return bits per byte with a learned tokenizer, on which perplexities depend."""
+        """Return the bits per byte with a learned tokenizer, on which perplexities depend."""
         return self.QUALITY if config.data.bpe is None else BITS_PER_BYTE
 
     def find_model(self, name: str) -> type[LanguageModel]:

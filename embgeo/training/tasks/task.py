@@ -44,7 +44,7 @@ class Evaluator(Protocol):
     """Evaluates the model of a run on held-out data."""
 
     def valid(self, model: Any) -> SplitScores:
-        """Return scores of the validation split; the lowest ``"loss"`` marks the best weights."""
+        """Return the scores of the validation split; the lowest ``"loss"`` marks the best model."""
 
     def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Samples | None]:
         """Get final scores of the validation and, if any, test split, and samples for

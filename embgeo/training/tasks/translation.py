@@ -315,7 +315,7 @@ class TranslationTask(task.Task):
 
 
 def sum_losses(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Return sums of −ln p of the targets, without and with label smoothing.
+    """Return the sums of −ln p of the targets, without and with label smoothing.
 
     Smoothing spreads a share of each target over all tokens, the target included.
 
