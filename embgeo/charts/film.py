@@ -14,7 +14,7 @@ SHOWN, MOST_TOKENS = 5, 1500
 #: Heights below this share of the peak count as empty.
 NEGLIGIBLE = 1e-3
 CAPTION = (
-    "Tokens along the checkpoints of a run, in the plane of the top two singular directions, "
+    "Tokens along the checkpoints of a run, in the plane of the top two singular directions of {}, "
     "turned from checkpoint to checkpoint to fit the next one (orthogonal Procrustes); scales are "
     "the same in all maps. The arrow is the mean row. Below: the cosines between pairs of rows. "
     "The color of a frame is the state of the geometry."
@@ -50,6 +50,7 @@ def make_reel(item: ChartItem) -> spec.Reel:
         film.edges,
         film.densities,
         film.states,
+        film.shared,
         None if popular is None else popular[kept],
     )
 
@@ -70,7 +71,7 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
             ]
     return spec.Specification(
         tuple(panels),
-        CAPTION + describe_moves(reels),
+        describe(reels),
         shading="none" if any(reel.popular is None for reel in reels) else "class",
         table=lambda: tabulate(reels),
         across=across,
@@ -78,12 +79,14 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
     )
 
 
-def describe_moves(reels: tuple[spec.Reel, ...]) -> str:
-    """Say how much successive maps differ, which may be a change of the plane."""
+def describe(reels: tuple[spec.Reel, ...]) -> str:
+    """Write the caption: whose plane it is, and how much successive maps differ."""
+    shared = all(reel.shared for reel in reels)
     moves = [float(move) for reel in reels for move in measure_moves(reel.places)]
     return (
-        f" From one checkpoint to the next places change by at most {100 * max(moves):.0f}% (root "
-        "mean square), part of which may be a turn of the plane."
+        CAPTION.format("the last one" if shared else "each one")
+        + f" From one checkpoint to the next places change by at most {100 * max(moves):.0f}% "
+        f"(root mean square){'' if shared else ', part of which may be a turn of the plane'}."
     )
 
 

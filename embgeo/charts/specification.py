@@ -192,6 +192,8 @@ class Reel:
     densities: FloatArray
     #: The verdicts.
     tones: tuple[str, ...]
+    #: Whether all checkpoints lie in one plane.
+    shared: bool = False
     popular: npt.NDArray[np.bool_] | None = None
 
 

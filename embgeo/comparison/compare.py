@@ -12,6 +12,7 @@ from embgeo.comparison import overlap
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.curves import track_of
 from embgeo.comparison.differences import differences
+from embgeo.comparison.film import share_plane
 from embgeo.comparison.matching import By, Matching, match_rows
 from embgeo.comparison.pair import Pair
 from embgeo.comparison.sentences import describe_same, sentences
@@ -88,17 +89,20 @@ def compare(
         pairs.append(replace(found, first=first, second=second))
         name = f"{members[first].name} and {members[second].name}"
         seconds[name] = round(time.perf_counter() - began, 4)
+    rows = differences(members, {pair.second: pair.matching for pair in pairs if pair.first == 0})
+    track = track_of(members, pairs, steps_source, same_as) if steps_source else None
+    if track is not None:
+        track = replace(track, places=share_plane([(at, *inputs[at]) for at in track.distinct]))
     for _, matrix in inputs:
         if matrix is not None:
             matrix.origin.check_files(at_end=True)
-    rows = differences(members, {pair.second: pair.matching for pair in pairs if pair.first == 0})
     comparison = Comparison(
         provenance=provenance(members, match, queries, seed, command),
         members=members,
         pairs=tuple(pairs),
         differences=rows,
         notes=notes(members, pairs),
-        track=track_of(members, pairs, steps_source, same_as) if steps_source else None,
+        track=track,
         timing=seconds,
     )
     return replace(comparison, sentences=(*describe_same(members, same_as), *sentences(comparison)))

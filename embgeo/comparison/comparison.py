@@ -80,6 +80,8 @@ def _check_duplicates(track: Track, members: int) -> None:
         raise ValueError("a duplicate of no member before it")
     if any(not 0 <= place < members for place in track.outliers):
         raise ValueError("an outlier that is not a member")
+    if any(not 0 <= places.member < members for places in track.places):
+        raise ValueError("places of no member")
 
 
 def check_folders(folders: list[Any]) -> None:
@@ -300,6 +302,11 @@ def load_comparison(folder: Path | str) -> Comparison:
                     where=home / ARRAYS_NAME,
                     way_out=FORMAT.again,
                 )
+    for places in () if saved.track is None else saved.track.places:
+        if places.xy.shape != (len(members[places.member].analysis.rows), 2):
+            raise UnreadableFile(
+                "damaged (places of other rows)", where=home / ARRAYS_NAME, way_out=FORMAT.again
+            )
     own = {entry.name: getattr(saved, entry.name) for entry in fields(saved)}
     return Comparison(**own | {"members": members})
 

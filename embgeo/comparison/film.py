@@ -1,19 +1,24 @@
-"""Frames of a track: the same tokens at every checkpoint, on maps that are turned to fit."""
+"""Frames of a track: the same tokens at every checkpoint, in one plane."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from embgeo.comparison.comparison import Comparison
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.comparison.comparison import Comparison, Member
+from embgeo.comparison.track import Places
+from embgeo.core.arrays import FloatArray, IntArray, SingleArray
 from embgeo.core.quantities import compare, cosine, projection
 from embgeo.core.values import Histogram
 from embgeo.diagnosis.thresholds import State
 from embgeo.diagnosis.verdict import judge
+
+if TYPE_CHECKING:
+    from embgeo.core.matrix import Matrix
 
 #: Bins of the cosines, the same in all frames.
 BINS = 60
@@ -33,11 +38,14 @@ class Film:
     rows : tuple of int arrays, shape (n,)
         For each frame, positions of the shared tokens in its analysis.
     places : float64 array, shape (k, n, 2)
-        Each checkpoint's plane of its two strongest directions, turned and mirrored about the
-        origin so that its tokens fit those of the next frame best; the last frame is as it is.
+        In the plane of the top two singular directions of the last checkpoint, or of each its own
+        if `shared` is false; turned and mirrored about the origin so that its tokens fit those of
+        the next frame best. The last frame is as it is.
+    shared : bool
+        Whether all frames have one plane.
     moves : float64 array, shape (k - 1,)
         How far tokens move from each frame to the next: ‖Y − X‖ / ‖X‖ of their places. Part of it
-        may be a change of the plane.
+        may be a change of the plane, if that is not shared.
     changes : tuple of float or None
         The same of their rows in all dimensions; None if it was not measured.
     means : float64 array, shape (k, 2)
@@ -60,11 +68,12 @@ class Film:
     edges: FloatArray
     densities: FloatArray
     states: tuple[State, ...]
+    shared: bool = False
 
     def list_turns(self) -> list[bool]:
         """List the steps in which the plane turned, so that movement on the map means nothing."""
         return [
-            change is not None and bool(move > TURNED * change)
+            not self.shared and change is not None and bool(move > TURNED * change)
             for move, change in zip(self.moves, self.changes, strict=True)
         ]
 
@@ -74,14 +83,21 @@ def make_film(comparison: Comparison) -> Film | None:
     track = comparison.track
     if track is None:
         return None
-    members = [place for place in track.distinct if find_plane(comparison, place) is not None]
+    planes = {
+        at: plane
+        for at in track.distinct
+        if (plane := find_plane(comparison.members[at])) is not None
+    }
+    members = list(planes)
     if members[:1] != [0] or len(members) < 2:
         return None
     rows = share_rows(comparison, members)
     if not len(rows[0]):
         return None
-    planes = [plane for place in members if (plane := find_plane(comparison, place)) is not None]
-    places = align([plane[rows[place]] for place, plane in zip(members, planes, strict=True)])
+    known = {found.member: found.xy for found in track.places}
+    shared = members[-1] == track.distinct[-1] and all(place in known for place in members[:-1])
+    frames = planes | known if shared else planes
+    places = align([frames[at][rows[at]].astype(np.float64) for at in members])
     edges, densities = bin_together([find_cosines(comparison, place) for place in members])
     return Film(
         tuple(members),
@@ -94,12 +110,47 @@ def make_film(comparison: Comparison) -> Film | None:
         edges,
         densities,
         tuple(judge(comparison.members[place].analysis).state for place in members),
+        shared,
     )
 
 
-def find_plane(comparison: Comparison, place: int) -> FloatArray | None:
-    """Find the coordinates of all listed rows in the plane of the two strongest directions."""
-    points = comparison.members[place].analysis.points
+def share_plane(checkpoints: Sequence[tuple[int, Member, Matrix | None]]) -> tuple[Places, ...]:
+    """Place the rows of checkpoints in the plane of the top two directions of the last one.
+
+    Empty where a matrix is not available, has another width or more rows than an analysis lists.
+    With X = USVᵀ, its top directions are V = XᵀXV/S², and XV are its places on the map.
+    """
+    _, last, goal = checkpoints[-1]
+    plane = find_plane(last)
+    squares = 0.0 if plane is None else np.square(plane).sum(axis=0)
+    if plane is None or goal is None or not np.all(squares):
+        return ()
+    if any(
+        matrix is None or matrix.d != goal.d or len(one.analysis.rows) != one.analysis.kept
+        for _, one, matrix in checkpoints
+    ):
+        return ()
+    directions, at = np.zeros((goal.d, 2)), 0
+    for _, rows in goal.blocks(last.analysis.rows):
+        directions += rows.T.astype(np.float64) @ plane[at : at + len(rows)]
+        at += len(rows)
+    directions /= squares
+    return tuple(
+        Places(place, project(matrix, one.analysis.rows, directions))
+        for place, one, matrix in checkpoints[:-1]
+        if matrix is not None
+    )
+
+
+def project(matrix: Matrix, rows: IntArray, directions: FloatArray) -> SingleArray:
+    """Project these rows on directions, the columns of an array, block by block."""
+    parts = [(block @ directions).astype(np.float32) for _, block in matrix.blocks(rows)]
+    return np.concatenate(parts)
+
+
+def find_plane(member: Member) -> FloatArray | None:
+    """Find the coordinates of all listed rows in the plane of the top two directions."""
+    points = member.analysis.points
     return next((p.xy for p in points if p.name == projection.SVD2.name), None)
 
 

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from embgeo.core.arrays import SingleArray
 from embgeo.core.quantities import track as q
 from embgeo.core.text import join_words
-from embgeo.core.values import INLINE, Quantity, Scalar
+from embgeo.core.values import IN_ARCHIVE, INLINE, Quantity, Scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,21 @@ class Curve:
     no_change_point: str = ""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """The rows of a checkpoint in the plane of the top two singular directions of the last one.
+
+    Attributes
+    ----------
+    member : int
+    xy : float32 array, shape (M, 2)
+        In the order of the rows that its analysis lists.
+    """
+
+    member: int
+    xy: SingleArray = field(metadata=IN_ARCHIVE)
+
+
 @dataclass(frozen=True, slots=True)
 class Track:
     """Checkpoints of one run in the order of their steps (which is the order of the members).
@@ -71,6 +87,9 @@ class Track:
         if that is the member itself. Bends and lines leave duplicates out.
     outliers : tuple of int
         Places of members that do not fit their neighbors.
+    places : tuple of Places
+        The rows of each member, without duplicates and the last one, in the plane of the last one;
+        empty if a matrix was not available.
     """
 
     steps: tuple[float, ...]
@@ -78,6 +97,7 @@ class Track:
     curves: tuple[Curve, ...] = ()
     same_as: tuple[int | None, ...] = ()
     outliers: tuple[int, ...] = ()
+    places: tuple[Places, ...] = field(default=(), metadata={"later": True})
 
     @property
     def distinct(self) -> tuple[int, ...]:

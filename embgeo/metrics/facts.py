@@ -222,4 +222,4 @@ def explain_no_output(matrix: Matrix) -> str:
     """Explain why there is no output matrix to compare with."""
     if matrix.origin.tied:
         return "the model is tied: input and output share one matrix"
-    return "no output matrix found (use --output NAME)"
+    return "no output matrix found (embgeo analyze --output NAME)"

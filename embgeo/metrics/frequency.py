@@ -84,8 +84,8 @@ def explain_absence(facts: Facts) -> str:
     """Explain why rare and frequent tokens are not known; empty if they are."""
     if facts.frequency is None:
         return (
-            "no token frequencies: give --counts FILE, --corpus FILE, or --rank-order if the rows "
-            "are sorted by frequency"
+            "no token frequencies (embgeo analyze --counts FILE, --corpus FILE, or --rank-order if "
+            "the rows are sorted by frequency)"
         )
     if facts.m and facts.m < 5:
         return f"{facts.m} rows are too few to call some frequent and some rare"

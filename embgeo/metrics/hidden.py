@@ -27,7 +27,7 @@ from embgeo.numerics.convex_hull import Hull, distance_to_hull
 def absent(m: Measurement) -> str:
     norm = m.facts.final_norm
     if m.hidden is None and (norm is None or norm.scale is None or norm.bias is None):
-        return "no hidden states: give --hidden FILE"
+        return "no hidden states (embgeo analyze --hidden FILE)"
     return ""
 
 

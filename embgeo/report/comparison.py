@@ -70,6 +70,7 @@ def context(
     `more` are charts in addition to those of the comparison.
     """
     payload = build(comparison)
+    film = None if payload is None else payload.meta["film"]
     gallery = draw_comparison(comparison)
     if more is not None:
         gallery |= more
@@ -89,10 +90,7 @@ def context(
             for place in choose_mapped(comparison)
         ],
         "no_maps": explain_no_maps(comparison),
-        "film_ends": payload.meta["film"]["edges"][:: len(payload.meta["film"]["edges"]) - 1]
-        if payload is not None and payload.meta["film"] and payload.meta["film"]["edges"]
-        else [],
-        "film": payload is not None and payload.meta["film"] is not None,
+        "film": film,
         "moved": list_moved(comparison),
         "no_moved": explain_no_moved(comparison),
         "stars": bool(rare_tokens(comparison)),

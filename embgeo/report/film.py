@@ -39,6 +39,7 @@ def pack_film(
         frame |= {"moved": float(move), "changed": change, "turned": turned}
     return {
         "frames": frames,
+        "shared": film.shared,
         "box": list(unite([fit_view(xy) for xy in film.places]).box),
         "edges": film.edges.tolist(),
         "densities": film.densities.tolist(),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import embgeo
+from embgeo.comparison.comparison import load_comparison
 from embgeo.comparison.film import align, bin_together, make_film
 from embgeo.core.quantities import cosine
 from embgeo.core.values import Histogram
@@ -90,3 +93,44 @@ def test_a_checkpoint_that_repeats_another_is_no_frame() -> None:
     film = make_film(replace(comparison, track=track))
     assert film is not None
     assert film.members == (0, 1, 3)
+
+
+def test_checkpoints_share_the_plane_of_the_last(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    matrices = [rng.standard_normal((60, 5)) + k * np.arange(5.0) for k in range(3)]
+    paths = []
+    for k, rows in enumerate(matrices):
+        rows[7] = np.nan  # left out everywhere
+        paths.append(tmp_path / f"step-{k}.npy")
+        np.save(paths[-1], rows)
+    comparison = embgeo.diff(*paths, track=True, sections=["projection"])
+    comparison.save(tmp_path / "saved")
+    for one in (comparison, load_comparison(tmp_path / "saved")):
+        film = make_film(one)
+        assert film is not None
+        assert film.shared
+        kept = [np.delete(rows, 7, axis=0) for rows in matrices]
+        top = np.linalg.svd(kept[-1])[2][:2].T
+        own = one.members[-1].analysis.points[0].xy
+        assert np.array_equal(film.places[-1], own)
+        expected = align([*(rows @ top * np.sign((kept[-1] @ top)[0] * own[0]) for rows in kept)])
+        assert np.abs(film.places - expected).max() < 1e-5
+        assert not any(replace(film, changes=(1e-9, 1e-9)).list_turns())
+
+
+def test_another_width_or_no_matrix_is_a_plane_of_its_own(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    paths = [tmp_path / f"step-{k}.npy" for k in range(3)]
+    for path, d in zip(paths, (5, 4, 5), strict=True):
+        np.save(path, rng.standard_normal((60, d)))
+    film = make_film(embgeo.diff(*paths, track=True, sections=["projection"]))
+    assert film is not None
+    assert not film.shared
+    assert film.list_turns() == [False, False]  # without a change of rows nothing is said
+    comparison = embgeo.diff(paths[0], paths[2], track=True, sections=["projection"])
+    assert comparison.track is not None
+    assert len(comparison.track.places) == 1
+    cut = replace(comparison.track, places=())
+    film = make_film(replace(comparison, track=cut))
+    assert film is not None
+    assert not film.shared

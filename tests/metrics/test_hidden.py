@@ -366,4 +366,4 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
 
 def test_without_hidden_states_the_section_says_how_to_get_it() -> None:
     analysis = embgeo.analyze(Matrix(np.eye(3)), reference=False)
-    assert analysis.absent["hidden"] == "no hidden states: give --hidden FILE"
+    assert analysis.absent["hidden"] == "no hidden states (embgeo analyze --hidden FILE)"

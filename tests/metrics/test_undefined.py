@@ -78,7 +78,7 @@ def reasons(found):
 
 def test_no_counts():
     found = checked(matrix(gaussian(), counts=False))
-    assert "give --counts" in found.absent["frequency"]
+    assert "analyze --counts" in found.absent["frequency"]
     named = {value.name for value in found.values() if value.name.startswith("frequency.")}
     assert named == {"frequency.neighbors"}  # of the asked token
     assert found.provenance["frequency"] is None

@@ -68,7 +68,7 @@ def test_without_hidden_states_there_is_no_section() -> None:
     page = Page(render(analysis(None)))
     assert "Hidden states" not in page.headings
     assert "#hidden" not in page.links
-    assert "Hidden: no hidden states: give --hidden FILE." in page.text
+    assert "Hidden: no hidden states (embgeo analyze --hidden FILE)." in page.text
 
 
 def test_the_layernorm_alone_makes_a_section_without_a_sentence() -> None:
