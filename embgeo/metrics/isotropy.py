@@ -30,7 +30,7 @@ from embgeo.numerics.row_errors import RowError, participation_ratio
 from embgeo.numerics.sampling import sample_rows
 from embgeo.numerics.spectra import compute_isoscore
 from embgeo.stats import LogPartition
-from embgeo.stats.log_partition import SINGLE_BOUND
+from embgeo.stats.log_partition import AVERAGED_BOUND, SINGLE_BOUND
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
@@ -47,6 +47,8 @@ ROUNDING = 1e-13
 BOTH = "E = eigenvectors of WᵀW, v and −v"
 ONE = "E = eigenvectors of WᵀW, one sign each, ⟨mean row, v⟩ ≥ 0"
 
+#: With a larger deviation along a direction too many rows would be multiplied twice.
+MOST_SPREAD = 2.0
 RAW = (q.I1, q.I2)
 RAW_SIGNED = (q.I1_MEAN_SIGN, q.I2_MEAN_SIGN)
 UNIT = (q.I1_UNIT, q.I2_UNIT)
@@ -59,7 +61,9 @@ def second(m: Measurement) -> list[Statistic]:
     mean = shared.moments.mean
     unit, bound = 1.0 / float(shared.norms.mean()), bound_exponents(shared)
     # One limit for both, which share the products of float32.
-    single = min(SINGLE_BOUND / max(1.0, unit), SINGLE_BOUND - float(np.linalg.norm(mean)))
+    spread = float(np.sqrt(max(0.0, shared.eigen_centered.values[0]) / m.facts.m))
+    widest = AVERAGED_BOUND if spread * max(1.0, unit) < MOST_SPREAD else SINGLE_BOUND
+    single = min(widest / max(1.0, unit), widest - float(np.linalg.norm(mean)))
     centered = shared.eigen_centered.vectors.astype(np.float32)
     statistics: list[Statistic] = [
         LogPartition(
@@ -71,6 +75,8 @@ def second(m: Measurement) -> list[Statistic]:
             single=None if shared.rotation is None else centered,
             rotation=shared.rotation,
             longest_single=single,
+            rows=m.facts.m,
+            mean=mean @ shared.eigen.vectors,
         )
     ]
     if not shared.all_rows_equal:
@@ -82,6 +88,7 @@ def second(m: Measurement) -> list[Statistic]:
                 bound=bound_exponents(shared, mean),
                 longest_single=single,
                 single=centered,
+                rows=m.facts.m,
             )
         )
     return [*statistics, *shared.request_singular_values("uncentered")]

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from embgeo.core.arrays import Array, FloatArray, SingleArray
+from embgeo.core.arrays import Array, FloatArray, Mask, SingleArray
 from embgeo.numerics.eigen import BlockRotation
 from embgeo.stats.backend.backend import HOST, Backend
 from embgeo.stats.block import SQUARABLE, Block
@@ -13,6 +13,10 @@ from embgeo.stats.statistic import Statistic
 
 #: Exponents up to this are good to 5e-7 in float32: half its spacing there.
 SINGLE_BOUND = 16.0
+#: Exponents of rows up to this norm err by at most four times that, which a sum averages where no
+#: row makes more than a sixteenth of it: the errors of rows add as the root of their squares.
+AVERAGED_BOUND = 64.0
+MOST_SHARE = 1.0 / 16.0
 #: Up to this exponent sums of exponentials and of their reciprocals hold in float64 as they are.
 PLAIN_BOUND = 300.0
 
@@ -41,8 +45,13 @@ class LogPartition(Statistic):
         are multiplied in float32; up to `PLAIN_BOUND`, exponentials need no common factor; beyond,
         everything is in float64 and relative to the largest exponent.
     longest_single : float
-        Beyond `SINGLE_BOUND`, rows of at most this norm are multiplied in float32 all the same: few
-        rows are long, and the others keep the bound of their own exponents.
+        Beyond `SINGLE_BOUND`, rows of at most this norm are multiplied in float32 all the same, but
+        for those that may make more than `MOST_SHARE` of a sum: few rows are long or far out.
+    rows : int
+        Number of all rows.
+    mean : float64 array, shape (k,), optional
+        ⟨w − shift, a⟩ of the mean row, by default 0. Z is at least N·exp of that (Jensen), and the
+        share of a row at most exp(⟨w − shift, a⟩ − mean)/N.
     """
 
     STATE = ("_top", "_sum")
@@ -56,6 +65,8 @@ class LogPartition(Statistic):
     rotation: BlockRotation | None = None
     unit_rows: bool = False
     longest_single: float = 0.0
+    rows: int = 0
+    mean: FloatArray | None = None
     #: Product of `shift` with the directions.
     offset: FloatArray | None = field(init=False)
 
@@ -124,6 +135,12 @@ class LogPartition(Statistic):
         """Add Σ exp of the products to the total, if no exponent overflows."""
         backend, products = self._multiply(block, single)
         xp = backend.xp
+        averaged = single and min(self.bound, self.longest_single) > SINGLE_BOUND
+        if averaged and products.dtype != xp.float64:
+            far = self._find_far(backend, products)
+            if far is not None:
+                self._add_bounded(block.take(far), False, total)
+                block, products = block.take(~far), products[backend.put(~far)]
         offset = None if self.offset is None else backend.put(self.offset, products.dtype)
         inverse = self._inverse_norms(block, backend, products.dtype)
         for rows in backend.slices(*products.shape):
@@ -159,6 +176,18 @@ class LogPartition(Statistic):
                 terms -= top
                 total[s, at] = wide.sum64(xp.exp(terms, out=terms))
         return tops, total
+
+    def _find_far(self, backend: Backend, products: Array) -> Mask | None:
+        """Find rows that may make more than `MOST_SHARE` of a sum; None if there are none."""
+        xp, zero = backend.xp, np.zeros(self.directions.shape[1])
+        center = zero if self.mean is None else self.mean
+        center = center if self.offset is None else center + self.offset
+        limit = np.log(max(self.rows * MOST_SHARE, 1.0)) / max(self.scales)
+        high, low = (backend.put(center + side * limit, products.dtype) for side in (1.0, -1.0))
+        if xp.all(xp.max(products, axis=0) <= high) and xp.all(xp.min(products, axis=0) >= low):
+            return None
+        inside = xp.all((products <= high) & (products >= low), axis=1)
+        return ~np.asarray(backend.to_host(inside), dtype=bool)
 
     def _inverse_norms(self, block: Block, backend: Backend, dtype: Any = None) -> list[Array]:
         """Get 1/‖w_i‖ for products of unit rows, shape (b, 1); empty if they are not requested."""

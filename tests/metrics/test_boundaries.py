@@ -17,7 +17,7 @@ from embgeo.metrics.isotropy import bound_exponents, make_z_series
 from embgeo.metrics.pairs import summarize_histogram, summarize_sample
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.stats import PairHistogram, PairSample, RowHashes
-from embgeo.stats.log_partition import SINGLE_BOUND
+from embgeo.stats.log_partition import AVERAGED_BOUND, SINGLE_BOUND
 from tests.support import naive
 from tests.support.matrices import from_spectrum, gaussian
 
@@ -259,15 +259,16 @@ def test_exponents_are_bounded_unless_rows_are_short_or_the_mean_is_long(
     assert bound_exponents(shared, np.array([mean, 0.0])) == bound  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("length", "mean", "longest"),
-    [(2.0, 3.0, SINGLE_BOUND - 3.0), (0.25, 1.0, SINGLE_BOUND / 4.0), (2.0, 0.0, SINGLE_BOUND)],
-)
+@pytest.mark.parametrize(("spread", "widest"), [(1.99, AVERAGED_BOUND), (2.01, SINGLE_BOUND)])
+@pytest.mark.parametrize(("length", "mean"), [(2.0, 3.0), (2.0, 0.0), (0.25, 1.0)])
 def test_rows_in_float32_are_within_its_bound_at_either_scale_and_around_the_mean(
-    length: float, mean: float, longest: float
+    length: float, mean: float, spread: float, widest: float
 ) -> None:
+    """Where many rows are far out along a direction, the bound is that of each exponent."""
+    scale = max(1.0, 1.0 / length)
+    longest = min(widest / scale, widest - mean)
     moments = SimpleNamespace(n=100, mean=np.array([mean, 0.0]), trace=lambda: 100.0)
-    pairs = SimpleNamespace(vectors=np.eye(2))
+    pairs = SimpleNamespace(vectors=np.eye(2), values=np.array([100 * (spread / scale) ** 2, 0.0]))
     shared = SimpleNamespace(
         norms=np.full(100, length),
         moments=moments,
@@ -277,7 +278,8 @@ def test_rows_in_float32_are_within_its_bound_at_either_scale_and_around_the_mea
         all_rows_equal="",
         request_singular_values=lambda _: [],
     )
-    statistics = isotropy.second(SimpleNamespace(shared=shared))  # type: ignore[arg-type]
+    measurement = SimpleNamespace(shared=shared, facts=SimpleNamespace(m=100))
+    statistics = isotropy.second(measurement)  # type: ignore[arg-type]
     assert [one.longest_single for one in statistics] == [longest] * 2  # type: ignore[attr-defined]
 
 

@@ -24,7 +24,9 @@ def test_rows_are_split_by_their_norms(monkeypatch, limit):
     monkeypatch.setattr(
         Block, "product", lambda self, by: (single.append(len(self.index)), plain(self, by))[1]
     )
-    found = LogPartition("z", directions, bound=30.0, longest_single=limit, unit_rows=True)
+    found = LogPartition(
+        "z", directions, bound=30.0, longest_single=limit, unit_rows=True, rows=10**30
+    )
     found.update(Block(np.arange(400), W))
     assert sum(single) == np.count_nonzero(np.linalg.norm(W.astype(float), axis=1) <= limit)
     for rows, log_z in (
@@ -36,6 +38,41 @@ def test_rows_are_split_by_their_norms(monkeypatch, limit):
         np.testing.assert_allclose(
             log_z, expected, rtol=0, atol=1e-6 if limit <= SINGLE_BOUND else 1e-5
         )
+
+
+@pytest.mark.parametrize("shifted", [False, True])
+def test_rows_that_may_make_much_of_a_sum_are_multiplied_in_float64(monkeypatch, shifted):
+    """On either side of log(N/16) around the mean row, scaled by the largest scale."""
+    directions = np.eye(4)
+    mean = np.array([9.0, 0.0, 0.0, 0.0])
+    W = np.random.default_rng(4).uniform(-0.5, 0.5, (160, 4)) + mean
+    limit = np.log(10.0) / 1.25
+    W[:3, 1] = limit + 0.001, -limit - 0.001, limit - 0.001
+    W[3, 0], W[4, 0] = 9.0 + limit + 0.001, 9.0 - limit + 0.001
+    W = W.astype(np.float32)
+    wide = []
+    plain = LogPartition._multiply
+
+    def multiply(self, block, single):
+        if not single:
+            wide.extend(block.index)
+        return plain(self, block, single)
+
+    monkeypatch.setattr(LogPartition, "_multiply", multiply)
+    where = {"shift": mean} if shifted else {"mean": mean, "unit_rows": True}
+    found = LogPartition(
+        "z", directions, (1.0, 1.25), bound=40.0, longest_single=40.0, rows=160, **where
+    )
+    found.update(Block(np.arange(160), W))
+    assert wide == [0, 1, 3]
+    moved = W.astype(float) - mean * shifted
+    for scale in (1.0, 1.25):
+        expected = [logsumexp(sign * scale * (moved @ directions), axis=0) for sign in (1, -1)]
+        np.testing.assert_allclose(found.log_z(scale), expected, rtol=0, atol=1e-7)
+    if not shifted:
+        unit = W / np.linalg.norm(W.astype(float), axis=1)[:, None]
+        expected = [logsumexp(sign * (unit @ directions), axis=0) for sign in (1, -1)]
+        np.testing.assert_allclose(found.log_z_of_unit_rows(), expected, rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize("bound", [np.inf, 100.0, 10.0])
