@@ -183,7 +183,7 @@ def with_reference(
     values: list[Value], measurement: Passes, referenced: Sequence[str]
 ) -> tuple[list[Value], dict[str, Any]]:
     """Add the values of isotropic rows of the same N, d and norms as references."""
-    measurement.reader.announce("isotropic reference", 0)
+    measurement.reader.announce("isotropic rows", 0)
     reference = Reference(measurement)
     known = {name: x for section in referenced for name, x in reference.find(section).items()}
     note = {"rows": measurement.facts.m, "note": NOTE}

@@ -228,7 +228,7 @@ def _own_published(analysis: Analysis) -> dict[str, str] | None:
 class PublishedNumber:
     """One line of a paper's table; `sample` says which rows the paper took.
 
-    `i1` and `i2` take one sign for each eigenvector, at the stored scale: they compare with
+    `i1` and `i2` are one-sided and of the rows as stored: they compare with
     ``isotropy.i1_mean_sign`` and ``isotropy.i2_mean_sign`` only.
     """
 

@@ -255,7 +255,7 @@ HEADLINES: tuple[HeadlineText, ...] = (
     HeadlineText(cosine.CONE_HALF_ANGLE_MEDIAN, "90°: no cone; small: a narrow cone"),
     HeadlineText(spectrum.TOP_SHARE, "1: one direction carries everything"),
     HeadlineText(spectrum.EFFECTIVE_RANK, "d: all directions; 1: a single one"),
-    HeadlineText(isotropy.I1_UNIT_ROWS, "1: isotropic; 0: one-sided"),
+    HeadlineText(isotropy.I1_UNIT_ROWS, "1: isotropic; 0: all to one side"),
     HeadlineText(isotropy.ISOSCORE, "1: even variance; 0: one axis"),
     HeadlineText(frequency.PROBE_AUC, "0.5: chance; 1: always right"),
     HeadlineText(frequency.NEIGHBOR_RARITY_RARE, "chance: frequency has no effect"),

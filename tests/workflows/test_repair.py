@@ -417,7 +417,7 @@ def test_the_command(tmp_path: Path) -> None:
     done = runner.invoke(app, ["repair", str(model), "-o", str(tmp_path / "new")])
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
-    assert "79 rows made by the method output, with norm" in lines[1]
+    assert "79 rows replaced: method output, norm" in lines[1]
     assert lines[3].split()[:2] == ["2,950", "<|im_start|>"]
     assert any(line.split() == ["Damaged", "rows", "79", "0", "−79", "(better)"] for line in lines)
     assert lines[-1] == f"repaired: {tmp_path / 'new'}"

@@ -42,7 +42,7 @@ I1, I2 = _pair(
 I1_MEAN_SIGN, I2_MEAN_SIGN = _pair(
     "_mean_sign",
     ", one-sided",
-    "With one sign for each eigenvector, as in published tables.",
+    "Each eigenvector counts once, not as v and −v, as in published tables.",
     "Wang et al. 2020, Table 1, as published",
 )
 I1_UNIT, I2_UNIT = _pair(

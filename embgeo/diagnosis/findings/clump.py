@@ -50,8 +50,9 @@ def _quote_training(a: finding.Numbers) -> list[finding.Part]:
     rarity = finding.find_scalar(a, clump.CLUMP_RARITY)
     if rarity is not None and rarity >= limits.RARER:
         return [
-            "another token is more frequent with a chance of ",
+            "a token outside is more frequent in ",
             finding.quote_percent(rarity),
+            " of the pairs",
         ]
     return []
 

@@ -25,7 +25,7 @@ def answer(a: finding.Numbers) -> Answer:
     if state == "healthy":
         return state, ["No two-sided collapse: ", *numbers, "."], ""
     lead = {
-        "degenerate": "Two-sided collapse on to a line through the origin: ",
+        "degenerate": "Two-sided collapse onto a line through the origin: ",
         "mild": "The rows gather along few directions, on both sides of the origin: ",
     }[state]
     clause = f"a two-sided collapse (mean squared cosine {finding.format_short(squared)})"

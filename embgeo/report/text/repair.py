@@ -27,7 +27,7 @@ def render(record: RepairRecord, comparison: Comparison | None) -> Iterator[str]
     n, d = record.shape
     yield f"{record.source}  {record.tensor}  {n:,} × {d:,}  {record.dtype}"
     count = f"{len(record.rows):,} row{'' if len(record.rows) == 1 else 's'}"
-    yield f"  {count} made by the method {record.method}, with norm {format_number(record.norm)}"
+    yield f"  {count} replaced: method {record.method}, norm {format_number(record.norm)}"
     yield from indented(align(list(list_rows(record)), left=frozenset({1, 2})))
     if len(record.rows) > MOST_ROWS:
         yield f"  and {len(record.rows) - MOST_ROWS:,} more rows"
