@@ -182,11 +182,13 @@ def train(
 def plan_training(data: Path | str | None = None, **arguments: Any) -> tuple[Path, dict[str, Any]]:
     """Return the folder and the runs of :func:`train` with these arguments; nothing is written.
 
-    The plan is JSON-ready: corpus, model, epochs, seeds, methods with their sizes and steps.
+    The plan is JSON-ready: corpus, model, epochs, seeds, methods with their sizes, steps and least
+    memory, and the free memory of a GPU.
     """
     require_torch()
-    from embgeo.training.loop.check import plan_runs
+    from embgeo.training.loop.check import find_free_memory, plan_runs
     from embgeo.training.loop.checkpoint import describe_dataset
+    from embgeo.training.loop.distributed import find_device
     from embgeo.training.plugins import naming_plugins
 
     with naming_plugins(arguments.get("plugins")):
@@ -197,6 +199,7 @@ def plan_training(data: Path | str | None = None, **arguments: Any) -> tuple[Pat
             "epochs": settings.training.epochs,
             "seeds": list(settings.seeds),
             "methods": [asdict(plan) for plan in plan_runs(settings, dataset)],
+            "free_memory": find_free_memory(find_device(settings.training.device)),
             "tuned": {name: list(values) for name, values in settings.tune.items()},
         }
     return folder, plan

@@ -42,6 +42,10 @@ class Backend(backend_registration._DummyBackendModule):  # type: ignore[misc]
     def get_amp_supported_dtype(self) -> list[torch.dtype]:
         return [torch.bfloat16, torch.float16]
 
+    def mem_get_info(self, _device: Any = None) -> tuple[int, int]:
+        """Free and whole memory, as of CUDA."""
+        return 3 * 2**30, 4 * 2**30
+
 
 def register_autocast() -> list[torch.library.Library]:
     """Autocast for the device; it lasts as long as the result."""

@@ -19,12 +19,13 @@ from embgeo.stats.backend import executor
 from embgeo.stats.backend.torch import TorchBackend
 from embgeo.stats.resources import Resources
 from embgeo.training.complete import complete_settings
+from embgeo.training.loop.check import find_free_memory
 from embgeo.training.loop.checkpoint import load_state, model_bytes, save_state
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.trainer import Trainer
 from embgeo.training.methods import make_plain
 from embgeo.training.settings import StudySettings
-from tests.support.pretend_device import MixedDevices, pretend
+from tests.support.pretend_device import DEVICE, MixedDevices, pretend
 from tests.support.training_runs import CPU, LLAMA, corpus, settings
 
 METHODS = ("mle", "cosreg", "sc-exp", "frage", "coupled-adam")
@@ -156,6 +157,7 @@ def main() -> None:
             stored: describe(lambda stored=stored: compare_analyses(stored))
             for stored in ("float16", "float64")
         },
+        "free": [find_free_memory(device) for device in (DEVICE, CPU)],
         "refused": {name: is_refused(work) for name, work in list_mixtures().items()},
         "allowed": {name: not is_refused(work) for name, work in list_allowed().items()},
     }

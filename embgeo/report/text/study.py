@@ -97,9 +97,14 @@ def render_plan(plan: Mapping[str, Any], folder: Path) -> list[str]:
         f"{corpus['name']}: {corpus['rows']:,} rows; {name_unit(corpus)}: {sizes}",
         f"{plan['model']['name']}, {runs}, into {folder}",
     ]
-    rows = [["", "parameters", "steps"]]
+    rows = [["", "parameters", "steps", "memory, at least"]]
     for each in plan["methods"]:
-        rows.append([each["method"], f"{each['parameters']:,}", f"{each['steps']:,}"])
+        memory = f"{format_number(each['memory'] / 1e6)} MB"
+        rows.append([each["method"], f"{each['parameters']:,}", f"{each['steps']:,}", memory])
     lines += align(rows)
+    if (free := plan["free_memory"]) is not None:
+        large = [each["method"] for each in plan["methods"] if each["memory"] > free]
+        verdict = f"too little for {', '.join(large)}" if large else "activations come on top"
+        lines.append(f"free on the device: {format_number(free / 1e6)} MB; {verdict}")
     lines.append("nothing was written")
     return lines

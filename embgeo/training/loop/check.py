@@ -18,6 +18,7 @@ from embgeo.training.methods.method import refuse_sgd
 from embgeo.training.models import build
 from embgeo.training.settings import StudySettings
 from embgeo.training.tasks import Dataset, Task, make_task
+from embgeo.training.tasks.language_model import LanguageModeling, split_positions
 
 #: A small model for checks of methods, whose settings do not depend on its size.
 _SMALL = {"d": 4, "hidden": 4, "layers": 1}
@@ -93,11 +94,14 @@ class RunPlan:
         Number of parameters of the saved model; tied ones count once.
     steps : int
         Number of optimizer steps; an estimate if lengths of windows are random.
+    memory : int
+        Bytes that a step holds at least; see :func:`sum_memory`.
     """
 
     method: str
     parameters: int
     steps: int
+    memory: int
 
 
 def plan_runs(config: StudySettings, dataset: Dataset) -> list[RunPlan]:
@@ -105,8 +109,34 @@ def plan_runs(config: StudySettings, dataset: Dataset) -> list[RunPlan]:
     found = []
     for name in config.compare:
         one = config.one(name, config.seeds[0])
-        trainer = Trainer(one, dataset, find_device(config.training.device), ProcessGroup())
-        steps = trainer.all_steps
+        trainer = Trainer(one, dataset, torch.device("cpu"), ProcessGroup())
+        steps, memory = trainer.all_steps, sum_memory(trainer)
         make_plain(trainer.model)
-        found.append(RunPlan(name, count_parameters(trainer.model), steps))
+        found.append(RunPlan(name, count_parameters(trainer.model), steps, memory))
     return found
+
+
+def sum_memory(trainer: Trainer) -> int:
+    """Sum the bytes of weights, their averages, the state of the optimizer, gradients and logits.
+
+    Gradients come when the logits go: the larger counts. Activations of the layers are not known.
+    """
+    weights = sum(p.numel() * p.element_size() for p in trainer.parameters)
+    known = trainer.optimizer.defaults
+    states = 2 if "betas" in known else bool(known.get("momentum"))
+    kept: int = weights * (1 + states + bool(trainer.config.optimizer.average))
+    last: int = 0 if trainer.task.SPARSE else weights
+    if isinstance(trainer.task, LanguageModeling):
+        training, model = trainer.config.training, trainer.model
+        window = training.batch * training.bptt
+        held = split_positions(model, trainer.regularizer, window)
+        size = 2 if training.precision == "bf16" else 4
+        # The logits, and their softmax in float32.
+        last = max(last, held * (model.logits_per_state * size + model.n_tokens * 4))
+    return kept + last
+
+
+def find_free_memory(device: torch.device) -> int | None:
+    """Return the bytes that are free on a device; None where torch does not tell."""
+    tell = getattr(torch.get_device_module(device), "mem_get_info", None)
+    return None if tell is None else int(tell(device)[0])

@@ -102,8 +102,8 @@ class AugmentedLoss(WeightRegularizer):
             return self.penalty(own) * (targets >= 0).sum()
 
         targets = step.targets.flatten()
-        hidden = torch.split(step.hidden.flatten(0, -2), max(1, step.positions))
-        parts = zip(hidden, torch.split(targets, max(1, step.positions)), strict=True)
+        hidden = torch.split(step.hidden.flatten(0, -2), step.positions)
+        parts = zip(hidden, torch.split(targets, step.positions), strict=True)
         sums = [checkpoint(add, *part, use_reentrant=False) for part in parts]
         return torch.stack(sums).sum() / (targets >= 0).sum().clamp(min=1)
 

@@ -140,16 +140,15 @@ class LanguageModeling(Task):
     ) -> Losses:
         output = model(batch.inputs, carry)
         step = Step(output.hidden, None, batch.targets, batch.inputs)
-        positions = AT_ONCE // model.logits_per_state
+        at_once = split_positions(model, regularizer, batch.targets.numel())
 
         def logits_of(hidden: Tensor, targets: Tensor) -> Tensor:
             return regularizer.logits(Step(hidden, model.head(hidden), targets))
 
-        whole = needs_logits(regularizer) and not regularizer.IN_PARTS
-        if batch.targets.numel() > positions and not whole:
-            step.logits_of, step.positions = logits_of, positions
+        if at_once < batch.targets.numel():
+            step.logits_of, step.positions = logits_of, at_once
             mean, added = cross_entropy_in_parts(
-                logits_of, output.hidden, batch.targets, positions, self.add_to_loss
+                logits_of, output.hidden, batch.targets, at_once, self.add_to_loss
             )
         else:
             step.logits = model.head(output.hidden)
@@ -192,9 +191,11 @@ class LanguageModeling(Task):
             )
 
 
-def needs_logits(method: Regularizer | type[Regularizer]) -> bool:
-    """Tell whether a method reads or changes the logits."""
-    return "logits" in method.NEEDS
+def split_positions(model: LanguageModel, method: Regularizer, positions: int) -> int:
+    """Return of how many of a window's positions the logits are computed at once."""
+    if "logits" in method.NEEDS and not method.IN_PARTS:
+        return positions
+    return min(positions, max(1, AT_ONCE // model.logits_per_state))
 
 
 def refuse_together(config: StudySettings) -> None:
@@ -290,10 +291,10 @@ def cross_entropy_in_parts(
     logits_of: Callable[[Tensor, Tensor], Tensor],
     hidden: Tensor,
     targets: Tensor,
-    positions: int,
+    at_once: int,
     more: Callable[[Tensor], Tensor] = lambda logits: logits.new_zeros(()),
 ) -> Tensor:
-    """Get mean cross-entropy, and the mean of `more` of the logits, of `positions` at a time.
+    """Get mean cross-entropy, and the mean of `more` of the logits, for `at_once` positions a time.
 
     The backward pass computes the logits again, so that the output layer takes a third longer.
 
@@ -306,7 +307,6 @@ def cross_entropy_in_parts(
         loss = cross_entropy(logits, expected) * len(expected)
         return torch.stack((loss, more(logits).sum().float()))
 
-    at_once = max(1, positions)
     total = torch.zeros(2, device=hidden.device)
     parts = zip(
         torch.split(hidden.flatten(0, -2), at_once),
