@@ -233,6 +233,30 @@ def with_twins(rng: Rng, n: int, d: int, share: float) -> Array:
     return rows
 
 
+def embed_bytes(rng: Rng, decades: float) -> Array:
+    """Of 256 bytes the 13 that no UTF-8 text has keep their initial rows, so much shorter."""
+    rows = trained(rng, 256, 256)
+    rows *= 0.32 * 10**decades * np.exp(0.2 * rng.standard_normal((256, 1))) / norms_of(rows)
+    rows[[0xC0, 0xC1, *range(0xF5, 0x100)]] = 0.02 * rng.standard_normal((13, 256))
+    return rows
+
+
+def norms_of(rows: Array) -> Array:
+    return np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def with_garbage(rng: Rng, n: int, d: int, share: float) -> Array:
+    rows = trained(rng, n, d)
+    rows[rng.permutation(n)[: int(share * n)]] *= 1e20
+    return rows
+
+
+def draw_map(rng: Rng, n: int, clouds: int) -> Array:
+    """Clouds in a plane, as t-SNE draws them."""
+    centers = 60.0 * rng.standard_normal((clouds, 2))
+    return np.asarray(centers[rng.integers(0, clouds, n)] + 3.0 * rng.standard_normal((n, 2)))
+
+
 #: Rows before training, and what they are drawn by.
 INITIALIZATIONS: dict[str, Callable[[Rng], Array]] = {
     "N(0, 0.02)": lambda r: 0.02 * r.standard_normal((3000, 64)),
@@ -287,6 +311,20 @@ def shapes_that_experts_saw() -> Iterator[Case]:
     yield Case(
         "added tokens", "64 at the mean row", lambda r: with_added_rows(r, 3000, 64, 64),
         ("mild",), "rows", says="64 rows equal the mean row",
+    )  # fmt: skip
+    for decades in (0.5, 0.8):
+        yield Case(
+            "untrained bytes", f"13 of 256, {decades} decades shorter",
+            lambda r, x=decades: embed_bytes(r, x), ("mild",), "rows",
+            says="13 rows were never trained",
+        )  # fmt: skip
+    yield Case(
+        "garbage", "30% of norm 1e20", lambda r: with_garbage(r, 2000, 64, 0.3),
+        ("degenerate",), "rows", says="rows are damaged",
+    )  # fmt: skip
+    yield Case(
+        "a map in the plane", "12 clouds, 3,000 × 2", lambda r: draw_map(r, 3000, 12), FAULTY,
+        "clusters",
     )  # fmt: skip
     for n, d in ((5, 64), (29, 8), (50, 768)):
         yield Case(

@@ -1,8 +1,9 @@
 """Rows that training never touched, among others that it made longer.
 
-Where norms have two modes, the rows of the shorter one are tested as an initialization: a mean
-cosine and a top eigenvalue within chance, and norms that vary no more than those of independent
-normal entries. A hash table of which few buckets are used looks like that.
+Where norms have two modes, or a gap too wide for chance, the shorter rows are tested as an
+initialization: a mean cosine and a top eigenvalue within chance, and norms that vary no more than
+those of independent normal entries. A hash table of which few buckets are used looks like that, and
+so do the thirteen bytes that no text has.
 
 Examples
 --------
@@ -23,27 +24,52 @@ from embgeo.metrics.facts import NO_ROWS
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.shared import norms
 from embgeo.numerics import clumps
+from embgeo.numerics.row_norms import measure_log_norms
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.numerics.spectra import compute_largest_p
 
 #: Sample of the shorter rows: this many entries at most, within bounds.
 SAMPLE_ENTRIES = 2**20
 SAMPLE = (300, 2000)
+#: Least number of rows below a gap, and the chance of such a gap in one matrix.
+FEWEST, GAP_CHANCE = 5, 1e-3
 #: Standard errors within which a mean cosine is chance, and the least chance of a top eigenvalue.
 ERRORS, LEAST_P = 3.0, 0.01
 
 
 def find_shorter_rows(m: Measurement) -> IntArray:
-    """Find the rows of the shorter mode of norms; none if norms have one mode."""
+    """Find the rows of the shorter mode of norms, or below a gap; none if there are neither."""
     lengths = m.shared.norms
     if len(lengths) < clumps.LEAST:
         return NO_ROWS
     logs = np.log(lengths)
     modes = clumps.find_modes(logs)
-    if modes.excess < clumps.find_critical_excess(len(logs)):
-        return NO_ROWS
-    shorter = np.asarray(m.facts.kept[logs <= modes.valley])
-    return shorter if len(shorter) >= clumps.LEAST else NO_ROWS
+    if modes.excess >= clumps.find_critical_excess(len(logs)):
+        shorter = np.asarray(m.facts.kept[logs <= modes.valley])
+        if len(shorter) >= clumps.LEAST:
+            return shorter
+    return np.asarray(m.facts.kept[logs <= find_gap(logs, m.facts.d)])
+
+
+def find_gap(logs: FloatArray, d: int) -> float:
+    """Find the largest log norm below a gap too wide for chance; −∞ if there is none.
+
+    Where the lower quarter of M logarithms falls as exp(x/s) or faster, the k-th smallest is g
+    below the next with a chance of exp(−g·k/s) at most, and any of them with M times that.
+
+    Examples
+    --------
+    >>> logs = np.linspace(0.0, 1.0, 100)
+    >>> find_gap(logs, 1000), find_gap(np.r_[logs[:8] - 2.0, logs], 1000).round(2)
+    (-inf, -1.93)
+    """
+    ordered = np.sort(logs)
+    below = np.arange(FEWEST, len(ordered) // 4 + 1)
+    gaps = np.diff(ordered)[below - 1]
+    count = int(below[np.argmax(below * gaps)])
+    spread = measure_log_norms(np.exp(ordered), d).spread
+    by_chance = spread * np.log(len(ordered) / GAP_CHANCE) / count
+    return float(ordered[count - 1]) if gaps[count - FEWEST] >= by_chance else -np.inf
 
 
 def rows_read(m: Measurement) -> IntArray:

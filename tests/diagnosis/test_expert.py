@@ -106,6 +106,19 @@ def test_the_two_ends_of_one_line_are_a_line_and_no_clusters() -> None:
     assert "two modalities" not in finding.sentence
 
 
+def test_clouds_on_a_map_are_groups_of_directions() -> None:
+    """Expert: a map with 12 clouds; angles to its origin mean nothing, and some clouds lie behind
+    others.
+    """
+    centers, at = 60 * normal(0, 12, 2), np.random.default_rng(1).integers(0, 12, 1500)
+    finding = look(centers[at] + 3 * normal(2, 1500, 2)).finding("clusters")
+    assert finding is not None
+    assert finding.sentence.endswith("as seen from the origin count once.")
+    other = look(groups(90, (500, 500))).finding("clusters")
+    assert other is not None
+    assert "a map" not in other.sentence
+
+
 def test_a_cluster_of_five_rows_makes_nothing() -> None:
     verdict = look(groups(180, (595, 5)))
     assert "a narrow cone" in verdict.headline
@@ -208,6 +221,58 @@ def test_the_row_number_is_beside_every_token() -> None:
     rows[7] = 0.0
     verdict = embgeo.analyze(rows, tokens=[""] * N, pairs=500).verdict
     assert verdict.blame == ("‹empty› (row 7)",)
+
+
+def test_a_sentence_says_that_the_long_rows_may_be_the_garbage() -> None:
+    """Expert: 300 rows hold garbage, norms of 1e20; the other 700 are sound.
+
+    Norms alone cannot tell that from a codebook of which 70% are dead.
+    """
+    rows = trained()
+    rows[np.random.default_rng(4).permutation(N)[:300]] *= 1e20
+    finding = look(rows).finding("rows")
+    assert finding is not None
+    assert finding.sentence.endswith(
+        "They are most of the rows: norms alone do not exclude that the other 300, so much longer, "
+        "are the garbage."
+    )
+
+
+@pytest.mark.parametrize(("dead", "said"), [(500, False), (501, True)])
+def test_only_of_most_rows_it_is_said_that_the_others_may_be_the_garbage(
+    dead: int, said: bool
+) -> None:
+    rows = trained()
+    rows[:dead] *= 1e-6
+    finding = look(rows).finding("rows")
+    assert finding is not None
+    assert ("garbage" in finding.sentence) is said
+
+
+def embed_bytes(decades: float, seed: int = 22, d: int = 256) -> Rows:
+    """Of 256 bytes the 13 that no UTF-8 text has keep their initial rows, so much shorter."""
+    rows = trained(seed, 256, d)
+    norms = 0.02 * d**0.5 * 10**decades * np.exp(0.2 * normal(seed + 1, 256, 1))
+    rows *= norms / np.linalg.norm(rows, axis=1, keepdims=True)
+    never = [0xC0, 0xC1, *range(0xF5, 0x100)]
+    rows[never] = 0.02 * normal(seed + 2, len(never), d)
+    return rows
+
+
+@pytest.mark.parametrize("decades", [0.5, 0.8])
+def test_thirteen_bytes_that_no_text_has_were_never_trained(decades: float) -> None:
+    """Expert: 13 bytes still have their initial rows, short and equally long; the rest is sound."""
+    verdict = look(embed_bytes(decades))
+    assert verdict.state == "mild"
+    assert verdict.headline.startswith(
+        "13 rows were never trained and look like an initialization. All rows together show no sign"
+    )
+
+
+def test_as_many_short_bytes_with_a_common_direction_were_trained() -> None:
+    rows = embed_bytes(0.8)
+    rows[[0xC0, 0xC1, *range(0xF5, 0x100)]] += 0.02
+    assert "never trained" not in look(rows).headline
 
 
 # Initializations --------------------------------------------------------------------------------

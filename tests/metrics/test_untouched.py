@@ -70,14 +70,50 @@ def test_one_mode_of_norms_has_no_shorter_rows() -> None:
 
 
 @pytest.mark.parametrize(("short", "found"), [(99, 0), (100, 100)])
-def test_fewer_than_a_hundred_shorter_rows_are_none(short: int, found: int) -> None:
+def test_fewer_than_a_hundred_shorter_rows_need_a_gap(
+    short: int, found: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(7)
     norms = np.exp(0.01 * rng.standard_normal(600))
     norms[short:] *= 4.0
     m: Any = SimpleNamespace(
         shared=SimpleNamespace(norms=norms), facts=SimpleNamespace(kept=np.arange(600), d=4)
     )
+    assert len(untouched.find_shorter_rows(m)) == short
+    monkeypatch.setattr(untouched, "find_gap", lambda *_: -np.inf)
     assert len(untouched.find_shorter_rows(m)) == found
+
+
+def place(count: int, gap: float) -> Rows:
+    """256 log norms with an interquartile range of 1.349, this many a gap below the next."""
+    ordered = np.linspace(0.0, 4 * 1.349 * 255 / 256, 256)
+    ordered -= np.diff(np.quantile(ordered, (0.25, 0.75)))[0] / 1.349 - 1.0
+    step = ordered[1] - ordered[0]
+    ordered[:count] -= gap - step
+    return np.random.default_rng(9).permutation(ordered)
+
+
+@pytest.mark.parametrize("count", [5, 13, 60])
+@pytest.mark.parametrize(("times", "found"), [(0.99, False), (1.01, True)])
+def test_both_sides_of_a_gap_by_chance(count: int, times: float, found: bool) -> None:
+    logs = place(count, 1.0)
+    spread = np.diff(np.quantile(logs, (0.25, 0.75)))[0] / 1.3489795
+    logs = place(count, times * spread * np.log(256 / 1e-3) / count)
+    assert np.isfinite(untouched.find_gap(logs, 10_000)) == found
+    if found:
+        assert (logs <= untouched.find_gap(logs, 10_000)).sum() == count
+
+
+@pytest.mark.parametrize("count", [4, 65])
+def test_fewer_than_five_rows_or_more_than_a_quarter_below_a_gap_do_not_count(count: int) -> None:
+    assert untouched.find_gap(place(count, 100.0), 10_000) == -np.inf
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_tail_has_no_gap(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for logs in (rng.laplace(size=500), -rng.gumbel(size=500), rng.uniform(size=500)):
+        assert untouched.find_gap(logs, 10_000) == -np.inf
 
 
 @pytest.mark.parametrize(("d", "size"), [(100, 2_000), (1_000, 1_048), (9_000, 300)])

@@ -110,9 +110,11 @@ LONG_ROWS_ENERGY = Quantity(
 UNTOUCHED_ROWS = Quantity(
     "tokens.untouched_rows",
     "Untouched rows",
-    "Rows of the shorter of two modes of norms that look like an initialization: training never "
-    "touched them. They stay in every number; 0 where there are none.",
-    "#{i : ln ‖w_i‖ below the valley between two modes}, if a sample of these rows has a mean "
+    "Rows of the shorter of two modes of norms, or below a gap of norms too wide for chance, that "
+    "look like an initialization: training never touched them. They stay in every number; 0 where "
+    "there are none.",
+    "#{i : ln ‖w_i‖ below the valley between two modes, or at most x_(k)}, x_(k+1) − x_(k) ≥ "
+    "s·ln(1000·M)/k with s as for long rows and 5 ≤ k ≤ M/4, if a sample of these rows has a mean "
     "cosine and a top eigenvalue within chance, and norms no more varied than those of normal "
     "entries",
     "two modes: Müller & Sawitzki 1991; top eigenvalue: Johnstone 2001",

@@ -10,6 +10,11 @@ TWO_GROUPS = (
     "matrix, which is usual for such models."
 )
 
+IN_A_PLANE = (
+    " In a plane, as on a map by t-SNE or UMAP, groups that lie one behind another as seen from "
+    "the origin count once."
+)
+
 
 def answer(a: finding.Numbers) -> Answer:
     clusters, silhouette = finding.need(a, cosine.CLUSTERS), finding.need(a, cosine.SILHOUETTE)
@@ -38,6 +43,8 @@ def answer(a: finding.Numbers) -> Answer:
         )
     if count == 2 and not is_line:
         parts.append(TWO_GROUPS)
+    if finding.dimensions(a) == 2:
+        parts.append(IN_A_PLANE)
     tight = "tight " if state == "degenerate" else ""
     return (
         (finding.milder(state, "mild"), parts, "")

@@ -27,6 +27,11 @@ def answer(a: finding.Numbers) -> Answer:
     parts = [*_lead(clause, damage), *_describe(a, damage), "."]
     if clauses and idle:
         parts.append(f" {capital(idle)}.")
+    if damage["small"] > finding.count_kept(a) > 0:
+        parts.append(
+            f" They are most of the rows: norms alone do not exclude that the other "
+            f"{finding.count_kept(a):,}, so much longer, are the garbage."
+        )
     if damage.get("short"):
         parts.append(
             " Short rows that are more than 5% of all stay in every number; "
