@@ -119,7 +119,7 @@ NeighborsOf = Annotated[
     Queries | None,
     option(
         "Rows to search neighbors for: hubs, rarity and intrinsic dimension use them; sample. All "
-        "take as long as --pairs all."
+        "take as long as --pairs all; on the page, treatments of a large matrix then, too."
     ),
 ]
 Precision = Annotated[

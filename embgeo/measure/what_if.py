@@ -13,8 +13,9 @@ from embgeo.numerics.spectra import compute_effective_rank
 from embgeo.stats.all_nearest import AllNearest
 from embgeo.stats.reader import RowReader
 
-#: Products for the neighbors after five cures.
-MOST_NEIGHBOR_PRODUCTS = 5 * 10**10
+#: Products for the neighbors after five cures; and where neighbors of all rows were asked for,
+#: 50,257 × 768 in a few minutes of one core.
+MOST_NEIGHBOR_PRODUCTS, MOST_ASKED_PRODUCTS = 5 * 10**10, 5 * 10**12
 #: Sampled pairs of the histogram of cosines, and its bins.
 PAIRS, BINS = 40_000, 80
 #: Entries outside of this range have no squares, or no places in float32.
@@ -26,15 +27,19 @@ COPIES = 5
 def treat_matrix(reader: RowReader, facts: Facts) -> tuple[Treated, ...]:
     """Return the matrix after each cure, with and without unit rows; empty if it is too large."""
     m, d = facts.m, facts.d
-    fits = m * d * 8 * COPIES <= reader.resources.room
+    asked = facts.options.neighbors_of == "all"
+    # What was asked for takes what it needs, up to a limit that was given.
+    memory = reader.resources.memory if asked else reader.resources.room
     if (
-        not (fits and reader.is_local)
-        or not fit_products(m, d)
+        not reader.is_local
+        or (memory is not None and m * d * 8 * COPIES > memory)
+        or not (asked or fit_products(m, d))
         or d < 2
         or m <= max(d, facts.options.neighbors)
     ):
         return ()
-    k = facts.options.neighbors if 5 * m * m * d // 2 <= MOST_NEIGHBOR_PRODUCTS else 0
+    most = MOST_ASKED_PRODUCTS if asked else MOST_NEIGHBOR_PRODUCTS
+    k = facts.options.neighbors if 5 * m * m * d // 2 <= most else 0
     rows = np.asarray(reader.take_stored(facts.kept), dtype=np.float64)
     if not PLAIN[0] < np.abs(rows).max() < PLAIN[1]:
         return ()
@@ -71,7 +76,10 @@ def cure(rows: FloatArray) -> Iterator[tuple[str, FloatArray]]:
 
 def search(reader: RowReader, rows: FloatArray, k: int) -> IntArray:
     """Return the positions of the k nearest rows of each row; none for a k of 0."""
-    return AllNearest(rows, k).search(reader, "neighbors after cures")[0] if k else NO_NEIGHBORS
+    if not k:
+        return NO_NEIGHBORS
+    m, d = rows.shape
+    return AllNearest(rows.__getitem__, (m, d), k).search(reader, "neighbors after cures")[0]
 
 
 def measure(

@@ -172,9 +172,9 @@ def explain_no_cures(analysis: Analysis) -> dict[str, str]:
     n, d = analysis.kept, int(analysis.provenance.get("d") or 0)
     if analysis.treated or fit_products(n, d):
         return {}
-    return {
-        "what if": f"treatments of {n:,} × {d:,} take longer than all else; cut rows with --rows"
-    }
+    asked = analysis.provenance.get("options", {}).get("neighbors_of") == "all"
+    way = "give more --memory" if asked else "embgeo analyze --neighbors-of all measures them"
+    return {"what if": f"treatments of {n:,} × {d:,} take longer than all else; {way}"}
 
 
 def list_empty_tables(analysis: Analysis) -> list[str]:

@@ -57,6 +57,11 @@ def build(comparison: Comparison, most: int = payload.MOST_ROWS) -> payload.Payl
             }
             for place in places
         ],
+        "search": {
+            "time": payload.tell_search_time(baseline.kept, int(baseline.provenance["d"])),
+            "way": "embgeo analyze --neighbors-of all does it for a matrix; then compare the "
+            "analyses.",
+        },
         "boxes": boxes(comparison, places, keys),
         "moved": map_moved_rows(comparison, rows[0]),
         "film": pack_film(comparison, film, rows[0], block) if film else None,

@@ -26,6 +26,9 @@ MOST_ROWS = 300_000
 
 STRATA = 10
 
+#: Products of entries that the search of all neighbors takes in a minute of one core.
+PRODUCTS_A_MINUTE = 1.8e12
+
 #: The rules by which the scripts and the tables make tokens visible.
 SPELLING: dict[str, Any] = {
     "hidden": [list(pair) for pair in HIDDEN],
@@ -62,6 +65,11 @@ def build(analysis: Analysis, most: int = MOST_ROWS, blamed: Sequence[int] = ())
         "views": pack_views(analysis, analysis.points, rows, block),
         "columns": pack_columns(analysis.columns, rows, block),
         "nearest": pack_nearest(analysis, rows, block),
+        "search": {
+            "time": tell_search_time(analysis.kept, int(analysis.provenance["d"])),
+            "way": "embgeo analyze --neighbors-of all does it, --show-neighbors TOKEN for one.",
+            "treated": explain_none_treated(analysis),
+        },
         "listed": list_findings(analysis, rows),
         "states": pack_states(analysis, rows, block),
         "left_out": list_left_out(analysis),
@@ -177,6 +185,25 @@ def pack_columns(
             }
         )
     return out
+
+
+def tell_search_time(n: int, d: int) -> str:
+    """Tell how long a search of the neighbors of all rows takes.
+
+    >>> tell_search_time(2_000, 64), tell_search_time(50_257, 768), tell_search_time(128_256, 1_024)
+    ('less than a minute', 'about a minute', 'about 5 minutes')
+    """
+    minutes = round(n * n * d / 2 / PRODUCTS_A_MINUTE)
+    if minutes < 2:
+        return "about a minute" if minutes else "less than a minute"
+    return f"about {minutes:,} minutes"
+
+
+def explain_none_treated(analysis: Analysis) -> str:
+    """Explain why a token has no neighbors after a treatment."""
+    asked = analysis.provenance.get("options", {}).get("neighbors_of") == "all"
+    way = " of so large a matrix" if asked else "; embgeo analyze --neighbors-of all does it"
+    return f"not searched after a treatment{way}"
 
 
 def pack_nearest(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[str, Any] | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray, IntArray, SingleArray
+from embgeo.core.arrays import FloatArray, IntArray, SingleArray, WorkingArray
 from embgeo.stats.backend.backend import HOST
 from embgeo.stats.nearest import (
     MOST,
@@ -38,11 +38,15 @@ def find_all_nearest(
     `rows` are all kept rows. Where they do not fit into memory, or are on a device, they are read
     block by block. Of fewer than k other rows the last numbers are −1, with a cosine of −inf.
     """
-    # The rows, and unit rows in float32; what tiles take is a tenth of it.
-    need = len(rows) * reader.matrix.d * 12
-    if reader.is_local and reader.executor is None and need <= reader.resources.room:
+    shape, room = (len(rows), reader.matrix.d), reader.resources.room
+    # Unit rows in float32; what tiles take is less than a fifth of them.
+    if reader.is_local and reader.executor is None and 5 * math.prod(shape) <= room:
         some = min(k, len(rows) - 1)
-        at, cosines = AllNearest(reader.take_stored(rows), some).search(reader, what)
+        # The rows, too, where there is room: they may have to be decoded.
+        held = reader.take_stored(rows) if 12 * math.prod(shape) <= room else None
+        at, cosines = AllNearest(
+            lambda at: reader.take_stored(rows[at]) if held is None else held[at], shape, some
+        ).search(reader, what)
         missing = ((0, 0), (0, k - some))
         near = np.pad(rows[at], missing, constant_values=-1)
         return near, np.pad(cosines, missing, constant_values=-np.inf)
@@ -65,21 +69,26 @@ class AllNearest:
 
     Parameters
     ----------
-    rows : float32 or float64 array, shape (m, d)
-        No row is zero or non-finite.
+    take : callable
+        Takes positions and returns these rows, float32 or float64; none is zero or non-finite.
+    shape : tuple of int
+        m and d.
     k : int
         Less than m.
     """
 
-    def __init__(self, rows: npt.NDArray[np.floating], k: int) -> None:
-        self.rows, self.k, self.m = rows, k, len(rows)
-        # Scaled first, so that squares of neither huge nor tiny entries are lost.
-        scale = np.abs(rows).max(axis=1).astype(np.float64)
-        self.unit = np.empty(rows.shape, dtype=np.float32)
+    def __init__(
+        self, take: Callable[[slice | IntArray], WorkingArray], shape: tuple[int, int], k: int
+    ) -> None:
+        self.take, self.k, (self.m, self.d) = take, k, shape
+        self.unit = np.empty(shape, dtype=np.float32)
         self.lengths = np.empty(self.m)
         for part in tiles(self.m):
-            scaled = rows[part] / scale[part, None]
-            self.lengths[part] = np.sqrt(np.vecdot(scaled, scaled)) * scale[part]
+            rows = take(part)
+            # Scaled first, so that squares of neither huge nor tiny entries are lost.
+            scale = np.abs(rows).max(axis=1).astype(np.float64)
+            scaled = rows / scale[:, None]
+            self.lengths[part] = np.sqrt(np.vecdot(scaled, scaled)) * scale
             self.unit[part] = scaled / np.sqrt(np.vecdot(scaled, scaled))[:, None]
         self.slack = np.float32(bound_rounding(HOST, self.unit))
         #: Scores of different rows, the largest known of each query; the first is the least.
@@ -137,7 +146,7 @@ class AllNearest:
 
     def normalize(self, at: slice | IntArray) -> FloatArray:
         """Return unit rows in float64."""
-        return np.asarray(self.rows[at] / self.lengths[at][:, None], dtype=np.float64)
+        return np.asarray(self.take(at) / self.lengths[at][:, None], dtype=np.float64)
 
     def add(self, mine: slice, top: SingleArray, candidates: Candidates) -> None:
         """Raise the bounds of these queries; kept are those that may still be among the best."""
@@ -158,10 +167,10 @@ class AllNearest:
         # Queries in order, so that each is divided by its norm once.
         order = np.argsort(query, kind="stable")
         query, near = query[order], near[order]
-        for part in tiles(len(query), max(1, HELD // self.rows.shape[1])):
+        for part in tiles(len(query), max(1, HELD // self.d)):
             own, at = np.unique(query[part], return_inverse=True)
             a = self.normalize(own)[at]
-            b = self.rows[near[part]].astype(np.float64, copy=False)
+            b = self.take(near[part]).astype(np.float64, copy=False)
             found = np.vecdot(a, b) / self.lengths[near[part]]
             cosines[part] = round_to_grid(np, found)
         order = np.lexsort((near, -cosines, query))

@@ -90,6 +90,29 @@ def test_large_matrices_have_no_neighbors_and_larger_ones_no_cures(
     assert count(numbers - 1, pairs) == (0, 0)
 
 
+def test_where_neighbors_of_all_rows_were_asked_for_a_large_matrix_has_cures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def count(asked: int, memory: int | None = None) -> tuple[int, int]:
+        monkeypatch.setattr(what_if, "MOST_ASKED_PRODUCTS", asked)
+        found = embgeo.analyze(
+            make_rows(),
+            sections=(*SECTIONS, "tokens"),
+            reference=False,
+            neighbors_of="all",
+            resources=Resources(memory=memory),
+        ).treated
+        return len(found), sum(one.neighbors.size > 0 for one in found)
+
+    monkeypatch.setattr(core_treated, "MOST_PRODUCTS", 0)
+    monkeypatch.setattr(what_if, "MOST_NEIGHBOR_PRODUCTS", 0)
+    monkeypatch.setattr(what_if, "COPIES", 2**30)
+    pairs = 5 * N * N * D // 2
+    assert count(pairs) == (12, 5)
+    assert count(pairs - 1) == (12, 0)
+    assert count(pairs, memory=2**33) == (0, 0)
+
+
 @pytest.mark.parametrize("size", [1.0, 1e6])
 def test_a_row_that_is_the_mean_has_no_direction_after_it_is_subtracted(size: float) -> None:
     rows = size * make_rows()

@@ -373,8 +373,12 @@ def test_a_walk_from_token_to_token_and_back_by_a_link(page: Any) -> None:
     # Of even rows the neighbors are known.
     page.execute_script("embgeo.store.pin(arguments[0])", row | 1)
     assert listed(page) == []
-    assert "not searched for this token: for all 2,000 that takes minutes." in text(page, "#card")
-    assert "embgeo analyze --neighbors-of all does it." in text(page, "#card")
+    assert "not searched for this token: for all 2,000 it takes less than a minute" in text(
+        page, "#card"
+    )
+    assert "embgeo analyze --neighbors-of all does it, --show-neighbors TOKEN for one." in text(
+        page, "#card"
+    )
     assert "Select the 1,000 tokens that have them" in text(page, "#card button:last-child")
     page.execute_script("document.querySelector('#card p button').click()")
     assert selected(page) == list(range(0, N, 2))
@@ -389,6 +393,7 @@ def test_a_walk_from_token_to_token_and_back_by_a_link(page: Any) -> None:
     assert listed(page) == near
     shown = f"{visible(analysis.tokens[near[0]])} {analysis.nearest.cosines[even // 2, 0]:.2g}"
     assert f"Nearest by cosine: {shown} " in text(page, "#card")
+    frame(page)
     assert page.execute_script("return embgeo.map.marks.near.getAttribute('d')").count("L") == 10
     page.execute_script("document.querySelector('#card p button').click()")
     assert page.execute_script("return embgeo.store.pinned") == near[0]

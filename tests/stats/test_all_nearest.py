@@ -60,11 +60,20 @@ def test_tiles_find_what_all_pairs_find(
         assert np.array_equal(near, expected)
 
 
-def test_rows_that_do_not_fit_into_memory_are_read_in_blocks() -> None:
-    rows = draw("equal")
-    near, cosines = search(rows, memory=len(rows) * 9 * 12 - 1)
-    assert np.array_equal(near, search(rows)[0])
-    assert np.array_equal(cosines, search(rows)[1])
+@pytest.mark.parametrize(("bytes_of_entry", "tiled"), [(12, True), (5, True), (4, False)])
+def test_rows_that_do_not_fit_into_memory_are_read_again(
+    bytes_of_entry: int, tiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, searches = draw("equal"), []
+    whole = all_nearest.AllNearest.search
+    monkeypatch.setattr(
+        all_nearest.AllNearest, "search", lambda *given: searches.append(1) or whole(*given)
+    )
+    expected = search(rows)
+    near, cosines = search(rows, memory=len(rows) * 9 * bytes_of_entry)
+    assert len(searches) == 1 + tiled
+    assert np.array_equal(near, expected[0])
+    assert np.array_equal(cosines, expected[1])
 
 
 def test_fewer_rows_than_neighbors_leave_places_empty() -> None:

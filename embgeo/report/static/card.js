@@ -20,7 +20,7 @@ class Card {
       if (own.listed[row]) this.add("p", `Listed under: ${own.listed[row].join(", ")}`);
       const after = map.cured ? ` (${map.cured.title})` : "";
       const line = this.add("p", `Nearest by cosine${after}: `);
-      if (map.cured && !map.cured.near) line.append("not searched after a treatment of so large a matrix");
+      if (map.cured && !map.cured.near) line.append(own.search.treated);
       else if (!map.cured && !own.nearest.has(row)) this.explainNone(own, line);
       for (const { row: near, cosine } of map.nearestTo(row)) {
         const said = cosine === undefined ? "" : ` ${formatNumber(cosine, 2)}`;
@@ -77,11 +77,11 @@ class Card {
   }
 
   // Why a token has no neighbors, and which tokens have some.
-  explainNone({ nearest, total, rows }, line) {
+  explainNone({ nearest, total, rows, search }, line) {
     const known = nearest.size.toLocaleString("en");
     line.append(
-      `not searched for this token: for all ${total.toLocaleString("en")} that takes minutes. ` +
-        "embgeo analyze --neighbors-of all does it. ",
+      `not searched for this token: for all ${total.toLocaleString("en")} it takes ${search.time} of a core. ` +
+        `${search.way} `,
     );
     if (!nearest.size) return;
     const mask = Uint8Array.from({ length: rows }, (_, i) => nearest.has(i));

@@ -56,6 +56,7 @@ function readRows(part, meta, buffer, tokens) {
   return {
     rows: meta.rows,
     total: meta.total,
+    search: meta.search,
     number,
     hasTokens: tokens !== null,
     token: (i) => (tokens ? tokens[i] : `row ${number[i]}`),
