@@ -26,14 +26,15 @@ from embgeo.training.loop.trainer import Trainer
 from embgeo.training.methods import make_plain
 from embgeo.training.settings import StudySettings
 from tests.support.pretend_device import DEVICE, MixedDevices, pretend
-from tests.support.training_runs import CPU, LLAMA, corpus, settings
+from tests.support.training_runs import CPU, LLAMA, RHN, corpus, settings
 
 METHODS = ("mle", "cosreg", "sc-exp", "frage", "coupled-adam")
 PRECISIONS = ("float32", "bf16")
-MODELS: dict[str, dict[str, Any]] = {"awd-lstm": {}, "llama": LLAMA}
+MODELS: dict[str, dict[str, Any]] = {"awd-lstm": {}, "llama": LLAMA, "vd-rhn": {"model": RHN}}
 CASES = [
     *(("awd-lstm", method, precision) for method in METHODS for precision in PRECISIONS),
     *(("llama", method, precision) for method in ("mle", "al") for precision in PRECISIONS),
+    *(("vd-rhn", "real", precision) for precision in PRECISIONS),
 ]
 
 

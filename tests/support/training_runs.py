@@ -44,6 +44,9 @@ LSTM: dict[str, Any] = {
     "beta": 0.1,
 }
 
+#: Few highway steps; dropout as published.
+RHN: dict[str, Any] = {"name": "vd-rhn", "d": 8, "depth": 2}
+
 #: A present model as it is trained at present.
 LLAMA: dict[str, Any] = {
     "task": {"name": "lm", "z_loss": 1e-2},

@@ -35,6 +35,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "awd-lstm": {"d": D, "hidden": 12},
     "mixture": {"d": D, "hidden": 12, "experts": 2, "last": 10},
     "vd-lstm": {"d": D, "hidden": 10},
+    "vd-rhn": {"d": D, "depth": 3, "input_dropout": 0.2, "output_dropout": 0.2},
     "transformer": {"d": D, "layers": 2, "heads": 2, "bias": True},
     "transformer-xl": {"d": D, "layers": 1, "heads": 2, "feedforward": 16, "memory": 4},
 }

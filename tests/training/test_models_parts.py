@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -21,6 +22,7 @@ from embgeo.training.models.recurrent import (  # noqa: E402
     locked_mask,
 )
 from embgeo.training.models.transformer import TransformerBlock, rotated, rotations  # noqa: E402
+from embgeo.training.models.vd_rhn import HighwayLayer  # noqa: E402
 from tests.support.training_runs import RecurrentCalls  # noqa: E402
 
 N, D, T, B = 30, 8, 6, 3
@@ -135,6 +137,10 @@ def test_the_start_is_the_published_one() -> None:
     small = made("vd-lstm", n=500)
     assert all(float(p.detach().abs().max()) <= 0.1 for p in small.parameters())
     assert float(small.lstms[1].weight_hh_l0.detach().abs().max()) > 0.099
+    for step in made("vd-rhn", d=40).highways[0].steps:
+        assert 0.039 < float(step.weight.detach().abs().max()) <= 0.04
+        assert (step.bias[40:] == -2.0).all()
+        assert 0.0 < float(step.bias[:40].detach().abs().max()) <= 0.04
 
 
 def test_weight_drop_drops_recurrent_weights_and_nothing_else() -> None:
@@ -184,6 +190,51 @@ def test_units_of_vd_lstm_are_dropped_alike_upwards_and_in_time() -> None:
     assert torch.allclose(output.hidden, x, atol=1e-6)
 
 
+def test_highway_steps_against_numpy() -> None:
+    """One token of one stream at a time, with one mask for all tokens and steps."""
+    model = made("vd-rhn", d=D, layers=2, depth=3, embedding_dropout=0.0).double()
+    start = tuple(torch.randn(2, 1, B, D).double())
+    torch.manual_seed(3)
+    output = model(tokens(), start)
+    torch.manual_seed(3)
+    rows = model.get_input_embeddings()(tokens()).detach()
+    x = rows.numpy()
+    for layer, before, after in zip(model.highways, start, output.state, strict=True):
+        kept = [locked_mask(one, p)[0].numpy() for one, p in ((before, 0.25), (rows, 0.75))]
+        W = layer.inward.weight.detach().numpy()
+        R = [(step.weight.detach().numpy(), step.bias.detach().numpy()) for step in layer.steps]
+        states = np.empty_like(x)
+        for b in range(B):
+            s = before[0, b].numpy()
+            for t in range(T):
+                for number, (weight, bias) in enumerate(R):
+                    sums = weight @ (s * kept[0][b]) + bias
+                    sums = sums if number else sums + W @ (x[t, b] * kept[1][b])
+                    gate = 1.0 / (1.0 + np.exp(-sums[D:]))
+                    s = np.tanh(sums[:D]) * gate + s * (1.0 - gate)
+                states[t, b] = s
+            np.testing.assert_allclose(after[0, b].detach().numpy(), s, atol=1e-12)
+        x = states
+    mask = locked_mask(rows, 0.75)[0].numpy()
+    assert {round(value, 5) for value in np.unique(mask)} == {0.0, 4.0}
+    np.testing.assert_allclose(output.raw.detach().numpy(), x, atol=1e-12)
+    np.testing.assert_allclose(output.hidden.detach().numpy(), x * mask, atol=1e-12)
+
+
+def test_gradients_of_highway_steps() -> None:
+    torch.manual_seed(0)
+    layer = HighwayLayer(3, 2, 0.5, -1.0).double()
+    x, s = torch.randn(3, 2, 3).double(), torch.randn(1, 2, 3).double()
+    mask = torch.tensor([[[0.0, 2.0, 2.0], [2.0, 0.0, 2.0]]]).double()
+    given = (x.requires_grad_(), s.requires_grad_(), *layer.parameters())
+
+    def states(x: Any, s: Any, *own: Any) -> Any:
+        parameters = dict(zip(dict(layer.named_parameters()), own, strict=True))
+        return torch.func.functional_call(layer, parameters, (x, s, mask))
+
+    assert torch.autograd.gradcheck(states, given)
+
+
 def test_weights_in_one_piece_are_the_same_weights() -> None:
     weights = [torch.randn(4, 3, requires_grad=True), torch.randn(5, requires_grad=True)]
     found = in_one_piece(weights)
@@ -226,6 +277,9 @@ def test_activation_penalties() -> None:
         ("vd-lstm", 10_000, {"size": "small", "tied": False}, 4_653_200),
         ("vd-lstm", 10_000, {"size": "medium", "tied": False}, 19_780_400),
         ("vd-lstm", 10_000, {"size": "large", "tied": False}, 66_034_000),
+        # Zilly et al.: 23 and 32 million.
+        ("vd-rhn", 10_000, {}, 23_482_400),
+        ("vd-rhn", 10_000, {"d": 890, "depth": 8, "tied": False}, 32_082_040),
     ],
 )
 def test_sizes_are_the_published_ones(

@@ -24,6 +24,7 @@ from tests.support.moments import moments, put, state_of  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     LLAMA,
     LSTM,
+    RHN,
     XL,
     Stopped,
     corpus,
@@ -51,6 +52,7 @@ CASES: dict[str, StudySettings] = {
     "coupled-adam": settings("coupled-adam", training={"keep": "best"}),
     "real": settings("real", **ONE_CYCLE),
     "transformer-xl": settings(**XL),
+    "vd-rhn": settings("real", model=RHN),
     "mixture": settings("frage", model={**LSTM, "experts": 2, "latent_dropout": 0.2}),
     "llama": settings(**LLAMA).updated(
         {"model": {"dropout": 0.1}, "training": {"steps": 18, "epochs": 3}}

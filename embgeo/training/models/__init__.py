@@ -10,6 +10,7 @@ from embgeo.training.models.llama import Llama
 from embgeo.training.models.transformer import Transformer
 from embgeo.training.models.transformer_xl import TransformerXL
 from embgeo.training.models.vd_lstm import VdLstm
+from embgeo.training.models.vd_rhn import VdRhn
 from embgeo.training.registry import check_defaults, check_name, require
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Transformer",
     "TransformerXL",
     "VdLstm",
+    "VdRhn",
     "build",
     "check_model",
     "detach",
@@ -30,7 +32,7 @@ __all__ = [
 
 #: Every language model by name, to which plug-ins add.
 MODELS: dict[str, type[LanguageModel]] = {
-    model.NAME: model for model in (AwdLstm, VdLstm, Transformer, TransformerXL, Llama)
+    model.NAME: model for model in (AwdLstm, VdLstm, VdRhn, Transformer, TransformerXL, Llama)
 }
 
 

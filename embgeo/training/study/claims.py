@@ -210,8 +210,8 @@ CLAIMS: tuple[Claim, ...] = (
         published=published.AL, against=UNTIED,
     ),
     _of_perplexity(
-        "re-perplexity", "Reusing the embedding (RE) improves perplexity", f"{INAN}, Table 1",
-        ("re",), published=published.RE, against=UNTIED,
+        "re-perplexity", "Reusing the embedding (RE) improves perplexity",
+        f"{INAN}, Tables 1 and 3", ("re",), published=published.RE, against=UNTIED,
     ),
     _of_perplexity(
         "real-perplexity", "Both together (REAL) improve perplexity", f"{INAN}, Table 1", ("real",),

@@ -160,7 +160,18 @@ TIME = (
 )
 
 AL = (_penn(87.3, 82.9, "Table 1, rows VD-LSTM and VD-LSTM + AL"),)
-RE = (_penn(87.3, 85.1, "Table 1, rows VD-LSTM and VD-LSTM + RE"),)
+RE = (
+    _penn(87.3, 85.1, "Table 1, rows VD-LSTM and VD-LSTM + RE"),
+    PaperClaim(
+        68.5,
+        66.0,
+        "test perplexity",
+        "VD-RHN",
+        "Penn Treebank",
+        "Table 3, rows VD-RHN and VD-RHN + RE",
+        trained=("vd-rhn", "ptb"),
+    ),
+)
 REAL = (_penn(87.3, 82.7, "Table 1, rows VD-LSTM and VD-LSTM + REAL"),)
 REAL_OVER_AL = (_penn(82.9, 82.7, "Table 1, rows VD-LSTM + AL and + REAL"),)
 REAL_OVER_RE = (_penn(85.1, 82.7, "Table 1, rows VD-LSTM + RE and + REAL"),)

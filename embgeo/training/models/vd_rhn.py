@@ -1,0 +1,132 @@
+"""VD-RHN: the recurrent highway network with variational dropout."""
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from embgeo.core.arguments import is_number
+from embgeo.training.checks import flag, nonnegative, require, share, whole
+from embgeo.training.methods.weights import exact, make_linear
+from embgeo.training.models.language_model import LanguageModel, Output
+from embgeo.training.models.recurrent import locked_mask
+
+
+class VdRhn(LanguageModel):
+    """Layers with several highway steps a token, and dropout masks that are constant in time.
+
+    The defaults are those published for Penn Treebank with tied matrices.
+
+    Parameters
+    ----------
+    d : int
+        Columns of the embedding, and units of all layers.
+    layers : int
+    depth : int
+        Highway steps of a layer at each token.
+    input_dropout, state_dropout, output_dropout : float
+        Dropout of the input of each layer, of its state on the way into each step, and of the
+        output layer's input.
+    bound : float
+        Weights and biases are uniform in ±bound, those of the embedding included.
+    gate_bias : float
+        Initial bias of the gates; below 0, a new model mostly carries its state over.
+    n_tokens, embedding_dropout, tied, bias
+        See :class:`LanguageModel`.
+
+    References
+    ----------
+    Zilly, Srivastava, Koutník and Schmidhuber, "Recurrent highway networks", ICML 2017, §4 and the
+    code at github.com/jzilly/RecurrentHighwayNetworks.
+    """
+
+    NAME: ClassVar[str] = "vd-rhn"
+    SOURCE: ClassVar[str] = "Zilly et al. 2017, as in Inan et al. 2017, Table 3"
+    DEVIATIONS: ClassVar[tuple[str, ...]] = (
+        "the streams of a batch share the tokens that are dropped",
+        "with two matrices, depth and units are those of the tied model; Table 3 has those of 8 "
+        "steps and 890 units there",
+    )
+
+    def __init__(
+        self,
+        n_tokens: int,
+        *,
+        d: int = 830,
+        layers: int = 1,
+        depth: int = 10,
+        embedding_dropout: float = 0.25,
+        input_dropout: float = 0.75,
+        state_dropout: float = 0.25,
+        output_dropout: float = 0.75,
+        bound: float = 0.04,
+        gate_bias: float = -2.0,
+        tied: bool = True,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
+        self.input_dropout = share("input_dropout", input_dropout)
+        self.state_dropout = share("state_dropout", state_dropout)
+        self.output_dropout = share("output_dropout", output_dropout)
+        most, steps = nonnegative("bound", bound), whole("depth", depth)
+        require("gate_bias", gate_bias, is_number(gate_bias), "give a number")
+        self.make_embedding(draw(most, self.n_tokens, d))
+        self.highways = nn.ModuleList(
+            HighwayLayer(d, steps, most, gate_bias) for _ in range(whole("layers", layers))
+        )
+        self.make_decoder(None if flag("tied", tied) else draw(most, self.n_tokens, d), bias=bias)
+
+    def initial_state(self, batch: int) -> tuple[Tensor, ...]:
+        return tuple(next(self.parameters()).new_zeros(1, batch, self.d) for _ in self.highways)
+
+    def layers_of(self, rows: Tensor, state: tuple[Tensor, ...]) -> Output:
+        states, last = rows, []
+        for layer, before in zip(self.highways, state, strict=True):
+            mask = locked_mask(before, self.state_dropout) if self.training else None
+            states, after = layer(self.drop(states, self.input_dropout), before, mask)
+            last.append(after)
+        return Output(self.drop(states, self.output_dropout), states, tuple(last))
+
+    def drop(self, states: Tensor, p: float) -> Tensor:
+        return states * locked_mask(states, p) if self.training else states
+
+
+class HighwayLayer(nn.Module):
+    """Steps s ← s + t·(h − s) with h = tanh(R s + b) and t = σ(R′ s + b′).
+
+    The input W x is added in the first step of a token. The rows of R are above those of R′.
+    """
+
+    def __init__(self, d: int, depth: int, bound: float, gate_bias: float) -> None:
+        super().__init__()
+        self.inward = make_linear(draw(bound, 2 * d, d))
+        self.steps = nn.ModuleList(
+            make_linear(
+                draw(bound, 2 * d, d), torch.cat((draw(bound, d), torch.full((d,), gate_bias)))
+            )
+            for _ in range(depth)
+        )
+
+    def forward(self, states: Tensor, state: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Get all states, shape (T, B, d), and the last one, shape (1, B, d).
+
+        It ignores autocast, as errors grow with the number of steps.
+
+        `states`: inputs, shape (T, B, d). `state`: before the first token. `mask`: of the state on
+        its way into each step.
+        """
+        found = []
+        with exact(states):
+            state = state.to(self.inward.weight.dtype)
+            for given in self.inward(states.to(state.dtype)).split(1):
+                for number, step in enumerate(self.steps):
+                    both = step(state if mask is None else state * mask)
+                    candidate, gate = (both if number else both + given).chunk(2, dim=-1)
+                    state = state + gate.sigmoid() * (candidate.tanh() - state)
+                found.append(state)
+        return torch.cat(found), state
+
+
+def draw(bound: float, *shape: int) -> Tensor:
+    """Draw weights that are uniform in ±bound."""
+    return torch.empty(shape).uniform_(-bound, bound)
