@@ -298,7 +298,7 @@ def measure_samples(facts: Facts, reader: RowReader, rows: int) -> list[Value]:
                 convention=BOTH,
             )
         )
-    columns = ("run", "I1", "I2", "I1, one sign", "I2, one sign")
+    columns = ("run", "I1", "I2", "I1, one-sided", "I2, one-sided")
     body: list[tuple[Cell, ...]] = [(run + 1, *map(float, row)) for run, row in enumerate(runs)]
     body.append(("mean", *map(float, runs.mean(axis=0))))
     if len(runs) > 1:
