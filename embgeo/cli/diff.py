@@ -38,31 +38,34 @@ def diff(
         bool,
         typer.Option(
             "--track",
-            help="The files, or revisions as in hf://org/name@step*, are checkpoints of one run: "
-            "order them by step (from their names, else from what they hold) and show every "
-            "number over training.",
+            help="Take the files, or revisions as in hf://org/name@step*, as checkpoints of one "
+            "run, in the order of their steps (by name, else by content), and show every number "
+            "over training.",
         ),
     ] = False,
     every: Annotated[
-        int | None, typer.Option(metavar="N", help="Every N-th checkpoint of a track and the last.")
+        int | None,
+        typer.Option(metavar="N", help="Take every N-th checkpoint of a track, and the last."),
     ] = None,
     added: Annotated[
         bool,
         typer.Option(
             "--added",
-            help="Two checkpoints, before and after tokens were added: compare their rows only, "
-            "and write nothing.",
+            help="Compare only the rows of two checkpoints, before and after tokens were added; "
+            "write nothing.",
         ),
     ] = False,
     match: Annotated[
         Literal["token", "row"] | None,
-        typer.Option(help="Match rows by token or by row number; by token where all have some."),
+        typer.Option(
+            help="Match rows by token or by row number; by default by token where all have labels."
+        ),
     ] = None,
     queries: Annotated[
         str | None,
         typer.Option(
             metavar="N|all",
-            help="Tokens whose neighbors are compared; all up to 5000, else 1000; 0: none.",
+            help="Tokens whose neighbors are compared; all of up to 5000, else 1000; 0: none.",
         ),
     ] = None,
     config: o.Config = None,
@@ -76,10 +79,10 @@ def diff(
 ) -> None:
     """Compare checkpoints and saved analyses with a baseline, and write one report.
 
-    Matched by token (else by row), over the shared vocabulary: subspace distance and principal
-    angles, CKA, Procrustes residual, neighbor overlap, the tokens that moved most, and every
-    number of both with its difference. A saved analysis holds no matrix: what takes both comes
-    from its checkpoint, if that is still where it was and the same.
+    Rows are matched by token, else by row number. Over the shared tokens the report has the
+    subspace distance, CKA, Procrustes residual, neighbor overlap and the tokens that moved most,
+    and every number of both matrices with its difference. A saved analysis holds no matrix:
+    numbers that take both matrices need its checkpoint, unchanged and in the same place.
 
     Example: embgeo diff fixtures/baseline.pt fixtures/cosreg.safetensors
     """

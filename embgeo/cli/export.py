@@ -27,7 +27,11 @@ def export(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="File, or folder for the projector; NAME.format here."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Output file (folder for the projector); NAME.format here by default.",
+        ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
@@ -58,7 +62,7 @@ def export(
     ] = None,
     name: Annotated[str | None, typer.Option(help="Model card: name of the model.")] = None,
     task: Annotated[
-        str | None, typer.Option(help="Model card: task of the model; text-generation.")
+        str | None, typer.Option(help="Model card: task of the model; text-generation by default.")
     ] = None,
     quiet: o.Quiet = False,
     debug: o.Debug = False,

@@ -52,17 +52,17 @@ def figures(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FOLDER", help="Folder of the files; figures."),
+        typer.Option("--out", "-o", metavar="FOLDER", help="Output folder; figures by default."),
     ] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(help="Legend label of a PATH; one for each, in order."),
     ] = None,
     format_: Annotated[
-        list[Form] | None, typer.Option("--format", help="Repeatable; pdf by default.")
+        list[Form] | None, typer.Option("--format", help="File format; repeatable; pdf by default.")
     ] = None,
     venue: Annotated[
-        VenueName | None, typer.Option(help="Venue whose widths figures have; iclr by default.")
+        VenueName | None, typer.Option(help="Venue that sets the width; iclr by default.")
     ] = None,
     text: Annotated[
         bool | None,
@@ -73,10 +73,10 @@ def figures(
     ] = None,
     color: Annotated[
         Color | None,
-        typer.Option(help="What colors the points of a scatter: the class, rare or frequent."),
+        typer.Option(help="Color points by class (rare or frequent), by frequency, or not at all."),
     ] = None,
     annotate: Annotated[
-        list[str] | None, typer.Option(help="A token to name in a scatter; repeatable.")
+        list[str] | None, typer.Option(help="Name this token in a scatter; repeatable.")
     ] = None,
     free_axes: Annotated[
         bool, typer.Option("--free-axes", help="Give each map a scale of its own.")
@@ -87,12 +87,14 @@ def figures(
     ] = None,
     parameter: Annotated[
         str | None,
-        typer.Option(help="Its name; values are read from paths such as beta=0.5."),
+        typer.Option(
+            help="Name of the swept parameter; its values are read from paths such as beta=0.5."
+        ),
     ] = None,
     scalar: Annotated[
         list[str] | None,
         typer.Option(
-            help="What a sweep shows (subspace.distance by default) or training curves; repeatable."
+            help="Value that a sweep (subspace.distance by default) or a curve shows; repeatable."
         ),
     ] = None,
     signs: Annotated[

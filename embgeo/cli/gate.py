@@ -60,7 +60,8 @@ def gate(
     update_baseline: Annotated[
         bool,
         typer.Option(
-            "--update-baseline", help="Write what is measured to the baseline file; check nothing."
+            "--update-baseline",
+            help="Write the measured values to the baseline file; check nothing.",
         ),
     ] = False,
     init: Annotated[
@@ -69,7 +70,9 @@ def gate(
     ] = False,
     level: Annotated[
         float | None,
-        typer.Option(help="Confidence that a sampled value has to pass with; 0.95."),
+        typer.Option(
+            help="Confidence level at which a sampled value has to pass; 0.95 by default."
+        ),
     ] = None,
     allow_undefined: Annotated[
         bool,
@@ -78,21 +81,21 @@ def gate(
     config: o.Config = None,
     no_config: o.NoConfig = False,
     trust_settings: o.TrustSettings = False,
-    junit: Annotated[Path | None, typer.Option(help="JUnit XML, for CI servers.")] = None,
-    sarif: Annotated[Path | None, typer.Option(help="SARIF, for code scanning.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML, for CI servers.")] = None,
+    sarif: Annotated[Path | None, typer.Option(help="Write SARIF, for code scanning.")] = None,
     metrics_json: Annotated[
         Path | None,
-        typer.Option(help="Flat JSON, for DVC and MLflow."),
+        typer.Option(help="Write flat JSON, for DVC and MLflow."),
     ] = None,
     metrics_txt: Annotated[
         Path | None,
-        typer.Option(help="OpenMetrics text, for GitLab."),
+        typer.Option(help="Write OpenMetrics text, for GitLab."),
     ] = None,
     github: Annotated[
         bool | None,
         typer.Option(
             "--github/--no-github",
-            help="Annotations and step summary; by default if the environment is GitHub's.",
+            help="Write annotations and a step summary; by default where GitHub Actions runs.",
         ),
     ] = None,
     format_: o.Format = "text",

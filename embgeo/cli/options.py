@@ -40,7 +40,7 @@ Checkpoint = Annotated[
         help="Checkpoint, model folder or vector file; hf://org/name; - for stdin.",
     ),
 ]
-Tensor = Annotated[str | None, option("Name of the embedding tensor; see: embgeo inspect.")]
+Tensor = Annotated[str | None, option("Name of the embedding tensor; embgeo inspect lists them.")]
 Output = Annotated[
     str | None, option("Name of the output matrix of an untied model; none leaves it out.")
 ]
@@ -91,40 +91,44 @@ Reference = Annotated[
     bool | None,
     option("Compare with isotropic Gaussian rows of the same norms.", "--reference/--no-reference"),
 ]
-Seed = Annotated[int | None, option("Seed of all random samples; 0.", least=0)]
+Seed = Annotated[int | None, option("Seed of all random samples; 0 by default.", least=0)]
 MinNorm = Annotated[
     float | None,
     option(
-        "Leave out rows of a norm below this; by default those below the largest gap between "
-        "norms, if that is a factor of 10 and more.",
+        "Leave out rows whose norm is below this; by default those below the largest gap between "
+        "norms, if it is at least a factor of 10.",
         metavar="NORM",
     ),
 ]
 Pairs = Annotated[
     str | None,
-    option("Pairs sampled for the cosine distribution; 100000; 0: none.", metavar="N|all"),
+    option(
+        "Pairs sampled for the cosine distribution; 100000 by default; 0: none.", metavar="N|all"
+    ),
 ]
 PopularShare = Annotated[
-    float | None, option("Share of the tokens that is called frequent; 0.2.", metavar="SHARE")
+    float | None,
+    option("Share of the tokens that count as frequent; 0.2 by default.", metavar="SHARE"),
 ]
 IsotropyRows = Annotated[
     int | None, option("Also compute I1/I2 on random samples of this many rows.", least=1)
 ]
-IsotropyRuns = Annotated[int | None, option("Number of these samples; 10.", least=1)]
+IsotropyRuns = Annotated[int | None, option("Number of these samples; 10 by default.", least=1)]
 Plane = Annotated[
     options.Plane | None,
-    option("A further plane of the map: tsne, of 5000 rows; needs scikit-learn."),
+    option("Add a plane to the map: tsne, of at most 5000 rows; needs scikit-learn."),
 ]
 NeighborsOf = Annotated[
     Queries | None,
     option(
-        "Rows to search neighbors for: hubs, rarity and intrinsic dimension use them; sample. All "
-        "take as long as --pairs all; on the page, treatments of a large matrix then, too."
+        "Rows whose neighbors are searched, for hubs, rarity and intrinsic dimension: a sample by "
+        "default. All of them take as long as --pairs all, and bring the treatments of large "
+        "matrices to the page."
     ),
 ]
 Precision = Annotated[
     PrecisionName | None,
-    option("Precision of sums of products; float64. float32 is faster (docs/scale.md)."),
+    option("Precision of sums of products: float64 by default; float32 is faster (docs/scale.md)."),
 ]
 ShowNeighbors = Annotated[
     list[str] | None,
@@ -144,13 +148,13 @@ Threads = Annotated[int | None, option("Threads; as many as BLAS uses by default
 Device = Annotated[
     str | None,
     option(
-        "Where the passes run; cpu by default, auto: on a GPU if there is one. docs/device.md.",
+        "Device of the passes: cpu by default; auto: a GPU if there is one (docs/device.md).",
         metavar="cpu|cuda|mps|auto",
         complete=completion.complete_one(completion.list_devices),
     ),
 ]
 Engine = Annotated[
-    Literal["threads", "dask"], option("Threads of this machine, or tasks of a dask cluster.")
+    Literal["threads", "dask"], option("Run on threads of this machine, or on a dask cluster.")
 ]
 Scheduler = Annotated[
     str | None,
@@ -162,7 +166,8 @@ Scheduler = Annotated[
 Config = Annotated[
     Path | None,
     option(
-        "Settings; embgeo.toml or pyproject.toml here, or in the nearest folder above, by default."
+        "Settings file; by default embgeo.toml or pyproject.toml here or in the nearest folder "
+        "above."
     ),
 ]
 NoConfig = Annotated[bool, option("Ignore settings files.", "--no-config")]

@@ -35,7 +35,7 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME,NAME,…",
-            help="Methods, such as mle,cosreg,frage.",
+            help="Methods to train, such as mle,cosreg,frage.",
             autocompletion=completion.complete_list(completion.list_methods),
         ),
     ] = None,
@@ -43,7 +43,7 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Settings to begin with; tiny-cpu.",
+            help="Settings to begin with; tiny-cpu by default.",
             autocompletion=completion.complete_one(completion.list_presets),
         ),
     ] = None,
@@ -52,14 +52,17 @@ def train(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="One setting; repeatable."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Override one setting; repeatable."),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Seeds for each method: 0 to N − 1.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Train each method with seeds 0 to N − 1."),
     ] = None,
     tune: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE,VALUE,…", help="Validation chooses; repeatable."),
+        typer.Option(
+            metavar="KEY=VALUE,VALUE,…", help="Let validation choose a value; repeatable."
+        ),
     ] = None,
     from_: Annotated[
         Path | None,
@@ -67,27 +70,31 @@ def train(
     ] = None,
     plugin: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE.py", help="Run this code of your own; repeatable."),
+        typer.Option(metavar="FILE.py", help="Load code of your own; repeatable."),
     ] = None,
     experiment: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Instead of a study: inan-subspace.")
+        str | None, typer.Option(metavar="NAME", help="Run inan-subspace instead of a study.")
     ] = None,
     device: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="cpu, cuda, mps or auto, the default.",
+            help="cpu, cuda, mps or auto (the default).",
             autocompletion=completion.complete_one(completion.list_devices),
         ),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs at the same time; same results.")
+        int, typer.Option(min=1, metavar="N", help="Train N runs at once; same results.")
     ] = 1,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FOLDER", help="Folder of the runs; TEXT.runs."),
+        typer.Option(
+            "--out", "-o", metavar="FOLDER", help="Folder of the runs; TEXT.runs by default."
+        ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the runs there.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the runs in the folder.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be trained, and write nothing.")
     ] = False,

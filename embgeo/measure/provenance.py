@@ -37,7 +37,7 @@ CONVENTIONS = {
     "accumulation": f"float64, whatever the file's dtype; {IN_SINGLE}",
     "spectrum": "singular values, not eigenvalues; uncentered unless it says centered",
     "cosine": "over ordered pairs i ≠ j; the CosReg term divides by N²",
-    "isotropy": "E holds v and −v unless it says one-sided; natural logarithms; errors of log Z are "
+    "isotropy": "E holds v and −v unless one-sided; natural logarithms; errors of log Z are "
     "absolute: a Z is good to 1e-6 of itself",
     "signs": "svd2 and one-sided isotropy: ⟨mean row, v⟩ ≥ 0; pca2: largest entry positive",
     "popular": "by falling count, ties by row number",
