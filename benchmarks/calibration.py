@@ -257,6 +257,16 @@ def draw_map(rng: Rng, n: int, clouds: int) -> Array:
     return np.asarray(centers[rng.integers(0, clouds, n)] + 3.0 * rng.standard_normal((n, 2)))
 
 
+def all_sign_patterns(bits: int) -> Array:
+    return 2.0 * (np.arange(2**bits)[:, None] >> np.arange(bits) & 1) - 1.0
+
+
+def with_adapter(rng: Rng, n: int, d: int, rank: int) -> Array:
+    """A low-rank update that was merged at far too large a scale."""
+    added = rng.standard_normal((n, rank)) @ isotropic(rng, rank, d)
+    return trained(rng, n, d) + 14.0 * added
+
+
 #: Rows before training, and what they are drawn by.
 INITIALIZATIONS: dict[str, Callable[[Rng], Array]] = {
     "N(0, 0.02)": lambda r: 0.02 * r.standard_normal((3000, 64)),
@@ -325,6 +335,11 @@ def shapes_that_experts_saw() -> Iterator[Case]:
     yield Case(
         "a map in the plane", "12 clouds, 3,000 × 2", lambda r: draw_map(r, 3000, 12), FAULTY,
         "clusters",
+    )  # fmt: skip
+    yield Case("codebook", "all sign patterns of 10 bits", lambda _: all_sign_patterns(10))
+    yield Case(
+        "adapter", "8 directions, merged far too large", lambda r: with_adapter(r, 3000, 128, 8),
+        FAULTY, "two-sided", says="rows along few directions",
     )  # fmt: skip
     for n, d in ((5, 64), (29, 8), (50, 768)):
         yield Case(

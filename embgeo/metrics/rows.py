@@ -26,6 +26,7 @@ from embgeo.metrics.facts import NO_ROWS, Facts, note_shown
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.shared import SharedStatistics, norms, row_moments
 from embgeo.numerics.row_norms import find_norm_gap, find_norm_limit, measure_log_norms
+from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.stats import OutputNorms
 from embgeo.stats.statistic import Statistic
 
@@ -40,6 +41,8 @@ NEAR, OF_ITS_LENGTH = 1e-3, 1e-2
 LEAST_COLUMNS = 3
 #: Rows read at once.
 STEP = 1024
+#: Rows of which pairs of entries tell how many rows are constant by chance.
+COMPARED = 300
 ORDER = {state: rank for rank, state in enumerate(get_args(RowState))}
 NORMS = (q.NORM_MIN, q.NORM_MEDIAN, q.NORM_MAX, q.NORM_RMS, q.NORM_VARIATION)
 FEW_ROWS = "fewer than 20 rows: 5% of them is less than one row"
@@ -177,7 +180,14 @@ def request_states(m: Measurement) -> list[Statistic]:
 
 
 def rows_read(m: Measurement) -> IntArray:
-    return m.facts.flat if m.facts.d > 1 else NO_ROWS
+    if m.facts.d == 1 or not len(m.facts.flat):
+        return NO_ROWS
+    return np.union1d(m.facts.flat, draw_compared(m))
+
+
+def draw_compared(m: Measurement) -> IntArray:
+    """Draw rows, whatever the seed, so that no state depends on it."""
+    return sample_rows(m.facts.kept, COMPARED, generator(0, "constant rows"))
 
 
 def compute(m: Measurement) -> list[Value]:
@@ -210,15 +220,24 @@ def find_states(m: Measurement) -> RowStates:
 
 
 def find_constant_rows(m: Measurement) -> IntArray:
-    """Find kept rows of equal entries, if they have more than one."""
-    rows = np.intersect1d(rows_read(m), m.facts.kept)
+    """Find kept rows of equal entries, if they have more than one; none if chance explains them.
+
+    Of entries of two values in ten columns, one row of 512 is constant.
+    """
+    if not len(rows_read(m)):
+        return NO_ROWS
+    rows = np.intersect1d(m.facts.flat, m.facts.kept)
     found = [NO_ROWS]
     for start in range(0, len(rows), STEP):
         index = rows[start : start + STEP]
         block = m.reader.take(index)
         spread = np.std(block, axis=1)
         found.append(index[spread < CONSTANT * np.linalg.norm(block, axis=1)])
-    return np.concatenate(found)
+    constant = np.concatenate(found)
+    entries = m.reader.take(draw_compared(m))
+    alike = float((entries[1:, 1:] == entries[:-1, :-1]).mean()) if len(entries) > 1 else 0.0
+    by_chance = m.facts.m * alike ** (m.facts.d - 1)
+    return constant if len(constant) > by_chance + 3.0 * by_chance**0.5 else NO_ROWS
 
 
 def find_mean_rows(facts: Facts, shared: SharedStatistics) -> IntArray:

@@ -60,7 +60,7 @@ def find_gap(logs: FloatArray, d: int) -> float:
     Examples
     --------
     >>> logs = np.linspace(0.0, 1.0, 100)
-    >>> find_gap(logs, 1000), find_gap(np.r_[logs[:8] - 2.0, logs], 1000).round(2)
+    >>> find_gap(logs, 1000), round(find_gap(np.r_[logs[:8] - 2.0, logs], 1000), 2)
     (-inf, -1.93)
     """
     ordered = np.sort(logs)

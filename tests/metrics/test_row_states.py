@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from types import SimpleNamespace
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,6 +12,8 @@ import pytest
 from embgeo.core.matrix import Matrix
 from embgeo.core.special import SpecialToken
 from embgeo.measure.analyze import analyze
+from embgeo.metrics import rows
+from embgeo.metrics.facts import Facts
 from tests.support.matrices import gaussian
 
 N, D = 200, 8
@@ -118,6 +123,22 @@ def test_rows_that_were_added_around_the_mean(spread, seen):
     assert found["tokens.mean_rows"].value == seen
 
 
+@pytest.mark.parametrize(
+    ("distance", "length", "found"),
+    [(0.99e-3, 1.0, True), (1.01e-3, 1.0, False), (0.9e-3, 0.091, True), (0.9e-3, 0.089, False)],
+)
+@pytest.mark.parametrize("d", [2, 3])
+def test_both_sides_of_a_thousandth_of_the_median_distance(distance, length, found, d):
+    """And of a hundredth of the mean row's length."""
+    shared = SimpleNamespace(
+        mean_distances=np.r_[distance, np.ones(99)],
+        norms=np.ones(100),
+        moments=SimpleNamespace(mean=np.r_[length, np.zeros(d - 1)]),
+    )
+    facts = Facts(n=100, d=d, kept=np.arange(100))
+    assert len(rows.find_mean_rows(facts, shared)) == (found and d > 2)
+
+
 @pytest.mark.parametrize("d", [1, 2])
 def test_rows_come_near_the_mean_by_chance(d):
     W = gaussian(317, 200, d) + 2.0
@@ -144,6 +165,30 @@ def test_two_equal_columns_are_constant():
     W[[4, 9], 1] = W[[4, 9], 0]
     found = analyze(Matrix(W), sections=("tokens",), reference=False)
     assert found["tokens.constant_rows"].value == 2
+
+
+def test_constant_rows_among_all_patterns_of_two_values_are_chance():
+    """Expert: the corners of a cube are a codebook of ten bits, and none of its rows is a fault."""
+    corners = np.array(list(itertools.product([-1.0, 1.0], repeat=10)))
+    found = analyze(Matrix(corners), sections=("tokens",), reference=False)
+    assert found["tokens.constant_rows"].value == 0
+    grid = np.array(list(itertools.product(range(1, 33), repeat=2)), dtype=float)
+    found = analyze(Matrix(grid), sections=("tokens",), reference=False)
+    assert found["tokens.constant_rows"].value == 0
+
+
+@pytest.mark.parametrize(("constant", "found"), [(10, 0), (11, 11)])
+def test_both_sides_of_constant_rows_by_chance(constant, found, monkeypatch):
+    """Half of the entries equal their neighbors: 1,024 rows of nine entries have 4 ± 3·2 such."""
+    compared = np.array([[1.0] * 9, [0.0] + [1.0] * 4 + [0.0] * 4])
+    monkeypatch.setattr(rows, "draw_compared", lambda _: np.array([0, 1]))
+    flat = np.arange(500, 500 + constant)
+    taken = {2: compared, constant: np.ones((constant, 9))}
+    m = SimpleNamespace(
+        facts=Facts(n=1024, d=9, kept=np.arange(1024), flat=flat),
+        reader=SimpleNamespace(take=lambda index: taken[len(index)]),
+    )
+    assert len(rows.find_constant_rows(m)) == found
 
 
 def test_a_single_column_is_not_constant():

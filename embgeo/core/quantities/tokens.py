@@ -39,8 +39,10 @@ DAMAGED_GAP = Quantity(
 CONSTANT_ROWS = Quantity(
     "tokens.constant_rows",
     "Constant rows",
-    "Rows whose entries are all alike, as an initialization leaves them; they are kept.",
-    "#{i : standard deviation of the entries of w_i < 1e-8·‖w_i‖}",
+    "Rows whose entries are all alike, as an initialization leaves them; they are kept. 0 where "
+    "entries take so few values that rows are constant by chance.",
+    "#{i : standard deviation of the entries of w_i < 1e-8·‖w_i‖}, if more than E + 3√E, "
+    "E = M·p^(d−1), p the share of w_(i+1)(k+1) = w_ik in a sample of rows",
     better="lower",
     why="verdict: rows",
 )

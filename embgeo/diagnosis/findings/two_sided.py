@@ -28,7 +28,8 @@ def answer(a: finding.Numbers) -> Answer:
         "degenerate": "Two-sided collapse onto a line through the origin: ",
         "mild": "The rows gather along few directions, on both sides of the origin: ",
     }[state]
-    clause = f"a two-sided collapse (mean squared cosine {finding.format_short(squared)})"
+    what = "a two-sided collapse" if state == "degenerate" else "rows along few directions"
+    clause = f"{what} (mean squared cosine {finding.format_short(squared)})"
     return state, [lead, *numbers, ". The mean cosine alone would miss it."], clause
 
 
