@@ -42,7 +42,7 @@ def in_two_processes(script: str, *arguments: str) -> str:
         for rank in range(2)
     ]
     try:
-        said = [process.communicate(timeout=120)[0] for process in processes]
+        said = [process.communicate(timeout=900)[0] for process in processes]
     finally:
         for process in processes:
             process.kill()
