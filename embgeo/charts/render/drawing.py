@@ -99,10 +99,12 @@ def default_settings(changes: Any) -> Iterator[None]:
 
 def draw(spec: Specification, output: OutputStyle) -> tuple[Figure, tuple[str, ...]]:
     """Draw the figure, and notes on what it does not show; call it within the output's settings."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     layout = output.arrange(spec)
     figure = Figure(figsize=(layout.width, layout.height), layout="constrained")
+    FigureCanvasAgg(figure)  # keeps what measures texts; without it each text makes its own
     axes = add_panels(figure, len(spec.panels), layout, stretched=spec.one_row)
     handles: dict[str, Any] = {}
     for ax, panel in zip(axes, spec.panels, strict=True):
@@ -280,12 +282,24 @@ def draw_line(ax: Axes, line: Line, dash: Any) -> Any:
 
 def draw_steps(ax: Axes, steps: HistogramSteps, dash: Any, filled: bool) -> Any:
     """Draw the outline of a histogram, lightly filled."""
+    from matplotlib.patches import StepPatch
+
     color = theme.color_of(steps.style)
+
+    def add(*, fill: bool = False, **options: Any) -> Any:
+        patch = StepPatch(steps.heights, steps.edges, fill=fill, **options)
+        patch.sticky_edges.y.append(0.0)
+        # `Axes.stairs` would take each edge for a curve, to find the limits.
+        ax.update_datalim(patch.get_path().vertices)
+        ax.add_artist(patch)
+        ax.autoscale_view()
+        return patch
+
     if is_guide(steps):
-        return ax.stairs(steps.heights, steps.edges, color=color, ls=dash, lw=0.8, zorder=1.5)
+        return add(edgecolor=color, ls=dash, lw=0.8, zorder=1.5)
     if filled:
-        ax.stairs(steps.heights, steps.edges, fill=True, color=color, alpha=0.2, lw=0)
-    return ax.stairs(steps.heights, steps.edges, color=color, ls=dash, lw=1.2)
+        add(fill=True, facecolor=color, alpha=0.2, lw=0)
+    return add(edgecolor=color, ls=dash, lw=1.2)
 
 
 def draw_guide(ax: Axes, guide: Guide) -> Any:

@@ -5,6 +5,7 @@ Matplotlib's own layout draws every text twice to find them, which takes as long
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -50,12 +51,14 @@ def set_margins(figure: Figure) -> None:
 
 
 def place_labels(ax: Axes, width: float, height: float) -> None:
-    """Set the labels beside the numbers at the ticks, in a figure of this size in inches."""
+    """Set ticks, and the labels beside their numbers, in a figure of this size in inches."""
     ax.apply_aspect()
     box, pad = ax.get_position(), read_inches("axes.labelpad")
     below = measure_tick("x") + DIGIT * read_inches("xtick.labelsize") + pad
     ax.xaxis.set_label_coords(0.5, -below / (box.height * height))
     ax.yaxis.set_label_coords(-(measure_numbers(ax) + pad) / (box.width * width), 0.5)
+    fix_ticks(ax.xaxis)
+    fix_ticks(ax.yaxis)
 
 
 def measure_legends(figure: Figure) -> float:
@@ -68,13 +71,27 @@ def measure_legends(figure: Figure) -> float:
     return room
 
 
-def list_tick_labels(axis: Any) -> list[str]:
-    """Return the numbers at the ticks within the limits, as they are written."""
+def list_shown(axis: Any, places: Iterable[float]) -> list[float]:
+    """Return the places of ticks within the limits."""
     low, high = sorted(axis.get_view_interval())
     slack = 1e-9 * (high - low)
-    at = [place for place in axis.get_majorticklocs() if low - slack <= place <= high + slack]
-    labels = axis.get_major_formatter().format_ticks(at)
+    return [place for place in places if low - slack <= place <= high + slack]
+
+
+def list_tick_labels(axis: Any) -> list[str]:
+    """Return the numbers at the ticks within the limits, as they are written."""
+    labels = axis.get_major_formatter().format_ticks(list_shown(axis, axis.get_majorticklocs()))
     return [label for label in labels if label]
+
+
+def fix_ticks(axis: Any) -> None:
+    """Leave the ticks as they are; those beyond the limits, a third, would be made in vain."""
+    from matplotlib.ticker import FixedLocator
+
+    major, minor = axis.get_majorticklocs(), axis.get_minorticklocs()
+    axis.set_major_locator(FixedLocator(list_shown(axis, major)))
+    if len(minor):
+        axis.set_minor_locator(FixedLocator(list_shown(axis, minor)))
 
 
 def read_inches(name: str) -> float:

@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -65,6 +66,7 @@ _KEEP = {
     "stroke-opacity", "stroke-width", "text-anchor",
 }  # fmt: skip
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
+_LETTERS = ("M", "L", "Q", "C", "z")
 _UPRIGHT = re.compile(r"rotate\(-?0 [^)]*\)")
 _SUBSCRIPTS = {"_k": "ₖ", "_i": "ᵢ", "_1": "₁"}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -129,21 +131,34 @@ def render_svg(spec: Specification) -> str:
 
 def write_svg(figure: Figure, name: str, alternative: str) -> str:
     """Write a figure as an ``<svg>`` element; call it within `settings`."""
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.backends import backend_svg
 
     stream = io.StringIO()
-    canvas: Any = FigureCanvasSVG(figure)
-    canvas.print_svg(stream, metadata={"Date": None})
+    figure.dpi = 72
+    width, height = figure.bbox.size
+    module: Any = backend_svg
+    renderer = module.RendererSVG(width, height, stream, metadata={"Date": None})
+    renderer.get_text_width_height_descent = measure_text
+    figure.draw(renderer)
+    renderer.finalize()
     root = ElementTree.fromstring(stream.getvalue())
     strip_leavings(root)
     present_attributes(root)
     prefix_ids(root, name)
     unwrap_groups(root)
-    width, height = (float(size) * 100 for size in figure.get_size_inches())
-    root.attrib |= {"width": f"{width:.0f}", "height": f"{height:.0f}", "role": "img"}
+    root.attrib |= {"width": f"{width / 0.72:.0f}", "height": f"{height / 0.72:.0f}"}
+    root.attrib |= {"role": "img"}
     root.attrib |= {"aria-label": alternative, "class": "figure", "fill": "currentColor"}
     root.attrib.pop("version", None)
     return serialize(root)
+
+
+@lru_cache(4096)
+def measure_text(text: str, font: Any, math: Any) -> tuple[float, float, float]:
+    """Return width, height and descent as matplotlib measures them, once for all charts."""
+    from matplotlib.textpath import text_to_path
+
+    return text_to_path.get_text_width_height_descent(text, font, math)
 
 
 def strip_leavings(element: ElementTree.Element) -> None:
@@ -173,11 +188,11 @@ def present_attributes(root: ElementTree.Element) -> None:
                 classes.append(f"{theme.CLASSES[color]}-{key}")
         if classes:
             element.set("class", " ".join(classes))
-        for key in ("d", "x", "y", "transform"):
+        for key in ("x", "y", "transform"):
             if key in element.attrib:
                 element.set(key, _NUMBER.sub(shorten_number, element.attrib[key]))
         if "d" in element.attrib:
-            element.set("d", re.sub(r"\s*([MLQCz])\s*", r"\1", element.attrib["d"]).strip())
+            element.set("d", shorten_path(element.attrib["d"]))
         if _UPRIGHT.fullmatch(element.get("transform", "")):
             del element.attrib["transform"]
 
@@ -235,6 +250,17 @@ def prefix_ids(root: ElementTree.Element, name: str) -> None:
 def shorten_number(match: re.Match[str]) -> str:
     # A tenth of a point is a seventh of a pixel at the size shown.
     return f"{float(match[0]):.1f}".removesuffix(".0")
+
+
+def shorten_path(path: str) -> str:
+    """Shorten all numbers of a path, and leave out blanks around its letters."""
+    words = path.split()
+    numbers = tuple(float(word) for word in words if word not in _LETTERS)
+    form = " ".join([word if word in _LETTERS else "%.1f" for word in words])
+    text = (form % numbers).replace(".0", "")
+    for letter in _LETTERS:
+        text = text.replace(f" {letter}", letter).replace(f"{letter} ", letter)
+    return text
 
 
 def serialize(root: ElementTree.Element) -> str:
