@@ -68,8 +68,8 @@ def find_gap(logs: FloatArray, d: int) -> float:
     gaps = np.diff(ordered)[below - 1]
     count = int(below[np.argmax(below * gaps)])
     spread = measure_log_norms(np.exp(ordered), d).spread
-    by_chance = spread * np.log(len(ordered) / GAP_CHANCE) / count
-    return float(ordered[count - 1]) if gaps[count - FEWEST] >= by_chance else -np.inf
+    least = spread * max(1.0, np.log(len(ordered) / GAP_CHANCE) / count)
+    return float(ordered[count - 1]) if gaps[count - FEWEST] >= least else -np.inf
 
 
 def rows_read(m: Measurement) -> IntArray:

@@ -98,7 +98,7 @@ def place(count: int, gap: float) -> Rows:
 def test_both_sides_of_a_gap_by_chance(count: int, times: float, found: bool) -> None:
     logs = place(count, 1.0)
     spread = np.diff(np.quantile(logs, (0.25, 0.75)))[0] / 1.3489795
-    logs = place(count, times * spread * np.log(256 / 1e-3) / count)
+    logs = place(count, times * spread * max(1.0, np.log(256 / 1e-3) / count))
     assert np.isfinite(untouched.find_gap(logs, 10_000)) == found
     if found:
         assert (logs <= untouched.find_gap(logs, 10_000)).sum() == count
@@ -107,6 +107,11 @@ def test_both_sides_of_a_gap_by_chance(count: int, times: float, found: bool) ->
 @pytest.mark.parametrize("count", [4, 65])
 def test_fewer_than_five_rows_or_more_than_a_quarter_below_a_gap_do_not_count(count: int) -> None:
     assert untouched.find_gap(place(count, 100.0), 10_000) == -np.inf
+
+
+def test_norms_of_entries_of_three_values_have_no_gap() -> None:
+    rows = np.random.default_rng(9).integers(-1, 2, (3000, 64))
+    assert untouched.find_gap(0.5 * np.log(np.abs(rows).sum(axis=1)), 64) == -np.inf
 
 
 @pytest.mark.parametrize("seed", range(20))

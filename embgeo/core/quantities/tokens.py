@@ -116,9 +116,9 @@ UNTOUCHED_ROWS = Quantity(
     "look like an initialization: training never touched them. They stay in every number; 0 where "
     "there are none.",
     "#{i : ln ‖w_i‖ below the valley between two modes, or at most x_(k)}, x_(k+1) − x_(k) ≥ "
-    "s·ln(1000·M)/k with s as for long rows and 5 ≤ k ≤ M/4, if a sample of these rows has a mean "
-    "cosine and a top eigenvalue within chance, and norms no more varied than those of normal "
-    "entries",
+    "s·max(1, ln(1000·M)/k) with s as for long rows and 5 ≤ k ≤ M/4, if a sample of these rows "
+    "has a mean cosine and a top eigenvalue within chance, and norms no more varied than those of "
+    "normal entries",
     "two modes: Müller & Sawitzki 1991; top eigenvalue: Johnstone 2001",
     better="lower",
     why="verdict: rows",
