@@ -84,8 +84,8 @@ LISTS = {
     "publish.export.TARGETS": r"^TARGET = ",
     "io.formats.FORMATS": r"^def sniff\(",
     "io.memory.KINDS": r"^def find_in_\w+\(",
-    # The encoder-decoder is the model of a task, not a language model.
-    "training.models.MODELS": r"^    NAME: ClassVar\[str\] = (?!\"encoder-decoder)",
+    # The encoder-decoders are models of a task, not language models.
+    "training.models.MODELS": r"^    NAME: ClassVar\[str\] = (?!.*encoder-decoder)",
     "training.tasks.TASKS": r"^class \w+\((?:task\.)?(?:Classification)?Task\):",
     "training.methods.REGULARIZERS": r"^    SOURCE: ClassVar\[str\] = (?!\"as of)",
     "rules.outputs.OUTPUTS": r"^def render\(outcome: ",

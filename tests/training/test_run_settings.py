@@ -169,7 +169,7 @@ def test_presets_name_methods_and_settings_that_exist(name: str) -> None:
     config = complete_settings(load_preset(name))
     assert complete_settings(parse_settings(config.text(), name)) == config
     task = make_task(config)
-    small = {"d": 80, "hidden": 8, "layers": 1}
+    small = {"d": 80, "hidden": 8, "layers": 2}
     known = list_defaults(task.find_model(config.model.name))
     own = {name: value for name, value in small.items() if name in known}
     task.make_model(config.model.name, N, {**config.model.settings, **own})

@@ -41,8 +41,10 @@ from embgeo.training.models.encoder_decoder import (
     Attention,
     AttentionBlock,
     EncoderDecoder,
+    TranslationModel,
     mask_ends,
 )
+from embgeo.training.models.lstm_encoder_decoder import LstmEncoderDecoder
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.study.record import load_study
 from embgeo.training.study.samples import bootstrap_samples
@@ -115,6 +117,17 @@ def make_model(**given: Any) -> EncoderDecoder:
     torch.manual_seed(0)
     usual: dict[str, Any] = {"d": 4, "layers": 2, "heads": 2, "feedforward": 5, "dropout": 0.0}
     return EncoderDecoder(9, **{**usual, **given}).double().eval()
+
+
+def make_lstm(**given: Any) -> LstmEncoderDecoder:
+    torch.manual_seed(0)
+    usual: dict[str, Any] = {"d": 4, "layers": 3, "bound": 0.9}
+    return LstmEncoderDecoder(9, **{**usual, **given}).double().eval()
+
+
+each_model = pytest.mark.parametrize("make", [make_model, make_lstm])
+#: An LSTM in place of the Transformer.
+LSTM = {"name": "lstm-encoder-decoder", "d": 8, "layers": 2}
 
 
 # --- The network and the loss ---------------------------------------------------------------------
@@ -205,6 +218,89 @@ def test_the_network_is_that_of_its_equations(norm: str, tied: str) -> None:
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6, msg=name)
 
 
+def slow_lstm(layer: Any, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """All states of a layer, gate by gate, one token at a time."""
+    h = c = inputs[0].new_zeros(layer.hidden)
+    states: list[torch.Tensor] = []
+    for x in inputs:
+        gates = layer.weight_ih_l0 @ x + layer.bias_ih_l0 + layer.weight_hh_l0 @ h
+        i, f, g, o = (gates + layer.bias_hh_l0).chunk(4)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        h = o.sigmoid() * c.tanh()
+        states.append(h)
+    return states
+
+
+def slow_lstm_logits(
+    model: LstmEncoderDecoder, source: list[int], target: list[int]
+) -> torch.Tensor:
+    """§3 of Wu et al. for one pair, token by token and score by score."""
+    matrix = model.embedding.weight if model.source is None else model.source.weight
+    rows = [matrix[row] for row in source]
+    back = slow_lstm(model.backwards, rows[::-1])[::-1]
+    states = [torch.cat(pair) for pair in zip(slow_lstm(model.encoder[0], rows), back, strict=True)]
+    for number, layer in enumerate(model.encoder[1:]):
+        found = slow_lstm(layer, states)
+        states = [x + y for x, y in zip(found, states, strict=True)] if number else found
+    read = states
+    states = slow_lstm(model.writer[0], [model.embedding.weight[row] for row in [0, *target[:-1]]])
+    answers = []
+    for state in states:
+        scores = [model.score((model.query(state) + model.key(x)).tanh()) for x in read]
+        weights = torch.softmax(torch.cat(scores), dim=0)
+        answers.append(sum(w * x for w, x in zip(weights, read, strict=True)))
+    for number, layer in enumerate(model.writer[1:]):
+        found = slow_lstm(layer, [torch.cat(pair) for pair in zip(states, answers, strict=True)])
+        states = [x + y for x, y in zip(found, states, strict=True)] if number else found
+    return torch.stack([model.decoder(state) for state in states])
+
+
+@pytest.mark.parametrize("tied", ["three-way", "none"])
+def test_the_lstm_is_that_of_its_equations(tied: str) -> None:
+    """Sentences of several lengths in a batch, each as if it were alone."""
+    model, pairs = make_lstm(tied=tied), draw_pairs(3)
+    batch = PairBatches(pairs, batch=99, seed=0, group=ProcessGroup(), device=CPU).take()
+    assert len(set(batch.lengths.tolist())) > 1
+    hidden = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)[batch.places]
+    lengths = (batch.places // batch.inputs.shape[1]).bincount().tolist()
+    expected = torch.cat(
+        [
+            slow_lstm_logits(model, row[:n].tolist(), target.tolist())
+            for row, n, target in zip(
+                batch.source, batch.lengths, batch.targets.split(lengths), strict=True
+            )
+        ]
+    )
+    logits = model.head(hidden)
+    torch.testing.assert_close(logits, expected, rtol=0.0, atol=1e-12)
+    names, parameters = zip(*model.named_parameters(), strict=True)
+    ones, others = (
+        torch.autograd.grad(F.cross_entropy(one, batch.targets), parameters)
+        for one in (logits, expected)
+    )
+    for name, one, other in zip(names, ones, others, strict=True):
+        assert one.any(), name
+        torch.testing.assert_close(one, other, rtol=0.0, atol=1e-12, msg=name)
+
+
+@each_model
+@torch.no_grad()
+def test_tokens_one_by_one_are_as_all_at_once(make: Any) -> None:
+    """So no token sees a later one."""
+    model: TranslationModel = make()
+    source, inputs = (
+        torch.tensor([[1, 2, 5, 0], [3, 0, 0, 0]]),
+        torch.tensor([[0, 4, 7], [0, 8, 8]]),
+    )
+    seen = mask_ends(torch.tensor([4, 2]), 4)
+    read = model.read(source, seen)
+    expected, _ = model.write(inputs, read, seen)
+    kept = None
+    for t in range(3):
+        found, kept = model.write(inputs[:, t : t + 1], read, seen, kept)
+        torch.testing.assert_close(found[:, 0], expected[:, t], rtol=0.0, atol=1e-12)
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_the_loss_is_that_of_torch_over_all_targets_of_all_processes(smoothing: float) -> None:
     model, pairs = make_model(), draw_pairs(9)
@@ -249,7 +345,7 @@ class Unigrams:
         return self.logits.expand(*hidden.shape[:-1], -1)
 
 
-def score(model: EncoderDecoder, source: torch.Tensor, rows: list[int], penalty: float) -> float:
+def score(model: TranslationModel, source: torch.Tensor, rows: list[int], penalty: float) -> float:
     """ln p of a translation, computed anew from its start, divided by its length penalty."""
     inputs = torch.tensor([[0, *rows]])
     hidden = model(source, torch.tensor([source.shape[1]]), inputs)
@@ -289,9 +385,10 @@ def test_sentences_that_leave_later_change_no_translation(monkeypatch: pytest.Mo
     assert len({len(one) for one in found}) == 2
 
 
+@each_model
 @torch.no_grad()
-def test_a_narrow_search_is_that_without_kept_states_and_other_sentences() -> None:
-    model = make_model(norm="after")
+def test_a_narrow_search_is_that_without_kept_states_and_other_sentences(make: Any) -> None:
+    model = make()
     source, lengths = torch.tensor([[1, 2, 5, 7, 0], [3, 8, 0, 0, 0]]), torch.tensor([5, 3])
     greedy = BeamSettings(beam=1, penalty=0.0, more=4)
     found = search_beams(model, source, mask_ends(lengths, 5), greedy)
@@ -469,6 +566,7 @@ BAD = {
     "cache": ({}, {"evaluation": {"cache": True}}, "cache of .evaluation. is not for the task"),
     "columns": ({}, {"task": {"columns": "en"}}, "columns is 'en'"),
     "tied": ({}, {"model": {"tied": True}}, "tied is True"),
+    "layers": ({}, {"model": {**LSTM, "layers": 1}}, "layers is 1; give a whole number from 2"),
     "three-way": ({}, {"task": {"joint": False}}, "three-way of .model. both languages one matrix"),
 }
 
@@ -608,17 +706,23 @@ def test_while_training_validation_is_translated_greedily(place: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "method",
-    ["adversarial", *(pytest.param(name, marks=pytest.mark.slow) for name in ("frage", "sc-exp"))],
+    ("method", "model"),
+    [
+        ("adversarial", {}),
+        *(pytest.param(name, {}, marks=pytest.mark.slow) for name in ("frage", "sc-exp")),
+        pytest.param("sc-exp", LSTM, marks=pytest.mark.slow),
+    ],
 )
-def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) -> None:
+def test_a_run_is_resumed_to_the_byte(
+    method: str, model: dict[str, Any], place: Path, tmp_path: Path
+) -> None:
     pytest.importorskip("sacrebleu")
     config = complete_settings(
         settings(
             place,
             compare=[method],
             training={"save_steps": 2},
-            model={"dropout": 0.2},
+            model={**model, "dropout": 0.2},
         )
     )
     dataset = make_task(config).load(config)
@@ -708,7 +812,9 @@ def test_the_bootstrap_pairs_sentences() -> None:
     assert bootstrap_samples({0: worse}, {0: replace(better, references="b")}, "test.bleu") is None
 
 
-@pytest.mark.parametrize("name", ["multi30k-cpu", "tatoeba-cpu", "iwslt14", "wmt14-base"])
+@pytest.mark.parametrize(
+    "name", ["multi30k-cpu", "multi30k-lstm-cpu", "tatoeba-cpu", "iwslt14", "wmt14-base"]
+)
 def test_presets_are_complete(name: str) -> None:
     config = complete_settings(load_preset(name))
     assert config.compare[0] == "mle"

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from embgeo.core.errors import BadOption
 from embgeo.training.data.tokenizer import END_ROW
-from embgeo.training.models.encoder_decoder import EncoderDecoder, Places
+from embgeo.training.models.encoder_decoder import Places, TranslationModel
 from embgeo.training.study import translation_outcomes
 
 #: Tokens after which a GPU is asked which sentences have ended.
@@ -98,7 +98,7 @@ class Endings:
 
 
 def search_beams(
-    model: EncoderDecoder, source: Tensor, seen: Tensor, settings: BeamSettings
+    model: TranslationModel, source: Tensor, seen: Tensor, settings: BeamSettings
 ) -> list[list[int]]:
     """Return the best translation of each sentence, without `END`.
 
@@ -121,7 +121,7 @@ def search_beams(
 
 @torch.no_grad()
 def walk_beams(
-    model: EncoderDecoder, source: Tensor, seen: Tensor, settings: BeamSettings, *, stable: bool
+    model: TranslationModel, source: Tensor, seen: Tensor, settings: BeamSettings, *, stable: bool
 ) -> tuple[Endings, bool]:
     """Get the best hypotheses, and whether scores were equal, between which only `stable` decides.
 
@@ -171,7 +171,7 @@ def leaves_at_once(device: torch.device) -> bool:
 
 
 def start_beams(
-    model: EncoderDecoder, source: Tensor, seen: Tensor, settings: BeamSettings
+    model: TranslationModel, source: Tensor, seen: Tensor, settings: BeamSettings
 ) -> Beams:
     """Return one empty hypothesis for each sentence."""
     n, beam = len(source), settings.beam
@@ -183,10 +183,10 @@ def start_beams(
     return Beams(torch.arange(n, device=source.device), first, scores, sources, seen[rows])
 
 
-def predict_next(model: EncoderDecoder, beams: Beams) -> Tensor:
+def predict_next(model: TranslationModel, beams: Beams) -> Tensor:
     """Return ln p of each next token, shape (B, K, N).
 
-    Stores the model's keys and values in the beams.
+    Stores what the model needs of them in the beams.
     """
     last = beams.tokens[..., -1].flatten()[:, None]
     hidden, beams.kept = model.write(last, beams.sources, beams.seen, beams.kept)
@@ -214,8 +214,8 @@ def advance_beams(beams: Beams, going: Tensor, places: Tensor, scores: Tensor, s
 
 
 def choose_places(kept: list[Places], rows: Tensor) -> list[Places]:
-    """Select keys and values by row."""
-    return [(keys[rows], values[rows]) for keys, values in kept]
+    """Select sentences by row."""
+    return [(one[rows], other[rows]) for one, other in kept]
 
 
 def take_best(scores: Tensor, number: int, *, stable: bool) -> tuple[Tensor, Tensor, Tensor]:

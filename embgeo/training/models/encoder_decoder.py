@@ -1,4 +1,4 @@
-"""The encoder-decoder Transformer for translation."""
+"""What models of translation share, and the encoder-decoder Transformer."""
 
 import math
 from typing import ClassVar
@@ -7,11 +7,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.training.checks import choice, flag, require, share, whole
+from embgeo.training.checks import choice, require, share, whole
+from embgeo.training.methods.weights import make_embedding
 from embgeo.training.models.language_model import EmbeddingModel
 from embgeo.training.models.transformer import check_heads, encode_places
 
-#: Keys and values of the places of a sentence, split over the heads: each (B, heads, T, d/heads).
+#: Two tensors with a row for each sentence. Of the Transformer: keys and values of its places,
+#: split over the heads, each (B, heads, T, d/heads).
 Places = tuple[Tensor, Tensor]
 
 TYINGS = ("three-way", "decoder", "none")
@@ -19,10 +21,70 @@ TYINGS = ("three-way", "decoder", "none")
 SOURCE_TENSOR = "source.weight"
 
 
-class EncoderDecoder(EmbeddingModel):
-    """An encoder of the source, and a decoder that attends to it and to the target so far.
+class TranslationModel(EmbeddingModel):
+    """An encoder of the source, and a decoder that attends to it and writes the target.
 
     ``embedding`` belongs to the target, and with ``tied = "three-way"`` also to the source.
+    """
+
+    def make_embeddings(self, n_source: int | None, tied: str) -> None:
+        """Make the embedding of the target and, unless it is shared, that of the source."""
+        choice("tied", tied, TYINGS)
+        self.make_embedding(self.draw_rows(self.n_tokens))
+        self.source: nn.Module | None = None
+        if tied != "three-way":
+            self.source = make_embedding(self.draw_rows(n_source or self.n_tokens))
+
+    def make_output(self, tied: str, *, bias: bool) -> None:
+        """Make the output layer, tied to the embedding of the target unless `tied` is "none"."""
+        self.make_decoder(self.draw_rows(self.n_tokens) if tied == "none" else None, bias=bias)
+
+    def draw_rows(self, n: int) -> Tensor:
+        """Draw the rows of an embedding or of the output layer."""
+        raise NotImplementedError
+
+    def get_source_embeddings(self) -> nn.Module | None:
+        """Return the embedding of the source, if it has its own."""
+        return self.source
+
+    def embedding_parameters(self) -> list[Tensor]:
+        own = [] if self.source is None else list(self.source.parameters())
+        return [*super().embedding_parameters(), *own]
+
+    def forward(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Tensor:
+        """Return the input of the output layer, shape (B, T, d).
+
+        `source`: shape (B, S). `lengths`: tokens of each source sentence; later ones are masked.
+        `inputs`: the target so far, shape (B, T); no place sees later ones.
+        """
+        seen = mask_ends(lengths, source.shape[1])
+        return self.write(inputs, self.read(source, seen), seen)[0]
+
+    def read(self, source: Tensor, seen: Tensor) -> list[Places]:
+        """Compute what `write` needs of the source, shape (B, S); `seen` as of `mask_ends`."""
+        raise NotImplementedError
+
+    def write(
+        self,
+        inputs: Tensor,
+        sources: list[Places],
+        seen: Tensor,
+        before: list[Places] | None = None,
+    ) -> tuple[Tensor, list[Places]]:
+        """Compute the states of the target, shape (B, T, d), and what later tokens need of them.
+
+        With `before`, what is needed of earlier tokens, `inputs` is the one token after them.
+        """
+        raise NotImplementedError
+
+    def head(self, hidden: Tensor) -> Tensor:
+        """Return logits of shape (…, N) for states of shape (…, d)."""
+        logits: Tensor = self.decoder(hidden)
+        return logits
+
+
+class EncoderDecoder(TranslationModel):
+    """The Transformer for translation.
 
     Parameters
     ----------
@@ -73,13 +135,9 @@ class EncoderDecoder(EmbeddingModel):
         super().__init__(n_tokens, d)
         check_heads(d, heads, rotary=False)
         require("d", d, d % 2 == 0, "give an even number")
-        choice("tied", tied, TYINGS)
         before = choice("norm", norm, ("before", "after")) == "before"
         inner, p = whole("feedforward", feedforward), share("dropout", dropout)
-        self.make_embedding(self.draw_rows(self.n_tokens))
-        self.source = None if tied == "three-way" else nn.Embedding(1, d, device="meta")
-        if self.source is not None:
-            self.source.weight = nn.Parameter(self.draw_rows(n_source or self.n_tokens))
+        self.make_embeddings(n_source, tied)
         self.dropout = nn.Dropout(p)
         number = whole("layers", layers)
         self.encoder = nn.ModuleList(
@@ -90,33 +148,14 @@ class EncoderDecoder(EmbeddingModel):
         )
         self.norm_source = nn.LayerNorm(d) if before else nn.Identity()
         self.norm_target = nn.LayerNorm(d) if before else nn.Identity()
-        self.make_decoder(
-            self.draw_rows(self.n_tokens) if tied == "none" else None, bias=flag("bias", bias)
-        )
+        self.make_output(tied, bias=bias)
 
     def draw_rows(self, n: int) -> Tensor:
         """Draw rows of a norm of about 1, which `embed` multiplies by √d."""
         return torch.randn(n, self.d) / math.sqrt(self.d)
 
-    def get_source_embeddings(self) -> nn.Embedding | None:
-        """Return the embedding of the source, if it has its own."""
-        return self.source
-
-    def embedding_parameters(self) -> list[Tensor]:
-        own = [] if self.source is None else [self.source.weight]
-        return [*super().embedding_parameters(), *own]
-
-    def forward(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Tensor:
-        """Return the input of the output layer, shape (B, T, d).
-
-        `source`: shape (B, S). `lengths`: tokens of each source sentence; later ones are masked.
-        `inputs`: the target so far, shape (B, T), with causal attention.
-        """
-        seen = mask_ends(lengths, source.shape[1])
-        return self.write(inputs, self.read(source, seen), seen)[0]
-
     def read(self, source: Tensor, seen: Tensor) -> list[Places]:
-        """Compute keys and values of the source for each block; `seen` as of `mask_ends`."""
+        """Compute keys and values of the source for each block."""
         states = self.embed(source, self.embedding if self.source is None else self.source)
         for block in self.encoder:
             states = block(states, seen)[0]
@@ -130,10 +169,7 @@ class EncoderDecoder(EmbeddingModel):
         seen: Tensor,
         before: list[Places] | None = None,
     ) -> tuple[Tensor, list[Places]]:
-        """Compute the states of the target, and its keys and values in each block.
-
-        With `before`, the keys and values of earlier places, `inputs` is the one token after them.
-        """
+        """Compute the states of the target, and its keys and values in each block."""
         start = 0 if before is None else before[0][0].shape[2]
         states = self.embed(inputs, self.embedding, start)
         kept = []
@@ -142,11 +178,6 @@ class EncoderDecoder(EmbeddingModel):
             states, places = block(states, seen, sources[number], past)
             kept.append(places)
         return self.norm_target(states), kept
-
-    def head(self, hidden: Tensor) -> Tensor:
-        """Return logits of shape (…, N) for states of shape (…, d)."""
-        logits: Tensor = self.decoder(hidden)
-        return logits
 
     def embed(self, rows: Tensor, embedding: nn.Module, start: int = 0) -> Tensor:
         """Return embedded tokens × √d plus the encoding of their places, which begin at `start`."""

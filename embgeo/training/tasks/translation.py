@@ -25,7 +25,8 @@ from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import AugmentedLoss, Regularizer, Step
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import EmbeddingModel
-from embgeo.training.models.encoder_decoder import EncoderDecoder, mask_ends
+from embgeo.training.models.encoder_decoder import EncoderDecoder, TranslationModel, mask_ends
+from embgeo.training.models.lstm_encoder_decoder import LstmEncoderDecoder
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.translation_outcomes import (
     BLEU,
@@ -178,7 +179,7 @@ class TranslationTask(task.Task):
     """
 
     NAME: ClassVar[str] = "translation"
-    MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (EncoderDecoder,)
+    MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (EncoderDecoder, LstmEncoderDecoder)
     QUALITY: ClassVar[str] = BLEU
     SCORES: ClassVar[tuple[str, ...]] = (
         "loss",
@@ -267,7 +268,7 @@ class TranslationTask(task.Task):
 
     def loss(
         self,
-        model: EncoderDecoder,
+        model: TranslationModel,
         batch: PairBatch,
         carry: Any,  # noqa: ARG002
         regularizer: Regularizer,
@@ -340,7 +341,7 @@ class TranslationScores(task.SplitEvaluator):
     search: translation.BeamSettings
     greedy: bool
 
-    def valid(self, model: EncoderDecoder) -> task.SplitScores:
+    def valid(self, model: TranslationModel) -> task.SplitScores:
         scores = self.score(model, self.dataset.valid)
         if self.greedy:
             texts = self.write(model, self.dataset.valid, replace(self.search, beam=1))
@@ -351,7 +352,7 @@ class TranslationScores(task.SplitEvaluator):
         return scores
 
     @torch.no_grad()
-    def score(self, model: EncoderDecoder, pairs: ParallelSplit) -> task.SplitScores:
+    def score(self, model: TranslationModel, pairs: ParallelSplit) -> task.SplitScores:
         """Return the loss and perplexity without smoothing."""
         total = 0.0
         for _, batch in self.walk(pairs):
@@ -362,7 +363,7 @@ class TranslationScores(task.SplitEvaluator):
         return {"loss": total / n, "perplexity": math.exp(min(total / n, 700.0)), "tokens": n}
 
     def score_split(
-        self, model: EncoderDecoder, split: str
+        self, model: TranslationModel, split: str
     ) -> tuple[task.SplitScores, TranslationOutcomes]:
         """Return the loss and perplexity, and scores of the translations."""
         pairs: ParallelSplit = getattr(self.dataset, split)
@@ -371,7 +372,7 @@ class TranslationScores(task.SplitEvaluator):
         return {**self.score(model, pairs), **scores}, outcomes
 
     def write(
-        self, model: EncoderDecoder, pairs: ParallelSplit, search: translation.BeamSettings
+        self, model: TranslationModel, pairs: ParallelSplit, search: translation.BeamSettings
     ) -> list[str]:
         """Translate each sentence."""
         rows: list[list[int]] = [[] for _ in range(len(pairs))]
