@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from embgeo.training.checks import nonnegative, require, share, whole
 from embgeo.training.methods.weights import make_linear
 from embgeo.training.models.encoder_decoder import Places, TranslationModel
-from embgeo.training.models.recurrent import LstmLayer, State
+from embgeo.training.models.recurrent import LstmLayer, State, draw_uniform, find_mirrored, mirror
 
 
 class LstmEncoderDecoder(TranslationModel):
@@ -76,14 +76,15 @@ class LstmEncoderDecoder(TranslationModel):
         self.make_output(tied, bias=bias)
 
     def draw_rows(self, n: int) -> Tensor:
-        return torch.empty(n, self.d).uniform_(-self.bound, self.bound)
+        return draw_uniform(self.bound, n, self.d)
 
     def read(self, source: Tensor, seen: Tensor) -> list[Places]:
         """Return the keys of the source, and the states of the highest layer; each (B, S, d)."""
         embedding = self.embedding if self.source is None else self.source
         given = self.dropout(embedding(source).transpose(0, 1))
+        places = find_mirrored(seen.sum(dim=-1).view(-1), len(given))
+        back = mirror(run(self.backwards, mirror(given, places))[0], places)
         first, *rest = self.encoder
-        back = reverse(run(self.backwards, reverse(given, seen))[0], seen)
         states = torch.cat((run(first, given)[0], back), dim=-1)
         for number, layer in enumerate(rest):
             found, _ = run(layer, self.dropout(states))
@@ -128,11 +129,3 @@ def run(layer: nn.Module, states: Tensor, before: Places | None = None) -> tuple
         start = before[0][None], before[1][None]
     found, (h, c) = layer(states, start)
     return found, (h[0], c[0])
-
-
-def reverse(states: Tensor, seen: Tensor) -> Tensor:
-    """Reverse the order of the tokens of each sentence, shape (S, B, ·), before its padding."""
-    lengths, times = seen.sum(dim=-1).view(-1), torch.arange(len(states), device=states.device)
-    back = lengths - 1 - times[:, None]
-    places = torch.where(back < 0, times[:, None], back)
-    return states.gather(0, places[..., None].expand_as(states))

@@ -21,6 +21,25 @@ def locked_mask(states: Tensor, p: float) -> Tensor:
     return F.dropout(states.new_ones(1, *states.shape[1:]), p)
 
 
+def draw_uniform(bound: float, *shape: int) -> Tensor:
+    """Draw weights that are uniform in ±bound."""
+    return torch.empty(shape).uniform_(-bound, bound)
+
+
+def find_mirrored(lengths: Tensor, longest: int) -> Tensor:
+    """Return the place of each token in its sentence read backwards, shape (T, B).
+
+    Places after the end of a sentence are their own.
+    """
+    place = torch.arange(longest, device=lengths.device)[:, None]
+    return torch.where(place < lengths, lengths - 1 - place, place)
+
+
+def mirror(x: Tensor, places: Tensor) -> Tensor:
+    """Gather states, shape (T, B, d), from other places, shape (T, B)."""
+    return x.gather(0, places[:, :, None].expand(-1, -1, x.shape[2]))
+
+
 State = tuple[Tensor, Tensor]
 
 
@@ -37,14 +56,10 @@ class LstmLayer(nn.Module):
         super().__init__()
         self.inputs, self.hidden = inputs, hidden
         most = hidden**-0.5 if bound is None else bound
-
-        def draw(*shape: int) -> nn.Parameter:
-            return nn.Parameter(torch.empty(shape).uniform_(-most, most))
-
-        self.weight_ih_l0 = draw(4 * hidden, inputs)
-        self.weight_hh_l0 = draw(4 * hidden, hidden)
-        self.bias_ih_l0 = draw(4 * hidden)
-        self.bias_hh_l0 = draw(4 * hidden)
+        self.weight_ih_l0 = nn.Parameter(draw_uniform(most, 4 * hidden, inputs))
+        self.weight_hh_l0 = nn.Parameter(draw_uniform(most, 4 * hidden, hidden))
+        self.bias_ih_l0 = nn.Parameter(draw_uniform(most, 4 * hidden))
+        self.bias_hh_l0 = nn.Parameter(draw_uniform(most, 4 * hidden))
 
     def initial_state(self, batch: int) -> State:
         start = self.bias_hh_l0.detach().new_zeros(1, batch, self.hidden)
@@ -164,18 +179,15 @@ class RecurrentModel(LanguageModel):
             )
         top = d if last is None else whole("last", last)
         widths = [d, *[whole("hidden", hidden)] * (whole("layers", layers) - 1), top]
-
-        def draw() -> Tensor:
-            return torch.empty(self.n_tokens, d).uniform_(-row_bound, row_bound)
-
-        self.make_embedding(draw())
+        self.make_embedding(draw_uniform(row_bound, n_tokens, d))
         self.lstms = nn.ModuleList(
             LstmLayer(before, after, bound=lstm_bound) for before, after in pairwise(widths)
         )
         self.mixture: MixtureOfSoftmaxes | None = None
         if experts > 1:
             self.mixture = MixtureOfSoftmaxes(top, d, experts=experts, dropout=latent_dropout)
-        self.make_decoder(None if flag("tied", tied) else draw(), bias=bias)
+        rows = None if flag("tied", tied) else draw_uniform(row_bound, n_tokens, d)
+        self.make_decoder(rows, bias=bias)
 
     @property
     def logits_per_state(self) -> int:

@@ -9,7 +9,7 @@ from embgeo.core.arguments import is_number
 from embgeo.training.checks import flag, nonnegative, require, share, whole
 from embgeo.training.methods.weights import exact, make_linear
 from embgeo.training.models.language_model import LanguageModel, Output
-from embgeo.training.models.recurrent import locked_mask
+from embgeo.training.models.recurrent import draw_uniform, locked_mask
 
 
 class VdRhn(LanguageModel):
@@ -70,11 +70,13 @@ class VdRhn(LanguageModel):
         self.output_dropout = share("output_dropout", output_dropout)
         most, steps = nonnegative("bound", bound), whole("depth", depth)
         require("gate_bias", gate_bias, is_number(gate_bias), "give a number")
-        self.make_embedding(draw(most, self.n_tokens, d))
+        self.make_embedding(draw_uniform(most, self.n_tokens, d))
         self.highways = nn.ModuleList(
             HighwayLayer(d, steps, most, gate_bias) for _ in range(whole("layers", layers))
         )
-        self.make_decoder(None if flag("tied", tied) else draw(most, self.n_tokens, d), bias=bias)
+        self.make_decoder(
+            None if flag("tied", tied) else draw_uniform(most, self.n_tokens, d), bias=bias
+        )
 
     def initial_state(self, batch: int) -> tuple[Tensor, ...]:
         return tuple(next(self.parameters()).new_zeros(1, batch, self.d) for _ in self.highways)
@@ -99,10 +101,11 @@ class HighwayLayer(nn.Module):
 
     def __init__(self, d: int, depth: int, bound: float, gate_bias: float) -> None:
         super().__init__()
-        self.inward = make_linear(draw(bound, 2 * d, d))
+        self.inward = make_linear(draw_uniform(bound, 2 * d, d))
         self.steps = nn.ModuleList(
             make_linear(
-                draw(bound, 2 * d, d), torch.cat((draw(bound, d), torch.full((d,), gate_bias)))
+                draw_uniform(bound, 2 * d, d),
+                torch.cat((draw_uniform(bound, d), torch.full((d,), gate_bias))),
             )
             for _ in range(depth)
         )
@@ -125,8 +128,3 @@ class HighwayLayer(nn.Module):
                     state = state + gate.sigmoid() * (candidate.tanh() - state)
                 found.append(state)
         return torch.cat(found), state
-
-
-def draw(bound: float, *shape: int) -> Tensor:
-    """Draw weights that are uniform in ±bound."""
-    return torch.empty(shape).uniform_(-bound, bound)

@@ -20,6 +20,7 @@ from embgeo.training.data.batches import DrawnBatches
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.models.language_model import EmbeddingModel
+from embgeo.training.models.recurrent import find_mirrored, mirror
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.document_outcomes import (
     ACCURACY,
@@ -168,7 +169,7 @@ class Rcnn(EmbeddingModel):
         first, last = self.start[:, None].expand(-1, len(rows), -1).contiguous()
         # Whole batches, the second time of mirrored documents, take half of the time of packed
         # sequences. States after the end of a document are not used.
-        mirrored = torch.where(place < length, length - 1 - place, place)
+        mirrored = find_mirrored(length, len(x))
         before = self.left(x, first[None])[0]
         after = mirror(self.right(mirror(x, mirrored), last[None])[0], mirrored)
         left = torch.cat([first[None], before[:-1]])
@@ -177,11 +178,6 @@ class Rcnn(EmbeddingModel):
         behind = (place >= length)[:, :, None]
         logits: Tensor = self.classes(hidden.masked_fill(behind, -torch.inf).amax(dim=0))
         return logits
-
-
-def mirror(x: Tensor, places: Tensor) -> Tensor:
-    """Gather states, shape (T, B, d), from other places, shape (T, B)."""
-    return x.gather(0, places[:, :, None].expand(-1, -1, x.shape[2]))
 
 
 #: Defaults of `min_count` and `size` of `[data]`.
