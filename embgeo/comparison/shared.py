@@ -1,17 +1,18 @@
 """The rows of shared tokens of two matrices, and joint sums of them from two or three passes."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.matrix import Matrix
+from embgeo.metrics.shared import PROBED, ROUGH
 from embgeo.numerics import principal_angles
 from embgeo.stats import DistanceTo, Moments, PairedSums, StackedQR
 from embgeo.stats.block import Block
-from embgeo.stats.moments import are_few
+from embgeo.stats.moments import SAFETY, are_few
 from embgeo.stats.resources import Resources, shared_fold
 from embgeo.stats.statistic import Statistic
 
@@ -83,6 +84,28 @@ def read_side(matrix: Matrix, rows: IntArray, step: int, start: int, stop: int) 
 GRAM_IS_ENOUGH = 1e-5
 
 
+@dataclass(eq=False)
+class ChangeMoments(Moments):
+    """Moments of rows ``[x | y − x]``, for rows ``[x | y]`` of equal widths.
+
+    A small change is a small block of its own: its Gram matrix does not cancel, and the columns are
+    far from dependent where those of X and Y nearly agree.
+    """
+
+    def update(self, block: Block) -> None:
+        # Of nearly equal entries the difference is exact in float32, too.
+        rows = block.stored if self.probed else block.rows
+        x, y = np.split(rows, 2, axis=1)
+        super().update(Block(block.index, np.hstack([x, y - x])))
+
+
+def add_first(changes: FloatArray) -> FloatArray:
+    """Turn the columns of ``[X | Y − X]`` into those of ``[X | Y]``, in place."""
+    x, y = np.split(changes, 2, axis=1)
+    y += x
+    return changes
+
+
 @dataclass(frozen=True, slots=True)
 class Joint:
     """The sums of the passes over shared rows."""
@@ -91,8 +114,11 @@ class Joint:
     n: int
     #: Columns of X; those of Y follow.
     p: int
-    #: Moments of the rows ``[x | y]``.
-    moments: Moments
+    #: The mean of the rows ``[x | y]``.
+    mean: FloatArray
+    #: Their Σ(r − μ)(r − μ)ᵀ; of few rows R with RᵀR equal to it.
+    scatter: FloatArray
+    few: bool
     sums: PairedSums
     #: Distances of the rows of X to their mean, and of the rows of Y to theirs.
     distances: tuple[FloatArray, FloatArray]
@@ -137,39 +163,87 @@ class Joint:
 def read_joint(
     shared: Shared, advance: Callable[[int], None], more: Sequence[Statistic] = ()
 ) -> Joint:
-    """Read both matrices in two passes, and in a third if a QR factor is needed.
+    """Read both matrices in two passes, and in another if float32 or a Gram matrix is not precise.
 
-    The first pass also feeds the statistics in `more`.
+    The first pass also feeds the statistics in `more`. What rounding in float32 adds to the Gram
+    matrix G, E, changes its factor by G^{-1/2}·E·G^{-1/2}, relatively. G is the scatter matrix and
+    one part more, so that the smallest eigenvalue of the former bounds that.
     """
     p, width = shared.p, shared.p + shared.q
     # Of few rows the QR factor is smaller than a Gram matrix, which would be singular.
-    few = are_few(shared.n, width)
-    moments, sums = Moments(width, few=few), PairedSums(p)
+    few, equal = are_few(shared.n, width), p == shared.q
+    probed = not few and shared.n * width**2 >= PROBED
+    kind = ChangeMoments if equal and not few else Moments
+    moments, sums = kind(width, few=few, probed=probed), PairedSums(p)
     shared.fold([moments, sums, *more], advance)
-    factor = None if few else cholesky_factor(moments.gram())
+    enough = max(GRAM_IS_ENOUGH, SAFETY * moments.find_rounding() / ROUGH)
+    least = 0.0 if few else find_smallest_eigenvalue(moments.scatter, enough)
+    if GRAM_IS_ENOUGH < least <= enough:
+        moments = replace(moments, probed=False)
+        shared.fold([moments], lambda _rows: None)
+    factor = None
+    if least > GRAM_IS_ENOUGH:
+        factor = cholesky_factor(moments.gram())
+        factor = add_mean(moments) if factor is None else factor
+    elif equal and not few and not sums.difference:
+        own = cholesky_factor(moments.gram()[:p, :p])
+        factor = None if own is None else np.pad(own, (0, p))
     full_rank = factor is not None
-    first, second = DistanceTo("mean", moments.mean[:p]), DistanceTo("mean", moments.mean[p:])
-    shared.fold_sides([first], [second])
     if factor is None:
         qr = StackedQR("first|second", width)
-        shared.fold([qr], lambda _rows: None)
-        factor = qr.r
+        # Of a row that is far shorter than the other, the difference has lost the digits.
+        plain = moments if kind is Moments else Moments(width, probed=probed)
+        shared.fold([qr] if plain is moments else [qr, plain], lambda _rows: None)
+        factor, moments = qr.r, plain
+    mean, scatter = moments.mean, moments.factor if few else moments.scatter
+    if isinstance(moments, ChangeMoments):
+        factor, scatter = add_first(factor), add_first(add_first(scatter).T)
+        mean = add_first(mean[None])[0]
+    first, second = DistanceTo("mean", mean[:p]), DistanceTo("mean", mean[p:])
+    shared.fold_sides([first], [second])
     distances = first.values(), second.values()
-    return Joint(shared.n, p, moments, sums, distances, factor, full_rank)
+    return Joint(shared.n, p, mean, scatter, few, sums, distances, factor, full_rank)
+
+
+def add_mean(moments: Moments) -> FloatArray:
+    """Find the factor of the Gram matrix of a cone, in which the mean row would drown the rest."""
+    rows = [np.linalg.cholesky(moments.scatter, upper=True), moments.mean * np.sqrt(moments.n)]
+    return np.asarray(np.linalg.qr(np.vstack(rows), mode="r"))
+
+
+def scale(gram: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return a Gram matrix with a diagonal of ones, and the lengths; None with a length of 0."""
+    lengths = np.sqrt(np.diag(gram))
+    return (gram / lengths / lengths[:, None], lengths) if lengths.all() else None
+
+
+def find_smallest_eigenvalue(scatter: FloatArray, enough: float) -> float:
+    """Find the smallest eigenvalue of a scaled scatter matrix, or a lower bound above `enough`."""
+    from scipy.linalg import eigvalsh
+
+    scaled = scale(scatter)
+    if scaled is None:
+        return 0.0
+    _, bound = factor_scaled(scaled[0])
+    if bound > enough:
+        return bound
+    return float(eigvalsh(scaled[0], subset_by_index=[0, 0], overwrite_a=True)[0])
+
+
+def factor_scaled(scaled: FloatArray) -> tuple[FloatArray, float]:
+    """Return the Cholesky factor and a lower bound of all eigenvalues, 0 if there is no factor."""
+    from scipy.linalg import lapack
+
+    norm = float(np.abs(scaled).sum(axis=0).max())
+    factor, failed = lapack.dpotrf(scaled, lower=0, clean=1)
+    # An estimate of 1/‖G⁻¹‖₁.
+    return factor, 0.0 if failed else float(lapack.dpocon(factor, norm)[0] * norm)
 
 
 def cholesky_factor(gram: FloatArray) -> FloatArray | None:
-    """Return the upper triangular F with FᵀF = `gram`; None if it would not be accurate."""
-    from scipy.linalg import lapack
-
-    lengths = np.sqrt(np.diag(gram))
-    if not lengths.all():
+    """Return upper triangular F with FᵀF = `gram`; None if it would not be accurate."""
+    scaled = scale(gram)
+    if scaled is None:
         return None
-    scaled = gram / lengths / lengths[:, None]
-    norm = float(np.abs(scaled).sum(axis=0).max())
-    factor, failed = lapack.dpotrf(scaled, lower=0, clean=1)
-    if failed:
-        return None
-    # An estimate of 1/‖G⁻¹‖₁, a lower bound of all eigenvalues.
-    smallest = lapack.dpocon(factor, norm)[0] * norm
-    return np.asarray(factor * lengths) if smallest > GRAM_IS_ENOUGH else None
+    factor, smallest = factor_scaled(scaled[0])
+    return np.asarray(factor * scaled[1]) if smallest > GRAM_IS_ENOUGH else None

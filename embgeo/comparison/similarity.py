@@ -13,7 +13,6 @@ from embgeo.core.quantities import compare as q
 from embgeo.core.values import Scalar, Series
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.numerics.spectra import compute_effective_rank
-from embgeo.stats import Moments
 
 #: A relative change below this limit is of the size of rounding errors.
 LEAST_CHANGE = 1e-10
@@ -122,14 +121,14 @@ def cka_values(joint: Joint) -> list[Scalar]:
     The mean of the former over all ways to pair the tokens of one matrix with those of the other
     is tr(K)·tr(L) / ((N−1)·‖K‖_F·‖L‖_F); that of the latter is 0.
     """
-    moments, parts = joint.moments, (slice(None, joint.p), slice(joint.p, None))
-    spread = moments.diagonal()
-    level = spread + moments.n * np.square(moments.mean)
+    parts = slice(None, joint.p), slice(joint.p, None)
+    spread = np.square(joint.scatter).sum(axis=0) if joint.few else np.diag(joint.scatter)
+    level = spread + joint.n * np.square(joint.mean)
     own = [float(spread[part].sum()) for part in parts]
     for part, size in zip(parts, own, strict=True):
         if not size > level[part].sum() * 1e-28:
             return [quantity.undefined(EQUAL_ROWS) for quantity in (q.CKA, q.CKA_DEBIASED)]
-    products = gram_products(moments, joint.p, own)
+    products = gram_products(joint, own)
     lengths = float(np.sqrt(products[0]) * np.sqrt(products[1]))
     biased = q.CKA.measured(
         min(1.0, products[2] / lengths),
@@ -143,18 +142,18 @@ def cka_values(joint: Joint) -> list[Scalar]:
     return [biased, debiased_cka(joint.n, products, diagonals)]
 
 
-def gram_products(moments: Moments, p: int, own: list[float]) -> list[float]:
-    """Get ΣK_ij², ΣL_ij² and ΣK_ij L_ij of the Gram matrices of X, p columns, and Y with trace 1.
+def gram_products(joint: Joint, own: list[float]) -> list[float]:
+    """Get ΣK_ij², ΣL_ij² and ΣK_ij L_ij of the Gram matrices of X and Y with trace 1.
 
     `own` are their traces, by which they are scaled first, so that no square overflows.
     """
+    p, scatter = joint.p, joint.scatter
     first, second = np.sqrt(own)
-    if moments.few:
-        x, y = moments.factor[:, :p] / first, moments.factor[:, p:] / second
+    if joint.few:
+        x, y = scatter[:, :p] / first, scatter[:, p:] / second
         one, other = x @ x.T, y @ y.T
         pairs = (one, one), (other, other), (one, other)
         return [float(np.vdot(a, b)) for a, b in pairs]
-    scatter = moments.scatter
     xx, yy = scatter[:p, :p] / own[0], scatter[p:, p:] / own[1]
     xy = scatter[:p, p:] / first / second
     return [float(np.square(gram).sum()) for gram in (xx, yy, xy)]

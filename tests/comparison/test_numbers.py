@@ -388,11 +388,41 @@ def passes(monkeypatch):
     return read
 
 
-@pytest.mark.parametrize(("name", "enough"), [("unrelated", 2), ("alike", 2), ("contained", 3)])
+@pytest.mark.parametrize(
+    ("name", "enough"),
+    [("unrelated", 2), ("alike", 2), ("nearly equal", 2), ("cones", 2), ("contained", 3)],
+)
 def test_two_passes_are_enough_and_three_where_columns_depend_on_each_other(name, enough, passes):
     pair = pair_of(*PAIRS[name]())
     assert number(pair, "neighbor_overlap") >= 0
     assert passes == [60] * enough
+
+
+@pytest.mark.parametrize(
+    ("name", "enough"), [("alike", 2), ("near", 2), ("equal", 2), ("shorter", 3), ("contained", 3)]
+)
+def test_sums_in_float32_are_repeated_where_their_rounding_may_show(
+    name, enough, passes, monkeypatch
+):
+    """The columns of a far shorter matrix and of its difference from the other nearly agree."""
+    monkeypatch.setattr("embgeo.comparison.shared.PROBED", 0)
+    monkeypatch.setattr("embgeo.comparison.shared.ROUGH", 2e-5)  # of one block
+    X, E = gaussian(1, n=600), gaussian(2, n=600)
+    second = {
+        "alike": X + 0.3 * E,
+        "near": X + 1e-4 * E,
+        "equal": X,
+        "shorter": 0.03 * E,
+        "contained": X @ gaussian(8, n=6, d=6),
+    }
+    X, Y = (W.astype(np.float32) for W in (X, second[name]))
+    found = numbers(pair_of(X, Y))
+    assert passes == [600] * enough
+    monkeypatch.undo()
+    exact = numbers(pair_of(X.astype(np.float64), Y.astype(np.float64)))
+    for key, value in exact.items():
+        close = None if value is None else pytest.approx(value, rel=2e-5, abs=1e-9)
+        assert found[key] == close, key
 
 
 def test_very_many_queries_are_asked_in_several_passes(passes, monkeypatch):
