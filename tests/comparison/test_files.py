@@ -113,6 +113,14 @@ def test_curves_of_another_length_are_refused(tmp_path):
         load_comparison(tmp_path)
 
 
+@pytest.mark.parametrize("same_as", [[None, 0], [None, None, 2], [None, None, -1]])
+def test_a_duplicate_of_no_member_before_it_is_refused(tmp_path, same_as):
+    sample_comparison(members=3, track=True).save(tmp_path)
+    edited(tmp_path, lambda d: d["track"].update(same_as=same_as))
+    with pytest.raises(UnreadableFile, match="a duplicate of no member before it"):
+        load_comparison(tmp_path)
+
+
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 nothing", b"{}"])
 def test_damaged_arrays_are_refused(tmp_path, content):
     sample_comparison().save(tmp_path)
@@ -187,6 +195,7 @@ def test_a_comparison_is_looked_up_by_name_and_member() -> None:
     name = comparison.differences[0].name
     first, second = (comparison.differences_of(place)[0] for place in (1, 2))
     assert comparison[name] == first
+    assert comparison[name, 1] == first
     assert comparison[name, 2] == comparison[name, comparison.members[2].name] == second
     assert comparison["compare.cka", 2] is comparison.pairs[1]["compare.cka"]
     assert name in comparison
@@ -196,6 +205,8 @@ def test_a_comparison_is_looked_up_by_name_and_member() -> None:
     for nobody in (0, 3, "nobody"):
         with pytest.raises(KeyError, match="no member is called"):
             comparison[name, nobody]
+    with pytest.raises(KeyError, match="is the baseline"):
+        comparison[name, comparison.members[0].name]
 
 
 @pytest.mark.parametrize("track", [False, True])

@@ -229,6 +229,18 @@ def test_an_output_over_fewer_tokens_is_measured_over_those(tmp_path: Path) -> N
     assert analysis.scalar("tokens.output_damaged_rows").value == 4
 
 
+def test_an_output_over_fewer_tokens_than_the_configuration_says_is_not_taken(
+    tmp_path: Path,
+) -> None:
+    tensors = {"language_model.model.embed_tokens.weight": rows(N + 8)}
+    tensors["language_model.lm_head.weight"] = rows(N)
+    config = {"text_config": {"vocab_size": N + 8, "tie_word_embeddings": False}}
+    matrix = embgeo.load(
+        write(tmp_path, tensors, architectures=["MllamaForConditionalGeneration"], **config)
+    )
+    assert matrix.output is None
+
+
 @pytest.mark.parametrize("equal", [False, True])
 def test_an_output_with_rows_of_padding_is_measured_without_them(
     equal: bool, tmp_path: Path

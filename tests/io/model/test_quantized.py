@@ -229,6 +229,18 @@ def test_groups_of_compressed_tensors_that_are_of_other_layers(tmp_path: Path) -
     check(write(tmp_path, tensors, config), codes * scale.numpy().repeat(16, 1), "scale of 16")
 
 
+def test_a_stated_group_size_that_does_not_divide_the_columns(tmp_path: Path) -> None:
+    """Three groups of 24, 24 and 16 columns, not of 22, 22 and 20."""
+    codes = np.random.default_rng(1).integers(-8, 8, (N, D))
+    scale = torch.rand(N, 3) + 0.1
+    config = {"quantization_config": {"config_groups": {"group_0": {
+        "weights": {"num_bits": 4, "group_size": 24}}}}}  # fmt: skip
+    tensors = {"weight_packed": pack(codes, 4), "weight_scale": scale}
+    tensors["weight_shape"] = torch.tensor([N, D])
+    expected = codes * scale.numpy().repeat(24, 1)[:, :D]
+    check(write(tmp_path, tensors, config), expected, "scale of 24")
+
+
 def test_blocks_that_compressed_tensors_states(tmp_path: Path) -> None:
     codes, scale = numbers(N, D).to(FP8), torch.rand(3, 2) + 0.1
     weights = {"type": "float", "num_bits": 8, "block_structure": [40, 40]}
