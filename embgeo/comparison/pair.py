@@ -128,11 +128,19 @@ class Difference:
     @property
     def text(self) -> str:
         """The difference with its sign and unit; empty if there is none."""
+        return self._write(4)
+
+    @property
+    def brief(self) -> str:
+        """The same in three digits."""
+        return self._write(3)
+
+    def _write(self, digits: int) -> str:
         if self.difference is None:
             return ""
         if self.change == "equal" and self.difference:
             return "≈ 0"
-        return join_unit(format_signed(self.difference), self.quantity.unit)
+        return join_unit(format_signed(self.difference, digits), self.quantity.unit)
 
     @property
     def error_text(self) -> str:

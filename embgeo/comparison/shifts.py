@@ -178,7 +178,13 @@ def _tokens(sides: _Sides) -> list[finding.Part]:
         )
     ]
     parts = _join_moves(
-        (lead, [finding.quote(s), f" (chance: {s.reference_text})" if s.reference_text else ""])
+        (
+            lead,
+            [
+                finding.quote(s),
+                "" if s.reference is None else f" (chance: {finding.format_short(s.reference)})",
+            ],
+        )
         for lead, s in scalars
         if s is not None and s.value is not None
     )

@@ -59,9 +59,9 @@ def format_brief(value: float | None, unit: str = "") -> str:
     return join_unit(format_number(value, 3 if abs(value) >= LEAST_BRIEF else 1), unit)
 
 
-def format_signed(value: float) -> str:
+def format_signed(value: float, digits: int = 4) -> str:
     """Return `value` with its sign, also if it is positive."""
-    return f"+{format_number(value)}" if value > 0 else format_number(value)
+    return f"{'+' if value > 0 else ''}{format_number(value, digits)}"
 
 
 def format_duration(seconds: float) -> str:

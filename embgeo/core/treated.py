@@ -18,6 +18,9 @@ CURES: dict[str, str] = {
 }
 #: Products of entries that all of them may take: a few seconds.
 MOST_PRODUCTS = 5 * 10**10
+#: Products for the neighbors after five cures where neighbors of all rows were asked for:
+#: 50,257 × 768, a few minutes of one core.
+MOST_ASKED_PRODUCTS = 5 * 10**12
 #: Ending of the name of a cure after which rows are divided by their norms.
 UNIT = "+unit"
 
@@ -55,6 +58,11 @@ class Treated:
 
 #: What was not searched.
 NO_NEIGHBORS: IntArray = np.zeros((0, 0), dtype=np.int64)
+
+
+def count_neighbor_products(m: int, d: int) -> int:
+    """Count the products of entries for the neighbors of all rows after five cures."""
+    return 5 * m * m * d // 2
 
 
 def fit_products(m: int, d: int) -> bool:

@@ -5,7 +5,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.treated import CURES, NO_NEIGHBORS, UNIT, Treated, fit_products
+from embgeo.core.treated import (
+    CURES,
+    MOST_ASKED_PRODUCTS,
+    NO_NEIGHBORS,
+    UNIT,
+    Treated,
+    count_neighbor_products,
+    fit_products,
+)
 from embgeo.metrics import Facts
 from embgeo.metrics.isotropy import compute_i1_i2, measure_eigengap
 from embgeo.metrics.shared import count_rank
@@ -13,9 +21,8 @@ from embgeo.numerics.spectra import compute_effective_rank
 from embgeo.stats.all_nearest import AllNearest
 from embgeo.stats.reader import RowReader
 
-#: Products for the neighbors after five cures; and where neighbors of all rows were asked for,
-#: 50,257 × 768 in a few minutes of one core.
-MOST_NEIGHBOR_PRODUCTS, MOST_ASKED_PRODUCTS = 5 * 10**10, 5 * 10**12
+#: Products for the neighbors after five cures.
+MOST_NEIGHBOR_PRODUCTS = 5 * 10**10
 #: Sampled pairs of the histogram of cosines, and its bins.
 PAIRS, BINS = 40_000, 80
 #: Entries outside of this range have no squares, or no places in float32.
@@ -39,7 +46,7 @@ def treat_matrix(reader: RowReader, facts: Facts) -> tuple[Treated, ...]:
     ):
         return ()
     most = MOST_ASKED_PRODUCTS if asked else MOST_NEIGHBOR_PRODUCTS
-    k = facts.options.neighbors if 5 * m * m * d // 2 <= most else 0
+    k = facts.options.neighbors if count_neighbor_products(m, d) <= most else 0
     rows = np.asarray(reader.take_stored(facts.kept), dtype=np.float64)
     if not PLAIN[0] < np.abs(rows).max() < PLAIN[1]:
         return ()

@@ -4,11 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from embgeo.charts.lookup import find_points
 from embgeo.charts.render.view import fit_view, unite
 from embgeo.comparison.comparison import Comparison, short_name
 from embgeo.comparison.film import Film
 from embgeo.core.arrays import IntArray
+from embgeo.core.quantities import projection
 from embgeo.report.packing import DataBlock
+from embgeo.report.payload import pack_reference
 
 
 def pack_film(
@@ -31,6 +34,7 @@ def pack_film(
                 "y": axes[1],
                 "mean": mean.tolist(),
                 "tone": state,
+                "isotropic": find_isotropic(comparison, place),
             }
         )
     for frame, move, change, turned in zip(
@@ -44,3 +48,10 @@ def pack_film(
         "edges": film.edges.tolist(),
         "densities": film.densities.tolist(),
     }
+
+
+def find_isotropic(comparison: Comparison, place: int) -> float | None:
+    """Find how far about 95% of isotropic rows of these norms reach in any plane."""
+    analysis = comparison.members[place].analysis
+    points = find_points(analysis, projection.SVD2.name)
+    return None if points is None else pack_reference(analysis, points).get("isotropic")

@@ -42,7 +42,9 @@ def answer(a: finding.Numbers) -> Answer:
 
 
 def _describe_reference(scalar: Scalar) -> str:
-    return f" (isotropic rows: {scalar.reference_text})" if scalar.reference is not None else ""
+    if scalar.reference is None:
+        return ""
+    return f" (isotropic rows: {finding.format_short(scalar.reference)})"
 
 
 QUESTION = Question(

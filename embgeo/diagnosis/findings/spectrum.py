@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from embgeo.core.quantities import cosine, spectrum, tokens
-from embgeo.core.values import format_number
 from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.question import Answer, Question
@@ -37,7 +36,7 @@ def answer(a: finding.Numbers) -> Answer:
     rank_parts: list[finding.Part] = [
         "effective rank is ",
         finding.quote(rank),
-        f" of {d:,} (isotropic rows: {format_number(rank_reference)})",
+        f" of {d:,} (isotropic rows: {finding.format_short(rank_reference)})",
     ]
     parts: list[finding.Part] = [_LEADS[state]]
     if by_top == state:

@@ -41,6 +41,7 @@ class Film {
       x: blend(from.x, to.x),
       y: blend(from.y, to.y),
       mean: from.mean.map((v, i) => v + (to.mean[i] - v) * share),
+      isotropic: from.isotropic + (to.isotropic - from.isotropic) * share,
       labels: ["axis 1", "axis 2"],
       box: this.film.box,
       ring: null,

@@ -186,7 +186,8 @@ function tokenColumns(data) {
       text: (i) => (data.popular[i] ? "frequent" : "rare"),
     });
   }
-  for (const column of data.columns) {
+  // The counts themselves are there.
+  for (const column of data.columns.filter((c) => !(data.count && c.key === "frequency.log_count"))) {
     columns.push({
       title: columnTitle(column),
       number: true,
