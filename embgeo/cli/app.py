@@ -78,8 +78,8 @@ class LazyGroup(TyperGroup):
 app = typer.Typer(
     name="embgeo",
     cls=LazyGroup,
-    help="The shape of a language model's embedding matrix: is it degenerate, by which evidence, "
-    "and which tokens are to blame.",
+    help="Measure the geometry of a language model's embedding matrix: is it degenerate, by which "
+    "evidence, and which tokens are to blame?",
     no_args_is_help=True,
     **{**APPEARANCE, "add_completion": True},
 )

@@ -210,7 +210,8 @@ def require_torch() -> None:
     missing = [name for name in ("torch", "tomli_w") if find_spec(name) is None]
     if missing:
         named = " and ".join(missing).replace("tomli_w", "tomli-w")
-        cause = f"training needs {named}, which is not installed"
+        verb = "is" if len(missing) == 1 else "are"
+        cause = f"training needs {named}, which {verb} not installed"
         raise EmbgeoError(cause, way_out="pip install 'embgeo[train]'")
 
 
