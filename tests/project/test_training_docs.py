@@ -83,6 +83,16 @@ def test_every_field_of_the_json_is_documented() -> None:
     assert named == list(STUDY.to_json(sample_training()))
 
 
+def test_the_page_of_settings_is_current_and_complete() -> None:
+    maker = load_maker("make_settings")
+    page = maker.TARGET.read_text("utf-8")
+    assert page == maker.document(), "run: python docs/make_settings.py"
+    for name, method in METHODS.items():
+        part = page.partition("## Methods")[2]
+        for key in method.complete({}, sgd=False):
+            assert f"`{key}`" in part, f"{name}: {key}"
+
+
 def test_the_settings_that_are_shown_are_settings() -> None:
     own, defined = blocks(PAGE, "toml")
     names = set(complete_settings(parse_settings(defined, "docs/training.md")).method)
@@ -113,8 +123,9 @@ OPEN = (
 VERDICT_CELL = r"\| (?:reproduced|not reproduced|nominal|undecided)\b"
 
 
-def make_claims() -> Any:
-    spec = importlib.util.spec_from_file_location("make_claims", ROOT / "docs/make_claims.py")
+def load_maker(name: str) -> Any:
+    """Import a program of docs/ that writes a page."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -124,7 +135,7 @@ def make_claims() -> Any:
 
 def test_science_shows_what_the_campaigns_found() -> None:
     """Each claim of each campaign stands there, with its verdict."""
-    maker = make_claims()
+    maker = load_maker("make_claims")
     page = maker.TARGET.read_text("utf-8")
     assert page == maker.document(), "run: python docs/make_claims.py"
     run = {path.stem.removeprefix("campaign-") for path in maker.RESULTS.glob("campaign-*.md")}
@@ -138,7 +149,7 @@ def test_science_shows_what_the_campaigns_found() -> None:
 
 
 def test_claims_of_a_campaign_are_read_with_verdict_and_difference() -> None:
-    maker = make_claims()
+    maker = load_maker("make_claims")
     claim = "The adversarial softmax improves perplexity (adversarial against mle)"
     cells = maker.read_claims("overfit")["Wang D. et al. 2019"][claim]
     assert maker.shorten(cells) == "nominal −0.953%"

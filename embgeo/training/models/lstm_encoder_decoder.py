@@ -31,7 +31,7 @@ class LstmEncoderDecoder(TranslationModel):
     bound : float
         All weights are uniform in ±bound.
     tied, bias
-        As of :class:`EncoderDecoder`.
+        As of ``encoder-decoder``.
 
     References
     ----------

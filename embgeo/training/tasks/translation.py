@@ -169,13 +169,14 @@ class TranslationTask(task.Task):
     beam : int
         Hypotheses of the beam search.
     penalty : float
-        α of the length penalty of the search.
+        α of the length penalty of the search, ((5 + tokens)/6)^α.
     more : int
         Tokens that a translation may have beyond the length of its source.
     joint : bool
         Whether both languages share a vocabulary.
     greedy : bool
-        Whether to translate the validation split greedily during training.
+        Whether to translate the validation split greedily at each evaluation; its BLEU is the curve
+        ``valid.greedy_bleu``.
     """
 
     NAME: ClassVar[str] = "translation"
