@@ -174,15 +174,11 @@ CAMPAIGNS = {
         BEFORE,
     ),
     "overfit-tuned": Campaign(
-        "the same, where validation chooses other settings of methods than those of `overfit`",
+        "the same, each method at the settings that validation chooses",
         "overfit-cpu",
         3,
-        "mle,factored,sc-exp,adversarial",
-        tune={
-            name: values
-            for name, values in OWN_GRID.items()
-            if name.split(".")[1] in ("sc-exp", "adversarial")
-        },
+        "mle,untied,factored,cosreg,sc-exp,sc-poly,frage,al,re,real,adversarial",
+        tune={**OWN_GRID, **OF_TIED},
     ),
     "ptb": Campaign(
         "Penn Treebank, 5,000 words, the first 300,000 tokens, until early stopping: hours",
