@@ -138,7 +138,11 @@ def compare_pair(
     progress.start(title, shared.n)
     reason = no_neighbors(shared.n, queries)
     drawn = overlap.draw_queries(shared.n, 0 if reason else queries, seed)
-    joint, found = read_both(shared, drawn, progress.advance)
+    known = [
+        None if one.from_saved else overlap.recall_neighbors(one.analysis, places, drawn)
+        for one, places in ((before, matching.first), (after, matching.second))
+    ]
+    joint, found = read_both(shared, drawn, progress.advance, known)
     values: list[Scalar | Series | Histogram | Table] = [
         *similarities(joint),
         permutation_p(shared, seed),
@@ -167,12 +171,18 @@ def compare_pair(
 
 
 def read_both(
-    shared: Shared, queries: IntArray, advance: Callable[[int], None]
+    shared: Shared,
+    queries: IntArray,
+    advance: Callable[[int], None],
+    known: Sequence[IntArray | None] = (None, None),
 ) -> tuple[Joint, overlap.Overlap | None]:
     """Read one pass for neighbors and sums, a second that needs the means.
 
-    Very many queries need further passes.
+    Very many queries need further passes; `known` neighbors in both matrices need none.
     """
+    one, other = known
+    if one is not None and other is not None and len(queries):
+        return read_joint(shared, advance), overlap.Overlap(queries, one, other, shared.n)
     chunks = overlap.in_chunks(queries, shared.resources.room)
     if not chunks:
         return read_joint(shared, advance), None

@@ -12,7 +12,9 @@ from embgeo.comparison.shared import Shared
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import compare as q
 from embgeo.core.values import Cell, Column, Histogram, Quantity, Scalar, Table
-from embgeo.numerics.sampling import sample_rows
+from embgeo.metrics.neighbors import ALL_ROWS, HUB_QUERIES
+from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.result.analysis import Analysis
 from embgeo.stats import TopNeighbors
 from embgeo.stats.block import Block
 from embgeo.stats.resources import MOST_ROWS
@@ -54,7 +56,6 @@ def mean_interval(values: FloatArray, seed: int) -> tuple[float, float]:
 NEIGHBORS = 10
 #: Up to this many shared tokens are all queries; of more, a sample.
 ASK_ALL = 5_000
-QUERIES = 1_000
 #: Requested queries; None for the default.
 QueryCount: TypeAlias = int | Literal["all"] | None
 #: Queries of one pass, at least and at most: their cosines with a block are in memory together.
@@ -98,13 +99,33 @@ class Overlap:
 
 
 def draw_queries(shared: int, queries: QueryCount, seed: int) -> IntArray:
-    """Draw shared tokens uniformly: the requested number, or a default."""
+    """Draw shared tokens uniformly: the requested number, or a default.
+
+    The default are the places of the queries of hubs, whose neighbors both analyses may know.
+    """
     if queries == "all" or (queries is None and shared <= ASK_ALL):
         queries = shared
-    elif queries is None:
-        queries = QUERIES
-    rng = np.random.default_rng([seed, zlib.crc32(b"compare queries")])
-    return sample_rows(np.arange(shared, dtype=np.int64), queries, rng)
+    rng = generator(seed, "hubness" if queries is None else "compare queries")
+    drawn = HUB_QUERIES if queries is None else queries
+    return sample_rows(np.arange(shared, dtype=np.int64), drawn, rng)
+
+
+def recall_neighbors(analysis: Analysis, places: IntArray, queries: IntArray) -> IntArray | None:
+    """Return the neighbors of shared tokens that an analysis has found; None unless it has all.
+
+    Its neighbors are those among the shared tokens if `places` are all of its rows, in order. Of at
+    most `ALL_ROWS` it does not order equally near ones by their row numbers.
+    """
+    every, nearest = len(analysis.rows), analysis.nearest
+    if nearest is None or every <= ALL_ROWS or not np.array_equal(places, np.arange(every)):
+        return None
+    rounded = analysis.provenance["options"]["precision"] != "float64"
+    if rounded or nearest.neighbors.shape[1] < NEIGHBORS:
+        return None
+    at = np.searchsorted(nearest.rows, queries)
+    if not np.array_equal(nearest.rows.take(at, mode="clip"), queries):
+        return None
+    return nearest.neighbors[at, :NEIGHBORS]
 
 
 def in_chunks(queries: IntArray, memory: int) -> list[IntArray]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from embgeo.comparison.overlap import expected_jaccard
+import embgeo
+from embgeo.comparison import overlap
+from embgeo.comparison.overlap import NEIGHBORS, expected_jaccard
 from embgeo.comparison.shared import Shared, cholesky_factor
 from embgeo.comparison.similarity import PERMUTATIONS, PERMUTED
 from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.rows import NearestRows
+from embgeo.metrics.neighbors import ALL_ROWS
 from embgeo.numerics.sampling import generator
 from embgeo.stats.resources import Resources
 from tests.support import naive, naive_compare
@@ -423,6 +428,54 @@ def test_sums_in_float32_are_repeated_where_their_rounding_may_show(
     for key, value in exact.items():
         close = None if value is None else pytest.approx(value, rel=2e-5, abs=1e-9)
         assert found[key] == close, key
+
+
+@pytest.mark.slow
+def test_neighbors_that_both_analyses_have_found_are_not_searched_again(monkeypatch):
+    X = gaussian(1, n=5100, d=3)
+    X[100:120] = X[5]
+    Y = X + 0.3 * gaussian(2, n=5100, d=3)
+    searched = []
+    monkeypatch.setattr(
+        overlap, "searches", lambda *a, plain=overlap.searches: (searched.append(1), plain(*a))[1]
+    )
+    sections = {"sections": "tokens,projection", "reference": False}
+    (known,) = embgeo.diff(X, Y, **sections).pairs
+    assert not searched
+    monkeypatch.setattr(overlap, "recall_neighbors", lambda *_: None)
+    (found,) = embgeo.diff(X, Y, **sections).pairs
+    assert searched
+    assert numbers(known) == numbers(found)
+    assert known.tables == found.tables
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({}, True),
+        ({"rows": ALL_ROWS}, False),
+        ({"order": -1}, False),
+        ({"precision": "float32"}, False),
+        ({"k": NEIGHBORS - 1}, False),
+        ({"queries": [3, 8, 10]}, False),
+        ({"queries": [3, 8, 12]}, False),
+        ({"nearest": None}, False),
+    ],
+)
+def test_an_analysis_knows_neighbors_among_all_of_its_rows_in_order(change, found):
+    given = {"rows": ALL_ROWS + 1, "order": 1, "precision": "float64", "k": NEIGHBORS, **change}
+    near = np.arange(4 * given["k"]).reshape(4, -1)
+    nearest = NearestRows(np.array([3, 7, 8, 11]), near, near.astype(np.float32))
+    analysis = SimpleNamespace(
+        rows=np.arange(given["rows"]) + 5,
+        nearest=given.get("nearest", nearest),
+        provenance={"options": {"precision": given["precision"]}},
+    )
+    places, queries = np.arange(given["rows"]), np.array(given.get("queries", [3, 8, 11]))
+    known = overlap.recall_neighbors(analysis, places[:: given["order"]], queries)
+    assert (known is not None) == found
+    if known is not None:
+        np.testing.assert_array_equal(known, near[[0, 2, 3]])
 
 
 def test_very_many_queries_are_asked_in_several_passes(passes, monkeypatch):
