@@ -61,6 +61,7 @@ from tests.support.training_runs import (
     assert_resumes,
     assert_two_processes_agree,
     silent,
+    train_task,
 )
 
 NOUNS = (("Hund", "dog"), ("Mann", "man"), ("Ball", "ball"), ("Baum", "tree"), ("Weg", "way"))
@@ -734,6 +735,24 @@ def test_a_run_is_resumed_to_the_byte(
     # Three matrices are one: it is saved once.
     saved = load_file(tmp_path / "one" / "model.safetensors")
     assert sum(t.shape == (len(dataset.vocabulary), 8) for t in saved.values()) == 1
+
+
+@pytest.mark.slow
+def test_the_lstm_learns_to_read_the_source(place: Path, tmp_path: Path) -> None:
+    """Whoever does not read it needs ln 75 nats a sentence, all of which are as likely."""
+    pytest.importorskip("sacrebleu")
+    config = complete_settings(
+        settings(
+            place,
+            model={**LSTM, "d": 32, "bound": 0.2, "dropout": 0.0},
+            task={"smoothing": 0.0},
+            optimizer={"lr": 0.02},
+            training={"batch": 300, "epochs": 120, "log_every": 100},
+        )
+    )
+    test: Any = train_task(config, tmp_path).test
+    sentences = len((place / "test_a.en").read_text("utf-8").splitlines())
+    assert test["loss"] * test["tokens"] / sentences < math.log(len(NOUNS) ** 2 * len(VERBS)) - 0.3
 
 
 @pytest.mark.nightly

@@ -77,11 +77,6 @@ class TranslationModel(EmbeddingModel):
         """
         raise NotImplementedError
 
-    def head(self, hidden: Tensor) -> Tensor:
-        """Return logits of shape (…, N) for states of shape (…, d)."""
-        logits: Tensor = self.decoder(hidden)
-        return logits
-
 
 class EncoderDecoder(TranslationModel):
     """The Transformer for translation.

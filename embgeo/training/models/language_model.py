@@ -68,6 +68,11 @@ class EmbeddingModel(nn.Module):
         zeros = torch.zeros(self.n_tokens) if flag("bias", bias) else None
         self.decoder = make_linear(rows, zeros)
 
+    def head(self, hidden: Tensor) -> Tensor:
+        """Return the logits, shape (…, N), for states of shape (…, d)."""
+        logits: Tensor = self.decoder(hidden)
+        return logits
+
     def embedding_parameters(self) -> list[Tensor]:
         """Return the parameters with a row for each token or position, each once."""
         layers = (self.get_input_embeddings(), self.get_output_embeddings())
@@ -187,11 +192,6 @@ class LanguageModel(EmbeddingModel):
     def layers_of(self, rows: Tensor, state: Any) -> Output:
         """Apply the layers to embedded tokens of shape (T, B, d)."""
         raise NotImplementedError
-
-    def head(self, hidden: Tensor) -> Tensor:
-        """Return the logits, shape (…, N), for `Output.hidden`, shape (…, d)."""
-        logits: Tensor = self.decoder(hidden)
-        return logits
 
     def activation_penalty(self, output: Output) -> Tensor:
         """Return the model's own penalty in the loss of a window; 0 for most models."""
