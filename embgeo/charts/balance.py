@@ -1,6 +1,9 @@
 """Perplexity against geometry: whether a method that helps the one helps the other."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,9 +13,9 @@ from embgeo.charts.spans import find_span
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import cosine, frequency, isotropy
 from embgeo.core.values import Cell
-from embgeo.training.study.deciding import describe_quality, quality_name, spell_score
-from embgeo.training.study.record import Role
-from embgeo.training.study.spread import paired
+
+if TYPE_CHECKING:
+    from embgeo.training.study.record import Role
 
 TITLES = tuple((q.name, q.label) for q in (cosine.MEAN, isotropy.I1_UNIT_ROWS, frequency.PROBE_AUC))
 
@@ -24,12 +27,16 @@ MATRICES = (
 
 
 def refuse(item: ChartItem, _choices: spec.Choices) -> str:
+    from embgeo.training.study.deciding import quality_name  # charts of studies alone need it
+
     held = {name for run in item.runs for name in run.numbers}
     is_shown = quality_name(item.runs) in held and any(name in held for name, _ in TITLES)
     return "" if is_shown else Unrelated.NO_METHOD
 
 
 def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
+    from embgeo.training.study.deciding import describe_quality, quality_name, spell_score
+
     across = quality_name([run for item, _ in items for run in item.runs])
     held = {name for item, _ in items for run in item.runs for name in run.numbers}
     shown = [(name, title) for name, title in TITLES if name in held]
@@ -104,6 +111,8 @@ def tell_apart(
     """Tell whether the interval of a difference over common seeds leaves out 0, of either
     number.
     """
+    from embgeo.training.study.spread import paired
+
     differences = (
         paired(*({pair[0]: pair[k] for pair in pairs} for pairs in (control, method)))
         for k in (1, 2)

@@ -1,8 +1,11 @@
 """Items of charts: a saved analysis, a member of a comparison, a run or a method."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,8 +13,10 @@ from embgeo.comparison.comparison import Comparison, name_of
 from embgeo.comparison.pair import Pair
 from embgeo.core.arrays import FloatArray
 from embgeo.result.analysis import Analysis
-from embgeo.training.study.log import Log
-from embgeo.training.study.record import Role, Run, Study, StudyMethod
+
+if TYPE_CHECKING:
+    from embgeo.training.study.log import Log
+    from embgeo.training.study.record import Role, Run, Study, StudyMethod
 
 
 class Unrelated(StrEnum):

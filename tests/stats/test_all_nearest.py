@@ -52,6 +52,7 @@ def test_tiles_find_what_all_pairs_find(
     kind: str, tile: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(all_nearest, "TILE", tile)
+    monkeypatch.setattr(all_nearest, "ORDERED", 3 * tile)
     rows = draw(kind)
     near, cosines = search(rows)
     expected, values = search_slowly(rows)
