@@ -115,9 +115,10 @@ def gate(
         more = (metrics_json, metrics_txt, github, json_)
         cause, way_out = "writes settings and measures nothing", "leave the other options out"
         refuse_if(any((*others, *more)), argument("init"), cause, way_out)
-        path = start_gate(sources or ())
+        path, leaves = start_gate(sources or ())
+        trust = " --trust-settings" if leaves else ""
         shared.print_lines(
-            f"{path}: written; next: embgeo gate --update-baseline, then embgeo gate"
+            f"{path}: written; next: embgeo gate --update-baseline{trust}, then embgeo gate{trust}"
         )
         return
     from embgeo.workflows.gate_outputs import GateOutputs

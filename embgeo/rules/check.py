@@ -9,6 +9,7 @@ from typing import Any
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.track import name_steps
 from embgeo.core.errors import BadOption, EmbgeoError, argument
+from embgeo.core.quantities import tokens
 from embgeo.core.quantities import track as q
 from embgeo.core.values import Scalar
 from embgeo.result.analysis import Analysis
@@ -26,6 +27,13 @@ DEFINING = {"isotropy_rows", "min_norm", "neighbors", "popular_share"}
 #: Families whose values depend on the number of columns.
 OF_WIDTH = ("spectrum",)
 NOT_MEASURED = "it was not measured with these files and options"
+#: What a value is about → why an analysis of its section does not have it.
+NOT_FOUND = {
+    tokens.SPECIAL_DAMAGED_ROWS.name: "no tokenizer names special tokens",
+    tokens.MISSING_ROWS.name: "no tokenizer or configuration says how many tokens there are",
+    tokens.TIED_AS_CONFIGURED.name: "no config.json says whether the model is tied",
+    tokens.OUTPUT_DAMAGED_ROWS.name: "no separate output matrix was found",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +110,7 @@ class Measured:
         if name in self.readings:
             return self.readings[name]
         family = name.partition(".")[0]
-        reason = NOT_MEASURED
+        reason = NOT_FOUND.get(name, NOT_MEASURED)
         if name == VERDICT:
             reason = self.undecided
         elif family in self.absent:

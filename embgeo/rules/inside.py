@@ -29,12 +29,12 @@ def require_inside(name: str, path: Path, what: str) -> None:
     `what` is the setting, as in "tokens of [analyze]".
     """
     root = find_root(path.parent)
-    if cause := _leaves(name, path.parent.absolute(), root):
+    if cause := describe_escape(name, path.parent.absolute(), root):
         way_out = f"name a file inside, or trust the settings with {argument('trust_settings')}"
         raise BadOption(f"{what} {cause}: {name!r:.200}", where=path, way_out=way_out)
 
 
-def _leaves(name: str, folder: Path, root: Path) -> str:
+def describe_escape(name: str, folder: Path, root: Path) -> str:
     """Describe how a name leads out of `root`; empty if it stays inside."""
     # Also in the middle: a path relative to the working folder can begin there.
     if ":/" in name:

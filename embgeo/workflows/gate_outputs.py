@@ -12,6 +12,7 @@ from embgeo.core.errors import BadOption, EmbgeoError, argument, writing
 from embgeo.core.text import defuse
 from embgeo.io.remote.names import is_remote
 from embgeo.rules.check import Outcome
+from embgeo.rules.inside import describe_escape, find_root
 from embgeo.rules.outputs import (
     as_json,
     github_annotations,
@@ -186,8 +187,19 @@ def locate_in_repository(file: str) -> str:
     return Path(file).as_posix()
 
 
-def start_gate(sources: Sequence[Path | str], folder: Path | str = ".") -> Path:
-    """Write ``embgeo.toml`` into `folder`, with rules about `sources`, and return its path."""
+def write_relative(source: str, folder: Path) -> str:
+    """Write an absolute path inside the repository of `folder` as one relative to the folder."""
+    path, colons, member = source.partition("::")
+    if not Path(path).is_absolute() or not Path(path).is_relative_to(find_root(folder)):
+        return source
+    return Path(os.path.relpath(path, folder.absolute())).as_posix() + colons + member
+
+
+def start_gate(sources: Sequence[Path | str], folder: Path | str = ".") -> tuple[Path, bool]:
+    """Write ``embgeo.toml`` into `folder`, with rules about `sources`.
+
+    Returns its path, and whether it may only be read with ``--trust-settings``.
+    """
     path = Path(folder) / OWN_NAME
     if not sources:
         way_out = "name the checkpoint, or the saved analysis"
@@ -200,8 +212,10 @@ def start_gate(sources: Sequence[Path | str], folder: Path | str = ".") -> Path:
             raise BadOption(cause, where=source, way_out="rename it")
         if not (is_remote(source) or (Path(folder) / str(source).partition("::")[0]).exists()):
             raise BadOption("there is no such file", where=source, way_out="check the path")
+    names = [write_relative(str(source), Path(folder)) for source in sources]
     # TOML knows the escapes of JSON but neither pairs of surrogates nor a bare DEL.
-    listed = json.dumps([str(source) for source in sources], ensure_ascii=False)
+    listed = json.dumps(names, ensure_ascii=False)
     named = listed.replace("\x7f", "\\u007f")
     write_file(path, START.format(sources=named, baseline=BASELINE_NAME))
-    return path
+    here, root = Path(folder).absolute(), find_root(Path(folder))
+    return path, any(describe_escape(name, here, root) for name in names)

@@ -581,6 +581,26 @@ def test_settings_to_start_with_name_any_file(
     assert tomllib.loads(text)["gate"]["sources"] == [name]
 
 
+def test_settings_to_start_with_are_relative_or_say_that_they_need_trust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = np.random.default_rng(0).standard_normal((300, 16)).astype(np.float32)
+    (tmp_path / "own").mkdir()
+    monkeypatch.chdir(tmp_path / "own")
+    inside, outside = tmp_path / "own/model.npy", tmp_path / "model.npy"
+    for file, named, trust in (
+        (inside, "model.npy", ()),
+        (outside, str(outside), ("--trust-settings",)),
+    ):
+        np.save(file, rows)
+        started = gated("--init", str(file))
+        assert ("--trust-settings" in started.output) == bool(trust)
+        sources = tomllib.loads(Path("embgeo.toml").read_text("utf-8"))["gate"]["sources"]
+        assert sources == [named]
+        assert gated("--update-baseline", *trust).exit_code == 0
+        Path("embgeo.toml").unlink()
+
+
 @pytest.mark.parametrize(
     "others",
     [("--rule", "cosine.mean <= 0.1"), ("--junit", "x.xml"), ("--update-baseline",), ("--json",)],

@@ -497,10 +497,16 @@ def test_a_relative_rule_wants_a_baseline() -> None:
         ("frequency.probe_auc", "the section frequency was skipped: no counts"),
         ("tokens.hubness", "the section tokens was not measured"),
         ("cosine.std", "it was not measured with these files and options"),
+        ("tokens.missing_rows", "the section tokens was not measured"),
     ],
 )
 def test_why_there_is_no_value(name: str, says: str) -> None:
     assert measured(cosine_mean=0.1).reading(name).undefined == says
+
+
+def test_why_there_are_no_special_tokens() -> None:
+    named = Measured({"sections": ["tokens"]}, {}).reading("tokens.special_damaged_rows")
+    assert named.undefined == "no tokenizer names special tokens"
 
 
 def test_a_curve_is_no_number() -> None:
