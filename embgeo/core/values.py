@@ -35,8 +35,10 @@ ERROR_WORDS: dict[ErrorKind, str] = {
 #: A reference is the value of isotropic rows or the value by chance.
 ReferenceKind = Literal["isotropic", "chance", "none"]
 #: A number depends on the choice or the signs of eigenvectors, its computation did not converge, or
-#: its error over tokens tends to be too large.
-Caveat = Literal["basis_dependent", "not_converged", "sign_dependent", "conservative_error"]
+#: its error over tokens tends to be too large; or why it has none.
+Caveat = Literal[
+    "basis_dependent", "not_converged", "sign_dependent", "conservative_error",
+    "few_rows", "heavy_tail", "rare_sign", "unstable_choice"]  # fmt: skip
 
 #: Subject of a note: the file and its labels, rows that were left out, or a matrix in parts.
 NoteCode = Literal[

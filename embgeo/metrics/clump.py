@@ -18,21 +18,23 @@ Examples
 
 from collections import Counter
 from itertools import zip_longest
+from typing import NamedTuple
 
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import clump as q
-from embgeo.core.values import Cell, Column, Quantity, Scalar, Table, Value
+from embgeo.core.values import Caveat, Cell, Column, Quantity, Scalar, Table, Value
 from embgeo.metrics.dimension import find_distinct_rows
 from embgeo.metrics.facts import NO_ROWS, Facts, note_shown
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.shared import SharedStatistics, hashes, norms, unit_moments
 from embgeo.metrics.token_kinds import find_kinds, find_unused_rows
 from embgeo.numerics import clumps
-from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.numerics.sampling import generator, halve, sample_rows
 from embgeo.numerics.scores import auc, error_of, share_error
 from embgeo.stats import AngleTo
+from embgeo.stats.per_row import angle_between
 from embgeo.stats.statistic import Statistic
 
 SHOWN = 20
@@ -52,6 +54,8 @@ SAMPLE = (600, 2000)
 #: Samples of rows in each of which a dense direction is searched. Most have to find the same rows;
 #: they are drawn whatever the seed, so that no state of the verdict depends on it.
 SAMPLES = 3
+#: How often the rows are halved to see whether each half shows the clump.
+HALVINGS = 5
 FEW_ROWS = f"fewer than {clumps.LEAST} different rows"
 NO_DIRECTION = "the unit rows cancel, there is no common direction"
 NO_CLUMP = "no rows form a clump apart from the others"
@@ -92,10 +96,17 @@ def second(m: Measurement) -> list[Statistic]:
     return [*m.shared.request_mean_angles(), *searched]
 
 
-def choose_clump(m: Measurement, angles: FloatArray) -> tuple[clumps.Clump | None, str, str]:
-    """Choose the clump that most samples find, the name of its direction, and why it is
-    undecided.
-    """
+class Choice(NamedTuple):
+    """A clump, the name of its direction, and how many of the samples show it."""
+
+    clump: clumps.Clump | None
+    name: str
+    votes: int = 1
+    samples: int = 1
+
+
+def choose_clump(m: Measurement, angles: FloatArray) -> Choice:
+    """Choose the clump that most samples find."""
     shared, samples = m.shared, max(1, len(draw_samples(m)))
     directions = [name for name in DENSE if shared.get(AngleTo, name) is not None]
     found = [
@@ -112,14 +123,43 @@ def choose_clump(m: Measurement, angles: FloatArray) -> tuple[clumps.Clump | Non
         clump, name = next(
             iter(found), (clumps.find_clump(angles, shared.norms, shared.hashes, None), "")
         )
-        return clump, name, ""
+        return Choice(clump, name)
     first, name = own[0]
     votes = sum(
         clumps.measure_agreement(first.rows, other.rows) >= clumps.AGREEMENT for other, _ in own
     )
-    if 2 * votes > samples:
-        return first, name, ""
-    return first, name, f"{votes} of {samples} samples of the rows show it"
+    return Choice(first, name, votes, samples)
+
+
+def is_stable(m: Measurement, choice: Choice, angles: FloatArray) -> bool:
+    """Tell whether most halves of the rows show this clump, and none shows another.
+
+    Where several groups could be the clump, or its rows are hardly a mode of their own, halves
+    differ. A half searches a dense direction of its own where all rows are one sample; of more rows
+    all samples have shown the clump.
+    """
+    clump, shared, samples = choice.clump, m.shared, draw_samples(m)
+    if clump is None or choice.votes < len(samples) * clump.is_own:
+        return False
+    places, unit, around = np.arange(len(angles)), None, None
+    if clump.is_own:
+        around = shared.find(AngleTo, choice.name).values()
+        if len(samples) == 1:
+            places, unit = np.searchsorted(m.facts.kept, samples[0]), m.reader.take_unit(samples[0])
+    rng, alike = generator(0, "halves of the rows"), 0
+    for half in (half for _ in range(HALVINGS) for half in halve(len(places), rng)):
+        at = places[half]
+        own = None if around is None else around[at]
+        if unit is not None:
+            dense = clumps.find_dense_direction(unit[half])
+            own = None if dense is None else angle_between(np, unit[half], dense)
+        found = clumps.find_clump(angles[at], shared.norms[at], shared.hashes[at], own)
+        if found is None or not found.rows.any():
+            continue
+        if clumps.measure_agreement(found.rows, clump.rows[at]) < clumps.AGREEMENT:
+            return False
+        alike += 1
+    return alike >= HALVINGS
 
 
 def compute(m: Measurement) -> list[Value]:
@@ -127,7 +167,8 @@ def compute(m: Measurement) -> list[Value]:
     angles, lengths = shared.mean_angles, shared.norms
     if angles is None:
         return [one.undefined(NO_DIRECTION) for one in (*TESTS, *OF_CLUMP)]
-    clump, name, undecided = choose_clump(m, angles)
+    choice = choose_clump(m, angles)
+    clump, name, votes, samples = choice
     dense = shared.find(AngleTo, name).values() if name else None
     groups = group_by_kind(find_kinds(facts, facts.kept))
     scripts = []
@@ -136,13 +177,14 @@ def compute(m: Measurement) -> list[Value]:
         scripts.append(tabulate_scripts(facts, groups, lengths, angles, rows))
     if clump is None:
         return [*(one.undefined(FEW_ROWS) for one in (*TESTS, *OF_CLUMP)), *scripts]
-    if undecided:
+    if 2 * votes <= samples:
+        undecided = f"{votes} of {samples} samples of the rows show it"
         rest = [one.undefined(undecided) for one in OF_CLUMP]
         return [*describe_modes(clump), *rest, *scripts]
     around = dense if clump.is_own and dense is not None else angles
     values: list[Value] = [
         *describe_modes(clump),
-        *describe_clump(clump, around),
+        *describe_clump(clump, around, bool(clump.rows.any()) and is_stable(m, choice, angles)),
         describe_tilt(clump, shared, name),
         *describe_scattered(clump, angles),
         *scripts,
@@ -176,13 +218,14 @@ def describe_modes(clump: clumps.Clump) -> list[Scalar]:
     return scalars if clump.own is not None else [*scalars, q.DENSE_EXCESS.undefined(NO_DENSE)]
 
 
-def describe_clump(clump: clumps.Clump, angles: FloatArray) -> list[Scalar]:
+def describe_clump(clump: clumps.Clump, angles: FloatArray, stable: bool) -> list[Scalar]:
     """Return size, width and mean cosine of the clump; `angles` are to its direction."""
     rows, count = clump.rows, int(clump.rows.sum())
-    spread = float(np.sqrt(count * (1.0 - count / len(rows))))
-    counted = [q.CLUMP_ROWS.measured(count, population_error=spread if count else None)]
     if not count:
-        return [*counted, *(one.undefined(NO_CLUMP) for one in OF_CLUMP[1:3])]
+        return [q.CLUMP_ROWS.measured(0), *(one.undefined(NO_CLUMP) for one in OF_CLUMP[1:3])]
+    spread = float(np.sqrt(count * (1.0 - count / len(rows)))) if stable else None
+    caveats: tuple[Caveat, ...] = () if stable else ("unstable_choice",)
+    counted = [q.CLUMP_ROWS.measured(count, population_error=spread, caveats=caveats)]
     angle = q.CLUMP_ANGLE.measured(float(np.degrees(clump.limit)))
     if count < 2:
         return [*counted, angle, q.CLUMP_MEAN_COSINE.undefined("a single row has no pairs")]

@@ -14,6 +14,7 @@ Examples
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
+from embgeo.core.numbers import Z_95
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Influence, Value
 from embgeo.metrics.facts import Facts
@@ -77,12 +78,14 @@ def compute(m: Measurement) -> list[Value]:
     if len(rows) < 3:
         reason = f"{len(rows)} distinct rows have no two neighbors each"
         return [q.INTRINSIC_DIMENSION.undefined(reason)]
-    distances = find_nearest(m, rows)
+    nearest, distances = find_nearest(m, rows)
     asked = rows if facts.options.neighbors_of == "all" else draw_queries(facts, rows)
-    return measure_two_nn(facts, distances, asked, len(rows))
+    return measure_two_nn(facts, nearest, distances, asked, len(rows))
 
 
-def measure_two_nn(facts: Facts, distances: FloatArray, asked: IntArray, rows: int) -> list[Value]:
+def measure_two_nn(
+    facts: Facts, nearest: IntArray, distances: FloatArray, asked: IntArray, rows: int
+) -> list[Value]:
     """Measure TwoNN by maximum likelihood, with an error from the spread of the ratios."""
     # Distances of very short rows may vanish, or be lost next to long rows.
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -98,10 +101,7 @@ def measure_two_nn(facts: Facts, distances: FloatArray, asked: IntArray, rows: i
     exact = n == rows
     parts = -value / ratios.mean() * mean_influence(ratios)
     drawn = error_of(parts) * float(np.sqrt(1.0 - n / rows))
-    # Two mutually nearest rows share their distance and are one draw.
-    nearest = distances[finite, 0] / distances[finite, 0].max()
-    _, pair = np.unique(nearest.astype(np.float32), return_inverse=True)
-    error = error_of(np.asarray(np.bincount(pair, parts), dtype=np.float64))
+    error = find_error_of_inverse(value, sum_dependent(parts, asked[finite], nearest[finite]))
     scalar = q.INTRINSIC_DIMENSION.measured(
         value,
         standard_error=error if exact else drawn,
@@ -115,18 +115,52 @@ def measure_two_nn(facts: Facts, distances: FloatArray, asked: IntArray, rows: i
     return [scalar, Influence.of(q.INTRINSIC_DIMENSION, parts, places)]
 
 
-def find_nearest(m: Measurement, rows: IntArray) -> FloatArray:
-    """Find the nearest distances of the queries, or of all rows if requested."""
+def sum_dependent(parts: FloatArray, asked: IntArray, nearest: IntArray) -> float:
+    """Return the error from the influences of queries of which some share a row.
+
+    Queries are dependent if one is nearest to the other, or if the same row is nearest to both: the
+    variance is the sum of products of their influences (two-way clusters, Cameron, Gelbach & Miller
+    2011), at least that over two queries that are nearest to each other.
+
+    Examples
+    --------
+    >>> one, two = np.ones(3), np.array([1, 0, 1])
+    >>> sum_dependent(one, np.arange(3), two)  # the nearest rows join all three
+    3.0
+    """
+    _, both = np.unique(np.sort(np.stack([asked, nearest], 1)), axis=0, return_inverse=True)
+    _, either = np.unique(np.r_[asked, nearest], return_inverse=True)
+    pairs = error_of(np.bincount(both.ravel(), parts)) ** 2
+    # Of queries that share both rows, the products are counted twice.
+    shared = error_of(np.bincount(either, np.r_[parts, parts])) ** 2 - pairs
+    return float(np.sqrt(max(pairs, shared)))
+
+
+def find_error_of_inverse(value: float, error: float) -> float | None:
+    """Return half of the interval of 1/x over 1.96, from the tangent's error of 1/x.
+
+    The interval of x is symmetric: x is a mean. None if it holds 0.
+    """
+    reach = Z_95 * error / value
+    return error / (1.0 - reach**2) if reach < 1.0 else None
+
+
+def find_nearest(m: Measurement, rows: IntArray) -> tuple[IntArray, FloatArray]:
+    """Find the nearest row of the queries, or of all rows if requested, and the distances."""
     facts, shared = m.facts, m.shared
     if facts.options.neighbors_of == "sample":
-        return np.asarray(shared.find(NearestDistances).distances)
+        one = shared.find(NearestDistances)
+        return np.asarray(one.neighbors)[:, 0], np.asarray(one.distances)
     takes_part, shift = among(facts, rows), find_shift(shared)
-    found = m.reader.sweep(
-        lambda block: NearestDistances(block.index, block.rows, takes_part, NEAREST, shift),
-        rows,
-        "nearest rows",
+    found = list(
+        m.reader.sweep(
+            lambda block: NearestDistances(block.index, block.rows, takes_part, NEAREST, shift),
+            rows,
+            "nearest rows",
+        )
     )
-    return np.concatenate([part.distances for part in found])
+    nearest = np.concatenate([part.neighbors[:, 0] for part in found])
+    return nearest, np.concatenate([part.distances for part in found])
 
 
 FAMILY = Family(

@@ -257,11 +257,13 @@ class NearestDistances(Statistic):
 
     Attributes
     ----------
+    neighbors : int array, shape (q, k)
+        Row numbers by rising distance; −1 where fewer than k rows were seen.
     distances : float64 array, shape (q, k)
         Rising; infinite where fewer than k rows were seen.
     """
 
-    STATE = ("distances",)
+    STATE = ("neighbors", "distances")
 
     index: IntArray
     queries: Array
@@ -270,7 +272,9 @@ class NearestDistances(Statistic):
     shift: FloatArray | None = None
 
     def clear(self) -> None:
-        self.distances: Array = np.full((len(self.index), self.k), np.inf)
+        shape = (len(self.index), self.k)
+        self.neighbors: Array = np.full(shape, -1, dtype=np.int64)
+        self.distances: Array = np.full(shape, np.inf)
 
     def update(self, block: Block) -> None:
         chosen = self.takes_part[block.index]
@@ -278,7 +282,8 @@ class NearestDistances(Statistic):
             return
         part = block if chosen.all() else block.take(chosen)
         query, column = self._find_near(part) or self._search_all(part)
-        self._join(part.wide, query, self._measure(part, query, column))
+        rows = part.wide.put(part.index)[column]
+        self._join(part.wide, query, rows, self._measure(part, query, column))
 
     def _shift(self, block: Block) -> tuple[Block, Array]:
         """Return the rows, and the queries in float64, without `shift`."""
@@ -335,12 +340,11 @@ class NearestDistances(Statistic):
 
     def merge(self, other: Self) -> None:
         every = np.repeat(np.arange(len(self.index)), self.k)
-        self._join(HOST, every, other.distances.ravel())
+        self._join(HOST, every, other.neighbors.ravel(), other.distances.ravel())
 
-    def _join(self, wide: Backend, query: Array, distances: Array) -> None:
+    def _join(self, wide: Backend, query: Array, rows: Array, distances: Array) -> None:
         if not len(query):
             return
-        nearness = -wide.put(self.distances)
-        rows = wide.xp.zeros_like(nearness), wide.xp.zeros_like(distances)  # which do not matter
-        keep_best(wide, (rows[0], nearness), query, rows[1], -distances)
+        self.neighbors, nearness = wide.put(self.neighbors), -wide.put(self.distances)
+        keep_best(wide, (self.neighbors, nearness), query, rows, -distances)
         self.distances = -nearness

@@ -6,6 +6,7 @@ The list is walked: an error of a scalar that has no twin here fails, and so doe
 import ast
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -279,18 +280,37 @@ def of_two_nn(name: str) -> Iterator[Twins]:
     every = embgeo.analyze(neighborhood()[0], sections=["tokens"], reference=False)
     asked = sample_rows(np.arange(500), 150, generator(0, "intrinsic dimension"))
     for found, queries in ((every, np.arange(500)), (of_queries(), asked)):
-        yield error(found, name, "population"), join_ratios(queries)
+        printed = error(found, name, "population")
+        assert printed == pytest.approx(join_ratios(queries), rel=1e-9)
+        yield printed, join_ratios(queries)
 
 
 def join_ratios(queries: npt.NDArray[np.int64]) -> float:
-    """Influences on (n − 1)/Σr, summed over two queries that are nearest to each other."""
-    ratios = neighborhood()[1][queries, 1]
-    n, mean, nearest = len(ratios), ratios.mean(), neighborhood()[1][:, 2].astype(int)
-    parts = -(n - 1) / ratios.sum() / mean * (ratios - mean) / np.sqrt(n * (n - 1))
-    pairs = [{int(i), int(nearest[i])} if nearest[nearest[i]] == i else {int(i)} for i in queries]
-    groups = {frozenset(pair) for pair in pairs}
-    sums = [parts[np.isin(queries, sorted(group))].sum() for group in groups]
-    return float(np.linalg.norm(sums))
+    """Half of the interval of the inverse of the mean ratio, over 1.96."""
+    ratios, nearest = neighborhood()[1][queries, 1], neighborhood()[1][:, 2].astype(int)
+    n, mean = len(ratios), ratios.mean()
+    reach = 1.96 * join_products(ratios - mean, queries, nearest[queries]) / np.sqrt(n * (n - 1))
+    return float((n - 1) / n * (1 / (mean - reach) - 1 / (mean + reach)) / 2 / 1.96)
+
+
+def join_products(away: Rows, asked: npt.NDArray[Any], nearest: npt.NDArray[Any]) -> float:
+    """Root of the products over queries that share a row: one is nearest to the other, or the same
+    row to both; or over those that are nearest to each other, if these are more.
+    """
+    rows = [{int(i), int(j)} for i, j in zip(asked, nearest, strict=True)]
+    pairs = list(product(zip(rows, away, strict=True), repeat=2))
+    shared = sum(a * b for (one, a), (two, b) in pairs if one & two)
+    mutual = sum(a * b for (one, a), (two, b) in pairs if one == two)
+    return float(np.sqrt(max(shared, mutual)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_queries_that_share_a_row_are_dependent(seed: int) -> None:
+    g = np.random.default_rng(seed)
+    asked, parts = g.permutation(30)[:20], g.standard_normal(20)
+    nearest = (asked + g.integers(1, 4, 20)) % 30
+    literal = join_products(parts, asked, nearest)
+    assert dimension.sum_dependent(parts, asked, nearest) == pytest.approx(literal, rel=1e-12)
 
 
 def of_near_duplicates(name: str) -> Iterator[Twins]:

@@ -194,7 +194,7 @@ def answers(statistic):
         case TopNeighbors():
             return [statistic.neighbors, statistic.cosines]
         case NearestDistances():
-            return [statistic.distances]
+            return [statistic.neighbors, statistic.distances]
         case PairedSums():
             s = statistic
             return [s.first, s.second, s.product, s.difference, s.cosines]

@@ -92,6 +92,7 @@ def test_distances_that_products_lose_are_those_of_differences(offset: float) ->
         found.update(block)
     exact = np.linalg.norm(rows.astype(np.float64) - rows[0], axis=1)
     np.testing.assert_allclose(found.distances[0], np.sort(exact)[1:4], rtol=1e-9)
+    assert found.neighbors[0].tolist() == np.argsort(exact)[1:4].tolist()
 
 
 def test_the_slack_is_twice_the_rounding_of_a_product() -> None:
