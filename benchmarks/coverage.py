@@ -3,9 +3,9 @@
     python benchmarks/coverage.py [--draws N] [--first SEED] [--only TABLE]
 
 Four tables: errors over tokens, over matrices drawn from one population; the same over populations
-that no error was tuned on, wider and with heavier tails, in two parts; sampling errors, over seeds
-of one matrix; and differences, between matrices of one population, between seeds of one matrix, and
-between two noisy copies of the same rows. The last column of the first three is the mean standard
+that no error was tuned on, wider and with heavier tails, in three parts; sampling errors, over
+seeds of one matrix; and differences, between matrices of one population, between seeds of one
+matrix, and between two noisy copies of the same rows. The last column of the first three is the mean standard
 error over the spread that was seen: 1 is right. Errors with the caveat ``conservative_error`` may
 be too large, which "+" says.
 """
@@ -145,12 +145,36 @@ def rectified(rng: np.random.Generator, log_counts: Rows) -> Rows:
     return np.maximum(rows - 0.4, 0.0)
 
 
+def hierarchy(rng: np.random.Generator, log_counts: Rows) -> Rows:
+    """Kinds, subkinds of Zipf's sizes, and rows around these; frequent tokens in the large."""
+    fixed = np.random.default_rng(31)
+    kinds = fixed.standard_normal((9, WIDE))
+    centers = kinds[fixed.integers(0, 9, 60)] + 0.5 * fixed.standard_normal((60, WIDE))
+    sizes = np.arange(1.0, 61) ** -1.1
+    member = rng.choice(60, len(log_counts), p=sizes / sizes.sum())
+    member = np.where(log_counts > 4.0, member // 4, member)
+    spread = fixed.uniform(0.2, 0.6, 60)[member, None]
+    return centers[member] + spread * rng.standard_normal((len(log_counts), WIDE))
+
+
+def recommender(rng: np.random.Generator, log_counts: Rows) -> Rows:
+    """Seven factors and noise; popular items are longer, along one direction, and less noisy."""
+    factors = rng.standard_normal((len(log_counts), 7)) * np.arange(1.0, 8) ** -0.5
+    factors[:, 0] += 0.25 * log_counts
+    basis = np.linalg.qr(np.random.default_rng(32).standard_normal((WIDE, 7)))[0]
+    noise = 0.25 * rng.standard_normal((len(log_counts), WIDE)) / np.sqrt(1.0 + log_counts)[:, None]
+    return (factors @ basis.T + noise) * (0.6 + 0.1 * log_counts)[:, None]
+
+
 #: Of these no limit and no factor was chosen.
 UNSEEN = (heavy, near_equal, groups_in_a_cone, mixture)
 #: Nor of these, which were written after the errors held on the others: first two, then two.
 LATER = (two_bands, codebook, laplace, rectified)
+#: And of these two, which were written after the errors held on all others.
+LAST = (hierarchy, recommender)
 #: Rows of a population, where they are not `ROWS`.
-SIZES: dict[Population, int] = {codebook: 200, laplace: 800, rectified: 800}
+SIZES: dict[Population, int] = {
+    codebook: 200, laplace: 800, rectified: 800, hierarchy: 600, recommender: 700}  # fmt: skip
 
 
 def draw_matrix(population: Population, seed: int, rows: int = 0) -> Matrix:
@@ -209,6 +233,10 @@ def show_unseen_populations(draws: int, first: int = 0) -> None:
 
 def show_later_populations(draws: int, first: int = 0) -> None:
     show_population_errors(draws, first, LATER, WIDE)
+
+
+def show_last_populations(draws: int, first: int = 0) -> None:
+    show_population_errors(draws, first, LAST, WIDE)
 
 
 def show_population_errors(
@@ -319,13 +347,14 @@ def main() -> None:
     )
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--first", type=int, default=500_000, help="first seed of the matrices")
-    names = ("tokens", "unseen", "later", "sampling", "differences", "paired")
+    names = ("tokens", "unseen", "later", "last", "sampling", "differences", "paired")
     parser.add_argument("--only", choices=names)
     options = parser.parse_args()
     tables = {
         "tokens": show_population_errors,
         "unseen": show_unseen_populations,
         "later": show_later_populations,
+        "last": show_last_populations,
         "sampling": show_sampling_errors,
         "differences": show_differences,
         "paired": show_paired_differences,

@@ -207,7 +207,7 @@ class Scalar(Named, NumberLike):
     size : int or None
         Number of rows, if the value depends on it: values of different sizes are not compared.
     reference_kind : {"isotropic", "chance", "none"}
-    caveats : tuple of {"basis_dependent", "not_converged", "sign_dependent", "conservative_error"}
+    caveats : tuple of Caveat
     """
 
     quantity: Quantity = field(metadata=INLINE)

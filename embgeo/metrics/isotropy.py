@@ -143,8 +143,8 @@ def compute(m: Measurement) -> list[Value]:
     if facts.options.isotropy_rows is not None:
         values += measure_samples(facts, m.reader, facts.options.isotropy_rows)
     sample = take_sample(facts, m.reader, shared)
-    if sample is None:
-        return values
+    if not isinstance(sample, RowSample):
+        return add_row_errors(values, {q.ISOSCORE: sample}, None)
     return add_row_errors(values, find_errors(facts, sample), sample.places)
 
 

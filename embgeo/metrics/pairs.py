@@ -14,7 +14,7 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.options import Options
 from embgeo.core.quantities import cosine as q
-from embgeo.core.values import Histogram, Quantity, Scalar, Table, Value
+from embgeo.core.values import Caveat, Histogram, Quantity, Scalar, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.row_errors import LEAST_ROWS, DrawnPairs, RowError, error_from_row_means
@@ -236,7 +236,7 @@ def _mean_exp(cosines: FloatArray) -> tuple[float, float]:
 class PairErrors(NamedTuple):
     """Errors of means over all pairs, with the positions of their rows (None: all kept rows)."""
 
-    by_quantity: Mapping[Quantity, RowError | None]
+    by_quantity: Mapping[Quantity, RowError | Caveat]
     places: IntArray | None = None
 
 
@@ -256,7 +256,9 @@ def make_kernels(mean: float, std: float) -> dict[Quantity, Callable[[FloatArray
     return kernels
 
 
-def adapt(quantity: Quantity, mean: float, found: RowError, drawn: float = 0.0) -> RowError | None:
+def adapt(
+    quantity: Quantity, mean: float, found: RowError, drawn: float = 0.0
+) -> RowError | Caveat:
     """Return the error of a quantity from that of its mean kernel, `drawn` of it by sampling.
 
     Intervals of share and uniformity hold what they claim for isotropic rows as well: only the
@@ -268,7 +270,7 @@ def adapt(quantity: Quantity, mean: float, found: RowError, drawn: float = 0.0) 
     if quantity is q.POSITIVE_SHARE:
         rarer = min(mean, 1.0 - mean)
         if np.hypot(found.error, drawn) >= LARGEST_OF_RARER * rarer:
-            return None
+            return "rare_sign"
     found = replace(found, conservative=False)
     return found.times(1.0 / mean) if quantity is q.UNIFORMITY else found
 
@@ -279,7 +281,8 @@ def errors_of_sample(
     """Return the errors from the cosines of drawn pairs, in the order of the pairs."""
     if m < LEAST_ROWS:
         return PairErrors({})
-    found, drawn = {}, DrawnPairs(*pairs, m)
+    found: dict[Quantity, RowError | Caveat] = {}
+    drawn = DrawnPairs(*pairs, m)
     for quantity, kernel in make_kernels(mean, std).items():
         values = kernel(cosines)
         level, error = float(values.mean()), drawn.find_error(values)
@@ -311,7 +314,7 @@ def errors_of_all(facts: Facts, reader: RowReader, mean: float, std: float) -> P
         return np.asarray(means) / (facts.m - 1.0)
 
     means = np.concatenate(list(reader.spread(average, -(-len(places) // step))), axis=2)
-    found = {}
+    found: dict[Quantity, RowError | Caveat] = {}
     for quantity, (rows, squares, signed) in zip(kernels, means, strict=True):
         level = float(rows.mean())
         spread = float(np.sqrt(max(0.0, squares.mean() - level**2)))

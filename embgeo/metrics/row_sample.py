@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.values import Influence, Quantity, Scalar, Value
+from embgeo.core.values import Caveat, Influence, Quantity, Scalar, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.row_errors import RowError, RowsOfSpectrum
@@ -28,10 +28,10 @@ ROWS_PER_DIMENSION = 3
 #: powers, and intervals cover less than 92%. The quartiles are nearly the same in every draw, so
 #: that all draws of a population have errors, or none (docs/errors.md).
 WIDEST = 0.55
-#: Least index of the tail of norms. From 4 down fourth powers have no mean, and intervals cover 60
-#: to 80%. The index less its error decides: of 500 rows it leaves 5% of the draws of Student's t
-#: with three degrees, of 3,000 none (docs/errors.md).
-LEAST_TAIL = 4.5
+#: Least index of the tail of norms, less this many errors. From 4 down fourth powers have no mean,
+#: and intervals cover 60 to 80%. Of 500 rows that leaves 1% of the draws of Student's t with three
+#: degrees, of 3,000 none (docs/errors.md).
+LEAST_TAIL, TAIL_ERRORS = 4.5, 1.5
 #: Least effective number of rows of a sample by fourth powers of norms: it may miss the longest.
 LEAST_EFFECTIVE = 20.0
 
@@ -75,29 +75,36 @@ class RowSample:
         return RowsOfSpectrum(eigen.values[:rank], along, self.m)
 
 
-def take_sample(facts: Facts, reader: RowReader, shared: SharedStatistics) -> RowSample | None:
-    """Return the sample; None if rows are too few, or if the longest rows would dominate it."""
+def take_sample(
+    facts: Facts, reader: RowReader, shared: SharedStatistics
+) -> RowSample | Caveat | None:
+    """Return the sample, or why there is none: few rows, or the longest would dominate it."""
+    if not facts.options.row_errors:
+        return None
     places = choose_rows(facts)
     if not len(places):
-        return None
+        return "few_rows"
     if measure_log_norms(shared.norms, facts.d).spread > WIDEST:
-        return None
+        return "heavy_tail"
     index, error = measure_tail(shared.norms)
-    if index - error < LEAST_TAIL:
-        return None
+    if index - TAIL_ERRORS * error < LEAST_TAIL:
+        return "heavy_tail"
     fourth = (shared.norms / float(shared.norms.max())) ** 4
     effective = float(fourth.sum()) ** 2 / float(fourth @ fourth) * len(places) / facts.m
     if effective < LEAST_EFFECTIVE and len(places) < facts.m:
-        return None
+        return "heavy_tail"
     return RowSample(places, reader.take(facts.kept[places]), facts.m, shared)
 
 
 def add_row_errors(
-    values: Sequence[Value], found: Mapping[Quantity, RowError | None], places: IntArray | None
+    values: Sequence[Value],
+    found: Mapping[Quantity, RowError | Caveat | None],
+    places: IntArray | None,
 ) -> list[Value]:
     """Return the values with errors over tokens, which include sampling errors, and the influences.
 
-    `places` are the positions of the sampled rows among the kept rows (None: all).
+    Or with why they have none. `places` are the positions of the sampled rows among the kept rows
+    (None: all).
     """
     changed: list[Value] = []
     influences: list[Value] = []
@@ -105,6 +112,9 @@ def add_row_errors(
         error = found.get(value.quantity)
         if not isinstance(value, Scalar) or value.value is None or error is None:
             changed.append(value)
+            continue
+        if isinstance(error, str):
+            changed.append(replace(value, caveats=(*value.caveats, error)))
             continue
         whole = float(np.hypot(error.error, value.standard_error or 0.0))
         if not np.isfinite(whole):  # equal eigenvalues have no derivative

@@ -24,6 +24,7 @@ from embgeo.numerics import spectra
 from embgeo.numerics.row_errors import RowError, root_entropy, top_share
 from embgeo.stats.statistic import Statistic
 
+SMOOTH = (q.EFFECTIVE_RANK, q.EFFECTIVE_RANK_CENTERED, q.TOP_SHARE)
 OF_CHANCE = (q.ABOVE_EDGE, q.LARGEST_P)
 SPECTRA: tuple[Spectrum, ...] = ("uncentered", "centered", "unit")
 
@@ -69,8 +70,8 @@ def compute(m: Measurement) -> list[Value]:
         *compare_with_chance(m),
     ]
     sample = take_sample(facts, m.reader, shared)
-    if sample is None:
-        return values
+    if not isinstance(sample, RowSample):
+        return add_row_errors(values, dict.fromkeys(SMOOTH, sample), None)
     return add_row_errors(values, find_errors(sample, values), sample.places)
 
 

@@ -40,7 +40,8 @@ class NormGap(NamedTuple):
 def measure_tail(norms: FloatArray) -> tuple[float, float]:
     """Measure the index of the tail: the share of norms above x falls as x to its negative.
 
-    From the longest 4% of the rows, and ten at least (Hill 1975). Infinite if these are equal.
+    From the longest 4% of the rows, or 40 of fewer than 1,000, of fewer than 480 a twelfth, and ten
+    at least (Hill 1975). Infinite if these are equal.
 
     Returns
     -------
@@ -54,7 +55,7 @@ def measure_tail(norms: FloatArray) -> tuple[float, float]:
     >>> round(index), round(error, 1)
     (3, 0.3)
     """
-    longest = max(10, len(norms) // 25)
+    longest = max(10, min(40, len(norms) // 12), len(norms) // 25)
     if longest >= len(norms):
         return np.inf, 0.0
     at = len(norms) - longest - 1

@@ -17,7 +17,7 @@ from embgeo.core.quantities import (
     tokens,
 )
 from embgeo.core.text import capital, visible
-from embgeo.core.values import Cell, Quantity, Scalar, Table, Value, format_number
+from embgeo.core.values import Caveat, Cell, Quantity, Scalar, Table, Value, format_number
 from embgeo.result.analysis import Analysis
 
 T = TypeVar("T")
@@ -195,6 +195,16 @@ def list_quantities(*groups: Iterable[Value | Difference]) -> list[Quantity]:
     return list(found.values())
 
 
+#: Caveats about the error over tokens, in words.
+ERROR_CAVEATS: dict[Caveat, str] = {
+    "conservative_error": "the error over tokens tends to be too large",
+    "few_rows": "no error over tokens: fewer than three rows for each dimension",
+    "heavy_tail": "no error over tokens: the longest rows would decide it",
+    "rare_sign": "no error over tokens: few rows make the rarer sign",
+    "unstable_choice": "no error over tokens: halves of the rows show another clump, or none",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class NumberTable:
     """Scalars, with what all of them share in `common`."""
@@ -223,7 +233,8 @@ def number_table(caption: str, scalars: list[Scalar]) -> NumberTable:
 
 
 def _pieces(scalar: Scalar) -> list[str]:
-    return [p for text in (scalar.sample, scalar.convention) for p in text.split("; ") if p]
+    said = [p for text in (scalar.sample, scalar.convention) for p in text.split("; ") if p]
+    return said + [ERROR_CAVEATS[caveat] for caveat in scalar.caveats if caveat in ERROR_CAVEATS]
 
 
 def group_by_family(items: Iterable[T], family: Callable[[T], str]) -> list[tuple[str, list[T]]]:

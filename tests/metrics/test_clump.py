@@ -109,6 +109,42 @@ def test_errors_of_its_size_and_rarity_are_those_of_other_tokens():
     assert rarity.population_error == pytest.approx(literal, rel=0.02)
 
 
+def groups(seed: int, number: int) -> np.ndarray:
+    """Rows of some alike groups of 60 rows, behind 500 others."""
+    g = np.random.default_rng(seed)
+    W = g.standard_normal((500 + 60 * number, 16))
+    centers = np.repeat(np.linalg.qr(g.standard_normal((16, 16)))[0][:number], 60, axis=0)
+    W[500:] = 4.0 * centers + 0.5 * W[500:]
+    return W
+
+
+def members(found: embgeo.Analysis, rows: int) -> np.ndarray:
+    column = next((c for c in found.columns if c.name == "tokens.angle_to_clump"), None)
+    if column is None:
+        return np.zeros(rows, dtype=bool)
+    return column.values <= found["tokens.clump_angle"].value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "stable"), [(1, True), (4, False)])
+def test_the_size_has_an_error_where_halves_of_the_rows_show_the_same_clump(number, stable):
+    """Each half measured by itself: most show the clump, and none another."""
+    W = groups(0, number)
+    found = measure(W)
+    size = found["tokens.clump_rows"]
+    whole, same, other = members(found, len(W)), 0, 0
+    assert whole.sum() == size == 60
+    g = np.random.default_rng(1)
+    for _ in range(5):
+        for half in np.array_split(g.permutation(len(W)), 2):
+            inside = members(measure(W[half]), len(half))
+            alike = (inside & whole[half]).sum() >= 0.5 * (inside | whole[half]).sum()
+            same, other = same + (inside.any() and alike), other + (inside.any() and not alike)
+    assert bool(same >= 5 and not other) is stable
+    assert (size.population_error is not None) is stable
+    assert size.caveats == (() if stable else ("unstable_choice",))
+
+
 def test_kinds_and_examples():
     kinds = {row[0]: row[1:3] for row in example()["tokens.clump_kinds"].rows}
     assert kinds["unused"] == (100, 100 / 101)
