@@ -5,9 +5,9 @@
 Four tables: errors over tokens, over matrices drawn from one population; the same over populations
 that no error was tuned on, wider and with heavier tails, in three parts; sampling errors, over
 seeds of one matrix; and differences, between matrices of one population, between seeds of one
-matrix, and between two noisy copies of the same rows. The last column of the first three is the mean standard
-error over the spread that was seen: 1 is right. Errors with the caveat ``conservative_error`` may
-be too large, which "+" says.
+matrix, and between two noisy copies of the same rows. The last column of the first three is the
+mean standard error over the spread that was seen: 1 is right. Errors with the caveat
+``conservative_error`` may be too large, which "+" says.
 """
 
 from __future__ import annotations

@@ -61,7 +61,8 @@ def error(found: embgeo.Analysis, name: str, kind: str) -> float:
 
 @cache
 def cone_rows() -> Rows:
-    rows = np.random.default_rng(6).standard_normal((N, D)) * np.arange(1, D + 1) ** -0.5
+    rows = np.random.default_rng(6).uniform(-1.2, 1.2, (2, N, D)).sum(axis=0)
+    rows *= np.arange(1, D + 1) ** -0.5
     rows[:, 0] += 0.8
     rows[:40] += 0.3
     return rows
