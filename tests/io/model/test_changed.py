@@ -220,6 +220,14 @@ def test_an_adapter_of_unknown_factor_gets_a_note(tmp_path: Path) -> None:
     assert "are not merged into it: adapter_config.json does not say" in matrix.origin.notes[0]
 
 
+def test_an_adapter_of_a_layer_that_is_saved_alone_gets_the_note(tmp_path: Path) -> None:
+    tensors = {"weight": numbers(N, D), "lora_embedding_A": numbers(4, N)}
+    tensors["lora_embedding_B"] = numbers(D, 4)
+    matrix = embgeo.load(write(tmp_path, tensors))
+    assert matrix.origin.tensor == "weight"
+    assert "are not merged into it: adapter_config.json does not say" in matrix.origin.notes[0]
+
+
 def test_an_adapter_of_the_output_is_merged(tmp_path: Path) -> None:
     head, a, b = numbers(N, D), numbers(4, D, seed=1), numbers(N, 4, seed=2)
     tensors = {f"{NAME}.weight": numbers(N, D, seed=3), "lm_head.base_layer.weight": head}

@@ -330,11 +330,13 @@ def test_codes_of_a_lone_shard_may_have_scales_in_another(tmp_path: Path) -> Non
         embgeo.load(tmp_path / "model-00001-of-00002.safetensors")
 
 
-def numbered(folder: Path, parts: list[np.ndarray], norms: list[np.ndarray]) -> Path:
-    for number, (part, norm) in enumerate(zip(parts, norms, strict=True)):
+def numbered(
+    folder: Path, parts: list[np.ndarray], norms: list[np.ndarray], first: int = 0
+) -> Path:
+    for number, (part, norm) in enumerate(zip(parts, norms, strict=True), first):
         tensors = {"embed_tokens.weight": np.ascontiguousarray(part), "norm.weight": norm}
         save_file(tensors, folder / f"model{number}x.safetensors")
-    return folder / "model0x.safetensors"
+    return folder / f"model{first}x.safetensors"
 
 
 def test_steps_of_a_run_are_no_slices(tmp_path: Path) -> None:
@@ -347,6 +349,13 @@ def test_steps_of_a_run_are_no_slices(tmp_path: Path) -> None:
     said = "model1x.safetensors beside it holds tensors of the same names and is not read"
     assert said in matrix.origin.notes
     np.testing.assert_array_equal(embgeo.load(numbered(tmp_path, [W, U], [norm, norm + 1])).data, W)
+
+
+@pytest.mark.parametrize(("first", "rows"), [(1, N), (2, N // 2)])
+def test_slices_are_numbered_from_0_or_1(first: int, rows: int, tmp_path: Path) -> None:
+    norm = np.arange(D, dtype=np.float32)
+    path = numbered(tmp_path, np.split(W, 2), [norm, norm], first)
+    np.testing.assert_array_equal(embgeo.load(path).data, W[:rows])
 
 
 @pytest.mark.parametrize("axis", [0, 1])

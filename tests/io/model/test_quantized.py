@@ -12,6 +12,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
+from embgeo.io.model import forms
 
 torch: Any = pytest.importorskip("torch")
 N, D = 96, 64
@@ -171,6 +172,16 @@ def test_packed_integers_of_compressed_tensors(bits: int, kind: str, tmp_path: P
     check(write(tmp_path / "by_shape", tensors), expected, f"INT{bits}, packed")
 
 
+@pytest.mark.parametrize("rows", [slice(5, 9), slice(17, N)])
+def test_a_part_of_the_rows_has_its_own_zero_points(rows: slice) -> None:
+    rng = np.random.default_rng(6)
+    codes, zero = rng.integers(-8, 8, (N, D)), rng.integers(-8, 8, (N, 4))
+    scale, of = rng.uniform(0.1, 1, (N, 4)).astype(np.float32), np.arange(D) // (D // 4)
+    stored = pack(codes, 4).numpy(), scale, 4, D, of
+    read = forms.packed_int(*stored, rows, pack(zero.T, 4).T.numpy())
+    np.testing.assert_allclose(read, ((codes - zero[:, of]) * scale[:, of])[rows], rtol=1e-6)
+
+
 def test_packing_is_that_of_the_library() -> None:
     helpers = pytest.importorskip("compressed_tensors.compressors.pack_quantized.helpers")
     codes = torch.randint(-8, 8, (N, D), dtype=torch.int8)
@@ -239,6 +250,32 @@ def test_a_stated_group_size_that_does_not_divide_the_columns(tmp_path: Path) ->
     tensors["weight_shape"] = torch.tensor([N, D])
     expected = codes * scale.numpy().repeat(24, 1)[:, :D]
     check(write(tmp_path, tensors, config), expected, "scale of 24")
+
+
+@pytest.mark.parametrize(("columns", "is_read"), [(None, True), (4 * D, False)])
+def test_packed_integers_of_unknown_columns_fill_their_words(
+    columns: int | None, is_read: bool, tmp_path: Path
+) -> None:
+    codes = np.random.default_rng(1).integers(-8, 8, (N, D))
+    scale = torch.rand(N, 4) + 0.1
+    config = {"hidden_size": columns, "quantization_config": {"config_groups": {"group_0": {
+        "weights": {"num_bits": 4, "group_size": 16}}}}}  # fmt: skip
+    folder = write(tmp_path, {"weight_packed": pack(codes, 4), "weight_scale": scale}, config)
+    if is_read:
+        check(folder, codes * scale.numpy().repeat(16, 1), "scale of 16")
+        return
+    with pytest.raises(EmbgeoError, match="its width in bits is not known"):
+        embgeo.load(folder)
+
+
+@pytest.mark.parametrize("kind", ["rows", "columns", "no factor"])
+def test_scales_of_four_bits_that_do_not_fit(kind: str, tmp_path: Path) -> None:
+    scale = numbers(N - (kind == "rows"), 3 if kind == "columns" else D // 16).abs().to(FP8)
+    tensors = {"weight": e2m1(N, D)[0], "weight_scale": scale}
+    if kind != "no factor":
+        tensors["weight_scale_2"] = torch.tensor(0.013)
+    with pytest.raises(EmbgeoError, match="its scales do not fit"):
+        embgeo.load(write(tmp_path, tensors))
 
 
 def test_blocks_that_compressed_tensors_states(tmp_path: Path) -> None:
