@@ -4,9 +4,9 @@
 
 The peer is written with layers of torch alone: each weight of its own, positions turned as complex
 numbers, `F.cross_entropy` and `torch.optim.AdamW`. Ours is the loop of `embgeo train` itself, on
-random windows. Before any time is taken, both compute loss and gradient of the embedding for one
-batch from the same weights: they have to agree. Then they take turns as in `training_step.py`, on
-the same windows.
+random windows, also with ``training.compile``. Before any time is taken, both compute loss and
+gradient of the embedding for one batch from the same weights: they have to agree. Then they take
+turns as in `training_step.py`, on the same windows.
 """
 
 from __future__ import annotations
@@ -115,14 +115,14 @@ def turn(x: Tensor, turns: Tensor) -> Tensor:
     return torch.cat((turned.real, turned.imag), dim=-1)
 
 
-def make_loop(size: Size, device: str) -> Trainer:
+def make_loop(size: Size, device: str, *, compiled: bool = False) -> Trainer:
     """Our loop, without weight decay."""
     model = {"d": size.d, "layers": size.layers, "heads": size.heads, "kv_heads": size.kv_heads}
     training = {"batch": size.batch, "bptt": size.bptt, "windows": "random", "clip": CLIP}
     tables: dict[str, Any] = {
         "model": {"name": "llama", "feedforward": size.inner, **model},
         "optimizer": {"kind": "adamw", "lr": RATE, "weight_decay": 0.0},
-        "training": {**training, "device": device, "epochs": 1_000_000},
+        "training": {**training, "device": device, "epochs": 1_000_000, "compile": compiled},
     }
     corpus = zipf_corpus(size.n, size.batch * (size.bptt * 8 + 1))
     return Trainer(from_tables(tables), corpus, torch.device(device), ProcessGroup())
@@ -177,7 +177,9 @@ def prepare(size: Size, device: str) -> tuple[Steps, float]:
         nn.utils.clip_grad_norm_(peer.parameters(), CLIP)
         optimizer.step()
 
-    return {PEER: step, "llama": ours.step}, size.batch * size.bptt
+    compiled = make_loop(size, device, compiled=True)
+    steps = {PEER: step, "llama": ours.step, "llama, compiled": compiled.step}
+    return steps, size.batch * size.bptt
 
 
 if __name__ == "__main__":
