@@ -154,15 +154,13 @@ def name_plain_weight(_head: nn.Module, state_dict: Any, prefix: str, _metadata:
     state_dict[f"{prefix}{PLAIN}"] = state_dict.pop(f"{prefix}embedding.{PLAIN}")
 
 
-def factorize(model: nn.Module, *, scale: float | None = None) -> FactoredEmbedding:
+def factorize(model: nn.Module) -> FactoredEmbedding:
     """Replace the output layer of a model, and the input embedding if it is tied, by factors.
 
     Parameters
     ----------
     model : Module
         With `get_input_embeddings`, `get_output_embeddings` and the corresponding setters.
-    scale : float, optional
-        See `FactoredEmbedding`.
 
     Returns
     -------
@@ -179,7 +177,7 @@ def factorize(model: nn.Module, *, scale: float | None = None) -> FactoredEmbedd
         return output.factored
     tied = before.weight is output.weight
     embedding = FactoredEmbedding(
-        weights.read_weight(output), padding_idx=getattr(before, "padding_idx", None), scale=scale
+        weights.read_weight(output), padding_idx=getattr(before, "padding_idx", None)
     )
     bias = getattr(output, "bias", None)
     if tied:
