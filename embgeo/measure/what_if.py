@@ -59,8 +59,9 @@ def treat_matrix(reader: RowReader, facts: Facts) -> tuple[Treated, ...]:
             continue
         unit = treated / norms[:, None]
         near = search(reader, treated, k if name != "none" else 0)
-        found.append(measure(name, treated, unit, pairs, near))
-        found.append(measure(name + UNIT, unit, unit, pairs, NO_NEIGHBORS))
+        cosines = measure_cosines(unit, pairs)
+        found.append(measure(name, treated, unit, cosines, near))
+        found.append(measure(name + UNIT, unit, unit, cosines, NO_NEIGHBORS))
     return tuple(found)
 
 
@@ -89,31 +90,40 @@ def search(reader: RowReader, rows: FloatArray, k: int) -> IntArray:
     return AllNearest(rows.__getitem__, (m, d), k).search(reader, "neighbors after cures")[0]
 
 
-def measure(
-    name: str, rows: FloatArray, unit: FloatArray, pairs: IntArray, near: IntArray
-) -> Treated:
-    """Measure the numbers of a treated matrix; `unit` are its rows divided by their norms."""
-    m = len(rows)
-    _, sigma, directions = np.linalg.svd(np.linalg.qr(rows, mode="r"))
+def measure_cosines(unit: FloatArray, pairs: IntArray) -> tuple[float, FloatArray]:
+    """Return the mean cosine of all pairs of rows, and counts of the cosines of sampled ones."""
+    m = len(unit)
     total = float(np.square(unit.sum(axis=0)).sum())
-    powers = np.exp(unit @ directions.T)
-    sums = powers.sum(axis=0)
-    log_z = np.log(np.stack([sums, np.reciprocal(powers, out=powers).sum(axis=0)]))
-    _, unsafe = measure_eigengap(np.square(sigma[: count_rank(sigma, m)]))
     # In parts that stay in the cache.
     parts = np.array_split(pairs, -(-pairs.size // 4096), axis=1)
     cosines = np.concatenate([np.vecdot(*unit.take(part, axis=0)) for part in parts])
     counts, _ = np.histogram(np.clip(cosines, -1.0, 1.0), bins=BINS, range=(-1.0, 1.0))
+    return (total - m) / (m * (m - 1.0)), counts.astype(np.float64)
+
+
+def measure(
+    name: str,
+    rows: FloatArray,
+    unit: FloatArray,
+    cosines: tuple[float, FloatArray],
+    near: IntArray,
+) -> Treated:
+    """Measure the numbers of a treated matrix; `unit` are its rows divided by their norms."""
+    _, sigma, directions = np.linalg.svd(np.linalg.qr(rows, mode="r"))
+    powers = np.exp(unit @ directions.T)
+    sums = powers.sum(axis=0)
+    log_z = np.log(np.stack([sums, np.reciprocal(powers, out=powers).sum(axis=0)]))
+    _, unsafe = measure_eigengap(np.square(sigma[: count_rank(sigma, len(rows))]))
     axes = directions[:2]
     mean = axes @ rows.mean(axis=0)
     axes = axes * np.where(mean < 0, -1.0, 1.0)[:, None]
     return Treated(
         name,
-        (total - m) / (m * (m - 1.0)),
+        cosines[0],
         compute_effective_rank(sigma),
         float(sigma[0] ** 2 / np.square(sigma).sum()),
         None if unsafe else compute_i1_i2(log_z)[0],
-        counts.astype(np.float64),
+        cosines[1],
         (rows @ axes.T).astype(np.float32),
         near,
     )

@@ -84,7 +84,24 @@ def import_matplotlib() -> Any:
         if found is not None and found.origin is not None:
             home = chdir(Path(found.origin).parent)
     with home:
-        return import_module(name)
+        module = import_module(name)
+    import_figures()
+    return module
+
+
+def import_figures() -> None:
+    """Import what draws; where nobody is at a prompt, without lists of properties for its help.
+
+    To list them takes a sixth of the import.
+    """
+    artist: Any = import_module("matplotlib.artist")
+    if hasattr(sys, "ps1") or "matplotlib.figure" in sys.modules:
+        return
+    listing, artist.kwdoc = artist.kwdoc, lambda _: ""
+    try:
+        import_module("matplotlib.figure")
+    finally:
+        artist.kwdoc = listing
 
 
 @contextmanager
