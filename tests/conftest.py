@@ -80,7 +80,7 @@ def workers_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def exchange(request: dict[str, Any], text: Any) -> tuple[int, bytes]:
         with warnings.catch_warnings(action="ignore"):
-            answer = limited.answer_to(json.loads(json.dumps(request)), text)
+            answer = limited.answer_request(json.loads(json.dumps(request)), text)
         return 0, json.dumps(answer).encode()
 
     monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")

@@ -148,12 +148,12 @@ class Monitor:
             values = self.check_rows(model, step, report=report)
         due = self.due(step, last=last)
         if self.budget is not None and not last and step % self.every == 0:
-            due = not agree_on(not due)
+            due = not is_any_true(not due)
             self.skipped_steps += not due and step != self.measured_at
         if due:
             values |= self.measure(model, step, report=report)
         if self.alarm.rules and self.alarm.on_breach == "stop":
-            self.alarm.stop = agree_on(self.stop)
+            self.alarm.stop = is_any_true(self.stop)
         return values
 
     def check_rows(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
@@ -168,10 +168,10 @@ class Monitor:
             return {}
         if not report:
             return {}
-        self._sound(self.alarm.check_rows(values), step)
+        self._warn_of_failures(self.alarm.check_rows(values), step)
         return {self.prefix + name: value for name, value in values.items()}
 
-    def _sound(self, sentences: Sequence[str], step: int) -> None:
+    def _warn_of_failures(self, sentences: Sequence[str], step: int) -> None:
         """Warn of rules that failed."""
         for sentence in sentences:
             warn(f"step {step:,}: {sentence}")
@@ -217,7 +217,9 @@ class Monitor:
             reference=False,
             resources=resources,
         )
-        self._sound(self.alarm.check_analysis(Measured.of(analysis, with_verdict=False)), step)
+        self._warn_of_failures(
+            self.alarm.check_analysis(Measured.of(analysis, with_verdict=False)), step
+        )
         found: dict[str, float] = {}
         for name in self.scalars:
             scalar = analysis.scalar(name)
@@ -245,7 +247,7 @@ def choose_device(chosen: Any) -> Resources | None:
     return Resources(device=str(device))
 
 
-def agree_on(stop: bool) -> bool:
+def is_any_true(stop: bool) -> bool:
     """Tell whether `stop` is true in any process; all processes of a training call it together."""
     torch: Any = sys.modules.get("torch")
     distributed = None if torch is None else torch.distributed

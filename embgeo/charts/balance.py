@@ -63,7 +63,7 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
             both = [list_pairs(one, across, name, item.role) for one in (control, item)]
             if all(both):
                 ends = np.array([np.mean(pairs, axis=0)[1:] for pairs in both])
-                look = style if tell_apart(*both) else spec.MemberStyle("guide")
+                look = style if is_distinct(*both) else spec.MemberStyle("guide")
                 lines.append(spec.Line(ends[:, 0], ends[:, 1], look, item.label, form="arrow"))
         panels.append(
             spec.Panel(
@@ -105,7 +105,7 @@ def list_pairs(
     ]
 
 
-def tell_apart(
+def is_distinct(
     control: Sequence[tuple[int, float, float]], method: Sequence[tuple[int, float, float]]
 ) -> bool:
     """Tell whether the interval of a difference over common seeds leaves out 0, of either

@@ -10,7 +10,7 @@ from embgeo.cli import shared
 from embgeo.cli.help import HelpAll
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import argument
-from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE, RESOURCES, put_over
+from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE, RESOURCES, merge_options
 from embgeo.report.text.progress_bar import progress_bar
 
 
@@ -82,7 +82,7 @@ def analyze(
     from embgeo.workflows.settings import choose_resources, read_settings
 
     shared.check_output(json_, format_, open_, out)
-    settings = put_over(find_options(config, not no_config, trust_settings), given)
+    settings = merge_options(find_options(config, not no_config, trust_settings), given)
     where = {name: settings.pop(name) for name in RESOURCES if name in settings}
     sections, reference = settings.pop("sections", None), settings.pop("reference", True)
     source, options, chosen = read_settings(settings, sections, path)

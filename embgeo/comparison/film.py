@@ -98,7 +98,7 @@ def make_film(comparison: Comparison) -> Film | None:
     shared = members[-1] == track.distinct[-1] and all(place in known for place in members[:-1])
     frames = planes | known if shared else planes
     places = align([frames[at][rows[at]].astype(np.float64) for at in members])
-    edges, densities = bin_together([find_cosines(comparison, place) for place in members])
+    edges, densities = bin_jointly([find_cosines(comparison, place) for place in members])
     return Film(
         tuple(members),
         tuple(track.steps[place] for place in members),
@@ -209,7 +209,7 @@ def find_change(comparison: Comparison, first: int, second: int) -> float | None
     return None if found is None else found.value
 
 
-def bin_together(histograms: Sequence[Histogram | None]) -> tuple[FloatArray, FloatArray]:
+def bin_jointly(histograms: Sequence[Histogram | None]) -> tuple[FloatArray, FloatArray]:
     """Return the edges of common bins, and the density of each histogram in them.
 
     Inside a bin of its own a histogram counts as uniform.

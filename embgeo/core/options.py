@@ -198,7 +198,7 @@ def choose_sections(sections: str | Collection[str] | None) -> tuple[str, ...] |
     return None if sections is None else as_texts(sections, "sections")
 
 
-def put_over(rest: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def merge_options(rest: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a settings file, with typed ones in their place.
 
     Token frequencies come from one of the two only.

@@ -37,7 +37,7 @@ class RowsOnDemand:
     def __getitem__(self, index: slice | IntArray) -> Array:
         if isinstance(index, slice):
             start, stop, step = index.indices(self.shape[0])
-            first, held = self._hold(start, max(start, stop))
+            first, held = self._find_range(start, max(start, stop))
             return held[start - first : stop - first : step]
         if not len(index):
             return np.empty((0, self.shape[1]), self.dtype)
@@ -49,7 +49,7 @@ class RowsOnDemand:
             return np.asarray(held[index - first])
         return np.asarray(self._read(start, stop, rows)[places])
 
-    def _hold(self, start: int, stop: int) -> tuple[int, Array]:
+    def _find_range(self, start: int, stop: int) -> tuple[int, Array]:
         """Return a range that holds these rows, and its first row."""
         with self._lock:
             if not self._first <= start <= stop <= self._first + len(self._held):

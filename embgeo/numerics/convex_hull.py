@@ -102,7 +102,7 @@ class NearestPoint:
             entering = int(np.argmax(depth))
             if depth[entering] <= TOLERANCE * length**2 + 8.0 * EPS * length:
                 return
-            changed = entered(state, entering, self._columns[entering])
+            changed = add_point(state, entering, self._columns[entering])
             if changed is not None and np.linalg.norm(changed.residual) < length:
                 self._state = changed
                 banned[:] = False
@@ -110,16 +110,16 @@ class NearestPoint:
                 banned[entering] = True
 
 
-def entered(state: _State, place: int, column: FloatArray) -> _State | None:
+def add_point(state: _State, place: int, column: FloatArray) -> _State | None:
     """Return the feasible state with one more point; None if the point depends on the others."""
     from scipy.linalg import qr_delete, qr_insert, solve_triangular
 
     size = len(state.at)
-    rest = away_from(state.q, column)
+    rest = project_out(state.q, column)
     if np.linalg.norm(rest) <= 8.0 * EPS * np.linalg.norm(column):
         return None
     if size:
-        q, r = narrowed(*qr_insert(state.q, state.r, column, size, which="col", check_finite=False))
+        q, r = narrow(*qr_insert(state.q, state.r, column, size, which="col", check_finite=False))
     else:
         length = float(np.linalg.norm(column))
         q, r = column[:, None] / length, np.array([[length]])
@@ -129,20 +129,20 @@ def entered(state: _State, place: int, column: FloatArray) -> _State | None:
         solution = np.asarray(solve_triangular(r, q[-1], check_finite=False), dtype=np.float64)
         if solution.min() > 0:
             return _State(at, solution, q, r, residual(q))
-        weights, leaving = towards(solution, weights)
+        weights, leaving = move_weights(solution, weights)
         kept = np.arange(len(at)) != leaving
         at, weights = at[kept], weights[kept]
-        q, r = narrowed(*qr_delete(q, r, leaving, which="col", check_finite=False))
+        q, r = narrow(*qr_delete(q, r, leaving, which="col", check_finite=False))
     return None
 
 
-def narrowed(q: npt.NDArray[Any], r: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+def narrow(q: npt.NDArray[Any], r: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
     """Return Q and R, cut to the number of columns of R."""
     size = r.shape[1]
     return np.asarray(q[:, :size], np.float64), np.asarray(r[:size], np.float64)
 
 
-def towards(solution: FloatArray, weights: FloatArray) -> tuple[FloatArray, int]:
+def move_weights(solution: FloatArray, weights: FloatArray) -> tuple[FloatArray, int]:
     """Return weights moved towards the solution until the first is zero, and its position."""
     negative = solution <= 0
     steps = np.full(len(weights), np.inf)
@@ -157,10 +157,10 @@ def residual(q: FloatArray) -> FloatArray:
     """Return the part of b orthogonal to the columns of Q."""
     target = np.zeros(len(q))
     target[-1] = 1.0
-    return away_from(q, target)
+    return project_out(q, target)
 
 
-def away_from(q: FloatArray, vector: FloatArray) -> FloatArray:
+def project_out(q: FloatArray, vector: FloatArray) -> FloatArray:
     """Return the part orthogonal to the columns of Q, by two projections."""
     once = vector - q @ (vector @ q)
     return np.asarray(once - q @ (once @ q))

@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 from embgeo.core.errors import UnreadableFile, argument
 from embgeo.io.bounded.records import RecordFormat
-from embgeo.io.bounded.saved import begins_as
+from embgeo.io.bounded.saved import has_format
 from embgeo.rules.check import Measured
 from embgeo.rules.rule_value import SCALES, Known, RuleValue, round_digits, show
 
@@ -76,7 +76,7 @@ def to_json(reading: RuleValue) -> Any:
 
 def is_baseline(path: Path) -> bool:
     """Tell whether a file begins like a baseline of any version."""
-    return begins_as(path, FORMAT.name)
+    return has_format(path, FORMAT.name)
 
 
 def read(path: Path) -> list[Measured]:

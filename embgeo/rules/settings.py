@@ -15,7 +15,7 @@ from typing import Any
 
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, argument
-from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE, put_over
+from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE, merge_options
 from embgeo.core.source import FILES, NO_TOKENS
 from embgeo.io.bounded import settings
 from embgeo.rules.inside import require_inside
@@ -189,7 +189,7 @@ def read_gate(path: Path, trust_settings: bool = False) -> GateSettings:
     shared = _of_gates(read_options(path, trust_settings) or {})
     lines = rule_lines(text, _place(path, "gate"), [entry.rule for entry in found.rules])
     rules = (replace(rule, line=line) for rule, line in zip(found.rules, lines, strict=True))
-    return replace(found, path=path, rules=tuple(rules), analyze=put_over(shared, own))
+    return replace(found, path=path, rules=tuple(rules), analyze=merge_options(shared, own))
 
 
 def _descend(document: Any, keys: Sequence[str]) -> Any:

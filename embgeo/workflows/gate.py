@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, load_comparison
 from embgeo.core.arguments import as_texts
 from embgeo.core.errors import BadOption, UnreadableFile, argument
-from embgeo.core.options import Options, put_over
+from embgeo.core.options import Options, merge_options
 from embgeo.core.quantities import QUANTITIES, quantities_of, require_known, track
 from embgeo.core.source import Source
 from embgeo.io import open_checkpoint
-from embgeo.io.bounded.saved import begins_as
+from embgeo.io.bounded.saved import has_format
 from embgeo.io.memory import as_matrix
 from embgeo.io.remote.names import is_remote
 from embgeo.result.analysis import Analysis, load_analysis
@@ -137,7 +137,7 @@ def plan_gate(
         baseline = Path(baseline)
     level = next(one for one in (level, settings.level, LEVEL) if one is not None)
     deviations(level)  # refuses an invalid level
-    source, options, _ = read_settings(put_over(settings.analyze, given))
+    source, options, _ = read_settings(merge_options(settings.analyze, given))
     opened = tuple(map(load_saved, items))
     measured = all(isinstance(one, Analysis | Comparison) for one in opened)
     if given and measured and (baseline is None or not is_unmeasured(baseline)):
@@ -327,7 +327,7 @@ def load_saved(source: Any) -> Any:
 
 def is_saved(path: Path) -> bool:
     """Tell whether a path is a saved analysis, not a checkpoint."""
-    return (path / JSON_NAME).is_file() or begins_as(path, FORMAT.name)
+    return (path / JSON_NAME).is_file() or has_format(path, FORMAT.name)
 
 
 def is_unmeasured(baseline: Path | Analysis) -> bool:

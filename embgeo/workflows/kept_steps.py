@@ -43,7 +43,7 @@ _WITHOUT_NUMBERS = (
 
 def read_kept(folder: Path, matrix: Matrix) -> Analysis | None:
     """Read the analysis of a matrix in a folder; None without one, and for one that is not ours."""
-    seal = _seal(folder)
+    seal = _hash_record(folder)
     try:
         if seal is None or not hmac.compare_digest((folder / SEAL_NAME).read_bytes(), seal):
             return None
@@ -60,7 +60,7 @@ def keep_analysis(analysis: Analysis, folder: Path) -> None:
     if folder.is_symlink() or folder.parent.is_symlink():
         return
     analysis.save(folder)
-    if seal := _seal(folder):
+    if seal := _hash_record(folder):
         write_text(folder / SEAL_NAME, seal.decode("ascii"))
 
 
@@ -95,7 +95,7 @@ def digest_code() -> str:
     return digest.hexdigest()
 
 
-def _seal(folder: Path) -> bytes | None:
+def _hash_record(folder: Path) -> bytes | None:
     """Return the seal of the record in a folder; its SHA-256 of the arrays seals those, too."""
     try:
         content = (folder / JSON_NAME).read_bytes()

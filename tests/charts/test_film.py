@@ -57,7 +57,7 @@ def test_the_last_frame_shows_the_last_checkpoint() -> None:
     assert {tuple(place) for place in reel.places[-1].tolist()} <= everywhere
     with paper.settings():
         stage = Stage(spec)
-        stage.shoot(reel.steps[-1])
+        stage.draw_frame(reel.steps[-1])
     (actor,) = stage.actors
     shown = np.asarray(actor.dots.get_offsets())
     assert sorted(map(tuple, shown)) == sorted(map(tuple, reel.places[-1]))
@@ -76,7 +76,7 @@ def test_a_run_with_fewer_checkpoints_waits_for_the_other() -> None:
     short = replace(first, densities=one.densities[:1], tones=one.tones[:1])
     with paper.settings():
         stage = Stage(replace(spec, film=(short, other)))
-        stage.shoot(other.steps[-1])
+        stage.draw_frame(other.steps[-1])
     titles = [actor.ax.get_title(loc="left") for actor in stage.actors]
     assert titles == ["run 0  step 0", f"run 1  step {other.steps[-1]:,g}"]
 

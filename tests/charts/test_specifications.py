@@ -606,9 +606,9 @@ def test_an_arrow_is_gray_where_seeds_tell_nothing_apart(numbers: list[float], c
     control = [(seed, 100.0 + seed, 0.5) for seed in range(len(numbers))]
     geometry = [(seed, 100.0 + seed, 0.5 + c) for seed, c in enumerate(numbers)]
     quality = [(seed, 100.0 + seed + c, 0.5) for seed, c in enumerate(numbers)]
-    assert balance.tell_apart(control, geometry) is clear
-    assert balance.tell_apart(control, quality) is clear
-    assert balance.tell_apart(control[:2], geometry) is False
+    assert balance.is_distinct(control, geometry) is clear
+    assert balance.is_distinct(control, quality) is clear
+    assert balance.is_distinct(control[:2], geometry) is False
 
 
 def test_arrows_of_one_seed_are_gray() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import embgeo
 from embgeo.comparison.comparison import load_comparison
-from embgeo.comparison.film import align, bin_together, make_film
+from embgeo.comparison.film import align, bin_jointly, make_film
 from embgeo.core.quantities import cosine
 from embgeo.core.values import Histogram
 from embgeo.diagnosis.verdict import judge
@@ -70,13 +70,13 @@ def test_densities_share_bins_and_sum_to_one() -> None:
         edges = np.linspace(low, high, len(counts) + 1)
         return Histogram(cosine.HISTOGRAM, edges, np.array(counts), "cosine", "pairs")
 
-    edges, densities = bin_together([make(0.0, 0.5, [3.0, 1.0]), make(-1.0, 1.0, [1.0, 1.0])])
+    edges, densities = bin_jointly([make(0.0, 0.5, [3.0, 1.0]), make(-1.0, 1.0, [1.0, 1.0])])
     assert (edges[0], edges[-1]) == (-1.0, 1.0)
     assert np.allclose((densities * np.diff(edges)).sum(axis=1), 1.0)
     assert np.allclose(densities[1], 0.5)
     inside = (edges[:-1] > 0.0) & (edges[1:] < 0.25)
     assert np.allclose(densities[0][inside], 0.75 / 0.25)
-    assert bin_together([None, make(0.0, 1.0, [1.0])])[0].size == 0
+    assert bin_jointly([None, make(0.0, 1.0, [1.0])])[0].size == 0
 
 
 def test_what_has_no_film() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from embgeo.comparison.comparison import Comparison, Member, member_name, name_of, short_name
-from embgeo.comparison.film import bin_together, make_film
+from embgeo.comparison.film import bin_jointly, make_film
 from embgeo.comparison.moved import list_moved_tokens, rare_tokens
 from embgeo.comparison.overlap import Overlap, overlap_values
 from embgeo.comparison.pair import Difference
@@ -142,6 +142,6 @@ def test_a_film_has_two_frames_at_least() -> None:
 
 def test_a_histogram_of_one_pair_has_a_density() -> None:
     one = Histogram(cosine.HISTOGRAM, np.array([0.0, 1.0]), np.array([1.0]), "cosine", "pairs")
-    assert bin_together([one, one])[1].shape[1] > 0
+    assert bin_jointly([one, one])[1].shape[1] > 0
     none = replace(one, counts=np.array([0.0]))
-    assert bin_together([one, none])[1].shape == (2, 0)
+    assert bin_jointly([one, none])[1].shape == (2, 0)

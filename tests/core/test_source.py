@@ -8,7 +8,7 @@ from inspect import getdoc, signature
 import pytest
 
 import embgeo
-from embgeo.core.options import LOADING, MEASURING, Options, put_over
+from embgeo.core.options import LOADING, MEASURING, Options, merge_options
 from embgeo.core.source import Source
 
 
@@ -43,9 +43,9 @@ def test_commands_and_settings_know_every_option() -> None:
 
 def test_typed_options_stand_over_those_of_the_settings() -> None:
     settings = {"tensor": "emb", "counts": "c.tsv", "padding": "mask"}
-    assert put_over(settings, {"tensor": "other"}) == settings | {"tensor": "other"}
+    assert merge_options(settings, {"tensor": "other"}) == settings | {"tensor": "other"}
     # Another way of knowing the frequencies takes the place of that of the settings.
-    assert put_over(settings, {"rank_order": True}) == {
+    assert merge_options(settings, {"rank_order": True}) == {
         "tensor": "emb",
         "padding": "mask",
         "rank_order": True,

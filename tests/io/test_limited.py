@@ -134,4 +134,4 @@ def test_the_process_does_not_outlive_an_error_of_its_text(monkeypatch: pytest.M
 
 def test_a_job_answers_in_the_same_way_in_this_process() -> None:
     request = {"job": "hdf5:sniff", "arguments": {"head": b"x"}, "memory": 2**20, "seconds": 1}
-    assert json.dumps(limited.answer_to(request, None)) == '{"answer": false}'
+    assert json.dumps(limited.answer_request(request, None)) == '{"answer": false}'

@@ -117,7 +117,7 @@ def summarize(cause: str, path: Path) -> str:
 
 def answer_here(request: dict[str, Any], text: Any) -> tuple[int, bytes]:
     """The answer of a limited process without a process of its own."""
-    return 0, json.dumps(limited.answer_to(request, text)).encode()
+    return 0, json.dumps(limited.answer_request(request, text)).encode()
 
 
 def run_mutants(

@@ -34,7 +34,7 @@ def render_gif(spec: Specification) -> bytes:
     steps = sorted({step for reel in spec.film for step in reel.steps})
     with paper.settings():
         stage = Stage(spec)
-        pictures = [stage.shoot(step) for step in steps]
+        pictures = [stage.draw_frame(step) for step in steps]
     return join(pictures, [FIRST, *[SHOWN] * (len(steps) - 2), LAST][-len(steps) :])
 
 
@@ -72,7 +72,7 @@ class Stage:
             actor.frame(focus)
         self.figure.set_layout_engine("none")
 
-    def shoot(self, step: float) -> Image:
+    def draw_frame(self, step: float) -> Image:
         """Draw the picture at a step."""
         from PIL import Image
 

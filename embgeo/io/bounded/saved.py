@@ -75,7 +75,7 @@ def is_record(path: Path, form: str) -> bool:
     return isinstance(content, dict) and content.get("format") == form
 
 
-def begins_as(path: Path, form: str) -> bool:
+def has_format(path: Path, form: str) -> bool:
     """Tell whether a file begins like a JSON record whose ``format`` is `form`.
 
     It may be damaged.

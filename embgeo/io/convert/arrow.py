@@ -24,7 +24,7 @@ from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.bounded.small_files import SIDE_FILE_BYTES, safe_text
 from embgeo.io.checkpoint import Checkpoint, RowRanges, Tensor
 from embgeo.io.convert.limited import MOST_MEMORY, fetch_array, run_limited
-from embgeo.io.formats.parts import Box, put_together
+from embgeo.io.formats.parts import Box, join_grid
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 
 NAME = "Arrow table"
@@ -263,4 +263,4 @@ def _read(parts: Sequence[Tensor], start: int, stop: int, rows: IntArray | None 
             read = partial(part.ranges.read, low - first, high - first, chosen)
             pieces.append((((n, 0), (count, width)), read))
             n += count
-    return put_together(pieces, (n, width), parts[0].dtype)
+    return join_grid(pieces, (n, width), parts[0].dtype)

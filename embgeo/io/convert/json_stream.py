@@ -35,7 +35,7 @@ class ValueStream:
             if not self._more():
                 return ""
 
-    def opens_list(self) -> bool:
+    def is_list_next(self) -> bool:
         """Tell whether the next value is a list of lists or objects."""
         if self.peek() != "[":
             return False

@@ -255,7 +255,7 @@ def _read(path: Path) -> Iterator[Found | WordsBeside]:
             for number in itertools.count(1):
                 if not stream.peek():
                     break
-                yield from _some(_entries(stream, ""), f"value {number:,} of the file")
+                yield from _require_entries(_entries(stream, ""), f"value {number:,} of the file")
         except UnicodeDecodeError:
             raise Damaged("its text is not UTF-8", "write it as UTF-8") from None
         except RecursionError:
@@ -266,7 +266,7 @@ def _entries(stream: ValueStream, kind: str) -> Iterator[Found | WordsBeside]:
     """Yield the vectors of the next value."""
     if stream.peek() == "{":
         yield from _object_entries(stream, kind)
-    elif stream.opens_list():
+    elif stream.is_list_next():
         yield from _list_entries(stream, kind)
     elif (vector := _vector(stream.decode())) is not None:
         yield Found(kind, None, None, vector)
@@ -275,13 +275,15 @@ def _entries(stream: ValueStream, kind: str) -> Iterator[Found | WordsBeside]:
 def _list_entries(stream: ValueStream, kind: str) -> Iterator[Found | WordsBeside]:
     stream.expect("[")
     for number in itertools.count(1):
-        yield from _some(_entries(stream, kind), f"entry {number:,} of a list")
+        yield from _require_entries(_entries(stream, kind), f"entry {number:,} of a list")
         if not stream.take(","):
             break
     stream.expect("]")
 
 
-def _some(entries: Iterator[Found | WordsBeside], where: str) -> Iterator[Found | WordsBeside]:
+def _require_entries(
+    entries: Iterator[Found | WordsBeside], where: str
+) -> Iterator[Found | WordsBeside]:
     """Yield the entries; none at all is an error."""
     first = next(entries, None)
     if first is None:
@@ -297,7 +299,7 @@ def _object_entries(stream: ValueStream, kind: str) -> Iterator[Found | WordsBes
     under_words = False
     for key in keys_of(stream):
         inner = f"{kind}.{key}" if kind else key
-        if stream.peek() == "{" or stream.opens_list():
+        if stream.peek() == "{" or stream.is_list_next():
             yield from _entries(stream, inner)
             continue
         value = stream.decode()

@@ -170,11 +170,11 @@ def serve() -> None:
     """Answer the request on standard input."""
     leave_network()
     request = json.loads(sys.stdin.buffer.readline())
-    answer = answer_to(request, _pieces() if request["streams"] else None, limited=True)
+    answer = answer_request(request, _pieces() if request["streams"] else None, limited=True)
     sys.stdout.write(json.dumps(answer) + "\n")
 
 
-def answer_to(
+def answer_request(
     request: dict[str, Any], text: Iterable[bytes] | None, *, limited: bool = False
 ) -> dict[str, Any]:
     """Return the answer to a request, within its limits if this process is `limited`."""

@@ -41,7 +41,7 @@ def too_wide() -> Damaged:
     return Damaged(f"it has lines of more than {MAX_COLUMNS:,} numbers", ONE_PER_LINE)
 
 
-def bad_number(
+def refuse_number(
     rows: Iterable[tuple[int, Iterable[bytes]]], is_number: Callable[[bytes], bool], way_out: str
 ) -> Damaged:
     """Get the error that names the first cell that is not a number, in lines with their numbers."""
@@ -121,7 +121,7 @@ def read_vectors(
     return Checkpoint(path, name, (tensor,), (path,), tokens, source, notes=notes)
 
 
-def put_in_order(
+def sort_rows_by_number(
     checkpoint: Checkpoint, numbers: Sequence[int] | None, *, are_ids: bool
 ) -> Checkpoint:
     """Reorder the rows of the only tensor by their numbers; `are_ids` says that a heading does."""

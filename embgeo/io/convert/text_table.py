@@ -305,7 +305,7 @@ def read_table(path: Path, layout: TableLayout) -> Checkpoint:
         counts=None if counts is None else np.array(counts, dtype=np.float64),
         counts_source="counts in the file",
     )
-    return text_blocks.put_in_order(checkpoint, numbers, are_ids=layout.has_headings)
+    return text_blocks.sort_rows_by_number(checkpoint, numbers, are_ids=layout.has_headings)
 
 
 def _drop_empty(lines: list[bytes]) -> list[bytes]:
@@ -331,14 +331,14 @@ def _sides(start: int, lines: list[bytes], layout: TableLayout) -> list[list[byt
         if len(rows) == len(filled) and {len(row) for row in rows} == {expected}:
             most = max(beside, default=-1) + 1
             return [[text_blocks.encode_cell(cell) for cell in row[:most]] for row in rows]
-    raise _odd_line(start, lines, layout)
+    raise _refuse_uneven_line(start, lines, layout)
 
 
 def _is_quoted(lines: list[bytes]) -> bool:
     return b'"' in b"".join(lines)
 
 
-def _odd_line(start: int, lines: list[bytes], layout: TableLayout) -> Damaged:
+def _refuse_uneven_line(start: int, lines: list[bytes], layout: TableLayout) -> Damaged:
     """Return the error for the first line with a wrong number of cells."""
     expected = layout.width
     for number, line in enumerate(lines, start):
@@ -376,7 +376,7 @@ def _parse(layout: TableLayout, start: int, lines: list[bytes]) -> npt.NDArray[n
             if line
         )
         way_out = "every cell after the words has to be one"
-        raise text_blocks.bad_number(rows, is_number, way_out) from None
+        raise text_blocks.refuse_number(rows, is_number, way_out) from None
 
 
 def _numbers_in_cells(line: bytes, layout: TableLayout) -> list[bytes]:

@@ -20,8 +20,8 @@ from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.convert.text_blocks import (
     MAX_COLUMNS,
     LabeledVector,
-    put_in_order,
     read_vectors,
+    sort_rows_by_number,
     too_wide,
 )
 from embgeo.io.labels.side_tables import ID_HEADINGS, TOKEN_HEADINGS
@@ -100,7 +100,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     number = next((place for place in places if _is_order(headings[place], first[place])), None)
     if number is None:
         return found
-    return put_in_order(found, _numbers_in(path, form, number), are_ids=form.has_headings)
+    return sort_rows_by_number(found, _numbers_in(path, form, number), are_ids=form.has_headings)
 
 
 def _is_order(heading: str, cell: str) -> bool:

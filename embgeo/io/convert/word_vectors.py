@@ -218,4 +218,4 @@ def _parse(columns: int, start: int, lines: list[bytes]) -> npt.NDArray[np.float
     except ValueError:
         way_out = "every line has to be a token followed by numbers"
         cells = ((line, numbers.split(b" ")) for line, _, numbers in rows)
-        raise text_blocks.bad_number(cells, is_float, way_out) from None
+        raise text_blocks.refuse_number(cells, is_float, way_out) from None

@@ -29,7 +29,7 @@ def is_grid(boxes: Sequence[Box], shape: tuple[int, ...]) -> bool:
     return fields == len(boxes)
 
 
-def put_together(
+def join_grid(
     pieces: Iterable[tuple[Box, Callable[[], Array]]],
     shape: tuple[int, ...],
     dtype: str,

@@ -9,7 +9,7 @@ from embgeo.core.errors import LabelMismatch
 from embgeo.core.matrix import Frequency
 from embgeo.io.labels.corpus_text import CorpusText
 from embgeo.io.labels.counts_file import examples
-from embgeo.io.labels.vocabulary import marks_words_by_spaces, uses_sign, word_of
+from embgeo.io.labels.vocabulary import has_sign, marks_words_by_spaces, word_of
 
 
 def count_words(tokens: Sequence[str], text: CorpusText) -> tuple[Frequency, tuple[str, ...]]:
@@ -37,7 +37,7 @@ def count_words(tokens: Sequence[str], text: CorpusText) -> tuple[Frequency, tup
     values = np.array([found.get(key, 0) for key in keys], dtype=np.float64)
     source = f"corpus {text.name}, {total:,} words separated by white space"
     # WordPiece marks tokens that continue a word by "##".
-    if spaced or uses_sign(tokens, "##"):
+    if spaced or has_sign(tokens, "##"):
         source += "; the tokens are pieces of words, so only whole words among them are counted"
     notes = [*text.notes(), *missing_note(values, text.name)]
     if (known := sum(found.values())) < total:

@@ -95,19 +95,19 @@ READERS: dict[Scheme, Callable[[str], str]] = {
 
 def guess_scheme(tokens: Collection[str]) -> Scheme:
     """Infer from the tokens how the vocabulary writes spaces."""
-    if uses_sign(tokens, BYTE_SPACE_SIGN):
+    if has_sign(tokens, BYTE_SPACE_SIGN):
         return "byte-level"
-    return "sentencepiece" if uses_sign(tokens, SPACE_SIGN) else "plain"
+    return "sentencepiece" if has_sign(tokens, SPACE_SIGN) else "plain"
 
 
-def uses_sign(tokens: Collection[str], sign: str) -> bool:
+def has_sign(tokens: Collection[str], sign: str) -> bool:
     """Tell whether enough tokens begin with a sign for it to mark words."""
     return sum(token.startswith(sign) for token in tokens) >= max(1.0, _SIGN_SHARE * len(tokens))
 
 
 def marks_words_by_spaces(tokens: Sequence[str]) -> bool:
     """Tell whether decoded tokens that begin a word begin with a space, as in ``" the"``."""
-    return uses_sign(tokens, " ")
+    return has_sign(tokens, " ")
 
 
 def word_of(token: str, spaced: bool) -> str:

@@ -13,7 +13,7 @@ from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import Array, count, map_file, number_type, whole_numbers
 from embgeo.io.bounded.zip_members import MAGICS
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
-from embgeo.io.formats.parts import Box, find_shard, is_grid, put_together
+from embgeo.io.formats.parts import Box, find_shard, is_grid, join_grid
 from embgeo.io.mapped.torch_tensors import DTYPES, TORCH
 from embgeo.io.mapped.torch_zip import saved_tensor
 from embgeo.io.pickle.loading import load
@@ -111,7 +111,7 @@ def _tensor(name: str, entry: Stub, places: _Places, room: int) -> Tensor | str:
     if not is_grid([box for box, _ in pieces], shape):
         return "its pieces do not fill it like the cells of a grid"
     parts = [(box, partial(place.open, box[1], dtype)) for box, place in pieces]
-    opened = parts[0][1] if len(parts) == 1 else partial(put_together, parts, shape, dtype)
+    opened = parts[0][1] if len(parts) == 1 else partial(join_grid, parts, shape, dtype)
     return Tensor(plain(name), shape, dtype, opened)
 
 

@@ -98,7 +98,7 @@ def open_folder(
         vocabulary = None
         label_error = error.also(unlabeled, [WayOut(arguments={"tokens": "none"})])
         weights = replace(weights, tokens=None)
-    notes = [*weights.notes, *_lying_beside(files), *left_out, *facts.notes]
+    notes = [*weights.notes, *_note_other_weights(files), *left_out, *facts.notes]
     if (source := read_source(folder)) is not None:
         notes.append(source.note)
     if vocabulary is not None:
@@ -134,7 +134,7 @@ def _open_weights(
     return join_tables(folder, [open_file(file) for file in files])
 
 
-def _lying_beside(files: list[Path]) -> tuple[str, ...]:
+def _note_other_weights(files: list[Path]) -> tuple[str, ...]:
     """Get notes on other weights beside those that are read, which transformers would not take."""
     read = files[0]
     if read.name not in WEIGHTS:

@@ -19,7 +19,7 @@ from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import MissingPiece, reading, refuse, short
 from embgeo.io.bounded.small_files import read_head
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats.parts import Box, is_grid, put_together
+from embgeo.io.formats.parts import Box, is_grid, join_grid
 from embgeo.io.mapped import gguf
 from embgeo.io.model.candidates import count_slices, has_vocabulary
 from embgeo.io.model.companions import read_parameters
@@ -352,7 +352,7 @@ def _put(tensor: Tensor, pieces: Sequence[Tensor], boxes: Sequence[Box]) -> Tens
     if not is_grid(boxes, shape) or len({one.dtype for one in pieces}) != 1:
         return None
     parts = [(box, one.open) for box, one in zip(boxes, pieces, strict=True)]
-    opened = partial(put_together, parts, shape, tensor.dtype)
+    opened = partial(join_grid, parts, shape, tensor.dtype)
     form = f"joined from {len(pieces)} slices"
     form = f"{tensor.form}; {form}" if tensor.form else form
     return replace(tensor, shape=shape, open=opened, form=form, alias_of="", ranges=None)

@@ -35,7 +35,7 @@ def list_revisions(name: HubName) -> dict[str, str]:
     if is_offline() and (kept := _match(name, list_kept_revisions(name))):
         return kept
     api, endpoint = _open_hub(name)
-    with _answering(name, endpoint):
+    with _translate_errors(name, endpoint):
         found = api.list_repo_refs(name.repo, repo_type=name.kind)
     named = {one.name: str(one.target_commit) for one in (*found.branches, *found.tags)}
     return _match(name, named)
@@ -72,7 +72,7 @@ class HubFolder:
         api, self._endpoint = _open_hub(name)
         from huggingface_hub.utils import build_hf_headers
 
-        with _answering(name, self._endpoint):
+        with _translate_errors(name, self._endpoint):
             info = api.repo_info(
                 name.repo, revision=name.revision, repo_type=name.kind, files_metadata=True
             )
@@ -103,7 +103,7 @@ class HubFolder:
         """Save through the Hub's cache, which other programs share."""
         from huggingface_hub import hf_hub_download
 
-        with _answering(self._repository, self._endpoint):
+        with _translate_errors(self._repository, self._endpoint):
             cached = hf_hub_download(
                 self._repository.repo,
                 self._prefix + file,
@@ -141,7 +141,7 @@ class HubFolder:
             max_retries=ranges.ATTEMPTS - 1,
             base_wait_time=ranges.WAIT,
         )
-        with _answering(self._repository, self._endpoint), asked as response:
+        with _translate_errors(self._repository, self._endpoint), asked as response:
             _require_encryption(url, (str(one.url) for one in (*response.history, response)))
             for one in (*response.history, response):
                 self._check_identity(file, one.headers)
@@ -191,7 +191,7 @@ def _require_encryption(url: str, visited: Iterable[str]) -> None:
 
 
 @contextmanager
-def _answering(name: HubName, endpoint: str) -> Iterator[None]:
+def _translate_errors(name: HubName, endpoint: str) -> Iterator[None]:
     """Turn errors of huggingface_hub and of the network into one line."""
     from huggingface_hub import errors
 

@@ -25,7 +25,7 @@ class StoreFolder:
         except ImportError as error:
             way_out = "pip install 'embgeo[remote]'"
             raise refuse(name, "remote files need an extra package", way_out) from error
-        with _answering(name):
+        with _translate_errors(name):
             self._store, root = url_to_fs(name)
             entry = self._store.info(root)
             self.chosen = "" if entry["type"] == "directory" else _file_name(root)
@@ -46,12 +46,12 @@ class StoreFolder:
         self.commit = hashlib.sha256("\n".join(sorted(versions)).encode()).hexdigest()
 
     def stream(self, file: str, start: int, stop: int) -> Iterator[bytes]:
-        with _answering(self.name), self._open(file) as opened:
+        with _translate_errors(self.name), self._open(file) as opened:
             opened.seek(start)
             yield opened.read(stop - start)
 
     def save(self, file: str, target: Path) -> None:
-        with _answering(self.name):
+        with _translate_errors(self.name):
             self._store.get_file(self._place(file), str(target))
 
     def _open(self, file: str) -> Any:
@@ -68,7 +68,7 @@ def _file_name(path: str) -> str:
 
 
 @contextmanager
-def _answering(name: str) -> Iterator[None]:
+def _translate_errors(name: str) -> Iterator[None]:
     """Turn errors of fsspec and of the network into one line."""
     try:
         yield
