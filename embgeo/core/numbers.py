@@ -64,23 +64,6 @@ def format_signed(value: float, digits: int = 4) -> str:
     return f"{'+' if value > 0 else ''}{format_number(value, digits)}"
 
 
-def format_duration(seconds: float) -> str:
-    """Return ``"2 min 5 s"``.
-
-    >>> format_duration(4.2), format_duration(125.0), format_duration(7300.0)
-    ('4.2 s', '2 min 5 s', '2 h 1 min')
-    """
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
-
-
 class NumberLike:
     """Base of classes with a `value`, or a reason why it is `undefined`."""
 

@@ -123,7 +123,6 @@ class _Projection:
     tied_by: str = ""
     missing: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))  # without a row
     notes: tuple[str, ...] = ()
-    is_unusable: bool = False
 
 
 def _read_output(selection: Selection, data: Rows) -> _Projection:
@@ -142,7 +141,7 @@ def _read_output(selection: Selection, data: Rows) -> _Projection:
     if not has_usable_row(projection):
         name = short(choice.output.name)
         note = f"the output matrix {name} is left out: all of its rows are zero or not finite"
-        return _Projection(notes=(note,), is_unusable=True)
+        return _Projection(notes=(note,))
     if len(missing):
         typical = np.broadcast_to(_median_row(projection), (len(missing), projection.shape[1]))
         shape = (len(projection) + len(missing), projection.shape[1])
@@ -155,14 +154,14 @@ def _read_draft_output(selection: Selection, output: Tensor, ids: IntArray) -> _
     cut, rows = selection.cut, output.open()
     if len(ids) != len(rows) or len(ids) == 0 or ids.min() < 0 or ids.max() >= cut.total:
         note = f"the ids of {short(output.name)} are not rows of the embedding; it is left out"
-        return _Projection(notes=(note,), is_unusable=True)
+        return _Projection(notes=(note,))
     laid = np.full(cut.total, -1, dtype=np.int64)
     laid[ids] = np.arange(len(ids))
     laid = laid[cut.start : cut.stop]
     missing = np.flatnonzero(laid < 0).astype(np.int64)
     if len(missing) == len(laid) or not has_usable_row(rows):
         note = f"the output matrix {short(output.name)} has no usable row, and is left out"
-        return _Projection(notes=(note,), is_unusable=True)
+        return _Projection(notes=(note,))
     made = np.array(rows[np.maximum(laid, 0)])
     made[missing] = _median_row(rows)
     made.flags.writeable = False

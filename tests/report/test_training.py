@@ -17,7 +17,6 @@ import pytest
 from embgeo.charts import balance, training
 from embgeo.cli.app import run as command
 from embgeo.core.errors import UnreadableFile
-from embgeo.core.numbers import format_duration
 from embgeo.report import page as pages
 from embgeo.report.study import claims_line, draw_methods, facts, headlines, render
 from embgeo.report.study_tables import first_heads, heads, method_rows
@@ -473,10 +472,3 @@ def test_too_few_seeds_name_the_next_step(seeds: int) -> None:
     said = f"({seeds} seed{'s' if seeds > 1 else ''}): run more seeds, with --resume --seeds 3."
     assert any(line == f"No difference can be claimed yet {said}" for line in render_text(few))
     assert not any("yet" in line for line in render_text(sample_training()))
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(4.2, "4.2 s"), (59.4, "59 s"), (125.0, "2 min 5 s"), (7300, "2 h 1 min")]
-)
-def test_durations(seconds: float, text: str) -> None:
-    assert format_duration(seconds) == text

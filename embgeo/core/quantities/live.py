@@ -41,15 +41,4 @@ def _decile(number: int) -> Quantity:
     )
 
 
-(
-    NORM_DECILE_1,
-    NORM_DECILE_2,
-    NORM_DECILE_3,
-    NORM_DECILE_4,
-    NORM_DECILE_5,
-    NORM_DECILE_6,
-    NORM_DECILE_7,
-    NORM_DECILE_8,
-    NORM_DECILE_9,
-    NORM_DECILE_10,
-) = DECILES = tuple(map(_decile, range(1, 11)))
+DECILES = tuple(map(_decile, range(1, 11)))
