@@ -41,7 +41,7 @@ def gather_settings(
     Resumed runs take the place of preset and file unless one is given. Nothing is checked yet.
     """
     from embgeo.training.plugins import load_plugins, require_plugins
-    from embgeo.training.settings import from_tables, load_preset, merge_tables
+    from embgeo.training.settings import StudySettings, from_tables, load_preset, merge_tables
 
     loaded = load_plugins([Path(path) for path in plugins or ()])
     changes = as_tables(settings)
@@ -63,10 +63,11 @@ def gather_settings(
     if before is not None and preset is None and config is None:
         found = before.updated(changes)
     else:
-        tables = load_preset(preset or USUAL_PRESET).tables()
-        if config is not None:
-            tables = merge_tables(tables, read_own(Path(config)))
-        found = from_tables(merge_tables(tables, changes))
+        own = {} if config is None else read_own(Path(config))
+        # Settings of a run have every table; what they leave unset, no preset may set.
+        whole = preset is None and own.keys() >= StudySettings().tables().keys()
+        tables = {} if whole else load_preset(preset or USUAL_PRESET).tables()
+        found = from_tables(merge_tables(merge_tables(tables, own), changes))
     if before is not None:
         found = found.updated(
             {

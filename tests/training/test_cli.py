@@ -558,3 +558,18 @@ def test_the_help_names_every_preset() -> None:
     # Hyphens may end a line.
     joined = re.sub(r"-\s+", "-", " ".join(shown.split()))
     assert not [name for name in list_presets() if name not in joined]
+
+
+def test_settings_of_a_run_have_no_preset_below(tmp_path: Path) -> None:
+    from embgeo.training.complete import complete_settings
+    from embgeo.training.settings import load_preset
+
+    own = tmp_path / "run.toml"
+    config = complete_settings(load_preset("overfit-cpu"))
+    own.write_text(config.text(), "utf-8")
+    assert complete_settings(gather_settings(config=own)) == config
+    assert config.training.steps is None
+    named = gather_settings(config=own, preset="tiny-cpu")
+    own.write_text("seeds = [0]\n[training]\nepochs = 25\n", "utf-8")
+    steps = load_preset("tiny-cpu").training.steps
+    assert named.training.steps == gather_settings(config=own).training.steps == steps
