@@ -9,6 +9,8 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
+from importlib.resources.abc import Traversable
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from embgeo.training.checks import list_defaults
 from embgeo.training.methods import METHODS
 from embgeo.training.methods.regularizer import FROM_SETUP, list_settings
 from embgeo.training.models import MODELS
+from embgeo.training.settings import list_presets
 from embgeo.training.tasks import TASKS
 
 TARGET = Path(__file__).parent / "settings.md"
@@ -27,8 +30,8 @@ OPENING = """# Settings of training
 
 Every setting of [`embgeo train`](training.md) with its default, and where models, tasks and methods
 differ from their publications. `--set model.d=64` gives one setting, a
-[file](training.md#settings) many. Presets have other defaults; `train.toml` in the folder of a
-study holds what was taken.
+[file](training.md#settings) many. [Presets](#presets) have other defaults; `train.toml` in the
+folder of a study holds what was taken.
 """
 
 #: What a table of settings is about.
@@ -153,7 +156,15 @@ def document() -> str:
     text += "\n## Methods: `[method.NAME]`\n"
     for title, part, own in list_regularizers():
         text += describe(title, part, own)
-    return text
+    rows = (f"| `{name}` | {describe_preset(file)} |\n" for name, file in list_presets().items())
+    return text + "\n## Presets\n\n| `--preset` | |\n|---|---|\n" + "".join(rows)
+
+
+def describe_preset(file: Traversable) -> str:
+    """Read the comment at the head of a file of settings."""
+    head = takewhile(lambda line: line.startswith("#"), file.read_text("utf-8").splitlines())
+    text = write_prose(" ".join(line.removeprefix("#") for line in head))
+    return re.sub(r"--\w+(?: [\w.]+=[\w\[\]]+)?", r"`\g<0>`", text)
 
 
 if __name__ == "__main__":
