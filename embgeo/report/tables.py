@@ -201,7 +201,7 @@ ERROR_CAVEATS: dict[Caveat, str] = {
     "few_rows": "no error over tokens: fewer than three rows for each dimension",
     "heavy_tail": "no error over tokens: the longest rows would decide it",
     "rare_sign": "no error over tokens: few rows make the rarer sign",
-    "unstable_choice": "no error over tokens: halves of the rows show another clump, or none",
+    "unstable_choice": "no error over tokens: halves of the rows show other groups, or none",
 }
 
 
