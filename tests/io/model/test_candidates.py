@@ -334,9 +334,23 @@ def test_a_tokenizer_of_more_ids_than_rows_labels_nothing(tmp_path: Path) -> Non
     assert embgeo.load(write(tmp_path, {"embed_tokens.weight": rows(N)}, N - 1)).tokens is not None
 
 
+def test_a_matrix_outside_of_the_layers_goes_before_one_of_a_layer(tmp_path: Path) -> None:
+    tensors = {"model.layers.1.embed_tokens.weight": rows(N), "model.embed_tokens.weight": rows(N)}
+    assert embgeo.load(write(tmp_path, tensors)).origin.tensor == "model.embed_tokens.weight"
+
+
+def test_the_rows_of_vocab_size_go_before_a_surer_name_of_other_ids(tmp_path: Path) -> None:
+    tensors = {"talker.embed_tokens.weight": rows(2 * N), "model.embedding.weight": rows(N)}
+    matrix = embgeo.load(write(tmp_path / "said", tensors, vocab_size=N))
+    assert matrix.origin.tensor == "model.embedding.weight"
+    with pytest.raises(AmbiguousTensor):
+        embgeo.load(write(tmp_path / "not said", tensors))
+
+
 def test_evidence_speaks_for_and_against(tmp_path: Path) -> None:
     tensors = {"model.embed_tokens.weight": rows(N), "lm_head.weight": rows(N, 4)}
-    tensors["model.layers.3.embed_tokens.weight"] = rows(N // 2)
+    for layer in (1, 3):  # of the stack, and behind it for multi-token prediction
+        tensors[f"model.layers.{layer}.embed_tokens.weight"] = rows(N // 2)
     folder = write(tmp_path, tensors, vocab_size=N, hidden_size=D, num_hidden_layers=3)
     found = open_checkpoint(folder)
     texts = {
@@ -345,6 +359,7 @@ def test_evidence_speaks_for_and_against(tmp_path: Path) -> None:
     }
     assert texts["model.embed_tokens.weight"] == [("name", True), ("rows", True), ("columns", True)]
     assert texts["lm_head.weight"] == [("name", False), ("rows", True), ("columns", False)]
+    assert ("place", False) in texts["model.layers.1.embed_tokens.weight"]
     assert ("place", False) in texts["model.layers.3.embed_tokens.weight"]
     assert ("rows", False) in texts["model.layers.3.embed_tokens.weight"]
 
