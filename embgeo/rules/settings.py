@@ -27,12 +27,6 @@ SHARED_NAME = "pyproject.toml"
 OF_GATES = LOADING | MEASURING
 OF_ALL = OF_GATES | OF_ANALYZE
 
-#: A string of TOML, or a comment, in which quotes mean nothing.
-_LITERAL = re.compile(
-    r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|\#[^\n]*',
-    re.DOTALL,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class RuleEntry:
@@ -230,7 +224,7 @@ def rule_lines(text: str, at: Sequence[str], rules: Sequence[str]) -> list[int |
         return f'"{len(lines) - 1}"'
 
     try:
-        numbered = _descend(tomllib.loads(_LITERAL.sub(number, text)), at)["rules"]
+        numbered = _descend(tomllib.loads(settings.LITERAL.sub(number, text)), at)["rules"]
         written = [rule["rule"] if isinstance(rule, dict) else rule for rule in numbered]
         return [lines[int(rule)] for rule in written]
     except (ValueError, LookupError, TypeError):  # a rule that reads like one of the keys

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import embgeo
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.core.matrix import Matrix
+from embgeo.io.bounded.settings import parse_document
 from embgeo.rules import baseline_file
 from embgeo.rules.check import Measured
 from embgeo.rules.named_rows import name_rows
@@ -120,6 +121,24 @@ def test_settings_that_are_none(tmp_path: Path, text: str, says: str) -> None:
         read_gate(written(tmp_path, text))
     assert says in str(caught.value)
     assert str(tmp_path / "embgeo.toml") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "deep"),
+    [
+        ("a." * 31 + "a", False),
+        ("a." * 32 + "a", True),
+        ("'a b' . " * 32 + "a", True),
+        ("a." * 200_000 + "a", True),
+        (f'x = "{"a." * 99}" # {"a." * 99}\nb', False),
+    ],
+)
+def test_a_key_of_very_many_parts_is_refused_before_it_is_parsed(key: str, deep: bool) -> None:
+    if deep:
+        with pytest.raises(UnreadableFile, match="more than 32 parts"):
+            parse_document(f"{key} = 1", "embgeo.toml", "correct it")
+    else:
+        assert parse_document(f"{key} = 1", "embgeo.toml", "correct it")
 
 
 def test_the_nearest_settings_hold(tmp_path: Path) -> None:

@@ -20,6 +20,13 @@ Where = Path | str | None
 
 #: The place at the end of an error of msgspec: a key, or the rest of the path behind it.
 _PLACE = re.compile(r" - at `\$(?:\.(\w+))?([^`]*)`$")
+#: A string of TOML, or a comment, in which quotes and dots mean nothing.
+LITERAL = re.compile(
+    r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|\#[^\n]*',
+    re.DOTALL,
+)
+#: A key of more parts: the parser takes time that grows with their square.
+_DEEP = re.compile(r"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){32}")
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 _LIMITS = {"ge": "from", "gt": "above", "le": "to", "lt": "below"}
 
@@ -42,6 +49,9 @@ def read_document(path: Path, way_out: str = "") -> str:
 
 def parse_document(text: str, where: Where, way_out: str) -> dict[str, Any]:
     """Parse a TOML document; raises UnreadableFile if it is not one."""
+    if _DEEP.search(LITERAL.sub("x", text)):
+        cause = "not settings: a key has more than 32 parts"
+        raise UnreadableFile(cause, where=where, way_out=way_out)
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
