@@ -79,13 +79,13 @@ def build_cosines(items: spec.StyledItems, _choices: spec.Choices) -> spec.Speci
     panel = overlay(items, histograms, guides=guides, isotropic=isotropic)
     table = tabulate(items, histograms, isotropic)
     one = (
-        "Cosines between pairs of rows. Isotropic rows give a hump around 0 (dotted) that is "
-        "narrower the more dimensions there are; a hump to the right of it is a cone, two humps "
-        "near −1 and 1 are a collapse on both sides."
+        "Cosines between pairs of rows. Isotropic rows give a peak at 0 (dotted), the narrower "
+        "the more dimensions there are. A peak to the right of it is a cone; two peaks near −1 "
+        "and 1 are a collapse on both sides."
     )
     several = (
-        "Cosines between pairs of rows of each matrix. A hump around 0 (dotted) is what isotropic "
-        "rows give; the further to the right it lies, the narrower the cone."
+        "Cosines between pairs of rows of each matrix. Isotropic rows give a peak at 0 "
+        "(dotted); the further to the right it lies, the narrower the cone."
     )
     return spec.Specification(
         (fit_limits(panel),),
@@ -139,8 +139,8 @@ def build_cone(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specific
 def build_norms(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
     histograms = _NORMS.collect(items)
     several = (
-        "Norms of the rows of each matrix. Where they shrank, I1 at the matrix's own scale rises "
-        "without any change of shape: compare it at mean norm 1."
+        "Norms of the rows of each matrix. Where they shrank, I1 as stored rises without any "
+        "change of shape: compare it at mean norm 1."
     )
     return spec.Specification(
         (overlay(items, histograms),),

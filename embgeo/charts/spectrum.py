@@ -23,8 +23,8 @@ ONE = (
     "carry the same variance; a first value far above the rest, that one direction dominates."
 )
 SEVERAL = (
-    "Singular values of each matrix, largest first, divided by its own largest: scale plays no "
-    "part. The higher a line stays, the more evenly the variance is spread over directions."
+    "Singular values of each matrix, largest first, divided by its own largest: scale has no "
+    "effect. The higher a line stays, the more evenly the variance is spread over directions."
 )
 PRINT = (
     "Singular values of the embedding matrix (not centered), divided by the largest, up to its "

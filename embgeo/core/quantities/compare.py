@@ -21,8 +21,8 @@ PRINCIPAL_ANGLES = Quantity(
 CKA = Quantity(
     "compare.cka",
     "Linear CKA",
-    "How similar the two matrices are as pictures of which tokens lie near which, whatever the "
-    "rotation and the scale. 1: equal but for these; near the chance level: unrelated.",
+    "How similarly the two matrices arrange the tokens, independent of rotation and scale. 1: "
+    "equal up to these; near the chance level: unrelated.",
     "‖YᵀX‖_F² / (‖XᵀX‖_F ‖YᵀY‖_F), X and Y centered",
     "Kornblith et al. 2019",
 )

@@ -16,7 +16,7 @@ VARIANCE_RATIO = Quantity(
     "coordinates.variance_ratio",
     "Largest over median variance of a coordinate",
     "How far the widest coordinate stands out. Near 1: none does; 100: one coordinate spreads ten "
-    "times as far as an ordinary one, whatever its mean.",
+    "times as far as an ordinary one, regardless of its mean.",
     "max_k Var(w_k) / median_k Var(w_k)",
     _ROGUE,
     why="verdict: rogue coordinates",

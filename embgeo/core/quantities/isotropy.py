@@ -49,7 +49,7 @@ I1_UNIT, I2_UNIT = _pair(
     "_unit",
     " at mean norm 1",
     "With W divided by its mean row norm, so that the scale of W has no effect.",
-    "gate; charts: comparisons whatever the scale",
+    "gate; charts: comparisons independent of scale",
 )
 I1_UNIT_ROWS, _ = _pair(
     "_unit_rows",
@@ -88,7 +88,7 @@ ISOSCORE = Quantity(
     "IsoScore* of Rudman & Eickhoff 2024 without shrinkage.",
     "(d·φ − 1)/(d − 1), φ = (d − δ²(d − √d))²/d², δ = ‖√d·λ/‖λ‖ − 1‖ / √(2(d − √d))",
     "Rudman et al. 2022",
-    why="chart of training; question: how even is the variance, whatever the mean?",
+    why="chart of training; question: how even is the variance, independent of the mean?",
 )
 Z = Quantity(
     "isotropy.z",

@@ -34,7 +34,7 @@ EFFECTIVE_RANK_UNIT = Quantity(
     "The effective rank of the rows at norm 1: long rows do not count for more.",
     "exp(−Σ p_k ln p_k), p_k = σ_k / Σσ of the rows w_i/‖w_i‖",
     "Roy & Vetterli 2007; RankMe, Garrido et al. 2023",
-    why="question: how many directions do rows use, whatever their norms?",
+    why="question: how many directions do rows use, independent of their norms?",
 )
 TOP_SHARE = Quantity(
     "spectrum.top_share",
@@ -105,7 +105,7 @@ ABOVE_EDGE = Quantity(
 LARGEST_P = Quantity(
     "spectrum.largest_p",
     "Chance of the largest eigenvalue",
-    "How probable so large an eigenvalue is among isotropic rows, whatever their norms.",
+    "Probability that isotropic rows have an eigenvalue at least this large, independent of norms.",
     "P(TW₁ ≥ (d·λ₁(ŴᵀŴ) − μ)/σ), μ = (√(n − ½) + √(d − ½))², "
     "σ = √μ·(1/√(n − ½) + 1/√(d − ½))^(1/3)",
     "Johnstone 2001; Johnstone & Ma 2012, Theorem 2; the law after Chiani 2014",

@@ -20,8 +20,8 @@ DAMAGED_ROWS = Quantity(
     "tokens.damaged_rows",
     "Damaged rows",
     "Rows of the vocabulary that are zero, non-finite, or far shorter than all others: below a "
-    "gap between norms of a factor of 100 or more, whatever their share, or of 10 or more with at "
-    "most 5% of the rows below it, or below --min-norm. They are left out of every other "
+    "gap between norms of a factor of 100 or more, regardless of their share, or of 10 or more "
+    "with at most 5% of the rows below it, or below --min-norm. They are left out of every other "
     "statistic.",
     "#{i : w_i = 0, w_i not finite, or ‖w_i‖ below the gap}",
     better="lower",

@@ -103,7 +103,8 @@ QUESTION = Question(
     "Are rare tokens separated from frequent ones?",
     answer,
     one_dimension=True,
-    why="Neighbors of a rare token are then rare tokens, whatever they mean (Gong et al. 2018).",
+    why="Neighbors of a rare token are then rare tokens, regardless of their meaning (Gong et al. "
+    "2018).",
     advice="In training, FRAGE mixes them: an adversary must not tell rare from frequent rows "
     "(Gong et al. 2018): embgeo train --data TEXT --compare mle,frage. For similarity search, "
     "center and whiten with weights by frequency (Yokoi et al. 2024).",

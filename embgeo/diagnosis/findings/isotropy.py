@@ -52,7 +52,7 @@ QUESTION = Question(
     "Is the partition function isotropic?",
     answer,
     geometry=True,
-    why="Logits then depend on the direction of the context, whatever the token. Log-linear "
+    why="Logits then depend on the direction of the context, regardless of the token. Log-linear "
     "models assume a partition function that is nearly the same in all directions (Arora et "
     "al. 2016).",
     advice="It usually follows from a cone or a collapsed spectrum, and goes away with them. "
