@@ -7,6 +7,8 @@ from embgeo.core.arrays import FloatArray, IntArray
 #: Number of starts of k-means, of which the best is kept, and most steps of each.
 STARTS = 3
 STEPS = 15
+#: Fits that agree to this share are equal: the first start counts.
+ROUNDING = 1e-12
 #: Largest squared length of a sum of unit rows that is due to rounding.
 CANCELLED = 1e-12
 
@@ -25,23 +27,38 @@ def find_clusters(cosines: FloatArray, k: int, rng: np.random.Generator) -> IntA
     rng : numpy.random.Generator
         Draws the first centers as in k-means++ (Arthur & Vassilvitskii 2007).
     """
-    n = len(cosines)
-    # Cosines of each row with the centers of each start.
-    near = cosines[:, np.concatenate([draw_centers(cosines, k, rng) for _ in range(STARTS)])]
-    labels = np.full((n, STARTS), -1)
+    starts = [draw_centers(cosines, k, rng) for _ in range(STARTS)]
+    found = [move_centers(cosines, cosines[:, centers]) for centers in starts]
+    best = max(score for score, _ in found) * (1.0 - ROUNDING)
+    return next(labels for score, labels in found if score >= best)
+
+
+def move_centers(cosines: FloatArray, near: FloatArray) -> tuple[float, IntArray]:
+    """Move centers to the sums of their rows until none changes; return their fit and the labels.
+
+    Most steps change few labels: the products with the sums of rows follow from those rows alone.
+
+    Parameters
+    ----------
+    cosines : float64 array, shape (n, n)
+    near : float64 array, shape (n, k)
+        Cosines of each row with the first centers; overwritten.
+    """
+    n, k = near.shape
+    rows, labels, sums = np.arange(n), np.full(n, -1), np.zeros((n, k))
     for _ in range(STEPS):
-        nearest = np.argmax(near.reshape(n, STARTS, k), axis=2)
-        if np.array_equal(nearest, labels):
+        nearest = np.argmax(near, axis=1)
+        changed = np.flatnonzero(nearest != labels)
+        if not len(changed):
             break
+        part = cosines if len(changed) == n else cosines[changed]
+        sums += part.T @ (members(nearest[changed], k) - members(labels[changed], k))
         labels = nearest
-        belongs = members(labels, k).reshape(n, -1)
-        sums = cosines @ belongs
-        squares = np.einsum("ij,ij->j", belongs, sums)
+        squares = np.bincount(labels, sums[rows, labels], k)
         # A center without rows, or whose rows cancel, stays unchanged.
         moved = squares > CANCELLED
         near[:, moved] = sums[:, moved] / np.sqrt(squares[moved])
-    best = int(np.argmax(near.reshape(n, STARTS, k).max(axis=2).sum(axis=0)))
-    return np.asarray(labels[:, best], dtype=np.int64)
+    return float(near.max(axis=1).sum()), labels
 
 
 def draw_centers(cosines: FloatArray, k: int, rng: np.random.Generator) -> list[int]:
