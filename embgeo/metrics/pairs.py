@@ -97,7 +97,9 @@ def draw_pairs(facts: Facts, count: int) -> tuple[IntArray, IntArray]:
 def sample_pairs(facts: Facts, reader: RowReader, norms: FloatArray, count: int) -> PairSample:
     """Return the cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
     first, second = draw_pairs(facts, count)
-    step = max(1, 2**18 // facts.d)  # rows that stay in the cache
+    # Rows that stay in the cache, of neighboring numbers on one side.
+    order, step = np.argsort(first, kind="stable"), max(1, 2**17 // facts.d)
+    first, second = first[order], second[order]
     # Whether products of rows neither overflow nor vanish.
     ordinary = norms.min() > 1e-75 and norms.max() < 1e75
 
@@ -109,9 +111,11 @@ def sample_pairs(facts: Facts, reader: RowReader, norms: FloatArray, count: int)
             return np.asarray(np.vecdot(left, right))
         return np.asarray(np.vecdot(left, right) / (norms[i] * norms[j]))
 
+    found = list(reader.spread(part, -(-count // step)))
+    cosines = np.empty(count)
+    cosines[order] = np.concatenate(found)
     sample = PairSample()
-    for cosines in reader.spread(part, -(-count // step)):
-        sample.add(cosines)
+    sample.add(cosines)
     return sample
 
 

@@ -133,10 +133,11 @@ def _solve(
     Returns the step, along which the loss falls however early the search ends, and the number of
     products.
     """
-    from scipy.linalg import cho_solve
+    from scipy.linalg import lapack
 
     def precondition(rest: FloatArray) -> FloatArray:
-        found = cho_solve((factor, False), rest.astype(np.float32), check_finite=False)
+        # What `cho_solve` calls; its own checks take as long for few columns.
+        found, _ = lapack.spotrs(factor, rest.astype(np.float32), lower=False)
         return np.asarray(found, dtype=np.float64)
 
     penalty = np.append(np.ones(len(target) - 1), 0.0)
