@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import logging
 import re
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ import pytest
 
 from embgeo.charts import CHARTS
 from embgeo.charts.items import ChartItem
+from embgeo.charts.render import drawing
 from embgeo.charts.render.interactive import chart_key, is_interactive, render_interactive
 from embgeo.charts.render.paper import RenderedFigure, render_paper
 from embgeo.charts.render.svg import render_svg
@@ -155,6 +157,31 @@ def test_files_have_the_width_that_was_asked_for(name: str, width: float) -> Non
     figure = render_paper(specification(name), "svg", width, "embgeo 0")
     assert figure.width == width
     assert figure.height > 1
+
+
+@pytest.mark.parametrize("form", ["pdf", "svg", "png"])
+def test_a_figure_is_drawn_without_a_file(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    """Of a file on a full disk, matplotlib hides what went wrong."""
+    monkeypatch.setattr("tempfile.TemporaryDirectory", None)
+    figure = render_paper(specification("spectrum"), form, 3.25, "embgeo 0")
+    assert list(figure.files) == [f"spectrum.{form}"]
+
+
+def test_matplotlib_does_not_speak_of_its_cache_when_it_is_imported(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def speak(name: str) -> object:
+        logging.getLogger(name).warning("created a temporary cache directory")
+        return matplotlib
+
+    monkeypatch.setattr(drawing, "import_module", speak)
+    monkeypatch.setattr(drawing, "import_figures", lambda: None)
+    with monkeypatch.context() as patch:
+        patch.delitem(sys.modules, "matplotlib")
+        drawing.import_matplotlib()
+    assert not caplog.records
+    drawing.import_matplotlib()
+    assert len(caplog.records) == 1
 
 
 @some_charts

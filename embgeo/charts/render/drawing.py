@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
 import textwrap
@@ -83,9 +84,16 @@ def import_matplotlib() -> Any:
         found = find_spec(name)
         if found is not None and found.origin is not None:
             home = chdir(Path(found.origin).parent)
-    with home:
-        module = import_module(name)
-    import_figures()
+    log = logging.getLogger(name)
+    level = log.level
+    if name not in sys.modules:  # what it says of a folder for its cache that is not writable
+        log.setLevel(logging.ERROR)
+    try:
+        with home:
+            module = import_module(name)
+        import_figures()
+    finally:
+        log.setLevel(level)
     return module
 
 

@@ -6,6 +6,7 @@ Text is set in STIX, which sits well next to the Times of the venues, and embedd
 
 from __future__ import annotations
 
+import io
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -290,24 +291,29 @@ def check_format(form: str) -> None:
 
 def save(figure: Figure, name: str, form: str, creator: str) -> dict[str, bytes]:
     """Return the figure as files of that format, by file name; call it within `settings`."""
-    metadata: dict[str, Any] = {
-        "pdf": {"metadata": {"Creator": creator, "CreationDate": None}},
-        "svg": {"metadata": {"Creator": creator, "Date": None}},
-        "png": {"metadata": {"Software": creator}},
-    }
+    if form == "pgf":
+        return save_pgf(figure, name)
+    dates = {"pdf": "CreationDate", "svg": "Date"}
+    described = {"Software" if form == "png" else "Creator": creator}
+    described |= {dates[form]: None} if form in dates else {}
+    # Of a file on a full disk, matplotlib hides what went wrong.
+    stream = io.BytesIO()
+    if figure.get_constrained_layout() or form == "png":
+        figure.savefig(stream, format=form, dpi=DPI, metadata=described)
+    else:
+        # `savefig` draws every dot twice, first for the layout, which a map already has.
+        backend = import_module(f"matplotlib.backends.backend_{form}")
+        figure.set_dpi(DPI)
+        getattr(backend.FigureCanvas(figure), f"print_{form}")(stream, metadata=described)
+    return {f"{name}.{form}": stream.getvalue()}
+
+
+def save_pgf(figure: Figure, name: str) -> dict[str, bytes]:
+    """Return the figure as LaTeX source, and its pictures."""
     with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / f"{name}.{form}"
         try:
-            if figure.get_constrained_layout() or form not in ("pdf", "svg"):
-                figure.savefig(target, format=form, dpi=DPI, **metadata.get(form, {}))
-            else:
-                # `savefig` draws every dot twice, first for the layout, which a map already has.
-                backend = import_module(f"matplotlib.backends.backend_{form}")
-                figure.set_dpi(DPI)
-                getattr(backend.FigureCanvas(figure), f"print_{form}")(target, **metadata[form])
-        except (RuntimeError, ValueError) as error:  # raised by PGF, with TeX's log
-            if form != "pgf":
-                raise
+            figure.savefig(Path(folder) / f"{name}.pgf", format="pgf", dpi=DPI)
+        except (RuntimeError, ValueError) as error:  # with TeX's log
             raise BadOption(
                 f"LaTeX could not set the text: {' '.join(str(error).split())[:200]}",
                 where=f"{argument('format')} pgf",
