@@ -168,14 +168,16 @@ def escape_markdown(text: str) -> str:
     'www&#46;example.com, GH&#45;12'
     >>> escape_markdown("failed: p <= 0.1 = a / b's"), escape_markdown("<b>, http://x")
     ("failed: p <= 0.1 = a / b's", '&#60;b&#62;, http&#58;&#47;&#47;x')
+    >>> escape_markdown("i ≠ j; (M − 1)/M"), escape_markdown("</b")
+    ('i ≠ j; (M − 1)/M', '&#60;&#47;b')
     """
     return _MARKUP.sub(lambda sign: f"&#{ord(sign[0])};", printable(text))
 
 
 #: Signs but those that are plain wherever they stand, and those that are plain where they stand.
 _MARKUP = re.compile(
-    r"(?![\w .;,()−±≥≤×…°%–+-]|:(?= |$)|(?<= )[<>]=?(?= )|(?<= [<>])=(?= )|(?<= )[=/](?= )"
-    r"|(?<=\w)'(?=\w))[\s\S]|\+(?![0-9])|_|(?<=[wW]{3})\.|(?<=GH)-"
+    r"(?![\w .;,()−±≥≤≠≈×·√∞→‖…°%–+-]|:(?= |$)|(?<= )[<>]=?(?= )|(?<= [<>])=(?= )|(?<= )[=/](?= )"
+    r"|(?<=\w)'(?=\w)|(?<=[\w)])/(?=\w))[\s\S]|\+(?![0-9])|_|(?<=[wW]{3})\.|(?<=GH)-"
 )
 #: Text that a code span shows as it is, also in a table.
 _PLAIN_CODE = re.compile(r"(?! )(?:[^`|\\@*<]|<(?=[ =]))+(?<! )")
