@@ -32,7 +32,12 @@ CASES = [
     if count >= chart.least
 ]
 #: Those in which labels and limits changed each other, and some of all others.
-HARD = [("scatter", "acl", 1), ("scatter", "acl", 2), ("figure1", "icml", 3)]
+HARD = [
+    ("scatter", "acl", 1),
+    ("scatter", "acl", 2),
+    ("figure1", "icml", 3),
+    ("coordinates", "icml", 2),
+]
 SAMPLED = {*CASES[::19], *HARD}
 
 

@@ -148,7 +148,25 @@ def draw(spec: Specification, output: OutputStyle) -> tuple[Figure, tuple[str, .
         add_legend(figure, list(handles.values()), list(handles))
     if output.set_margins is not None:
         output.set_margins(figure)
+    else:
+        keep_ticks(figure, axes)
     return figure, ()
+
+
+def keep_ticks(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Keep the ticks of linear y axes as the layout finds them.
+
+    Matplotlib chooses them anew for each size of a panel, with other widths than the layout knows.
+    """
+    from matplotlib.ticker import FixedLocator
+
+    engine = figure.get_layout_engine()
+    if engine is None:
+        return
+    engine.execute(figure)
+    for ax in axes:
+        if ax.get_yscale() == "linear":
+            ax.yaxis.set_major_locator(FixedLocator(ax.get_yticks()))
 
 
 def add_panels(figure: Figure, count: int, layout: FigureLayout, *, stretched: bool) -> list[Axes]:

@@ -45,7 +45,7 @@ function mapData(member, shared) {
 // The columns of the table of tokens: each number in every matrix, side by side.
 function tableData(members, shared) {
   const [first] = members;
-  const side = members.length > MOST_SIDES ? [] : first.columns;
+  const side = members.length > MOST_IN_TABLE ? [] : first.columns;
   const columns = side.flatMap((column) =>
     members.flatMap((member) => {
       const own = member.columns.find((c) => c.key === column.key);
@@ -55,7 +55,8 @@ function tableData(members, shared) {
   return { ...first, columns: [...columns, ...shared], angles: members.flatMap(anglesOf) };
 }
 
-// Matrices whose numbers the table puts side by side, at most.
+// Matrices whose numbers the table puts side by side, and that have brushes of their own, at most.
+const MOST_IN_TABLE = 2;
 const MOST_SIDES = 4;
 
 function named(column, member) {
