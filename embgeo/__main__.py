@@ -20,7 +20,7 @@ def main() -> None:
     try:
         from embgeo.cli.app import main as run
     except KeyboardInterrupt:
-        print("embgeo: interrupted; nothing new was written", file=sys.stderr)
+        print("embgeo: interrupted; no result was written", file=sys.stderr)
         sys.exit(2)
     except Exception as error:
         cause = " ".join(f"{type(error).__name__}: {error}".split())

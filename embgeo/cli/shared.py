@@ -66,7 +66,7 @@ def one_line(error: BaseException) -> str:
         return printable(error.command_line_text)
     if isinstance(error, KeyboardInterrupt):
         how = f"stopped by {error}" if isinstance(error, Stopped) else "interrupted"
-        return printable(f"{how}; nothing new was written")
+        return printable(f"{how}; no result was written")
     if isinstance(error, MemoryError):
         return "out of memory; cut rows with --rows A:B or leave sections out with --sections"
     if isinstance(error, OSError) and error.strerror:

@@ -417,7 +417,7 @@ def test_interrupted_while_computing(
     here: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     monkeypatch.setattr(where, failing(KeyboardInterrupt()))
-    assert refused(here, "analyze", "matrix.npy", *QUICK).endswith("; nothing new was written\n")
+    assert refused(here, "analyze", "matrix.npy", *QUICK).endswith("; no result was written\n")
 
 
 @pytest.mark.parametrize("how", [KeyboardInterrupt(), SystemExit(130), 130])
@@ -433,7 +433,7 @@ def test_interrupted_before_any_command(
 
     monkeypatch.setattr("embgeo.cli.app.app", group)
     assert run(["analyze", "matrix.npy"]) == 2
-    assert capsys.readouterr().err == "embgeo: interrupted; nothing new was written\n"
+    assert capsys.readouterr().err == "embgeo: interrupted; no result was written\n"
 
 
 @pytest.mark.slow
@@ -451,7 +451,7 @@ def test_a_signal_to_end_is_one_line(name: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (
         2,
-        f"embgeo: stopped by {name}; nothing new was written\n",
+        f"embgeo: stopped by {name}; no result was written\n",
     )
 
 
@@ -465,7 +465,7 @@ def test_interrupted_while_the_program_is_read() -> None:
         "sys.meta_path.insert(0, Stop()); main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "embgeo: interrupted; nothing new was written\n")
+    assert (done.returncode, done.stderr) == (2, "embgeo: interrupted; no result was written\n")
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])

@@ -516,7 +516,7 @@ def test_interrupting_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr("embgeo.comparison.compare.read_joint", stopped)
-    assert "interrupted; nothing new was written" in refused(here, "one.npy", "two.npy")
+    assert "interrupted; no result was written" in refused(here, "one.npy", "two.npy")
 
 
 def test_errors_of_writing_name_the_folder(here: Path) -> None:
