@@ -142,6 +142,7 @@ class TrainingSettings:
     Attributes
     ----------
     epochs : int
+        Passes over the training split.
     steps : int, optional
         Optimizer steps after which the run ends, if `epochs` do not end it before.
     batch, bptt : int
@@ -222,6 +223,7 @@ class EvaluationSettings:
     every : int, optional
         Steps between two evaluations on the validation split; by default once an epoch.
     batch : int
+        Streams, documents or sentences that are evaluated side by side.
     tokens : int, optional
         Number of tokens of each split to evaluate, from its start. By default all; with
         `TrainingSettings.steps`, a quarter of the tokens that the run trains on, at least 20,000.

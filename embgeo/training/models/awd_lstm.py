@@ -24,6 +24,7 @@ class AwdLstm(RecurrentModel):
     hidden : int
         Units of the other layers.
     layers : int
+        Recurrent layers.
     input_dropout, hidden_dropout, output_dropout : float
         Dropout of the input of the first layer, between layers, and of the output layer's input,
         constant throughout a window.

@@ -26,6 +26,7 @@ class Llama(LanguageModel):
     d : int
         Columns of the embedding, and features of all blocks.
     layers : int
+        Blocks of attention and feed-forward layer.
     heads : int
         Heads of queries, each with an even number of features.
     kv_heads : int, optional

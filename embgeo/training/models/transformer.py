@@ -25,6 +25,7 @@ class Transformer(LanguageModel):
     d : int
         Columns of the embedding, and features of all blocks.
     layers : int
+        Blocks of attention and feed-forward layer.
     heads : int
         A divisor of d; with rotary positions, d/heads is even.
     feedforward : int, optional

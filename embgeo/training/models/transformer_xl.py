@@ -24,6 +24,7 @@ class TransformerXL(LanguageModel):
     d : int
         Columns of the embedding, and features of all blocks.
     layers : int
+        Blocks of attention and feed-forward layer.
     heads : int
         A divisor of d.
     feedforward : int, optional
@@ -33,6 +34,7 @@ class TransformerXL(LanguageModel):
     dropout : float
         Dropout of embedded tokens, positions, and outputs of attention and feed-forward layers.
     attention_dropout : float
+        Dropout of attention weights.
     n_tokens, embedding_dropout, tied, bias
         See :class:`LanguageModel`.
 

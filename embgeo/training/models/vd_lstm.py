@@ -41,6 +41,7 @@ class VdLstm(RecurrentModel):
     hidden : int, optional
         Units of the other layers.
     layers : int
+        Recurrent layers.
     dropout : float, optional
         Dropout of embedded tokens and of the states of each layer; 0.3, 0.5 or 0.65 by size. For
         WikiText-2 the paper has 0.2 (small) and 0.4 (medium).

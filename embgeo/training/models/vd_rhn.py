@@ -22,6 +22,7 @@ class VdRhn(LanguageModel):
     d : int
         Columns of the embedding, and units of all layers.
     layers : int
+        Highway layers.
     depth : int
         Highway steps of a layer at each token.
     input_dropout, state_dropout, output_dropout : float
