@@ -66,7 +66,13 @@ def classes(n: int, popular: Tensor, ignore_rows: Sequence[int] = ()) -> tuple[T
 
 
 class ClassRegularizer(WeightRegularizer):
-    """A regularizer of the input embedding with classes of rare and frequent rows."""
+    """A regularizer of the input embedding with classes of rare and frequent rows.
+
+    Parameters
+    ----------
+    share : float
+        Of `attach`: share of the tokens, most frequent first, that form the class of frequent rows.
+    """
 
     ROLE = "input"
 
