@@ -14,6 +14,7 @@ Examples
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import get_args
 
 import numpy as np
@@ -234,8 +235,10 @@ def find_constant_rows(m: Measurement) -> IntArray:
         spread = np.std(block, axis=1)
         found.append(index[spread < CONSTANT * np.linalg.norm(block, axis=1)])
     constant = np.concatenate(found)
-    entries = m.reader.take(draw_compared(m))
-    alike = float((entries[1:, 1:] == entries[:-1, :-1]).mean()) if len(entries) > 1 else 0.0
+    entries = m.reader.take(np.setdiff1d(draw_compared(m), constant))
+    if not len(entries):
+        return constant
+    alike = float(np.mean([np.equal.outer(*both).mean() for both in pairwise(entries.T)]))
     by_chance = m.facts.m * alike ** (m.facts.d - 1)
     return constant if len(constant) > by_chance + 3.0 * by_chance**0.5 else NO_ROWS
 

@@ -179,8 +179,8 @@ def test_constant_rows_among_all_patterns_of_two_values_are_chance():
 
 @pytest.mark.parametrize(("constant", "found"), [(10, 0), (11, 11)])
 def test_both_sides_of_constant_rows_by_chance(constant, found, monkeypatch):
-    """Half of the entries equal their neighbors: 1,024 rows of nine entries have 4 ± 3·2 such."""
-    compared = np.array([[1.0] * 9, [0.0] + [1.0] * 4 + [0.0] * 4])
+    """Half of the entries of two columns are equal: of 1,024 rows of nine, 4 ± 3·2 are constant."""
+    compared = np.array([[1.0] * 9, [0.0] * 9])
     monkeypatch.setattr(rows, "draw_compared", lambda _: np.array([0, 1]))
     flat = np.arange(500, 500 + constant)
     taken = {2: compared, constant: np.ones((constant, 9))}

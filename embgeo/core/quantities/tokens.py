@@ -42,7 +42,7 @@ CONSTANT_ROWS = Quantity(
     "Rows whose entries are all alike, as an initialization leaves them; they are kept. 0 where "
     "entries take so few values that rows are constant by chance.",
     "#{i : standard deviation of the entries of w_i < 1e-8·‖w_i‖}, if more than E + 3√E, "
-    "E = M·p^(d−1), p the share of w_(i+1)(k+1) = w_ik in a sample of rows",
+    "E = M·p^(d−1), p the share of w_ik = w_j(k+1) over pairs i, j of a sample of other rows",
     better="lower",
     why="verdict: rows",
 )
