@@ -24,8 +24,8 @@ from embgeo.stats.reader import RowReader
 #: Positions of queries, positions of rows that may be among their nearest, and rough cosines.
 Candidates: TypeAlias = tuple[IntArray, IntArray, SingleArray]
 
-#: Rows of a tile in either direction.
-TILE = 1024
+#: Rows of a tile in either direction. Columns of 1,024 would share few places of the cache.
+TILE = 640
 #: Columns of a tile of which the largest score bounds the scores of its queries.
 GROUPED = 16
 #: Queries whose neighbors are ordered at a time.
