@@ -93,10 +93,10 @@ class ChangeMoments(Moments):
     """
 
     def update(self, block: Block) -> None:
-        # Of nearly equal entries the difference is exact in float32, too.
-        rows = block.stored if self.probed else block.rows
+        rows = np.array(block.stored if self.probed else block.rows)
         x, y = np.split(rows, 2, axis=1)
-        super().update(Block(block.index, np.hstack([x, y - x])))
+        y -= x  # of nearly equal entries exact in float32, too
+        super().update(Block(block.index, rows))
 
 
 def add_first(changes: FloatArray) -> FloatArray:

@@ -19,6 +19,8 @@ LEAST_CHANGE = 1e-10
 #: Tokens that are permuted, at most, and how often.
 PERMUTED = 250
 PERMUTATIONS = 499
+#: Below this, a difference of numbers near 2 has fewer than twelve digits.
+CANCELLED = 1e-3
 #: The estimator divides by S − 3.
 LEAST_TOKENS = 4
 #: The remainder of a sum is rounding below this share of it.
@@ -70,10 +72,15 @@ def procrustes(joint: Joint) -> Scalar:
     if len(x) + len(y) < width:  # the best rotation turns nothing outside of their row spaces
         basis = np.linalg.qr(np.vstack([x, y]).T)[0]
         x, y = x @ basis, y @ basis
-    u, _, vt = np.linalg.svd(y.T @ x)
+    product = y.T @ x
+    # The square is 2 − 2·Σσ, which cancels where it is small.
+    square = 2.0 - 2.0 * float(np.linalg.svd(product, compute_uv=False).sum())
+    if square < CANCELLED:
+        u, _, vt = np.linalg.svd(product)
+        square = float(np.square(x - y @ (u @ vt)).sum())
     padded = "" if joint.x.shape[1] == joint.y.shape[1] else "; the narrower padded with zeros"
     return q.PROCRUSTES.measured(
-        float(np.linalg.norm(x - y @ (u @ vt))),
+        float(np.sqrt(square)),
         convention=f"uncentered; reflections allowed; between 0 and √2{padded}",
     )
 
