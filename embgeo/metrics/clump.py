@@ -96,7 +96,7 @@ def second(m: Measurement) -> list[Statistic]:
     return [*m.shared.request_mean_angles(), *searched]
 
 
-class Choice(NamedTuple):
+class ChosenClump(NamedTuple):
     """A clump, the name of its direction, and how many of the samples show it."""
 
     clump: clumps.Clump | None
@@ -105,7 +105,7 @@ class Choice(NamedTuple):
     samples: int = 1
 
 
-def choose_clump(m: Measurement, angles: FloatArray) -> Choice:
+def choose_clump(m: Measurement, angles: FloatArray) -> ChosenClump:
     """Choose the clump that most samples find."""
     shared, samples = m.shared, max(1, len(draw_samples(m)))
     directions = [name for name in DENSE if shared.get(AngleTo, name) is not None]
@@ -123,15 +123,15 @@ def choose_clump(m: Measurement, angles: FloatArray) -> Choice:
         clump, name = next(
             iter(found), (clumps.find_clump(angles, shared.norms, shared.hashes, None), "")
         )
-        return Choice(clump, name)
+        return ChosenClump(clump, name)
     first, name = own[0]
     votes = sum(
         clumps.measure_agreement(first.rows, other.rows) >= clumps.AGREEMENT for other, _ in own
     )
-    return Choice(first, name, votes, samples)
+    return ChosenClump(first, name, votes, samples)
 
 
-def is_stable(m: Measurement, choice: Choice, angles: FloatArray) -> bool:
+def is_stable(m: Measurement, choice: ChosenClump, angles: FloatArray) -> bool:
     """Tell whether most halves of the rows show this clump, and none shows another.
 
     Where several groups could be the clump, or its rows are hardly a mode of their own, halves

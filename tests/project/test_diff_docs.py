@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from embgeo.comparison.track import Places
 from embgeo.core.quantities import compare as quantities
 from embgeo.core.values import Quantity
 from tests.support.compared import comparison, enter_pair
@@ -48,7 +50,9 @@ def made() -> Any:
         W = gaussian(60, n=40) + depth + 1e-3 * gaussian(61 + i, n=40)
         sections = ("cosine", "tokens")
         runs.append(enter_pair(W, f"c-{i}", tokens=tokens, sections=sections, step=float(i)))
-    return comparison(*runs, track="made")
+    found = comparison(*runs, track="made")
+    places = (Places(0, np.zeros((40, 2), np.float32)),)
+    return replace(found, track=replace(found.track, places=places))
 
 
 @pytest.mark.slow
@@ -64,6 +68,7 @@ def test_every_field_is_documented_and_the_other_way_round(tmp_path: Path) -> No
         "pairs/FIRST-SECOND/matching/first",
         "pairs/FIRST-SECOND/matching/second",
         "pairs/FIRST-SECOND/columns/compare.token_overlap",
+        "track/places/0",
     }
 
 
