@@ -29,7 +29,7 @@ ROWS_PER_DIMENSION = 3
 #: that all draws of a population have errors, or none (docs/errors.md).
 WIDEST = 0.55
 #: Least index of the tail of norms, less this many errors. From 4 down fourth powers have no mean,
-#: and intervals cover 60 to 80%. Of 500 rows that leaves 1% of the draws of Student's t with three
+#: and intervals cover 60 to 80%. Of 500 rows that leaves 2% of the draws of Student's t with three
 #: degrees, of 3,000 none (docs/errors.md).
 LEAST_TAIL, TAIL_ERRORS = 4.5, 1.5
 #: Least effective number of rows of a sample by fourth powers of norms: it may miss the longest.
