@@ -130,10 +130,15 @@ def sum_dependent(parts: FloatArray, asked: IntArray, nearest: IntArray) -> floa
     """
     _, both = np.unique(np.sort(np.stack([asked, nearest], 1)), axis=0, return_inverse=True)
     _, either = np.unique(np.r_[asked, nearest], return_inverse=True)
-    pairs = error_of(np.bincount(both.ravel(), parts)) ** 2
+    pairs = square_sums(both.ravel(), parts)
     # Of queries that share both rows, the products are counted twice.
-    shared = error_of(np.bincount(either, np.r_[parts, parts])) ** 2 - pairs
+    shared = square_sums(either, np.r_[parts, parts]) - pairs
     return float(np.sqrt(max(pairs, shared)))
+
+
+def square_sums(group: IntArray, parts: FloatArray) -> float:
+    """Return the sum of the squared sums over groups."""
+    return float(np.square(np.bincount(group, parts)).sum())
 
 
 def find_error_of_inverse(value: float, error: float) -> float | None:
