@@ -13,10 +13,11 @@ from embgeo.charts import theme
 from embgeo.charts.items import ChartItem
 from embgeo.charts.render import paper, svg
 from embgeo.charts.render.dots import draw_dots, widen
-from embgeo.charts.render.drawing import draw_panel, set_log_ticks, shorten
+from embgeo.charts.render.drawing import draw_panel
 from embgeo.charts.render.hexagons import count_hexagons
 from embgeo.charts.render.interactive import step_values
 from embgeo.charts.render.svg import render_svg, write_power
+from embgeo.charts.render.ticks import set_log_ticks, shorten
 from embgeo.charts.render.view import View, common_views, fit_view
 from embgeo.charts.specification import Axis, HistogramSteps, Line, MemberStyle, Panel
 from embgeo.core.errors import BadOption

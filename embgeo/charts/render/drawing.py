@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embgeo.charts import theme
+from embgeo.charts.render.ticks import keep_ticks, set_log_ticks, shorten
 from embgeo.charts.specification import Axis, Guide, HistogramSteps, Line, Panel, Specification
 from embgeo.core.arrays import FloatArray
 
@@ -151,22 +151,6 @@ def draw(spec: Specification, output: OutputStyle) -> tuple[Figure, tuple[str, .
     else:
         keep_ticks(figure, axes)
     return figure, ()
-
-
-def keep_ticks(figure: Figure, axes: Sequence[Axes]) -> None:
-    """Keep the ticks of linear y axes as the layout finds them.
-
-    Matplotlib chooses them anew for each size of a panel, with other widths than the layout knows.
-    """
-    from matplotlib.ticker import FixedLocator
-
-    engine = figure.get_layout_engine()
-    if engine is None:
-        return
-    engine.execute(figure)
-    for ax in axes:
-        if ax.get_yscale() == "linear":
-            ax.yaxis.set_major_locator(FixedLocator(ax.get_yticks()))
 
 
 def add_panels(figure: Figure, count: int, layout: FigureLayout, *, stretched: bool) -> list[Axes]:
@@ -373,24 +357,6 @@ def set_axis(axis: Any, planned: Axis, values: Sequence[FloatArray], output: Out
     if planned.ticks:
         axis.set_ticks(planned.ticks)
     axis.set_label_text(output.write_label(planned.label))
-
-
-def set_log_ticks(axis: Any, values: FloatArray, write: Callable[[float], str]) -> None:
-    """Make an axis logarithmic; within a decade and a half, 2 and 5 have labels, too."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    positive = values[np.isfinite(values) & (values > 0)]
-    span = math.log10(positive.max()) - math.log10(positive.min()) if len(positive) else 0.0
-    getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
-    subs = (1.0, 2.0, 5.0) if span < 1.5 else (1.0,)
-    axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=9))
-    axis.set_major_formatter(FuncFormatter(lambda value, _position: write(value)))
-    axis.set_minor_formatter(NullFormatter())
-
-
-def shorten(value: float) -> str:
-    """Write 5,000 in full and 40000 as 40k: steps and counts are large, and panels are narrow."""
-    return f"{value:,.10g}" if abs(value) < 10_000 else f"{value / 1000:,.10g}k"
 
 
 def add_legend(

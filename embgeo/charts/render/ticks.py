@@ -1,0 +1,49 @@
+"""Ticks: those of logarithmic axes, and the same ones in every round of a layout."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embgeo.core.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def keep_ticks(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Keep the ticks of linear y axes as the layout finds them.
+
+    Matplotlib chooses them anew for each size of a panel, with other widths than the layout knows.
+    """
+    from matplotlib.ticker import FixedLocator
+
+    engine = figure.get_layout_engine()
+    if engine is None:
+        return
+    engine.execute(figure)
+    for ax in axes:
+        if ax.get_yscale() == "linear":
+            ax.yaxis.set_major_locator(FixedLocator(ax.get_yticks().tolist()))
+
+
+def set_log_ticks(axis: Any, values: FloatArray, write: Callable[[float], str]) -> None:
+    """Make an axis logarithmic; within a decade and a half, 2 and 5 have labels, too."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    positive = values[np.isfinite(values) & (values > 0)]
+    span = math.log10(positive.max()) - math.log10(positive.min()) if len(positive) else 0.0
+    getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
+    subs = (1.0, 2.0, 5.0) if span < 1.5 else (1.0,)
+    axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=9))
+    axis.set_major_formatter(FuncFormatter(lambda value, _position: write(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def shorten(value: float) -> str:
+    """Write 5,000 in full and 40000 as 40k: steps and counts are large, and panels are narrow."""
+    return f"{value:,.10g}" if abs(value) < 10_000 else f"{value / 1000:,.10g}k"
