@@ -294,7 +294,7 @@ def save(figure: Figure, name: str, form: str, creator: str) -> dict[str, bytes]
     if form == "pgf":
         return save_pgf(figure, name)
     dates = {"pdf": "CreationDate", "svg": "Date"}
-    described = {"Software" if form == "png" else "Creator": creator}
+    described: dict[str, str | None] = {"Software" if form == "png" else "Creator": creator}
     described |= {dates[form]: None} if form in dates else {}
     # Of a file on a full disk, matplotlib hides what went wrong.
     stream = io.BytesIO()
