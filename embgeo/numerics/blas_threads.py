@@ -20,30 +20,10 @@ _before: list[int] = []
 @cache
 def _libraries() -> list[Any]:
     import numpy.linalg  # noqa: F401  (its BLAS has to be loaded to be found)
+    import scipy.linalg.blas  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
-    with without_idle_modules():
-        import scipy.linalg.blas  # noqa: F401
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
-
-
-@contextmanager
-def without_idle_modules() -> Iterator[None]:
-    """Keep scipy from importing modules of numpy that it does not use.
-
-    It reads every attribute of numpy, which imports these two: a quarter of scipy's own import.
-    """
-    import numpy as np
-
-    idle = [name for name in ("f2py", "testing") if name not in vars(np)]
-    for name in idle:
-        setattr(np, name, None)
-    try:
-        yield
-    finally:
-        for name in idle:
-            if vars(np)[name] is None:
-                delattr(np, name)
 
 
 def blas_threads() -> int:

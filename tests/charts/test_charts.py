@@ -175,7 +175,6 @@ def test_matplotlib_does_not_speak_of_its_cache_when_it_is_imported(
         return matplotlib
 
     monkeypatch.setattr(drawing, "import_module", speak)
-    monkeypatch.setattr(drawing, "import_figures", lambda: None)
     with monkeypatch.context() as patch:
         patch.delitem(sys.modules, "matplotlib")
         drawing.import_matplotlib()

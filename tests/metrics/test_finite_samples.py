@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import embgeo
+from embgeo.core.numbers import Z_95
 from embgeo.core.values import Scalar, Table
 from embgeo.metrics.dimension import measure_two_nn
 from embgeo.metrics.hubs import chance_of_twin
@@ -89,21 +90,26 @@ def test_chance_of_a_near_duplicate_is_a_share_of_the_sphere() -> None:
 
 @pytest.mark.parametrize("m", [6, 24])
 def test_two_rows_nearest_to_each_other_are_one_draw_of_the_dimension(m: int) -> None:
-    """Rows that share their smaller distance; of all rows the error is not one of drawing."""
+    """Queries that share a row are no two draws; of all rows the error is not one of drawing."""
     near = np.array([1.0, 1.0, 2.0, 2.0, 2.5, 3.0])
     ratios = np.array([1.5, 2.0, 1.2, 1.1, 3.0, 1.3])
     facts: Any = SimpleNamespace(m=m, kept=np.arange(m))
-    found, influence = measure_two_nn(
-        facts, np.stack([near, near * ratios], axis=1), np.arange(6), m
-    )
+    nearest = np.array([1, 0, 3, 2, 0, 2])
+    distances = np.stack([near, near * ratios], axis=1)
+    found, influence = measure_two_nn(facts, nearest, distances, np.arange(6), m)
     assert isinstance(found, Scalar)
     logs = np.log(ratios)
     value = 5 / logs.sum()
     assert found.value == pytest.approx(value, rel=1e-12)
     parts = -value * (logs / logs.mean() - 1) / np.sqrt(6 * 5)
     np.testing.assert_allclose(influence.values, parts.astype(np.float32))
+    rows = [{i, int(row)} for i, row in enumerate(nearest)]
+    variance = sum(
+        parts[i] * parts[j] for i in range(6) for j in range(6) if i == j or rows[i] & rows[j]
+    )
     pairs = parts[:4].reshape(2, 2).sum(axis=1)
-    error = np.sqrt(pairs @ pairs + parts[4:] @ parts[4:])
+    tangent = np.sqrt(max(variance, pairs @ pairs + parts[4:] @ parts[4:]))
+    error = tangent / (1 - (Z_95 * tangent / value) ** 2)
     assert found.population_error == pytest.approx(error, rel=1e-12)
     drawn = error if m == 6 else np.sqrt((parts @ parts) * (1 - 6 / m))
     assert found.standard_error == pytest.approx(drawn, rel=1e-12)

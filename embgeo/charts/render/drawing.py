@@ -91,25 +91,9 @@ def import_matplotlib() -> Any:
     try:
         with home:
             module = import_module(name)
-        import_figures()
     finally:
         log.setLevel(level)
     return module
-
-
-def import_figures() -> None:
-    """Import what draws; where nobody is at a prompt, without lists of properties for its help.
-
-    To list them takes a sixth of the import.
-    """
-    artist: Any = import_module("matplotlib.artist")
-    if hasattr(sys, "ps1") or "matplotlib.figure" in sys.modules:
-        return
-    listing, artist.kwdoc = artist.kwdoc, lambda _: ""
-    try:
-        import_module("matplotlib.figure")
-    finally:
-        artist.kwdoc = listing
 
 
 @contextmanager

@@ -43,6 +43,10 @@ class TranslationModel(EmbeddingModel):
         """Draw the rows of an embedding or of the output layer."""
         raise NotImplementedError
 
+    def get_source_embeddings(self) -> nn.Module | None:
+        """Return the embedding of the source, if it has its own."""
+        return self.source
+
     def embedding_parameters(self) -> list[Tensor]:
         own = [] if self.source is None else list(self.source.parameters())
         return [*super().embedding_parameters(), *own]
