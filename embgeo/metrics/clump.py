@@ -134,7 +134,7 @@ def choose_clump(m: Measurement, angles: FloatArray) -> ChosenClump:
 def is_stable(m: Measurement, choice: ChosenClump, angles: FloatArray) -> bool:
     """Tell whether most halves of the rows show this clump, and none shows another.
 
-    Where several groups could be the clump, or its rows are hardly a mode of their own, halves
+    Where several groups could be the clump, or its rows are barely a mode of their own, halves
     differ. A half searches a dense direction of its own where all rows are one sample; of more rows
     all samples have shown the clump.
     """

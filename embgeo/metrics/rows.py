@@ -187,7 +187,7 @@ def rows_read(m: Measurement) -> IntArray:
 
 
 def draw_compared(m: Measurement) -> IntArray:
-    """Draw rows, whatever the seed, so that no state depends on it."""
+    """Draw rows with a fixed seed, so that no state depends on that of the user."""
     return sample_rows(m.facts.kept, COMPARED, generator(0, "constant rows"))
 
 

@@ -126,7 +126,7 @@ def test_another_width_or_no_matrix_is_a_plane_of_its_own(tmp_path: Path) -> Non
     film = make_film(embgeo.diff(*paths, track=True, sections=["projection"]))
     assert film is not None
     assert not film.shared
-    assert film.list_turns() == [False, False]  # without a change of rows nothing is said
+    assert film.list_turns() == [False, False]  # unknown changes of rows name no turn
     comparison = embgeo.diff(paths[0], paths[2], track=True, sections=["projection"])
     assert comparison.track is not None
     assert len(comparison.track.places) == 1

@@ -85,7 +85,7 @@ def list_tick_labels(axis: Any) -> list[str]:
 
 
 def fix_ticks(axis: Any) -> None:
-    """Leave the ticks as they are; those beyond the limits, a third, would be made in vain."""
+    """Leave the ticks as they are; a third lies beyond the limits and would be made for nothing."""
     from matplotlib.ticker import FixedLocator
 
     major, minor = axis.get_majorticklocs(), axis.get_minorticklocs()
