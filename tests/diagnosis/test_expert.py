@@ -224,7 +224,7 @@ def test_the_row_number_is_beside_every_token() -> None:
     assert verdict.blame == ("‹empty› (row 7)",)
 
 
-def test_a_sentence_says_that_the_long_rows_may_be_the_garbage() -> None:
+def test_long_rows_are_doubted_where_most_rows_are_damaged() -> None:
     """Expert: 300 rows hold garbage, norms of 1e20; the other 700 are sound.
 
     Norms alone cannot tell that from a codebook of which 70% are dead.
@@ -234,20 +234,20 @@ def test_a_sentence_says_that_the_long_rows_may_be_the_garbage() -> None:
     finding = look(rows).finding("rows")
     assert finding is not None
     assert finding.sentence.endswith(
-        "They are most of the rows: norms alone do not exclude that the other 300, so much longer, "
-        "are the garbage."
+        "They are most of the rows, and norms alone cannot show whether they are damaged or the "
+        "300 longer ones."
     )
 
 
 @pytest.mark.parametrize(("dead", "said"), [(500, False), (501, True)])
-def test_only_of_most_rows_it_is_said_that_the_others_may_be_the_garbage(
+def test_only_where_most_rows_are_damaged_the_others_are_doubted(
     dead: int, said: bool
 ) -> None:
     rows = trained()
     rows[:dead] *= 1e-6
     finding = look(rows).finding("rows")
     assert finding is not None
-    assert ("garbage" in finding.sentence) is said
+    assert ("norms alone" in finding.sentence) is said
 
 
 def embed_bytes(decades: float, seed: int = 22, d: int = 256) -> Rows:

@@ -29,8 +29,8 @@ def answer(a: finding.Numbers) -> Answer:
         parts.append(f" {capital(idle)}.")
     if damage["small"] > finding.count_kept(a) > 0:
         parts.append(
-            f" They are most of the rows: norms alone do not exclude that the other "
-            f"{finding.count_kept(a):,}, so much longer, are the garbage."
+            " They are most of the rows, and norms alone cannot show whether they are damaged or "
+            f"the {finding.count_kept(a):,} longer ones."
         )
     if damage.get("short"):
         parts.append(
