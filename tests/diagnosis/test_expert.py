@@ -240,9 +240,7 @@ def test_long_rows_are_doubted_where_most_rows_are_damaged() -> None:
 
 
 @pytest.mark.parametrize(("dead", "said"), [(500, False), (501, True)])
-def test_only_where_most_rows_are_damaged_the_others_are_doubted(
-    dead: int, said: bool
-) -> None:
+def test_only_where_most_rows_are_damaged_the_others_are_doubted(dead: int, said: bool) -> None:
     rows = trained()
     rows[:dead] *= 1e-6
     finding = look(rows).finding("rows")
