@@ -112,28 +112,18 @@ FORMAT = RecordFormat(
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One of the compared matrices.
+    """One of the compared matrices."""
 
-    Attributes
-    ----------
-    name : str
-        Short and unique; untrusted text, because it comes from a file name.
-    given : str
-        The path as given by the user.
-    analysis : Analysis
-    from_saved : bool
-        Whether `given` was a saved analysis rather than a checkpoint.
-    matrix_absent : str
-        Why the matrix was not available for numbers of two matrices; empty if it was.
-    step : float or None
-        Training step in a track.
-    """
-
+    #: Short and unique; untrusted text, because it comes from a file name.
     name: str
+    #: The path as given by the user.
     given: str
     analysis: Analysis
+    #: Whether `given` was a saved analysis rather than a checkpoint.
     from_saved: bool = False
+    #: Why the matrix was not available for numbers of two matrices; empty if it was.
     matrix_absent: str = ""
+    #: Training step in a track.
     step: float | None = None
 
     def folder(self, place: int) -> str:

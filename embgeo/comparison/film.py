@@ -28,46 +28,31 @@ TURNED = 3.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Film:
-    """What a film of a track shows, frame by frame.
+    """What a film of a track shows, frame by frame."""
 
-    Attributes
-    ----------
-    members : tuple of int
-        Places of the shown checkpoints.
-    steps : tuple of float
-    rows : tuple of int arrays, shape (n,)
-        For each frame, positions of the shared tokens in its analysis.
-    places : float64 array, shape (k, n, 2)
-        In the plane of the top two singular directions of the last checkpoint, or of each its own
-        if `shared` is false; turned and mirrored about the origin so that its tokens fit those of
-        the next frame best. The last frame is as it is.
-    shared : bool
-        Whether all frames have one plane.
-    moves : float64 array, shape (k - 1,)
-        How far tokens move from each frame to the next: ‖Y − X‖ / ‖X‖ of their places. Part of it
-        may be a change of the plane, if that is not shared.
-    changes : tuple of float or None
-        The same of their rows in all dimensions; None if it was not measured.
-    means : float64 array, shape (k, 2)
-        The mean row in each frame, over the shared tokens.
-    edges : float64 array, shape (b + 1,)
-        Bins of the cosines; empty if a checkpoint has no histogram.
-    densities : float64 array, shape (k, b)
-        Share of the pairs in each bin, divided by its width.
-    states : tuple of {"healthy", "mild", "degenerate", "undecided"}
-        Of the geometry, by the verdict on each checkpoint.
-    """
-
+    #: Places of the shown checkpoints.
     members: tuple[int, ...]
     steps: tuple[float, ...]
+    #: For each frame, positions of the shared tokens in its analysis; shape (n,).
     rows: tuple[IntArray, ...]
+    #: In the plane of the top two singular directions of the last checkpoint, or of each its own if
+    #: `shared` is false; turned and mirrored about the origin so that its tokens fit those of the
+    #: next frame best. The last frame is as it is; shape (k, n, 2).
     places: FloatArray
+    #: How far tokens move from each frame to the next: ‖Y − X‖ / ‖X‖ of their places. Part of it
+    #: may be a change of the plane, if that is not shared; shape (k - 1,).
     moves: FloatArray
+    #: The same of their rows in all dimensions; None if it was not measured.
     changes: tuple[float | None, ...]
+    #: The mean row in each frame, over the shared tokens; shape (k, 2).
     means: FloatArray
+    #: Bins of the cosines; empty if a checkpoint has no histogram; shape (b + 1,).
     edges: FloatArray
+    #: Share of the pairs in each bin, divided by its width; shape (k, b).
     densities: FloatArray
+    #: Of the geometry, by the verdict on each checkpoint.
     states: tuple[State, ...]
+    #: Whether all frames have one plane.
     shared: bool = False
 
     def list_turns(self) -> list[bool]:

@@ -19,54 +19,38 @@ EXAMPLES = 5
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Kept rows of one side that are not among the shared ones.
+    """Kept rows of one side that are not among the shared ones."""
 
-    Attributes
-    ----------
-    missing : int
-        Rows whose token (or row number) the other side does not have.
-    examples : tuple of str
-        The first of those tokens; untrusted text.
-    ambiguous : int
-        Rows whose token occurs in several rows, which are not the same on both sides.
-    ambiguous_examples : tuple of str
-        The first of those tokens; untrusted text.
-    """
-
+    #: Rows whose token (or row number) the other side does not have.
     missing: int = 0
+    #: The first of those tokens; untrusted text.
     examples: tuple[str, ...] = ()
+    #: Rows whose token occurs in several rows, which are not the same on both sides.
     ambiguous: int = 0
+    #: The first of those tokens; untrusted text.
     ambiguous_examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """The matched rows of two matrices.
+    """The matched rows of two matrices."""
 
-    Attributes
-    ----------
-    by : {"token", "row"} or None
-        None if rows could not be matched.
-    reason : str
-        Why rows were matched in this way, or why they could not be.
-    first, second : int arrays, shape (S,)
-        Positions among the *kept* rows of either analysis (as in ``analysis.tokens`` and
-        ``points[].xy``), one pair for each shared token, in the order of rows of the first.
-    left_out : tuple of two LeftOut
-        Rows of the first and of the second that are left out.
-    shared : int
-        S, the number of shared tokens.
-    """
-
+    #: None if rows could not be matched.
     by: Literal["token", "row"] | None
+    #: Why rows were matched in this way, or why they could not be.
     reason: str
+    #: Positions among the *kept* rows of either analysis (as in ``analysis.tokens`` and
+    #: ``points[].xy``), one pair for each shared token, in the order of rows of the first; shape
+    #: (S,).
     first: npt.NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(0, np.int64), metadata=in_archive("first")
     )
     second: npt.NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(0, np.int64), metadata=in_archive("second")
     )
+    #: Rows of the first and of the second that are left out.
     left_out: tuple[LeftOut, LeftOut] = (LeftOut(), LeftOut())
+    #: S, the number of shared tokens.
     shared: int = field(init=False)
 
     def __post_init__(self) -> None:

@@ -18,39 +18,27 @@ Direction = Literal["better", "worse"] | None
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Values of two matrices, over their shared tokens.
+    """Values of two matrices, over their shared tokens."""
 
-    Attributes
-    ----------
-    first, second : int
-        Places among the members; `first` is the baseline, or in a track also the previous member.
-    matching : Matching
-    scalars : tuple of Scalar
-        ``compare.subspace_distance``, ``compare.cka``, ``compare.cka_debiased``,
-        ``compare.cka_p``, ``compare.procrustes``, ``compare.neighbor_overlap``,
-        ``compare.mutual_neighbors`` and the scalars of the change; undefined with the reason if a
-        matrix is not available. `reference` is the chance level.
-    series : tuple of Series
-        ``compare.principal_angles`` (degrees, smallest first).
-    histograms : tuple of Histogram
-        ``compare.overlap_histogram``: how many queries keep which share of their neighbors.
-    columns : tuple of Column
-        One number for each shared token, shape (S,), in the order of `matching`:
-        ``compare.token_overlap`` if all of them are queries.
-    tables : tuple of Table
-        ``compare.moved``: tokens whose neighborhood changed most, the most changed first.
-        Columns: ``token``, ``overlap`` (Jaccard), ``before 1`` … ``before k`` (nearest in
-        `first`), ``after 1`` … ``after k`` (nearest in `second`); a cell is None if there are
-        fewer than k neighbors.
-    """
-
+    #: Places among the members; `first` is the baseline, or in a track also the previous member.
     first: int
     second: int
     matching: Matching
+    #: ``compare.subspace_distance``, ``compare.cka``, ``compare.cka_debiased``, ``compare.cka_p``,
+    #: ``compare.procrustes``, ``compare.neighbor_overlap``, ``compare.mutual_neighbors`` and the
+    #: scalars of the change; undefined with the reason if a matrix is not available. `reference` is
+    #: the chance level.
     scalars: tuple[v.Scalar, ...] = ()
+    #: ``compare.principal_angles`` (degrees, smallest first).
     series: tuple[v.Series, ...] = ()
+    #: ``compare.overlap_histogram``: how many queries keep which share of their neighbors.
     histograms: tuple[v.Histogram, ...] = ()
+    #: One number for each shared token, shape (S,), in the order of `matching`:
+    #: ``compare.token_overlap`` if all of them are queries.
     columns: tuple[v.Column, ...] = ()
+    #: ``compare.moved``: tokens whose neighborhood changed most, the most changed first. Columns:
+    #: ``token``, ``overlap`` (Jaccard), ``before 1`` … ``before k`` (nearest in `first`), ``after
+    #: 1`` … ``after k`` (nearest in `second`); a cell is None if there are fewer than k neighbors.
     tables: tuple[v.Table, ...] = ()
 
     @property
@@ -75,50 +63,33 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Difference:
-    """The difference of a scalar of a member from that of the baseline.
-
-    Attributes
-    ----------
-    quantity : Quantity
-    member : int
-        Place of the member; the baseline is 0.
-    baseline, value : float or None
-    difference : float or None
-        ``value − baseline``; None exactly if `undefined` gives a reason.
-    standard_error : float or None
-        One standard error of the difference, if known.
-    error_kind : {"monte_carlo", "population"} or None
-        What the standard error is about; "monte_carlo" if the error over tokens is not known.
-    interval : tuple of two floats or None
-        95% interval of the difference, if its standard error is known.
-    p_value, p_adjusted : float or None
-        The probability of a difference of at least this size if the populations do not differ; and
-        after Holm's correction. Only for judged differences.
-    error_note : str
-        How error and interval were computed; empty without them.
-    change : Change
-    direction : {"better", "worse"} or None
-        None if neither direction is good in itself (nearly always), or nothing changed.
-    undefined : str
-        Why there is no difference.
-    note : str
-        How the two measurements differ (other conventions, other options).
-    """
+    """The difference of a scalar of a member from that of the baseline."""
 
     quantity: v.Quantity = field(metadata=v.INLINE)
+    #: Place of the member; the baseline is 0.
     member: int
     baseline: float | None
     value: float | None
+    #: ``value − baseline``; None exactly if `undefined` gives a reason.
     difference: float | None
+    #: One standard error of the difference, if known.
     standard_error: float | None = None
+    #: What the standard error is about; "monte_carlo" if the error over tokens is not known.
     error_kind: v.ErrorKind | None = None
+    #: 95% interval of the difference, if its standard error is known.
     interval: tuple[float, float] | None = None
+    #: The probability of a difference of at least this size if the populations do not differ; and
+    #: after Holm's correction. Only for judged differences.
     p_value: float | None = None
     p_adjusted: float | None = None
+    #: How error and interval were computed; empty without them.
     error_note: str = ""
     change: Change = "exact"
+    #: None if neither direction is good in itself (nearly always), or nothing changed.
     direction: Direction = None
+    #: Why there is no difference.
     undefined: str = ""
+    #: How the two measurements differ (other conventions, other options).
     note: str = ""
 
     @property

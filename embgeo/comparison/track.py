@@ -12,91 +12,59 @@ from embgeo.core.values import IN_ARCHIVE, INLINE, Quantity, Scalar
 
 @dataclass(frozen=True, slots=True)
 class ChangePoint:
-    """Where a curve over training changes its slope.
+    """Where a curve over training changes its slope."""
 
-    Attributes
-    ----------
-    step : float
-        Where the two segments meet.
-    slope_before, slope_after : float
-        Slopes of the two segments, per step.
-    left : float
-        Sum of squared residuals of the two segments as a share of that of one straight line.
-    """
-
+    #: Where the two segments meet.
     step: float
+    #: Slopes of the two segments, per step.
     slope_before: float
     slope_after: float
+    #: Sum of squared residuals of the two segments as a share of that of one straight line.
     left: float
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A number over training.
-
-    Attributes
-    ----------
-    quantity : Quantity
-    against : {"", "first", "previous"}
-        Empty for a number of a single matrix; else the other member of the pair: the first of the
-        track, or the previous one.
-    values, standard_errors : tuple of float or None
-        One for each member of the track, None if there is none.
-    change_point : ChangePoint or None
-    no_change_point : str
-        Why there is no bend.
-    """
+    """A number over training."""
 
     quantity: Quantity = field(metadata=INLINE)
+    #: Empty for a number of a single matrix; else the other member of the pair: the first of the
+    #: track, or the previous one.
     against: Literal["", "first", "previous"]
+    #: One for each member of the track, None if there is none.
     values: tuple[float | None, ...]
     standard_errors: tuple[float | None, ...]
     change_point: ChangePoint | None = None
+    #: Why there is no bend.
     no_change_point: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Places:
-    """The rows of a checkpoint in the plane of the top two singular directions of the last one.
-
-    Attributes
-    ----------
-    member : int
-    xy : float32 array, shape (M, 2)
-        In the order of the rows that its analysis lists.
-    """
+    """The rows of a checkpoint in the plane of the top two singular directions of the last one."""
 
     member: int
+    #: In the order of the rows that its analysis lists; shape (M, 2).
     xy: SingleArray = field(metadata=IN_ARCHIVE)
 
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """Checkpoints of one run in the order of their steps (which is the order of the members).
+    """Checkpoints of one run in the order of their steps (which is the order of the members)."""
 
-    Attributes
-    ----------
-    steps : tuple of float
-        Rising.
-    source : str
-        The origin of the steps, in words.
-    curves : tuple of Curve
-        One for every scalar that some member has, then for the numbers of two matrices.
-    same_as : tuple of int or None
-        For each member, the place of the first one that holds the same matrix, byte by byte; None
-        if that is the member itself. Bends and lines leave duplicates out.
-    outliers : tuple of int
-        Places of members that do not fit their neighbors.
-    places : tuple of Places
-        The rows of each member, without duplicates and the last one, in the plane of the last one;
-        empty if a matrix was not available.
-    """
-
+    #: Rising.
     steps: tuple[float, ...]
+    #: The origin of the steps, in words.
     source: str
+    #: One for every scalar that some member has, then for the numbers of two matrices.
     curves: tuple[Curve, ...] = ()
+    #: For each member, the place of the first one that holds the same matrix, byte by byte; None if
+    #: that is the member itself. Bends and lines leave duplicates out.
     same_as: tuple[int | None, ...] = ()
+    #: Places of members that do not fit their neighbors.
     outliers: tuple[int, ...] = ()
+    #: The rows of each member, without duplicates and the last one, in the plane of the last one;
+    #: empty if a matrix was not available.
     places: tuple[Places, ...] = field(default=(), metadata={"later": True})
 
     @property

@@ -17,55 +17,37 @@ LISTED = 200
 
 @dataclass(frozen=True, slots=True)
 class AddedRow:
-    """A row of a token that the first matrix does not have.
-
-    Attributes
-    ----------
-    norm : float or None
-        None if it is not finite.
-    percentile : float or None
-        Percentage of healthy norms of the first matrix that are not larger.
-    """
+    """A row of a token that the first matrix does not have."""
 
     row: int
     token: str | None
+    #: None if it is not finite.
     norm: float | None
+    #: Percentage of healthy norms of the first matrix that are not larger.
     percentile: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """The rows of one side of a model, the input embedding or the output matrix.
+    """The rows of one side of a model, the input embedding or the output matrix."""
 
-    Attributes
-    ----------
-    tensor : str
-        Its name in the second model.
-    rows : tuple of two int
-        Rows before and after.
-    same, changed : int
-        Rows of shared tokens with the same bits, and with others; with the same numbers, if the
-        types differ.
-    alike : int
-        Size of the largest group of equal added rows; 0 without added rows.
-    damaged : int
-        Added rows that are zero, non-finite or far shorter than all others.
-    norms : tuple of three float or None
-        Smallest, median and largest finite norm of the added rows.
-    median_before : float
-        Median norm of the healthy rows of the first matrix.
-    added : tuple of AddedRow
-        In row order, at most `LISTED`.
-    """
-
+    #: Its name in the second model.
     tensor: str
+    #: Rows before and after.
     rows: tuple[int, int]
+    #: Rows of shared tokens with the same bits, and with others; with the same numbers, if the
+    #: types differ.
     same: int
     changed: int
+    #: Size of the largest group of equal added rows; 0 without added rows.
     alike: int
+    #: Added rows that are zero, non-finite or far shorter than all others.
     damaged: int
+    #: Smallest, median and largest finite norm of the added rows.
     norms: tuple[float, float, float] | None
+    #: Median norm of the healthy rows of the first matrix.
     median_before: float
+    #: In row order, at most `LISTED`.
     added: tuple[AddedRow, ...]
 
 

@@ -54,17 +54,11 @@ def option_of(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """A way out that can be taken: the same again with another path, or with further arguments.
+    """A way out that can be taken: the same again with another path, or with further arguments."""
 
-    Attributes
-    ----------
-    path : str
-        What to name in place of the path that was given; empty for the same one.
-    arguments : mapping of str to str or bool
-        Arguments of :func:`embgeo.load` and their values.
-    """
-
+    #: What to name in place of the path that was given; empty for the same one.
     path: str = ""
+    #: Arguments of :func:`embgeo.load` and their values.
     arguments: Mapping[str, str | bool] = field(default_factory=dict)
 
 

@@ -21,54 +21,36 @@ BLOCK_ROWS = 1024
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a matrix comes from, for the provenance of the result.
+    """Where a matrix comes from, for the provenance of the result."""
 
-    Attributes
-    ----------
-    path : str
-        File or folder as the user wrote it.
-    format : str
-        Name of the file format.
-    tensor : str
-        Name of the tensor inside the file.
-    stored_shape, dtype
-        Shape and type in the file, before transposing and cutting rows.
-    sha256 : str
-        Hash of the file, or of the files read from a folder in order; empty for arrays in memory.
-    transposed : bool
-    rows : tuple of two ints or None
-        The range of rows that was cut out.
-    reason : str
-        Why this tensor was chosen.
-    tied_by : str
-        How input embedding and output matrix are tied; empty if they are not.
-    notes : tuple of str
-        Further notes for the reader (averaged copies, how labels were assigned, …).
-    stamps : tuple of FileStamp
-        Stamps of the files that are read during the analysis.
-    columns : tuple of str
-        Names of the columns, if they are columns of a table.
-    form : str
-        How the rows are decoded or joined, such as "FP8, code · weight_scale of the row"; empty if
-        they are stored as they are.
-    parts : tuple of str
-        Stored tensors that they are decoded from.
-    """
-
+    #: File or folder as the user wrote it.
     path: str = ""
+    #: Name of the file format.
     format: str = "array"
+    #: Name of the tensor inside the file.
     tensor: str = ""
+    #: Shape and type in the file, before transposing and cutting rows.
     stored_shape: tuple[int, ...] = ()
     dtype: str = ""
+    #: Hash of the file, or of the files read from a folder in order; empty for arrays in memory.
     sha256: str = ""
     transposed: bool = False
+    #: The range of rows that was cut out.
     rows: tuple[int, int] | None = None
+    #: Why this tensor was chosen.
     reason: str = ""
+    #: How input embedding and output matrix are tied; empty if they are not.
     tied_by: str = ""
+    #: Further notes for the reader (averaged copies, how labels were assigned, …).
     notes: tuple[str, ...] = ()
+    #: Stamps of the files that are read during the analysis.
     stamps: tuple[FileStamp, ...] = ()
+    #: Names of the columns, if they are columns of a table.
     columns: tuple[str, ...] = ()
+    #: How the rows are decoded or joined, such as "FP8, code · weight_scale of the row"; empty if
+    #: they are stored as they are.
     form: str = ""
+    #: Stored tensors that they are decoded from.
     parts: tuple[str, ...] = ()
 
     @property
@@ -89,41 +71,27 @@ def tied_note(tied_by: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Frequency:
-    """How often the token of each row occurs, or only the order.
+    """How often the token of each row occurs, or only the order."""
 
-    Attributes
-    ----------
-    kind : {"counts", "rank"}
-        "counts": `counts` are occurrences. "rank": only the order is known (row 0 is the most
-        frequent), and `counts` is N, N−1, …, 1.
-    counts : array of float64, shape (N,)
-        Not negative; 0 for a token that never occurs.
-    source : str
-        Description for values and figures that depend on it.
-    """
-
+    #: "counts": `counts` are occurrences. "rank": only the order is known (row 0 is the most
+    #: frequent), and `counts` is N, N−1, …, 1.
     kind: Literal["counts", "rank"]
+    #: Not negative; 0 for a token that never occurs; shape (N,).
     counts: npt.NDArray[np.float64]
+    #: Description for values and figures that depend on it.
     source: str
 
 
 @dataclass(frozen=True, slots=True)
 class FinalNorm:
-    """Scale and bias of a model's final LayerNorm, or why they are absent.
+    """Scale and bias of a model's final LayerNorm, or why they are absent."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the layer without ``.weight``; empty if none was found.
-    scale, bias : float64 arrays, shape (d,), or None
-        Both or neither.
-    absent : str
-        Why they are absent.
-    """
-
+    #: Name of the layer without ``.weight``; empty if none was found.
     name: str = ""
+    #: Both or neither; shape (d,).
     scale: npt.NDArray[np.float64] | None = None
     bias: npt.NDArray[np.float64] | None = None
+    #: Why they are absent.
     absent: str = ""
 
 

@@ -37,25 +37,17 @@ def _ignore(_reported: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunMonitor:
-    """Receives reports of many training runs; the command line draws bars from them.
+    """Receives reports of many training runs; the command line draws bars from them."""
 
-    Attributes
-    ----------
-    progress : Progress
-        Progress of the current run, or of other long work.
-    expect : callable
-        ``expect(runs)`` before the first run.
-    begin, done : callable
-        ``begin(behind)`` before a run and ``done(behind)`` after it, with the number of runs that
-        have ended.
-    say : callable
-        ``say(line)`` with the result of a run.
-    """
-
+    #: Progress of the current run, or of other long work.
     progress: Progress = field(default_factory=Progress)
+    #: ``expect(runs)`` before the first run.
     expect: Callable[[int], None] = _ignore
+    #: ``begin(behind)`` before a run and ``done(behind)`` after it, with the number of runs that
+    #: have ended.
     begin: Callable[[int], None] = _ignore
     done: Callable[[int], None] = _ignore
+    #: ``say(line)`` with the result of a run.
     say: Callable[[str], None] = _ignore
 
 

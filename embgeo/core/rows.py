@@ -58,19 +58,13 @@ def is_listed(rows: IntArray, bound: int) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearestRows:
-    """The k rows of largest cosine with each of q rows, the nearest first.
+    """The k rows of largest cosine with each of q rows, the nearest first."""
 
-    Attributes
-    ----------
-    rows : int array, shape (q,)
-        Positions of the q rows among the kept rows, ascending.
-    neighbors : int array, shape (q, k)
-        Positions of the nearest rows.
-    cosines : float32 array, shape (q, k)
-    """
-
+    #: Positions of the q rows among the kept rows, ascending; shape (q,).
     rows: IntArray
+    #: Positions of the nearest rows; shape (q, k).
     neighbors: IntArray
+    #: Shape (q, k).
     cosines: SingleArray
 
     def union(self, other: NearestRows) -> NearestRows:

@@ -22,19 +22,12 @@ DAMAGED_STATES: tuple[RowState, ...] = ("zero", "non-finite", "damaged")
 
 @dataclass(frozen=True, slots=True)
 class SpecialToken:
-    """A token that a tokenizer or a chat template names.
-
-    Attributes
-    ----------
-    token : str
-    row : int or None
-        Its row; None if the matrix has none.
-    roles : tuple of Role
-        In the order of `Role`; at least one.
-    """
+    """A token that a tokenizer or a chat template names."""
 
     token: str
+    #: Its row; None if the matrix has none.
     row: int | None
+    #: In the order of `Role`; at least one.
     roles: tuple[Role, ...]
 
 

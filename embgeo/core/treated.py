@@ -27,32 +27,22 @@ UNIT = "+unit"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Treated:
-    """A matrix after a cure.
+    """A matrix after a cure."""
 
-    Attributes
-    ----------
-    name : str
-        A key of `CURES`, with `UNIT` if rows are then divided by their norms.
-    mean_cosine, effective_rank, top_share : float
-    i1 : float or None
-        I1 of unit rows; None if eigenvalues coincide, so that it depends on the choice of
-        eigenvectors.
-    cosines : float64 array, shape (b,)
-        Counts of the cosines of sampled pairs, in equal bins from −1 to 1.
-    xy : float32 array, shape (M, 2)
-        The kept rows in the plane of the two strongest directions.
-    neighbors : int array, shape (M, k)
-        Positions of the nearest rows by cosine; shape (0, 0) if they were not searched, or are
-        those without the division by norms.
-    """
-
+    #: A key of `CURES`, with `UNIT` if rows are then divided by their norms.
     name: str
     mean_cosine: float
     effective_rank: float
     top_share: float
+    #: I1 of unit rows; None if eigenvalues coincide, so that it depends on the choice of
+    #: eigenvectors.
     i1: float | None
+    #: Counts of the cosines of sampled pairs, in equal bins from −1 to 1; shape (b,).
     cosines: FloatArray = field(metadata={"archive": "cosines"})
+    #: The kept rows in the plane of the two strongest directions; shape (M, 2).
     xy: FloatArray = field(metadata={"archive": "xy"})
+    #: Positions of the nearest rows by cosine; shape (0, 0) if they were not searched, or are those
+    #: without the division by norms.
     neighbors: IntArray = field(metadata={"archive": "neighbors"})
 
 

@@ -276,23 +276,16 @@ class Scalar(Named, NumberLike):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Series(Named):
-    """One or several curves over a common x.
-
-    Attributes
-    ----------
-    x : FloatArray
-        Shape (m,).
-    y : dict of str to FloatArray
-        Curves by label, each of shape (m,).
-    log_x, log_y : bool
-        Whether to draw logarithmic axes.
-    """
+    """One or several curves over a common x."""
 
     quantity: Quantity = field(metadata=INLINE)
+    #: Shape (m,).
     x: FloatArray
+    #: Curves by label, each of shape (m,).
     y: dict[str, FloatArray]
     x_label: str
     y_label: str
+    #: Whether to draw logarithmic axes.
     log_x: bool = False
     log_y: bool = False
     note: str = ""
@@ -371,21 +364,16 @@ class Influence(Named):
     matrices of the same tokens deviate together: the variance of the difference of their scalars is
     the sum of squares of the differences, row by row (Efron 1982, §6.3; for the area under a ROC
     curve this is the paired test of DeLong, DeLong & Clarke-Pearson 1988).
-
-    Attributes
-    ----------
-    quantity : Quantity
-        The quantity of the scalar.
-    values : float array, shape (r,)
-    rows : int array, shape (r,), or None
-        Positions among the kept rows, ascending; None for all kept rows.
-    noise : float array, shape (r,), or None
-        Its sum of squares is to be subtracted from that of `values`, also in differences.
     """
 
+    #: The quantity of the scalar.
     quantity: Quantity = field(metadata=INLINE)
+    #: Shape (r,).
     values: SingleArray = field(metadata=IN_ARCHIVE)
+    #: Positions among the kept rows, ascending; None for all kept rows; shape (r,).
     rows: IntArray | None = field(default=None, metadata={"archive": "rows", "key": "rows"})
+    #: Its sum of squares is to be subtracted from that of `values`, also in differences; shape
+    #: (r,).
     noise: SingleArray | None = field(default=None, metadata={"archive": "noise", "key": "noise"})
 
     @classmethod

@@ -85,18 +85,12 @@ class CountedParts:
 
 @dataclass(frozen=True, slots=True)
 class PartTask:
-    """The function that the engine applies to every part of the table.
-
-    Attributes
-    ----------
-    starts : mapping of Key to int
-        The first row of each part.
-    task : PassTask or None
-        None if the parts are to be counted.
-    """
+    """The function that the engine applies to every part of the table."""
 
     columns: ArrowColumns
+    #: The first row of each part.
     starts: Mapping[Key, int] = field(default_factory=dict)
+    #: None if the parts are to be counted.
     task: PassTask | None = None
     resources: Resources = field(default_factory=lambda: Resources(threads=1))
 

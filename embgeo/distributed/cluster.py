@@ -143,24 +143,16 @@ def explain_errors(address: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A file that every worker can read, and the place of its rows in the whole.
+    """A file that every worker can read, and the place of its rows in the whole."""
 
-    Attributes
-    ----------
-    source : Source
-        Its absolute path, and how to open it.
-    first_row : int
-        Number of its row 0 in the whole.
-    given : str
-        The path as the user wrote it.
-    fingerprint : str
-        Of its rows (`embgeo.distributed.passes`); empty until a worker has read them.
-    """
-
+    #: Its absolute path, and how to open it.
     source: Source
     n: int
+    #: Number of its row 0 in the whole.
     first_row: int = 0
+    #: The path as the user wrote it.
     given: str = ""
+    #: Of its rows (`embgeo.distributed.passes`); empty until a worker has read them.
     fingerprint: str = ""
 
 

@@ -28,50 +28,33 @@ FINGERPRINT_ROWS = 32
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows `start` to `stop` of the whole matrix.
-
-    Attributes
-    ----------
-    file : str
-        The path as the user wrote it.
-    tensor : str
-        Name in the file; empty for a single array.
-    sha256 : str
-        Of the rows as they are stored; empty until a pass has read them.
-    embgeo : str
-        Version that measured the part.
-    """
+    """Rows `start` to `stop` of the whole matrix."""
 
     start: int
     stop: int
+    #: The path as the user wrote it.
     file: str = ""
+    #: Name in the file; empty for a single array.
     tensor: str = ""
+    #: Of the rows as they are stored; empty until a pass has read them.
     sha256: str = ""
+    #: Version that measured the part.
     embgeo: str = VERSION
 
 
 @dataclass(frozen=True, slots=True)
 class PassTask:
-    """What a pass does with the rows of every part.
+    """What a pass does with the rows of every part."""
 
-    Attributes
-    ----------
-    statistics : sequence of Statistic
-        Blank; those of the rows that take part.
-    sifts : bool
-        Whether rows that cannot be measured are found and left out.
-    left_out : int array
-        Rows of the whole that are left out, ascending.
-    needed : int array
-        Rows of the whole to return, ascending.
-    rounded : bool
-        Whether rows are read in float32.
-    """
-
+    #: Blank; those of the rows that take part.
     statistics: Sequence[Statistic] = ()
+    #: Whether rows that cannot be measured are found and left out.
     sifts: bool = False
+    #: Rows of the whole that are left out, ascending.
     left_out: IntArray = field(default_factory=lambda: NO_ROWS)
+    #: Rows of the whole to return, ascending.
     needed: IntArray = field(default_factory=lambda: NO_ROWS)
+    #: Whether rows are read in float32.
     rounded: bool = False
 
     @property

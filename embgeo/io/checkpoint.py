@@ -36,48 +36,32 @@ class RowRanges:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A named tensor inside a checkpoint.
+    """A named tensor inside a checkpoint."""
 
-    Attributes
-    ----------
-    name : str
-        Name in the file; entries of nested containers are joined by dots, entries of lists are
-        called by their index (``"0"``).
-    shape : tuple of int
-    dtype : str
-        numpy's or ml_dtypes' name (``"bfloat16"``, ``"float8_e4m3fn"``).
-    open : callable
-        Returns the array, if possible as a read-only map of the file.
-    alias_of : str
-        Name of an earlier tensor with the same storage, offset, shape and strides.
-    ranges : RowRanges or None
-        For a matrix of which some rows take less work than all.
-    columns : tuple of str
-        Names of the columns of a table.
-    parts : tuple of str
-        Stored tensors that a decoded parameter is made of.
-    form : str
-        How it is decoded, in words; empty for a tensor as it is stored.
-    problem, way_out : str
-        Why its form cannot be read, a clause such as "is quantized by GPTQ", and what to do.
-    note : str
-        What the reader should know of a form, such as an adapter that is not merged.
-    row_ids : callable or None
-        Returns the token ids of the rows, where they are not 0, 1, ….
-    """
-
+    #: Name in the file; entries of nested containers are joined by dots, entries of lists are
+    #: called by their index (``"0"``).
     name: str
     shape: tuple[int, ...]
+    #: numpy's or ml_dtypes' name (``"bfloat16"``, ``"float8_e4m3fn"``).
     dtype: str
+    #: Returns the array, if possible as a read-only map of the file.
     open: Callable[[], npt.NDArray[Any]]
+    #: Name of an earlier tensor with the same storage, offset, shape and strides.
     alias_of: str = ""
+    #: For a matrix of which some rows take less work than all.
     ranges: RowRanges | None = None
+    #: Names of the columns of a table.
     columns: tuple[str, ...] = ()
+    #: Stored tensors that a decoded parameter is made of.
     parts: tuple[str, ...] = ()
+    #: How it is decoded, in words; empty for a tensor as it is stored.
     form: str = ""
+    #: Why its form cannot be read, a clause such as "is quantized by GPTQ", and what to do.
     problem: str = ""
     way_out: str = ""
+    #: What the reader should know of a form, such as an adapter that is not merged.
     note: str = ""
+    #: Returns the token ids of the rows, where they are not 0, 1, ….
     row_ids: Callable[[], npt.NDArray[np.int64]] | None = None
 
     @property
@@ -123,63 +107,41 @@ def too_many_tensors(held: int) -> Damaged:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """An opened file or folder: headers are read, tensors are not.
+    """An opened file or folder: headers are read, tensors are not."""
 
-    Attributes
-    ----------
-    path : Path
-        Path that the user named.
-    format : str
-        NAME of the format.
-    tensors : tuple of Tensor
-    files : tuple of Path
-        All files with tensors, in order; their SHA-256 goes into the provenance.
-    tokens : tuple of str or None
-        Labels from the file or folder, in row order.
-    tokens_source : str
-        Where the tokens come from, in words; has no meaning without tokens.
-    tied : bool or None
-        Whether the model's configuration says that it is tied; None if it says nothing.
-    notes : tuple of str
-    vocabularies : tuple of (str, tuple of str)
-        All word lists in the file by name, such as those of two languages.
-    counts : array of float64 or None
-        How often the token of row 0, 1, … occurred in training, if the file says it.
-    counts_source : str
-        Where the counts come from, in words; has no meaning without counts.
-    encoder : TextEncoder or None
-        Tokenizer next to the weights whose ids are the rows.
-    special : tuple of SpecialToken
-        Tokens that the tokenizer or a chat template names.
-    facts : ModelFacts
-        What the configuration says of the matrices.
-    label_error : EmbgeoError or None
-        Why the tokenizer beside the weights cannot be read; raised where its labels are wanted.
-    added : frozenset of int
-        Ids of tokens that were added to the tokenizer.
-    unread : tuple of (str, str)
-        Names of tensors that are left out, and why.
-    stored : tuple of Tensor
-        The tensors as they are stored, where `tensors` are parameters made of them.
-    """
-
+    #: Path that the user named.
     path: Path
+    #: NAME of the format.
     format: str
     tensors: tuple[Tensor, ...]
+    #: All files with tensors, in order; their SHA-256 goes into the provenance.
     files: tuple[Path, ...]
+    #: Labels from the file or folder, in row order.
     tokens: tuple[str, ...] | None = None
+    #: Where the tokens come from, in words; has no meaning without tokens.
     tokens_source: str = ""
+    #: Whether the model's configuration says that it is tied; None if it says nothing.
     tied: bool | None = None
     notes: tuple[str, ...] = ()
+    #: All word lists in the file by name, such as those of two languages.
     vocabularies: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    #: How often the token of row 0, 1, … occurred in training, if the file says it.
     counts: npt.NDArray[np.float64] | None = None
+    #: Where the counts come from, in words; has no meaning without counts.
     counts_source: str = ""
+    #: Tokenizer next to the weights whose ids are the rows.
     encoder: TextEncoder | None = None
+    #: Tokens that the tokenizer or a chat template names.
     special: tuple[SpecialToken, ...] = ()
+    #: What the configuration says of the matrices.
     facts: ModelFacts = field(default_factory=ModelFacts)
+    #: Why the tokenizer beside the weights cannot be read; raised where its labels are wanted.
     label_error: EmbgeoError | None = None
+    #: Ids of tokens that were added to the tokenizer.
     added: frozenset[int] = frozenset()
+    #: Names of tensors that are left out, and why.
     unread: tuple[tuple[str, str], ...] = ()
+    #: The tensors as they are stored, where `tensors` are parameters made of them.
     stored: tuple[Tensor, ...] = ()
 
 

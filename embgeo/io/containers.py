@@ -34,23 +34,14 @@ _LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """What was in a container.
-
-    Attributes
-    ----------
-    content : ScratchFile
-    head : bytes
-        Its first bytes.
-    layers : tuple of str
-        The kinds of containers around it, the innermost one first.
-    is_member : bool
-        Whether it is one file of an archive.
-    notes : tuple of str
-    """
+    """What was in a container."""
 
     content: ScratchFile
+    #: Its first bytes.
     head: bytes
+    #: The kinds of containers around it, the innermost one first.
     layers: tuple[str, ...]
+    #: Whether it is one file of an archive.
     is_member: bool = False
     notes: tuple[str, ...] = ()
 

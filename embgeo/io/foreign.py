@@ -68,15 +68,9 @@ def is_of_numbers(data: bytes, code: str = "<f4", fewest: int = 16) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A kind of file or folder that is not read.
+    """A kind of file or folder that is not read."""
 
-    Attributes
-    ----------
-    sign : bytes, str or callable
-        A pattern of the first bytes, a pattern of the name, or a test of the first bytes.
-    what, way_out : str
-    """
-
+    #: A pattern of the first bytes, a pattern of the name, or a test of the first bytes.
     sign: bytes | str | Callable[[bytes], bool]
     what: str
     way_out: str

@@ -13,50 +13,32 @@ from embgeo.stats.statistic import Statistic
 
 @dataclass
 class Measurement:
-    """What families compute from.
+    """What families compute from."""
 
-    Attributes
-    ----------
-    facts : Facts
-        Shape, labels and companions of the matrix, and the options; its kept rows after the first
-        pass.
-    reader : RowReader
-        Reads rows, after the first pass.
-    shared : SharedStatistics
-        The statistics of the finished passes.
-    hidden : HiddenStates or None
-    """
-
+    #: Shape, labels and companions of the matrix, and the options; its kept rows after the first
+    #: pass.
     facts: Facts
+    #: Reads rows, after the first pass.
     reader: RowReader
+    #: The statistics of the finished passes.
     shared: SharedStatistics
     hidden: HiddenStates | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One module of `metrics`.
+    """One module of `metrics`."""
 
-    Attributes
-    ----------
-    section : str
-        The name that ``--sections`` and the values' names use.
-    compute : callable
-        The values in the order in which they are shown.
-    first : tuple of callables
-        Statistics of the first pass, those of :mod:`embgeo.metrics.shared`.
-    second : callable
-        Statistics of the second pass, which may depend on the first. Statistics of equal key are
-        computed once for all families.
-    absent : callable
-        Why the family is left out; empty if it is not.
-    rows_read : callable
-        Rows that `second` and `compute` read one by one, known after the first pass.
-    """
-
+    #: The name that ``--sections`` and the values' names use.
     section: str
+    #: The values in the order in which they are shown.
     compute: Callable[[Measurement], list[Value]]
+    #: Statistics of the first pass, those of :mod:`embgeo.metrics.shared`.
     first: tuple[Callable[[Facts], Statistic], ...] = ()
+    #: Statistics of the second pass, which may depend on the first. Statistics of equal key are
+    #: computed once for all families.
     second: Callable[[Measurement], list[Statistic]] = lambda _: []
+    #: Why the family is left out; empty if it is not.
     absent: Callable[[Measurement], str] = lambda _: ""
+    #: Rows that `second` and `compute` read one by one, known after the first pass.
     rows_read: Callable[[Measurement], IntArray] = lambda _: NO_ROWS

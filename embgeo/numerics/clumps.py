@@ -33,17 +33,11 @@ LEAST = 100
 
 
 class Modes(NamedTuple):
-    """The gain of a second mode, and the number that separates the modes.
+    """The gain of a second mode, and the number that separates the modes."""
 
-    Attributes
-    ----------
-    excess : float
-        In [0, 1/2].
-    valley : float
-        Middle of the widest gap in the emptiest cell between the intervals.
-    """
-
+    #: In [0, 1/2].
     excess: float
+    #: Middle of the widest gap in the emptiest cell between the intervals.
     valley: float
 
 
@@ -113,32 +107,22 @@ SEARCHED = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Clump:
-    """Modes of angle and log norm over distinct rows, and the rows that form a clump.
+    """Modes of angle and log norm over distinct rows, and the rows that form a clump."""
 
-    Attributes
-    ----------
-    angles, norms : Modes
-        Modes of angles to the mean direction in radians, and of logarithms of norms.
-    own : Modes or None
-        Modes of angles to the dense direction.
-    own_share : float
-        Share of the distinct rows on its near side.
-    distinct : int
-        Number of distinct rows.
-    rows : bool array, shape (M,)
-    scattered : bool array, shape (M,)
-        Rows that scatter where most rows gather.
-    is_own : bool
-        Whether the rows gather around the dense direction.
-    """
-
+    #: Modes of angles to the mean direction in radians, and of logarithms of norms.
     angles: Modes
     norms: Modes
+    #: Modes of angles to the dense direction.
     own: Modes | None
+    #: Share of the distinct rows on its near side.
     own_share: float
+    #: Number of distinct rows.
     distinct: int
+    #: Shape (M,).
     rows: Mask
+    #: Rows that scatter where most rows gather; shape (M,).
     scattered: Mask
+    #: Whether the rows gather around the dense direction.
     is_own: bool
 
     @property

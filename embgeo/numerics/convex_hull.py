@@ -182,42 +182,28 @@ POOL = 8
 
 @dataclass(frozen=True, slots=True)
 class Hull:
-    """Position and distance of the origin, with a certificate.
+    """Position and distance of the origin, with a certificate."""
 
-    Attributes
-    ----------
-    side : {"outside", "inside", "undecided"}
-        Position of the origin. "outside": every point has ⟨direction, h⟩ ≤ −margin < 0.
-        "inside": the convex weights combine the points to (numerically) the origin.
-    lower, upper : float
-        Bounds of the distance from the origin to the hull.
-    direction : float64 array, shape (d,)
-        A unit vector; the uniformly negative direction if the origin is outside.
-    margin : float
-        −max⟨direction, h_i⟩: positive exactly if the direction is uniformly negative.
-    rows : int array, shape (s,)
-        Points of positive weight.
-    weights : float64 array, shape (s,)
-        Convex weights: positive, sum 1.
-    residual : float
-        Length of the convex combination.
-    longest : float
-        Length of the longest point.
-    passes : int
-    origin : int or None
-        Number of a point that is the origin.
-    """
-
+    #: Position of the origin. "outside": every point has ⟨direction, h⟩ ≤ −margin < 0. "inside":
+    #: the convex weights combine the points to (numerically) the origin.
     side: Literal["outside", "inside", "undecided"]
+    #: Bounds of the distance from the origin to the hull.
     lower: float
     upper: float
+    #: A unit vector; the uniformly negative direction if the origin is outside; shape (d,).
     direction: FloatArray
+    #: −max⟨direction, h_i⟩: positive exactly if the direction is uniformly negative.
     margin: float
+    #: Points of positive weight; shape (s,).
     rows: IntArray
+    #: Convex weights: positive, sum 1; shape (s,).
     weights: FloatArray
+    #: Length of the convex combination.
     residual: float
+    #: Length of the longest point.
     longest: float
     passes: int
+    #: Number of a point that is the origin.
     origin: int | None = None
 
 

@@ -271,17 +271,12 @@ WORTHWHILE = 0.6
 
 @dataclass(frozen=True, slots=True)
 class BlockRotation:
-    """Q ≈ diagonal blocks + left·right, in float32.
+    """Q ≈ diagonal blocks + left·right, in float32."""
 
-    Attributes
-    ----------
-    left : float32 array, shape (d, R)
-    blocks : list of (slice, slice, float32 array)
-        Columns (and rows) of a diagonal block, its columns of `left`, and the block stacked on
-        their factor, shape (width + r, width).
-    """
-
+    #: Shape (d, R).
     left: SingleArray
+    #: Columns (and rows) of a diagonal block, its columns of `left`, and the block stacked on their
+    #: factor, shape (width + r, width).
     blocks: list[tuple[slice, slice, SingleArray]]
 
     def apply(self, x: WorkingArray) -> SingleArray:

@@ -75,25 +75,17 @@ class SampledPlaces:
     """Places of rows among the nearest neighbors of a sample of rows, the queries.
 
     A group of equal rows shares a place; most groups have one row.
-
-    Attributes
-    ----------
-    query : int array, shape (p,)
-        Numbers of queries, ascending from 0.
-    group : int array, shape (p,)
-        Groups with a place; each pair of query and group is unique.
-    share : float64 array, shape (p,)
-        Share of each row of the group, except the query itself.
-    own : int array, shape (queries,)
-        Row of each query.
-    group_of : int array, shape (m,)
-        Group of each row.
     """
 
+    #: Numbers of queries, ascending from 0; shape (p,).
     query: IntArray
+    #: Groups with a place; each pair of query and group is unique; shape (p,).
     group: IntArray
+    #: Share of each row of the group, except the query itself; shape (p,).
     share: FloatArray
+    #: Row of each query; shape (queries,).
     own: IntArray
+    #: Group of each row; shape (m,).
     group_of: IntArray
 
     def sums(self, used: Mask) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -48,12 +48,6 @@ LEAST_SHARE = 1e-6
 class IsotropicRows:
     """Isotropic rows of given norms.
 
-    Parameters
-    ----------
-    norms : float64 array, shape (n,)
-    d : int
-    rng : numpy.random.Generator
-
     Attributes
     ----------
     energies : float64 array, shape (n,)
@@ -62,6 +56,7 @@ class IsotropicRows:
         Whether the rows themselves are drawn.
     """
 
+    #: Shape (n,).
     norms: FloatArray
     d: int
     rng: np.random.Generator

@@ -11,27 +11,17 @@ RECORD_NAME = "embgeo-repair.json"
 
 @dataclass(frozen=True, slots=True)
 class ReplacedRow:
-    """A row before and after.
-
-    Attributes
-    ----------
-    row : int
-    token : str or None
-    roles : tuple of Role
-        Roles of a special token.
-    state : RowState or None
-        The state before; None for a row without a token.
-    norm_before : float or None
-        None if it is not finite.
-    norm_after : float
-        Norm of the stored row.
-    """
+    """A row before and after."""
 
     row: int
     token: str | None
+    #: Roles of a special token.
     roles: tuple[Role, ...]
+    #: The state before; None for a row without a token.
     state: RowState | None
+    #: None if it is not finite.
     norm_before: float | None
+    #: Norm of the stored row.
     norm_after: float
 
 
@@ -47,39 +37,25 @@ class RewrittenFile:
 
 @dataclass(frozen=True, slots=True)
 class RepairRecord:
-    """The changes of a repair.
+    """The changes of a repair."""
 
-    Attributes
-    ----------
-    source : str
-        The model as the user named it.
-    tensor : str
-        Name of the matrix.
-    shape : tuple of int
-    dtype : str
-    sha256_before, sha256_after : str
-        Hashes of the bytes of the matrix.
-    method : str
-    norm : float
-        Norm of the new rows: the root mean square norm of the healthy rows.
-    version : str
-        Version of embgeo.
-    rows : tuple of ReplacedRow
-        In ascending order.
-    files : tuple of RewrittenFile
-        Changed files; all others are unchanged.
-    """
-
+    #: The model as the user named it.
     source: str
+    #: Name of the matrix.
     tensor: str
     shape: tuple[int, ...]
     dtype: str
+    #: Hashes of the bytes of the matrix.
     sha256_before: str
     sha256_after: str
     method: str
+    #: Norm of the new rows: the root mean square norm of the healthy rows.
     norm: float
+    #: Version of embgeo.
     version: str
+    #: In ascending order.
     rows: tuple[ReplacedRow, ...]
+    #: Changed files; all others are unchanged.
     files: tuple[RewrittenFile, ...]
 
     @property

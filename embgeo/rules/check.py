@@ -122,22 +122,13 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule, the matrix that it was applied to, and the decision.
-
-    Attributes
-    ----------
-    rule : Rule
-    matrix : Measured or None
-        None if the rule's tensor was not measured.
-    reading : RuleValue
-    baseline : RuleValue or None
-        None unless the rule compares with a baseline.
-    decision : Decision
-    """
+    """A rule, the matrix that it was applied to, and the decision."""
 
     rule: Rule
+    #: None if the rule's tensor was not measured.
     matrix: Measured | None
     reading: RuleValue
+    #: None unless the rule compares with a baseline.
     baseline: RuleValue | None
     decision: Decision
 

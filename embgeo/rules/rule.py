@@ -49,37 +49,23 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A condition on a value, alone or relative to a baseline.
+    """A condition on a value, alone or relative to a baseline."""
 
-    Attributes
-    ----------
-    name : str
-        ``family.name`` of a scalar, or ``verdict``.
-    op : {"<=", "<", ">=", ">", "=="}
-    amount : float
-        The limit; with `percent` in hundredths of |b|.
-    sense : {"value", "drop", "rise", "change"}
-        What is limited, for the value x and the baseline b: x, b − x, x − b or |x − b|.
-    percent : bool
-    tensor : str
-        The tensor that the rule is about, see :func:`is_called`; empty for the analyzed one.
-    warn : bool
-        Whether a failure is only a warning.
-    allow_undefined : bool
-        Whether an undefined value is skipped and does not fail.
-    text : str
-        The rule as written, without tensor and additions.
-    place : Place
-    """
-
+    #: ``family.name`` of a scalar, or ``verdict``.
     name: str
     op: str
+    #: The limit; with `percent` in hundredths of |b|.
     amount: float
+    #: What is limited, for the value x and the baseline b: x, b − x, x − b or |x − b|.
     sense: Sense = "value"
     percent: bool = False
+    #: The tensor that the rule is about, see :func:`is_called`; empty for the analyzed one.
     tensor: str = ""
+    #: Whether a failure is only a warning.
     warn: bool = False
+    #: Whether an undefined value is skipped and does not fail.
     allow_undefined: bool = False
+    #: The rule as written, without tensor and additions.
     text: str = ""
     place: Place = Place()
 

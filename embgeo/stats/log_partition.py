@@ -23,49 +23,35 @@ PLAIN_BOUND = 300.0
 
 @dataclass(eq=False)
 class LogPartition(Statistic):
-    """log Z at each column a of `directions`, and at −a, in the log domain.
-
-    Parameters
-    ----------
-    name : str
-    directions : float64 array, shape (d, k)
-        Unit columns.
-    scales : tuple of float
-        Z is taken of ``scale·(W − 1·shiftᵀ)`` for each scale, from one product.
-    unit_rows : bool
-        Whether to take Z of ``(w_i / ‖w_i‖)`` too, from the same product; not with a shift.
-    shift : float64 array, shape (d,), optional
-    single : float32 array, shape (d, k), optional
-        What rows in float32 are multiplied with, where several statistics share the product;
-        `directions` by default.
-    rotation : BlockRotation, optional
-        Turns the product with `single` into that with `directions`.
-    bound : float
-        Upper bound of |scale·⟨w − shift, a⟩|. Up to `SINGLE_BOUND`, rows stored in float32 or less
-        are multiplied in float32; up to `PLAIN_BOUND`, exponentials need no common factor; beyond,
-        everything is in float64 and relative to the largest exponent.
-    longest_single : float
-        Beyond `SINGLE_BOUND`, rows of at most this norm are multiplied in float32 all the same, but
-        for those that may make more than `MOST_SHARE` of a sum: few rows are long or far out.
-    rows : int
-        Number of all rows.
-    mean : float64 array, shape (k,), optional
-        ⟨w − shift, a⟩ of the mean row, by default 0. Z is at least N·exp of that (Jensen), and the
-        share of a row at most exp(⟨w − shift, a⟩ − mean)/N.
-    """
+    """log Z at each column a of `directions`, and at −a, in the log domain."""
 
     STATE = ("_top", "_sum")
 
     name: str
+    #: Unit columns; shape (d, k).
     directions: FloatArray
+    #: Z is taken of ``scale·(W − 1·shiftᵀ)`` for each scale, from one product.
     scales: tuple[float, ...] = (1.0,)
+    #: Shape (d,).
     shift: FloatArray | None = None
+    #: Upper bound of |scale·⟨w − shift, a⟩|. Up to `SINGLE_BOUND`, rows stored in float32 or less
+    #: are multiplied in float32; up to `PLAIN_BOUND`, exponentials need no common factor; beyond,
+    #: everything is in float64 and relative to the largest exponent.
     bound: float = np.inf
+    #: What rows in float32 are multiplied with, where several statistics share the product;
+    #: `directions` by default; shape (d, k).
     single: SingleArray | None = None
+    #: Turns the product with `single` into that with `directions`.
     rotation: BlockRotation | None = None
+    #: Whether to take Z of ``(w_i / ‖w_i‖)`` too, from the same product; not with a shift.
     unit_rows: bool = False
+    #: Beyond `SINGLE_BOUND`, rows of at most this norm are multiplied in float32 all the same, but
+    #: for those that may make more than `MOST_SHARE` of a sum: few rows are long or far out.
     longest_single: float = 0.0
+    #: Number of all rows.
     rows: int = 0
+    #: ⟨w − shift, a⟩ of the mean row, by default 0. Z is at least N·exp of that (Jensen), and the
+    #: share of a row at most exp(⟨w − shift, a⟩ − mean)/N; shape (k,).
     mean: FloatArray | None = None
     #: Product of `shift` with the directions.
     offset: FloatArray | None = field(init=False)

@@ -52,22 +52,6 @@ class Moments(Statistic):
     The centered form keeps what ``Σxxᵀ − nμμᵀ`` loses: in a narrow cone the two terms agree in
     their leading digits. Merging is that of Chan, Golub & LeVeque 1979.
 
-    Parameters
-    ----------
-    d : int
-    of : {"rows", "unit"}
-        The rows, in float64, or the rows divided by their norms, in stored precision, because only
-        the norm of their scatter is used. Blocks of a narrow cone are summed in float64, too.
-    single : bool
-        Whether the rows, too, are summed in stored precision.
-    weights : float64 array, shape (N,), optional
-        One weight for every row of the matrix.
-    few : bool
-        Whether the centered rows are kept, in float64, in place of their scatter matrix.
-    probed : bool
-        Whether rows stored in float32 may be summed in float32 on the host, with probes of the
-        rounding.
-
     Attributes
     ----------
     n : int or float
@@ -79,10 +63,17 @@ class Moments(Statistic):
     STATE = ("n", "mean", "_triangle", "_recent", "_recent_blocks", "_kept", "_rows", "_probes")
 
     d: int
+    #: The rows, in float64, or the rows divided by their norms, in stored precision, because only
+    #: the norm of their scatter is used. Blocks of a narrow cone are summed in float64, too.
     of: Literal["rows", "unit"] = "rows"
+    #: Whether the rows, too, are summed in stored precision.
     single: bool = False
+    #: One weight for every row of the matrix; shape (N,).
     weights: FloatArray | None = None
+    #: Whether the centered rows are kept, in float64, in place of their scatter matrix.
     few: bool = False
+    #: Whether rows stored in float32 may be summed in float32 on the host, with probes of the
+    #: rounding.
     probed: bool = False
     signs: FloatArray = field(init=False)
 
@@ -347,25 +338,18 @@ class StackedQR(Statistic):
     The factor of stacked factors is the factor of the stacked rows (Demmel et al. 2012), so R is
     a monoid. Unlike a Gram matrix it does not square the condition number: singular values come
     out with an error of about ε·σ_1 instead of ε·σ_1²/σ_k.
-
-    Parameters
-    ----------
-    width : int
-    of : {"rows", "unit", "paired"}
-        The rows, the rows divided by their norms, or each token's row and its output row side by
-        side, ``[x | y]``; tokens whose output row is zero or non-finite are left out.
-    without : int array, optional
-        Further tokens that are left out of paired rows.
-    shift : float64 array, shape (width,), optional
-        Subtracted from every row.
     """
 
     STATE = ("n", "r")
 
     name: str
     width: int
+    #: The rows, the rows divided by their norms, or each token's row and its output row side by
+    #: side, ``[x | y]``; tokens whose output row is zero or non-finite are left out.
     of: Literal["rows", "unit", "paired"] = "rows"
+    #: Subtracted from every row; shape (width,).
     shift: FloatArray | None = None
+    #: Further tokens that are left out of paired rows.
     without: IntArray | None = None
 
     def clear(self) -> None:

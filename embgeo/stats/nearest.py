@@ -112,17 +112,6 @@ class TopNeighbors(Statistic):
     Cosines are computed in the precision of the stored rows; those that may be among the k largest
     are computed again in float64.
 
-    Parameters
-    ----------
-    name : str
-    index : int array, shape (q,)
-        Row numbers of the queries.
-    queries : float64 array, shape (q, d)
-        Unit rows, on the host or where the blocks are.
-    k : int
-    columns : slice, optional
-        Search these columns of the rows alone; the queries have their width.
-
     Attributes
     ----------
     neighbors : int array, shape (q, k)
@@ -133,9 +122,12 @@ class TopNeighbors(Statistic):
     STATE = ("neighbors", "cosines")
 
     name: str
+    #: Row numbers of the queries; shape (q,).
     index: IntArray
+    #: Unit rows, on the host or where the blocks are; shape (q, d).
     queries: Array
     k: int
+    #: Search these columns of the rows alone; the queries have their width.
     columns: slice | None = None
 
     def clear(self) -> None:
@@ -198,23 +190,17 @@ class CloserRows(Statistic):
     """How many rows are nearer to a query than a given row is: its rank is that plus one.
 
     Cosines that agree to 1e-12 count as equal, so that a duplicate of the other row is not nearer.
-
-    Parameters
-    ----------
-    index : int array, shape (p,)
-        Row numbers of the queries, one for each (query, other) pair.
-    queries : float64 array, shape (p, d)
-        Unit rows.
-    others : int array, shape (p,)
-    cosines : float64 array, shape (p,)
-        Cosine of each pair.
     """
 
     STATE = ("closer",)
 
+    #: Row numbers of the queries, one for each (query, other) pair; shape (p,).
     index: IntArray
+    #: Unit rows; shape (p, d).
     queries: FloatArray
+    #: Shape (p,).
     others: IntArray
+    #: Cosine of each pair; shape (p,).
     cosines: FloatArray
 
     def clear(self) -> None:
@@ -242,19 +228,6 @@ SINGLE_SQUARES = (1e-30, 1e30)
 class NearestDistances(Statistic):
     """The k smallest Euclidean distances from each query to rows that take part.
 
-    Parameters
-    ----------
-    index : int array, shape (q,)
-        Row numbers of the queries; a query is not its own neighbor.
-    queries : float64 array, shape (q, d)
-        On the host or where the blocks are.
-    takes_part : bool array, shape (N,)
-        Rows that may be neighbors; dimensions need each point of space once.
-    k : int
-    shift : float64 array, shape (d,), optional
-        Subtracted from all rows before products are taken, where these would cancel: their mean,
-        if it is long.
-
     Attributes
     ----------
     neighbors : int array, shape (q, k)
@@ -265,10 +238,15 @@ class NearestDistances(Statistic):
 
     STATE = ("neighbors", "distances")
 
+    #: Row numbers of the queries; a query is not its own neighbor; shape (q,).
     index: IntArray
+    #: On the host or where the blocks are; shape (q, d).
     queries: Array
+    #: Rows that may be neighbors; dimensions need each point of space once; shape (N,).
     takes_part: Mask
     k: int
+    #: Subtracted from all rows before products are taken, where these would cancel: their mean, if
+    #: it is long; shape (d,).
     shift: FloatArray | None = None
 
     def clear(self) -> None:

@@ -171,15 +171,11 @@ class DistanceTo(PerRow):
     """Euclidean distance of each row to a point.
 
     Computed from norms and products, or from the differences of the entries if these cancel.
-
-    Parameters
-    ----------
-    name : str
-        Name of the point.
-    point : float64 array, shape (d,)
     """
 
+    #: Name of the point.
     name: str
+    #: Shape (d,).
     point: FloatArray
 
     def compute(self, block: Block) -> Array:

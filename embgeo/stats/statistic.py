@@ -24,21 +24,16 @@ class Statistic:
 
     Its fields are the parameters, which its copies share.
 
-    Attributes
-    ----------
-    STATE : tuple of str
-        Names of the attributes that `clear` sets and rows change.
-    of_left_out : bool
-        Whether it also reads the rows that are left out, such as damaged ones; only passes after
-        the first one provide them.
-
     Notes
     -----
     `update` computes with the backend of the block, and may leave arrays of the state there;
     `to_host` fetches them before anything is merged or read.
     """
 
+    #: Names of the attributes that `clear` sets and rows change.
     STATE: ClassVar[tuple[str, ...]] = ()
+    #: Whether it also reads the rows that are left out, such as damaged ones; only passes after the
+    #: first one provide them.
     of_left_out: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -19,13 +19,6 @@ CANCELLED = 1e-3
 class WeightedSum(Statistic):
     """Σ a_i w_i/‖w_i‖ over the rows.
 
-    Parameters
-    ----------
-    name : str
-    weights : float64 array, shape (N,)
-        One weight for every row of the matrix.
-    d : int
-
     Attributes
     ----------
     total : float64 array, shape (d,)
@@ -34,6 +27,7 @@ class WeightedSum(Statistic):
     STATE = ("total",)
 
     name: str
+    #: One weight for every row of the matrix; shape (N,).
     weights: FloatArray
     d: int
 
@@ -98,16 +92,6 @@ class SumWithout(Statistic):
 class GroupMoments(Statistic):
     """For each group n, mean and Σ‖x−μ‖², merged in centered form (Chan et al. 1979).
 
-    Parameters
-    ----------
-    name : str
-        What the groups are.
-    labels : int array, shape (N,)
-        Group of every row of the matrix; negative: in none.
-    groups, d : int
-    of : {"rows", "unit"}
-        The rows, or the rows divided by their norms.
-
     Attributes
     ----------
     n : float64 array, shape (groups,)
@@ -117,10 +101,13 @@ class GroupMoments(Statistic):
 
     STATE = ("n", "mean", "spread")
 
+    #: What the groups are.
     name: str
+    #: Group of every row of the matrix; negative: in none; shape (N,).
     labels: IntArray
     groups: int
     d: int
+    #: The rows, or the rows divided by their norms.
     of: Literal["rows", "unit"]
 
     def clear(self) -> None:
@@ -179,11 +166,6 @@ class PairedSums(Statistic):
     Σ‖y − x‖² is formed from the differences: it is 0 exactly for equal rows, and does not cancel
     for nearly equal ones. If the widths differ, the narrower row is padded with zeros.
 
-    Parameters
-    ----------
-    p : int
-        Columns of x.
-
     Attributes
     ----------
     first, second, product, difference, cosines : float
@@ -191,6 +173,7 @@ class PairedSums(Statistic):
 
     STATE = ("first", "second", "product", "difference", "cosines")
 
+    #: Columns of x.
     p: int
 
     def clear(self) -> None:

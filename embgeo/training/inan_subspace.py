@@ -39,35 +39,24 @@ DEVIATIONS = (
 
 @dataclass(frozen=True, slots=True)
 class InanSubspace:
-    """Settings of the experiment; the defaults are from the paper where it states them.
+    """Settings of the experiment; the defaults are from the paper where it states them."""
 
-    Attributes
-    ----------
-    tokens : int
-        Contiguous words to train on.
-    hidden : int
-        Units of each of the two layers, and width of the embedding.
-    lr : float
-        The highest learning rate of the run.
-    clip : float
-        Largest norm of the gradient.
-    tau : float
-        The temperature of the sweep over β.
-    betas : tuple of float
-        Empty for no sweep of β.
-    taus : tuple of float
-        Temperatures at β = 1; empty for no sweep.
-    """
-
+    #: Contiguous words to train on.
     tokens: Whole = 20_000
+    #: Units of each of the two layers, and width of the embedding.
     hidden: Whole = 300
     epochs: Whole = 50
     batch: Whole = 10
     bptt: Whole = 20
+    #: The highest learning rate of the run.
     lr: Positive = 1e-2
+    #: Largest norm of the gradient.
     clip: Positive = 1.0
+    #: The temperature of the sweep over β.
     tau: Positive = 10.0
+    #: Empty for no sweep of β.
     betas: tuple[Unit, ...] = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+    #: Temperatures at β = 1; empty for no sweep.
     taus: tuple[Positive, ...] = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 
     def check(self) -> None:
@@ -91,16 +80,10 @@ class InanSubspace:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One training of a sweep.
-
-    Attributes
-    ----------
-    sweep : {"beta", "tau"}
-    value : float
-        The value of the parameter that the sweep varies.
-    """
+    """One training of a sweep."""
 
     sweep: str
+    #: The value of the parameter that the sweep varies.
     value: float
     beta: float
     tau: float

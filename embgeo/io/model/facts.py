@@ -55,40 +55,26 @@ _LARGEST = 2**40
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """The matrices as ``config.json`` and its neighbors, or GGUF's metadata, describe them.
+    """The matrices as ``config.json`` and its neighbors, or GGUF's metadata, describe them."""
 
-    Attributes
-    ----------
-    model_type, architecture : str
-        May be empty.
-    vocabulary : int or None
-        Ids of text: ``text_vocab_size``, else that of the language model.
-    others : mapping of str to int
-        Further vocabularies by kind (draft, audio).
-    columns, layers : int or None
-    tied : bool or None
-        Whether the output matrix is the input embedding; None if nothing says so, or if the
-        outer and the inner configuration disagree.
-    dtype : str
-    quantization : mapping
-        ``quantization_config``, or ``quantization`` of MLX; empty if there is none.
-    adapter : mapping
-        ``adapter_config.json`` of PEFT; empty if there is none.
-    pieces : int
-        Files that the model is split into (GGUF).
-    notes : tuple of str
-    """
-
+    #: May be empty.
     model_type: str = ""
     architecture: str = ""
+    #: Ids of text: ``text_vocab_size``, else that of the language model.
     vocabulary: int | None = None
+    #: Further vocabularies by kind (draft, audio).
     others: Mapping[str, int] = field(default_factory=dict)
     columns: int | None = None
     layers: int | None = None
+    #: Whether the output matrix is the input embedding; None if nothing says so, or if the outer
+    #: and the inner configuration disagree.
     tied: bool | None = None
     dtype: str = ""
+    #: ``quantization_config``, or ``quantization`` of MLX; empty if there is none.
     quantization: Mapping[str, Any] = field(default_factory=dict)
+    #: ``adapter_config.json`` of PEFT; empty if there is none.
     adapter: Mapping[str, Any] = field(default_factory=dict)
+    #: Files that the model is split into (GGUF).
     pieces: int = 1
     notes: tuple[str, ...] = ()
 

@@ -24,24 +24,15 @@ _LISTED = 4
 
 @dataclass(frozen=True, slots=True)
 class OutputChoice:
-    """The output matrix, if there is one that can be read.
-
-    Attributes
-    ----------
-    tensor : Tensor or None
-    transposed : bool
-        Whether tokens are its columns.
-    tied_by : str
-        Why it is the embedding; empty if it is not.
-    notes : tuple of str
-    is_unread : bool
-        Whether there is one that cannot be read.
-    """
+    """The output matrix, if there is one that can be read."""
 
     tensor: Tensor | None = None
+    #: Whether tokens are its columns.
     transposed: bool = False
+    #: Why it is the embedding; empty if it is not.
     tied_by: str = ""
     notes: tuple[str, ...] = ()
+    #: Whether there is one that cannot be read.
     is_unread: bool = False
 
 

@@ -55,26 +55,18 @@ Reader = Callable[[Module], Tensor | None]
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """A stored form: the tensors that make it up, what its matrix is, and who says so.
-
-    Attributes
-    ----------
-    name : str
-    ends : tuple of str
-        Last parts of the names of the tensors whose modules `read` looks at.
-    tensors, matrix, oracle : str
-        For the documentation: tensors below one module, the formula, and what the tests compare
-        with; empty for a form that is named and not decoded.
-    read : callable or None
-        Returns the weight of a module, decoded or with the reason why it cannot be read; None if
-        the module is of another form. None for forms that a format decodes.
-    """
+    """A stored form: the tensors that make it up, what its matrix is, and who says so."""
 
     name: str
+    #: For the documentation: tensors below one module, the formula, and what the tests compare
+    #: with; empty for a form that is named and not decoded.
     tensors: str
     matrix: str
     oracle: str
+    #: Last parts of the names of the tensors whose modules `read` looks at.
     ends: tuple[str, ...] = ()
+    #: Returns the weight of a module, decoded or with the reason why it cannot be read; None if the
+    #: module is of another form. None for forms that a format decodes.
     read: Reader | None = None
 
 

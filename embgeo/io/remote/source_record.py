@@ -35,32 +35,21 @@ class SourceTensor:
 
 @dataclass(frozen=True, slots=True)
 class ReducedSource:
-    """Where a reduced model folder comes from.
+    """Where a reduced model folder comes from."""
 
-    Attributes
-    ----------
-    source : str
-        Remote name, as in ``hf://org/name``.
-    commit : str
-        The Hub's commit, or a hash of the sizes and versions that a store states.
-    read, size : int
-        Bytes of the fetched tensors, and of all remote weights.
-    whole : bool
-        Whether whole files were fetched.
-    files : tuple of SourceFile
-        Remote files that hold the tensors.
-    tensors : tuple of SourceTensor
-    kept : tuple of SourceFile
-        The files of the folder itself as they were fetched, without this record.
-    """
-
+    #: Remote name, as in ``hf://org/name``.
     source: str
+    #: The Hub's commit, or a hash of the sizes and versions that a store states.
     commit: str
+    #: Bytes of the fetched tensors, and of all remote weights.
     read: int
     size: int
+    #: Whether whole files were fetched.
     whole: bool
+    #: Remote files that hold the tensors.
     files: tuple[SourceFile, ...]
     tensors: tuple[SourceTensor, ...]
+    #: The files of the folder itself as they were fetched, without this record.
     kept: tuple[SourceFile, ...] = ()
 
     @property

@@ -18,22 +18,15 @@ class Backend(ABC):
     """An array library and the device of its arrays.
 
     Statistics are written once, on `xp` and these few operations.
-
-    Attributes
-    ----------
-    name : str
-        As it is recorded: "cpu", "cuda", …
-    xp : module
-        The library through the array API standard.
-    wide : Backend
-        Where arrays in float64 are: this backend, or numpy's where the device has no float64.
-    chunk : int
-        Entries of a temporary array that are made at a time.
     """
 
+    #: As it is recorded: "cpu", "cuda", …
     name: str
+    #: The library through the array API standard.
     xp: Any
+    #: Where arrays in float64 are: this backend, or numpy's where the device has no float64.
     wide: Backend
+    #: Entries of a temporary array that are made at a time.
     chunk: int
 
     @abstractmethod

@@ -77,22 +77,15 @@ def refuse_state(before: str, now: str) -> BadOption:
 
 
 class Window(NamedTuple):
-    """The batch of a training step.
+    """The batch of a training step."""
 
-    Attributes
-    ----------
-    inputs, targets : Tensor of int64
-        Shape (T, B); `targets` is one token later.
-    length_ratio : float
-        Factor of the learning rate: T/bptt for random lengths, so that a token has the same weight
-        in long and short windows; 1 for fixed lengths.
-    first : bool
-        Whether the streams begin here, so that the model starts from its initial state.
-    """
-
+    #: Shape (T, B); `targets` is one token later.
     inputs: Tensor
     targets: Tensor
+    #: Factor of the learning rate: T/bptt for random lengths, so that a token has the same weight
+    #: in long and short windows; 1 for fixed lengths.
     length_ratio: float
+    #: Whether the streams begin here, so that the model starts from its initial state.
     first: bool
 
     @property

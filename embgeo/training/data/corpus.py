@@ -26,36 +26,25 @@ FEWEST_TOKENS = 2
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The splits of a text as rows of a vocabulary.
+    """The splits of a text as rows of a vocabulary."""
 
-    Attributes
-    ----------
-    name : str
-        ``wikitext-2`` or another published corpus; else the name of the file or folder.
-    train, valid, test : array of int64
-        Rows of the vocabulary in the order of the text; `test` may be None.
-    unit : str
-        "sentences", each line ending in `Vocabulary.end`, or "stream".
-    notes : tuple of str
-        What was decided about the text.
-    files : dict of str to str
-        SHA-256 of each file that was read, by its path below the given folder, and of a learned
-        tokenizer.
-    tokenizer : str, optional
-        The ``tokenizer.json`` that was learned from the training split.
-    row_bytes : array of int64, optional
-        The bytes of text that each row stands for, where known; shape (N,).
-    """
-
+    #: ``wikitext-2`` or another published corpus; else the name of the file or folder.
     name: str
     vocabulary: Vocabulary
+    #: Rows of the vocabulary in the order of the text; `test` may be None.
     train: IntArray
     valid: IntArray
     test: IntArray | None
+    #: "sentences", each line ending in `Vocabulary.end`, or "stream".
     unit: str
+    #: What was decided about the text.
     notes: tuple[str, ...]
+    #: SHA-256 of each file that was read, by its path below the given folder, and of a learned
+    #: tokenizer.
     files: dict[str, str]
+    #: The ``tokenizer.json`` that was learned from the training split.
     tokenizer: str | None = None
+    #: The bytes of text that each row stands for, where known; shape (N,).
     row_bytes: IntArray | None = None
 
     @property

@@ -205,17 +205,11 @@ def _draw_splits(ends: IntArray, tokens: int, seed: int) -> npt.NDArray[np.int8]
 
 @dataclass(frozen=True, slots=True)
 class RowSequences:
-    """Documents or sentences as rows of a vocabulary, one after the other.
+    """Documents or sentences as rows of a vocabulary, one after the other."""
 
-    Attributes
-    ----------
-    rows : int array
-        All tokens; shape (T,).
-    ends : int array
-        Where each sequence begins in `rows`, and where the last one ends; shape (n + 1,).
-    """
-
+    #: All tokens; shape (T,).
     rows: npt.NDArray[np.integer[Any]]
+    #: Where each sequence begins in `rows`, and where the last one ends; shape (n + 1,).
     ends: IntArray
 
     def __len__(self) -> int:

@@ -175,14 +175,9 @@ _QUOTED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LabeledDocuments(RowSequences):
-    """Documents with their classes.
+    """Documents with their classes."""
 
-    Attributes
-    ----------
-    classes : int array
-        The class of each document; shape (n,).
-    """
-
+    #: The class of each document; shape (n,).
     classes: IntArray
 
 

@@ -22,27 +22,18 @@ _WORDS |= {"training": "train", "validation": "valid"}
 
 @dataclass(frozen=True, slots=True)
 class KnownCorpus:
-    """A published corpus, known by the names of its files.
-
-    Attributes
-    ----------
-    files : tuple of str
-        The three splits.
-    tokens : tuple of int
-        Tokens of each split, end-of-sentence tokens included.
-    types : int
-        Different words of the training split.
-    empty_lines : bool
-        Whether an empty line gets an end-of-sentence token like others.
-    titles : bool
-        Whether the text consists of articles, each with a title line.
-    """
+    """A published corpus, known by the names of its files."""
 
     name: str
+    #: The three splits.
     files: tuple[str, str, str]
+    #: Tokens of each split, end-of-sentence tokens included.
     tokens: tuple[int, int, int]
+    #: Different words of the training split.
     types: int
+    #: Whether an empty line gets an end-of-sentence token like others.
     empty_lines: bool
+    #: Whether the text consists of articles, each with a title line.
     titles: bool = False
 
 
@@ -76,18 +67,12 @@ PUBLISHED = (
 
 @dataclass(frozen=True, slots=True)
 class CorpusLayout:
-    """The files of a corpus.
-
-    Attributes
-    ----------
-    splits : dict of str to list of Path
-        ``train``, ``valid`` and perhaps ``test``; or ``all``, a text without splits.
-    published : KnownCorpus, optional
-        The corpus that the file names indicate.
-    """
+    """The files of a corpus."""
 
     name: str
+    #: ``train``, ``valid`` and perhaps ``test``; or ``all``, a text without splits.
     splits: dict[str, list[Path]]
+    #: The corpus that the file names indicate.
     published: KnownCorpus | None = None
     notes: tuple[str, ...] = ()
 

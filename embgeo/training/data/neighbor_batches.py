@@ -21,18 +21,12 @@ Pairs = npt.NDArray[np.int32]
 
 
 class NeighborBatch(NamedTuple):
-    """Pairs of a step.
+    """Pairs of a step."""
 
-    Attributes
-    ----------
-    words, contexts : Tensor of int64
-        A word and a neighbor; shape (B,).
-    negatives : Tensor of int64
-        Random words, which all pairs of the batch share; shape (S,).
-    """
-
+    #: A word and a neighbor; shape (B,).
     words: Tensor
     contexts: Tensor
+    #: Random words, which all pairs of the batch share; shape (S,).
     negatives: Tensor
     length_ratio: float = 1.0
     first: bool = False

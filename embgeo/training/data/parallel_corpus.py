@@ -168,26 +168,19 @@ class ParallelSplit:
 
 @dataclass(frozen=True, slots=True)
 class ParallelCorpus:
-    """Sentence pairs in three splits, and their vocabulary.
-
-    Attributes
-    ----------
-    vocabulary : Vocabulary
-        Counts are over both sides if both languages share one matrix, else over the target.
-    pieces : BytePairs
-        The pieces of this vocabulary.
-    source_vocabulary : Vocabulary, optional
-        The vocabulary of the source, if it has a matrix of its own.
-    """
+    """Sentence pairs in three splits, and their vocabulary."""
 
     name: str
+    #: Counts are over both sides if both languages share one matrix, else over the target.
     vocabulary: Vocabulary
+    #: The pieces of this vocabulary.
     pieces: BytePairs
     train: ParallelSplit
     valid: ParallelSplit
     test: ParallelSplit
     notes: tuple[str, ...]
     files: dict[str, str]
+    #: The vocabulary of the source, if it has a matrix of its own.
     source_vocabulary: Vocabulary | None = None
     unit: str = "target tokens"
 

@@ -30,24 +30,16 @@ _MISLEADING = ("\ufeff", "{", "[")
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The tokens of the rows of the embedding matrix.
+    """The tokens of the rows of the embedding matrix."""
 
-    Parameters
-    ----------
-    tokens : tuple of str
-        In the order of the rows: words by falling count, equal counts in alphabetical order; tokens
-        of a tokenizer by id.
-    counts : array of int64
-        Occurrences in the training split; shape (N,).
-    unknown : int, optional
-        Row of the token for all words without a row.
-    end : int, optional
-        Row of the token that ends a sentence.
-    """
-
+    #: In the order of the rows: words by falling count, equal counts in alphabetical order; tokens
+    #: of a tokenizer by id.
     tokens: tuple[str, ...]
+    #: Occurrences in the training split; shape (N,).
     counts: IntArray
+    #: Row of the token for all words without a row.
     unknown: int | None = None
+    #: Row of the token that ends a sentence.
     end: int | None = None
 
     def __post_init__(self) -> None:

@@ -14,20 +14,13 @@ from embgeo.training.models.language_model import LanguageModel
 
 @dataclass(frozen=True, slots=True)
 class CacheSettings:
-    """Settings of a cache; the defaults are those published for WikiText-2.
+    """Settings of a cache; the defaults are those published for WikiText-2."""
 
-    Attributes
-    ----------
-    window : int
-        States in the cache.
-    theta : float
-        θ of the scores θ·h_t·h_i.
-    weight : float
-        λ, the weight of the cache in the mixture; from 0 to below 1.
-    """
-
+    #: States in the cache.
     window: int = 3785
+    #: θ of the scores θ·h_t·h_i.
     theta: float = 0.662
+    #: λ, the weight of the cache in the mixture; from 0 to below 1.
     weight: float = 0.1279
 
     def __post_init__(self) -> None:

@@ -18,26 +18,17 @@ from embgeo.training.models.language_model import LanguageModel
 
 @dataclass(frozen=True, slots=True)
 class DynamicSettings:
-    """Settings on the published scale; see `dynamic_evaluation`.
+    """Settings on the published scale; see `dynamic_evaluation`."""
 
-    Attributes
-    ----------
-    bptt : int
-        Tokens of a segment, which is predicted and then learned from.
-    lr : float
-        η.
-    decay : float
-        λ, the pull back to the trained weights.
-    epsilon : float
-        ε, which holds weights that had no gradient in training.
-    batch : int
-        Streams of the training text for the statistics of gradients.
-    """
-
+    #: Tokens of a segment, which is predicted and then learned from.
     bptt: int = 5
+    #: η.
     lr: float = 0.002
+    #: λ, the pull back to the trained weights.
     decay: float = 0.02
+    #: ε, which holds weights that had no gradient in training.
     epsilon: float = 0.001
+    #: Streams of the training text for the statistics of gradients.
     batch: int = 100
 
     def __post_init__(self) -> None:

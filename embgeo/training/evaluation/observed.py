@@ -22,20 +22,13 @@ EXAMPLES, CONTEXT, TOP = 20, 12, 10
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a model does at some positions of a split.
+    """What a model does at some positions of a split."""
 
-    Attributes
-    ----------
-    hidden : bytes
-        Inputs of the output layer in float32, shape (M, d), as a NumPy file.
-    unknown : float or None
-        Mean probability of the unknown word; None for a vocabulary without it.
-    predictions : tuple of Prediction
-        For some of the positions.
-    """
-
+    #: Inputs of the output layer in float32, shape (M, d), as a NumPy file.
     hidden: bytes
+    #: Mean probability of the unknown word; None for a vocabulary without it.
     unknown: float | None
+    #: For some of the positions.
     predictions: tuple[Prediction, ...]
 
 

@@ -19,39 +19,25 @@ _WAIT = 16
 
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
-    """Settings of beam search.
+    """Settings of beam search."""
 
-    Attributes
-    ----------
-    beam : int
-        Hypotheses of each translation; 1 for greedy search.
-    penalty : float
-        α of the length penalty: ln p is divided by ((5 + tokens)/6)^α, with the end as a token.
-    more : int
-        Limit of the tokens of a translation beyond the length of its source.
-    """
-
+    #: Hypotheses of each translation; 1 for greedy search.
     beam: int = 4
+    #: α of the length penalty: ln p is divided by ((5 + tokens)/6)^α, with the end as a token.
     penalty: float = 0.6
+    #: Limit of the tokens of a translation beyond the length of its source.
     more: int = 50
 
 
 @dataclass(slots=True)
 class Beams:
-    """K hypotheses for each of B sentences.
+    """K hypotheses for each of B sentences."""
 
-    Attributes
-    ----------
-    sentence : Tensor of int64
-        Index of each sentence in the batch; shape (B,).
-    tokens : Tensor of int64
-        Tokens so far, starting with `END`; shape (B, K, T).
-    scores : Tensor of float64
-        ln p, or −∞ for unused places; shape (B, K).
-    """
-
+    #: Index of each sentence in the batch; shape (B,).
     sentence: Tensor
+    #: Tokens so far, starting with `END`; shape (B, K, T).
     tokens: Tensor
+    #: ln p, or −∞ for unused places; shape (B, K).
     scores: Tensor
     sources: list[Places]
     seen: Tensor
@@ -60,21 +46,14 @@ class Beams:
 
 @dataclass(slots=True)
 class Endings:
-    """The best ended hypothesis of each of B sentences, on the device of the search.
+    """The best ended hypothesis of each of B sentences, on the device of the search."""
 
-    Attributes
-    ----------
-    scores : Tensor of float64
-        Shape (B,); −∞ for none.
-    tokens, lengths : Tensor of int64
-        Shapes (B, T) and (B,).
-    number : Tensor of int64
-        How many hypotheses have ended; shape (B,).
-    """
-
+    #: Shape (B,); −∞ for none.
     scores: Tensor
+    #: Shapes (B, T) and (B,).
     tokens: Tensor
     lengths: Tensor
+    #: How many hypotheses have ended; shape (B,).
     number: Tensor
 
     def take(self, beams: Beams, ends: Tensor, scores: Tensor, parents: Tensor) -> None:

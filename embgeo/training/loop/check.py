@@ -86,21 +86,14 @@ def check_method(chosen: Method, config: StudySettings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """Plan of the runs of one method.
-
-    Attributes
-    ----------
-    parameters : int
-        Number of parameters of the saved model; tied ones count once.
-    steps : int
-        Number of optimizer steps; an estimate if lengths of windows are random.
-    memory : int
-        Bytes that a step holds at least; see :func:`sum_memory`.
-    """
+    """Plan of the runs of one method."""
 
     method: str
+    #: Number of parameters of the saved model; tied ones count once.
     parameters: int
+    #: Number of optimizer steps; an estimate if lengths of windows are random.
     steps: int
+    #: Bytes that a step holds at least; see :func:`sum_memory`.
     memory: int
 
 

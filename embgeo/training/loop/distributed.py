@@ -116,15 +116,11 @@ class ProcessGroup:
     Gradients are averaged here rather than by `DistributedDataParallel`: tied, factored and
     accumulated gradients then need no special care, and penalties of weights add their gradient
     once, afterwards.
-
-    Attributes
-    ----------
-    talk : object, optional
-        Process group for small messages on the CPU; None is the default group.
     """
 
     rank: int = 0
     size: int = 1
+    #: Process group for small messages on the CPU; None is the default group.
     talk: Any = None
 
     @property

@@ -35,20 +35,13 @@ _RANK = 7_919
 
 
 class StepReport(NamedTuple):
-    """An optimizer step.
+    """An optimizer step."""
 
-    Attributes
-    ----------
-    loss : Tensor
-        Mean loss of a unit over all processes, without penalties; on the device.
-    tokens : int
-        Number of units of all processes: targets, pairs, documents.
-    flags : list of float
-        Sums of the flags over the processes.
-    """
-
+    #: Mean loss of a unit over all processes, without penalties; on the device.
     loss: Tensor
+    #: Number of units of all processes: targets, pairs, documents.
     tokens: int
+    #: Sums of the flags over the processes.
     flags: list[float]
 
 

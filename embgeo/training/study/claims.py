@@ -38,43 +38,29 @@ UNTIED = "untied"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A statement of a paper about a method.
-
-    Attributes
-    ----------
-    source : str
-        Where the claim is published.
-    methods : tuple of str
-        The claim is decided for each of them that was trained.
-    number : str
-        Name of the number that decides, or `PERPLEXITY`.
-    change : {"lower", "higher"}
-        The claimed direction of the change.
-    against : str
-        The reference; the claim cannot be decided without it.
-    relative : bool
-        Whether differences are taken of logarithms: for perplexities and times.
-    factor : float
-        If `relative`: the claim puts the number below (above) this many times the other.
-    role : Role or None
-        The matrix that the number is measured on; None for numbers of the whole model.
-    sanity : bool
-        Whether the method minimizes this number: then the claim only shows that the implementation
-        works, and is not counted as a test.
-    tasks : tuple of str
-    """
+    """A statement of a paper about a method."""
 
     key: str
     text: str
+    #: Where the claim is published.
     source: str
+    #: The claim is decided for each of them that was trained.
     methods: tuple[str, ...]
+    #: Name of the number that decides, or `PERPLEXITY`.
     number: str
+    #: The claimed direction of the change.
     change: Literal["lower", "higher"]
+    #: The reference; the claim cannot be decided without it.
     against: str = BASELINE
+    #: Whether differences are taken of logarithms: for perplexities and times.
     relative: bool = False
+    #: If `relative`: the claim puts the number below (above) this many times the other.
     factor: float = 1.0
     published: tuple[PaperClaim, ...] = ()
+    #: The matrix that the number is measured on; None for numbers of the whole model.
     role: Role | None = None
+    #: Whether the method minimizes this number: then the claim only shows that the implementation
+    #: works, and is not counted as a test.
     sanity: bool = False
     tasks: tuple[str, ...] = ("lm",)
 

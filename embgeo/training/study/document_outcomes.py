@@ -19,20 +19,14 @@ ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
 
 @dataclass(frozen=True, slots=True)
 class DocumentOutcomes:
-    """True and predicted classes of documents.
-
-    Attributes
-    ----------
-    split : str
-        ``"valid"`` or ``"test"``.
-    truth, given : tuple of int
-        True and predicted class of each document.
-    """
+    """True and predicted classes of documents."""
 
     LEAST_UNITS: ClassVar = 20
     DRAWS: ClassVar = 1_000
 
+    #: ``"valid"`` or ``"test"``.
     split: str
+    #: True and predicted class of each document.
     truth: tuple[int, ...]
     given: tuple[int, ...]
 

@@ -29,17 +29,11 @@ def name_of_output(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Curves over the steps of a training run.
+    """Curves over the steps of a training run."""
 
-    Attributes
-    ----------
-    curves : dict of str to (FloatArray, FloatArray)
-        Ascending steps and values by name; both of shape (m,), m ≥ 1.
-    titles : dict of str to str
-        Axis titles by name; other curves have their name as title.
-    """
-
+    #: Ascending steps and values by name; both of shape (m,), m ≥ 1.
     curves: dict[str, tuple[FloatArray, FloatArray]]
+    #: Axis titles by name; other curves have their name as title.
     titles: dict[str, str] = field(default_factory=dict)
 
     def last(self, name: str) -> float | None:

@@ -8,30 +8,20 @@ from embgeo.training.study.translation_outcomes import TOKENIZED_BLEU
 
 @dataclass(frozen=True, slots=True)
 class PaperClaim:
-    """A published number without and with the method.
-
-    Attributes
-    ----------
-    number : str
-        Title of the number.
-    model, corpus : str
-    table : str
-        The table with its two rows, or another source.
-    task : str
-    trained : pair of str
-        Names of model and corpus in the settings of runs; empty if there is no such model.
-    score : str
-        The score of a run that compares with the number, if it is not the one that decides.
-    """
+    """A published number without and with the method."""
 
     before: float
     after: float
+    #: Title of the number.
     number: str
     model: str
     corpus: str
+    #: The table with its two rows, or another source.
     table: str
     task: str = "lm"
+    #: Names of model and corpus in the settings of runs; empty if there is no such model.
     trained: tuple[str, str] = ("", "")
+    #: The score of a run that compares with the number, if it is not the one that decides.
     score: str = ""
 
     @property

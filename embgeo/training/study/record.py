@@ -52,74 +52,46 @@ class TrainingCurve:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a model expects at a position of a text.
+    """What a model expects at a position of a text."""
 
-    Attributes
-    ----------
-    context : tuple of str
-        The last tokens before it.
-    target : str
-    predicted : tuple of tuple of str and float
-        The most probable tokens with their probabilities.
-    """
-
+    #: The last tokens before it.
     context: tuple[str, ...]
     target: str
+    #: The most probable tokens with their probabilities.
     predicted: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One method, trained once.
-
-    Attributes
-    ----------
-    method : str
-    seed : int
-    folder : str
-        Folder of the run, relative to that of the study.
-    steps : int
-        Number of optimizer steps.
-    epochs : float
-    tokens : int
-        Number of targets that the run trained on.
-    seconds : float
-    parameters : int or None
-    numbers : dict of str to float
-        Scores (``valid.perplexity``, ``test.rare``, …), speed, and every defined scalar of the
-        analysis of the input embedding, by name.
-    others : dict of str to dict of str to float
-        Every defined scalar of the model's other matrices, by role (``output``, ``source``).
-    stopped_early : bool
-        Whether early stopping ended the run.
-    task : str
-    quality : str
-        The score that decides, on the test split or else on the validation split.
-    curves : dict of str to TrainingCurve
-        Numbers over the steps, by their names in ``metrics.jsonl``.
-    initial : str
-        Hash of the weights before the first step.
-    notes : tuple of str
-    predictions : tuple of Prediction
-        At the same positions in all runs of a study; empty unless asked for.
-    """
+    """One method, trained once."""
 
     method: str
     seed: int
+    #: Folder of the run, relative to that of the study.
     folder: str
+    #: Number of optimizer steps.
     steps: int
     epochs: float
+    #: Number of targets that the run trained on.
     tokens: int
     seconds: float
     parameters: int | None = None
+    #: Scores (``valid.perplexity``, ``test.rare``, …), speed, and every defined scalar of the
+    #: analysis of the input embedding, by name.
     numbers: Mapping[str, float] = field(default_factory=dict)
+    #: Numbers over the steps, by their names in ``metrics.jsonl``.
     curves: Mapping[str, TrainingCurve] = field(default_factory=dict)
+    #: Hash of the weights before the first step.
     initial: str = ""
     notes: tuple[str, ...] = ()
+    #: Every defined scalar of the model's other matrices, by role (``output``, ``source``).
     others: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    #: Whether early stopping ended the run.
     stopped_early: bool = False
     task: str = "lm"
+    #: The score that decides, on the test split or else on the validation split.
     quality: str = "perplexity"
+    #: At the same positions in all runs of a study; empty unless asked for.
     predictions: tuple[Prediction, ...] = ()
 
     def select_numbers(self, role: Role | None) -> Mapping[str, float]:
@@ -129,150 +101,96 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class TriedValue:
-    """A value of a setting that was tried for a method.
+    """A value of a setting that was tried for a method."""
 
-    Attributes
-    ----------
-    setting : str
-        Dotted name of the setting, such as ``optimizer.lr``.
-    value
-        JSON-ready.
-    score : float or None
-        The `score_name` on the validation split with a seed apart; None if the trial failed.
-    score_name : str
-    chosen : bool
-        Whether the runs of the method use this value.
-    """
-
+    #: Dotted name of the setting, such as ``optimizer.lr``.
     setting: str
+    #: JSON-ready.
     value: Any
+    #: The `score_name` on the validation split with a seed apart; None if the trial failed.
     score: float | None
     score_name: str
+    #: Whether the runs of the method use this value.
     chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
 class StudyMethod:
-    """A method of a study.
-
-    Attributes
-    ----------
-    name : str
-    title : str
-    reference : str
-        Name of the control; empty for a method without one.
-    role : Role
-        The matrix that the method acts on, and is judged by.
-    source : str
-        Publication of the method.
-    settings : dict
-        Settings of the method, JSON-ready.
-    deviations : tuple of str
-        Each way in which it differs from the publication.
-    tried : tuple of TriedValue
-        The values of settings that were compared; empty without tuning.
-    """
+    """A method of a study."""
 
     name: str
     title: str
+    #: Name of the control; empty for a method without one.
     reference: str
+    #: The matrix that the method acts on, and is judged by.
     role: Role = "input"
+    #: Publication of the method.
     source: str = ""
+    #: Settings of the method, JSON-ready.
     settings: Mapping[str, Any] = field(default_factory=dict)
+    #: Each way in which it differs from the publication.
     deviations: tuple[str, ...] = ()
+    #: The values of settings that were compared; empty without tuning.
     tried: tuple[TriedValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimOutcome:
-    """A claim of a paper, and its outcome in these runs.
-
-    Attributes
-    ----------
-    key : str
-    text : str
-        The claim.
-    source : str
-        Where the claim is published.
-    method, reference : str
-        The two methods that are compared.
-    number : str
-        Name of the number that decides.
-    role : Role or None
-        The matrix that the number is measured on; None for numbers of the whole model.
-    relative : bool
-        Whether differences are taken of logarithms, and shown in percent.
-    verdict : Verdict
-    alone : Verdict
-        The verdict by the claim's own interval, without the other claims.
-    before, after : float or None
-        Means of the reference and of the method over their common seeds.
-    difference, standard_error : float or None
-        Mean difference over the seeds, and its standard error; of logarithms if `relative`.
-    interval : tuple of two floats or None
-        95% interval of the difference, by Student's t.
-    seeds : int
-        Number of common seeds.
-    reason : str
-        The evidence in words.
-    published : str
-        The published numbers, with their tables.
-    p_value : float or None
-        Two-sided p-value of Student's t over the seeds for a difference at the limit of the claim.
-    p_adjusted : float or None
-        `p_value` after Holm's correction over all claims of the study but sanity checks.
-    cause : Cause or None
-        Why the claim is not decided; None if it is.
-    sanity : bool
-        Whether the method minimizes this number; such claims are not counted as tests.
-    share : float or None
-        The difference as a share of the first published one, in the score that the paper has; None
-        without one.
-    text_interval : tuple of two floats or None
-        95% interval of the difference over other texts or documents, for the models of these
-        seeds, by a paired bootstrap.
-    detectable : float or None
-        Minimum detectable effect: the distance from the limit that this many seeds find at 5% in
-        80% of studies; of logarithms if `relative`.
-    """
+    """A claim of a paper, and its outcome in these runs."""
 
     key: str
+    #: The claim.
     text: str
+    #: Where the claim is published.
     source: str
+    #: The two methods that are compared.
     method: str
     reference: str
+    #: Name of the number that decides.
     number: str
+    #: Whether differences are taken of logarithms, and shown in percent.
     relative: bool
     verdict: Verdict
+    #: The verdict by the claim's own interval, without the other claims.
     alone: Verdict
+    #: Means of the reference and of the method over their common seeds.
     before: float | None = None
     after: float | None = None
+    #: Mean difference over the seeds, and its standard error; of logarithms if `relative`.
     difference: float | None = None
     standard_error: float | None = None
+    #: 95% interval of the difference, by Student's t.
     interval: tuple[float, float] | None = None
+    #: Number of common seeds.
     seeds: int = 0
+    #: The evidence in words.
     reason: str
+    #: The published numbers, with their tables.
     published: str = ""
+    #: The matrix that the number is measured on; None for numbers of the whole model.
     role: Role | None = None
+    #: Why the claim is not decided; None if it is.
     cause: Cause | None = None
+    #: Whether the method minimizes this number; such claims are not counted as tests.
     sanity: bool = False
+    #: The difference as a share of the first published one, in the score that the paper has; None
+    #: without one.
     share: float | None = None
+    #: 95% interval of the difference over other texts or documents, for the models of these seeds,
+    #: by a paired bootstrap.
     text_interval: tuple[float, float] | None = None
+    #: Two-sided p-value of Student's t over the seeds for a difference at the limit of the claim.
     p_value: float | None = None
+    #: `p_value` after Holm's correction over all claims of the study but sanity checks.
     p_adjusted: float | None = None
+    #: Minimum detectable effect: the distance from the limit that this many seeds find at 5% in 80%
+    #: of studies; of logarithms if `relative`.
     detectable: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StudyWarning:
-    """A reason to doubt the numbers of a method.
-
-    Attributes
-    ----------
-    code : WarningCode
-    method : str
-    text : str
-    """
+    """A reason to doubt the numbers of a method."""
 
     code: WarningCode
     method: str

@@ -26,70 +26,49 @@ SplitScores = Mapping[str, int | float | None]
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A finished run.
-
-    Attributes
-    ----------
-    steps : int
-        Number of optimizer steps.
-    tokens : int
-        Number of targets that the run trained on.
-    seconds : float
-        Time of all sessions of the run, evaluation included.
-    parameters : int
-        Number of parameters of the saved model; tied ones count once.
-    valid, test : dict
-        Scores of a split. Of language models ``perplexity``, ``loss``, ``tokens``, the perplexities
-        ``rare``, ``popular`` and ``unigram`` (a unigram model on the same tokens), and on request
-        ``cache`` and ``dynamic``. `test` is None without a test split.
-    settings : dict
-        Tables of the settings.
-    source : str
-        Publication of the method.
-    deviations : tuple of str
-        Each way in which the run differs from the publication.
-    corpus : dict
-        ``name``, ``unit``, ``rows``, ``tokens`` by split, ``files`` (file to sha256), ``notes``.
-    initial_sha256 : str
-        Hash of the plain weights before the first step: the same for all methods of a study with
-        the same matrices.
-    stopped_early : bool
-        Whether early stopping ended the run.
-    task : str
-        ``name`` of ``[task]``.
-    quality : str
-        The score of ``valid`` and ``test`` that decides.
-    peak_memory : int or None
-        Bytes that torch held on the GPU at most, or the process on a CPU; None where unknown.
-    moved : dict of str to dict
-        By role of the matrix: mean of ‖w − w₀‖/‖w₀‖ over rows of ``frequent`` and ``rare`` tokens.
-    quantities : tuple of Quantity
-        Definitions of scores other than those of language models.
-    predictions : tuple of Prediction
-    """
+    """A finished run."""
 
     method: str
     seed: int
+    #: Number of optimizer steps.
     steps: int
     epochs: float
+    #: Number of targets that the run trained on.
     tokens: int
+    #: Time of all sessions of the run, evaluation included.
     seconds: float
+    #: Number of parameters of the saved model; tied ones count once.
     parameters: int
+    #: Scores of a split. Of language models ``perplexity``, ``loss``, ``tokens``, the perplexities
+    #: ``rare``, ``popular`` and ``unigram`` (a unigram model on the same tokens), and on request
+    #: ``cache`` and ``dynamic``. `test` is None without a test split.
     valid: SplitScores
     test: SplitScores | None
+    #: Tables of the settings.
     settings: Mapping[str, Any]
+    #: Publication of the method.
     source: str
+    #: Each way in which the run differs from the publication.
     deviations: tuple[str, ...]
     notes: tuple[str, ...]
     versions: Mapping[str, str]
     command: str
+    #: ``name``, ``unit``, ``rows``, ``tokens`` by split, ``files`` (file to sha256), ``notes``.
     corpus: Mapping[str, Any]
+    #: Hash of the plain weights before the first step: the same for all methods of a study with the
+    #: same matrices.
     initial_sha256: str
+    #: Whether early stopping ended the run.
     stopped_early: bool = False
+    #: ``name`` of ``[task]``.
     task: str = "lm"
+    #: The score of ``valid`` and ``test`` that decides.
     quality: str = "perplexity"
+    #: Definitions of scores other than those of language models.
     quantities: tuple[Quantity, ...] = ()
+    #: Bytes that torch held on the GPU at most, or the process on a CPU; None where unknown.
     peak_memory: int | None = None
+    #: By role of the matrix: mean of ‖w − w₀‖/‖w₀‖ over rows of ``frequent`` and ``rare`` tokens.
     moved: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     predictions: tuple[Prediction, ...] = ()
 
@@ -143,24 +122,15 @@ SPEED = "train.tokens_per_second"
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """The files of a finished run.
+    """The files of a finished run."""
 
-    Attributes
-    ----------
-    folder : str
-        Relative to the folder of the study.
-    result : RunResult
-    curves : dict of str to TrainingCurve
-    analyses : dict of str to Analysis
-        By role; every model has an input embedding.
-    samples : Samples or None
-        What bootstraps need, if the task keeps it.
-    """
-
+    #: Relative to the folder of the study.
     folder: str
     result: RunResult
     curves: Mapping[str, TrainingCurve]
+    #: By role; every model has an input embedding.
     analyses: Mapping[Role, Analysis]
+    #: What bootstraps need, if the task keeps it.
     samples: Samples | None = None
 
 

@@ -31,23 +31,16 @@ MOST_BLOCKS = 200
 
 @dataclass(frozen=True, slots=True)
 class TextLosses:
-    """Losses of a model on the tokens of a split, in blocks in the order of the text.
-
-    Attributes
-    ----------
-    split : str
-        ``"valid"`` or ``"test"``.
-    losses : tuple of float
-        Sum of −ln p over the tokens of each block.
-    tokens : tuple of int
-        Number of tokens of each block.
-    """
+    """Losses of a model on the tokens of a split, in blocks in the order of the text."""
 
     LEAST_UNITS: ClassVar = 20
     DRAWS: ClassVar = 2_000
 
+    #: ``"valid"`` or ``"test"``.
     split: str
+    #: Sum of −ln p over the tokens of each block.
     losses: tuple[float, ...]
+    #: Number of tokens of each block.
     tokens: tuple[int, ...]
 
     def units(self, score: str) -> tuple[object, int] | None:

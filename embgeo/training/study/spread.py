@@ -21,15 +21,10 @@ LEAST_SEEDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Mean and standard deviation over seeds.
-
-    Attributes
-    ----------
-    deviation : float or None
-        Standard deviation over seeds (of a sample: n − 1); None for one seed.
-    """
+    """Mean and standard deviation over seeds."""
 
     mean: float
+    #: Standard deviation over seeds (of a sample: n − 1); None for one seed.
     deviation: float | None
     n: int
 
@@ -75,30 +70,20 @@ def spread(values: Sequence[float]) -> Spread | None:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Difference of two methods over the seeds that both have.
+    """Difference of two methods over the seeds that both have."""
 
-    Attributes
-    ----------
-    before, after : float
-        Means over these seeds.
-    difference : float
-        Mean of after − before; of their logarithms if `relative`.
-    standard_error : float or None
-        Standard error of the difference; None for one seed.
-    interval : tuple of two floats or None
-        95% interval by Student's t with n − 1 degrees of freedom; None below `LEAST_SEEDS`.
-    seeds : int
-        Number of seeds.
-    relative : bool
-        Whether differences are taken of logarithms.
-    """
-
+    #: Means over these seeds.
     before: float
     after: float
+    #: Mean of after − before; of their logarithms if `relative`.
     difference: float
+    #: Standard error of the difference; None for one seed.
     standard_error: float | None
+    #: 95% interval by Student's t with n − 1 degrees of freedom; None below `LEAST_SEEDS`.
     interval: tuple[float, float] | None
+    #: Number of seeds.
     seeds: int
+    #: Whether differences are taken of logarithms.
     relative: bool
 
     def side(self, limit: float = 0.0) -> Direction:

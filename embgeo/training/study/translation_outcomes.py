@@ -24,27 +24,19 @@ ORDERS = 4
 
 @dataclass(frozen=True, slots=True)
 class TranslationOutcomes:
-    """Translations of sentences, with the counts of BLEU for each.
-
-    Attributes
-    ----------
-    split : str
-        ``"valid"`` or ``"test"``.
-    references : str
-        SHA-256 of the reference translations.
-    translations : tuple of str
-        Translation of each sentence.
-    counts : tuple of tuples of 10 int
-        For each sentence: numbers of n-grams, n = 1 to 4, in common with the reference; numbers of
-        all n-grams; numbers of tokens of the translation and of the reference.
-    """
+    """Translations of sentences, with the counts of BLEU for each."""
 
     LEAST_UNITS: ClassVar = 20
     DRAWS: ClassVar = 1_000
 
+    #: ``"valid"`` or ``"test"``.
     split: str
+    #: SHA-256 of the reference translations.
     references: str
+    #: Translation of each sentence.
     translations: tuple[str, ...]
+    #: For each sentence: numbers of n-grams, n = 1 to 4, in common with the reference; numbers of
+    #: all n-grams; numbers of tokens of the translation and of the reference.
     counts: tuple[tuple[int, ...], ...]
 
     def units(self, score: str) -> tuple[object, int] | None:

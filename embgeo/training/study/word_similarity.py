@@ -79,18 +79,12 @@ QUANTITIES: tuple[Quantity, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SetCosines:
-    """One set of word pairs: human ratings, and the cosines of a model.
-
-    Attributes
-    ----------
-    gold : tuple of float
-        Rating of each pair.
-    cosines : tuple of float or None
-        Cosine of each pair; None if a word is not in the vocabulary or has a zero row.
-    """
+    """One set of word pairs: human ratings, and the cosines of a model."""
 
     name: str
+    #: Rating of each pair.
     gold: tuple[float, ...]
+    #: Cosine of each pair; None if a word is not in the vocabulary or has a zero row.
     cosines: tuple[float | None, ...]
 
     @property
