@@ -13,16 +13,11 @@ import typer
 
 from embgeo.cli import completion, shared
 from embgeo.cli import options as o
-from embgeo.core.arguments import refuse_if, refuse_name
-from embgeo.core.errors import argument
 from embgeo.core.progress import Progress, RunMonitor
 from embgeo.workflows import train as workflow
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
-
-
-EXPERIMENTS = ("inan-subspace",)
 
 
 @shared.guarded
@@ -72,9 +67,6 @@ def train(
         list[Path] | None,
         typer.Option(metavar="FILE.py", help="Load code of your own; repeatable."),
     ] = None,
-    experiment: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Run inan-subspace instead of a study.")
-    ] = None,
     device: Annotated[
         str | None,
         typer.Option(
@@ -116,33 +108,13 @@ def train(
 
     Example: embgeo train --data fixtures/pydocs.txt.gz --preset tiny-cpu --dry-run
     """
-    arguments: dict[str, Any] = {"data": data, "settings": set_ or (), "seeds": seeds}
-    arguments |= {"device": device, "out": out}
-    of_studies: dict[str, Any] = {"compare": compare, "preset": preset, "config": config}
-    of_studies |= {"tune": tune, "start": from_, "plugins": plugin}
-    content: Any
-    lines: Iterable[str]
-    if experiment is not None:
-        way_out = f"leave it out; {argument('settings')} changes settings of the experiment"
-        for name, value in of_studies.items():
-            cause = "is about comparisons of methods, not about an experiment"
-            refuse_if(value is not None, argument(name), cause, way_out)
-        if experiment not in EXPERIMENTS:
-            raise refuse_name("experiment", experiment, EXPERIMENTS, argument("experiment"))
-        from embgeo.workflows.experiment import plan_sweep, run_sweep
-
-        if dry_run:
-            content, lines = plan_sweep(**arguments)
-        else:
-            with monitor_runs(quiet) as monitor:
-                content, lines = run_sweep(
-                    **arguments, resume=resume, command=shared.command_line(), monitor=monitor
-                )
-        print_found(content, lines, json_, quiet and not dry_run)
-        return
     from embgeo.report.text import study as text
 
-    arguments |= {**of_studies, "resume": resume}
+    arguments: dict[str, Any] = {
+        "data": data, "compare": compare, "preset": preset, "config": config, "resume": resume,
+        "settings": set_ or (), "seeds": seeds, "tune": tune, "start": from_, "plugins": plugin,
+        "device": device, "out": out,
+    }  # fmt: skip
     if dry_run:
         folder, plan = workflow.plan_training(**arguments)
         print_found(plan, text.render_plan(plan, folder), json_, quiet=False)

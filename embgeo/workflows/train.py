@@ -286,12 +286,9 @@ def train_study(
     return TrainedStudy(study, folder, page, failed)
 
 
-def check_runs_folder(folder: Path, *, resume: bool, own: str = "train.toml") -> None:
-    """Refuse, before anything is computed, a folder to which runs cannot be added.
-
-    The file `own` marks a folder of runs.
-    """
-    empty, ours = not is_occupied(folder), (folder / own).is_file()
+def check_runs_folder(folder: Path, *, resume: bool) -> None:
+    """Refuse, before anything is computed, a folder to which runs cannot be added."""
+    empty, ours = not is_occupied(folder), (folder / "train.toml").is_file()
     again, where = argument("resume"), str(folder)
     refuse_if(resume and empty, where, "holds no runs", f"leave out {again}")
     refuse_if(ours and not resume, where, "holds runs", f"resume them with {again}, or {ELSEWHERE}")
@@ -320,9 +317,7 @@ def check_runs(settings: StudySettings, dataset: Dataset, folder: Path, tuned: T
             require_same(identity(before, {}), identity(now, {}), home)
 
 
-def explain_interrupt(
-    folder: Path, command: str, kept: str = "what was trained is kept"
-) -> EmbgeoError:
+def explain_interrupt(folder: Path, command: str) -> EmbgeoError:
     """Return the error of an interrupted training, with the command that resumes it."""
-    state = kept if folder.exists() else "nothing was written"
+    state = "what was trained is kept" if folder.exists() else "nothing was written"
     return EmbgeoError(f"interrupted; {state}", way_out=f"resume it with: {command}")

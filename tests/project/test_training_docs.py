@@ -42,7 +42,7 @@ def few_figures() -> Iterator[None]:
 def test_the_story_from_top_to_bottom(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
     story = [command for block in blocks(PAGE, "console") for command in commands(block)]
-    assert len(story) == 5
+    assert len(story) == 4
     with contextlib.chdir(tmp_path):
         for command in story:
             program, *arguments = shlex.split(command.line)

@@ -398,11 +398,6 @@ def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
         (["--resume", "-o", "nowhere"], "nowhere: holds no runs"),
         (["--resume"], "--resume: does not say which runs"),
         (["--data", "words.txt", "--device", "cuda:77", "-o", "new"], "cuda"),
-        (["--experiment", "inan-subspace", "--compare", "mle"], "--compare: is about comparisons"),
-        (
-            ["--experiment", "other", "--data", "words.txt"],
-            "unknown experiment 'other'; choose from inan",
-        ),
     ],
 )
 @pytest.mark.usefixtures("here")
