@@ -121,8 +121,11 @@ class IsotropicRows:
             level, first, second = (sum_series(d / 2.0 + order, t**2 / 4.0) for order in range(3))
             twice, thrice = (sum_series(d / 2.0, x * t**2) for x in (1.0, 2.25))
             spread = twice - level**2
-            skewness = float((thrice - 3.0 * twice * level + 2.0 * level**3).sum())
-            skewness /= max(float(spread.sum()), np.finfo(float).tiny) ** 1.5
+            skewness = (thrice - 3.0 * twice * level + 2.0 * level**3).sum()
+            variance = np.maximum(spread.sum(), np.finfo(float).tiny)
+            # Its power of 3/2 can be out of range where the ratio is not.
+            skewness /= variance
+            skewness /= np.sqrt(variance)
         if not skewness <= LARGEST_SKEWNESS or self._find_lean(t) > LONGEST_LEAN:
             return None
         linear, square = first * t, 0.5 * second * t**2

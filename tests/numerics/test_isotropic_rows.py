@@ -97,6 +97,17 @@ def test_long_rows_that_are_too_many_to_draw_have_no_partition_function(monkeypa
     assert rows.draw_log_z(norms * 1e200) is None
 
 
+@pytest.mark.parametrize("norm", [250.0, 300.0, 350.0, 1e4])
+def test_moments_out_of_range_leave_no_partition_function(norm, monkeypatch):
+    """At norms of 300 the variance of Z is 1e213, whose power of 3/2 is no number."""
+    monkeypatch.setattr(isotropic_rows, "DRAWN_ENTRIES", 0)
+    norms = np.full(5000, norm)
+    rows = IsotropicRows(norms, 64, np.random.default_rng(0))
+    assert not rows.is_drawn
+    assert rows.draw_log_z(norms) is None
+    assert rows.draw_log_z(norms / norm) is not None
+
+
 def test_norms_of_any_size_have_the_same_spectrum():
     norms = make_norms(4000, 0.3)
     near, far = (IsotropicRows(norms * size, 3, np.random.default_rng(1)) for size in (1.0, 1e130))
