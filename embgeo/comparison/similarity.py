@@ -169,12 +169,7 @@ def gram_products(joint: Joint, own: list[float]) -> list[float]:
 def debiased_cka(n: int, products: list[float], diagonals: list[float]) -> Scalar:
     """Return debiased CKA of Gram matrices K and L with centered rows and trace 1.
 
-    Parameters
-    ----------
-    products : list of float
-        ΣK_ij², ΣL_ij², ΣK_ij L_ij.
-    diagonals : list of float
-        ΣK_ii², ΣL_ii², ΣK_ii L_ii.
+    `products`: ΣK_ij², ΣL_ij², ΣK_ij L_ij. `diagonals`: ΣK_ii², ΣL_ii², ΣK_ii L_ii.
     """
     if n < LEAST_TOKENS:
         return q.CKA_DEBIASED.undefined(TOO_FEW)

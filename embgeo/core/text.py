@@ -140,14 +140,7 @@ def lower_title(title: str) -> str:
 def join_words(words: Sequence[str], *, comma: bool = False) -> str:
     """Return an enumeration; empty without words.
 
-    Parameters
-    ----------
-    words : sequence of str
-    comma : bool
-        Whether a comma also stands in front of "and", for long clauses.
-
-    >>> join_words(["a", "b", "c"]), join_words(["a", "b", "c"], comma=True), join_words(["a"])
-    ('a, b and c', 'a, b, and c', 'a')
+    `comma`: whether a comma also stands in front of "and", for long clauses.
     """
     if len(words) < 2:
         return "".join(words)

@@ -83,10 +83,7 @@ def without_entries(
 class RemoteReader(RowReader):
     """Reads the rows of a matrix whose parts lie elsewhere.
 
-    Attributes
-    ----------
-    parts : dict of int to Part
-        The parts by their first rows, with hashes once a pass has read them.
+    `parts`: the parts by their first rows, with hashes once a pass has read them.
     """
 
     is_local = False

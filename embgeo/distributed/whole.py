@@ -20,10 +20,7 @@ Piece = tuple[int, Matrix]
 def join_parts(parts: Sequence[Piece]) -> Matrix:
     """Return the whole matrix without its entries, with the tokens and counts of its parts.
 
-    Raises
-    ------
-    UnreadableFile
-        If parts are of different kinds, or rows are missing or in two of them.
+    Raises UnreadableFile if parts are of different kinds, or rows are missing or in two of them.
     """
     pieces = sorted(parts, key=lambda piece: piece[0])
     matrices = [matrix for _, matrix in pieces]

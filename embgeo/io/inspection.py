@@ -86,10 +86,7 @@ def inspect_checkpoint(
 
     If no tensor, or several, could be the embedding, `Inspection.problem` says so.
 
-    Raises
-    ------
-    BadOption
-        A named tensor that does not exist or does not fit.
+    Raises BadOption for a named tensor that does not exist or does not fit.
     """
     choice: Choice | None = None
     problem = ""

@@ -43,19 +43,8 @@ def open_rows(
 class Passes(Measurement):
     """A measurement with the passes that its families need.
 
-    Parameters
-    ----------
-    reader : RowReader
-    options : Options
-    sections : sequence of str, optional
-        All by default.
-
-    Attributes
-    ----------
-    families : list of Family
-        Those that are not absent.
-    absent : dict of str to str
-        Sections that are left out, and why.
+    `sections`: all by default. `families`: those that are not absent. `absent`: sections that are
+    left out, and why.
     """
 
     def __init__(

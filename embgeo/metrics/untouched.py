@@ -94,11 +94,7 @@ def compute(m: Measurement) -> list[Value]:
 def looks_initial(unit: FloatArray, lengths: FloatArray) -> bool:
     """Tell whether unit rows and their norms are those of independent entries.
 
-    Parameters
-    ----------
-    unit : float64 array, shape (k, d)
-    lengths : float64 array, shape (k,)
-        The norms that the rows were divided by.
+    `unit`: shape (k, d). `lengths`: shape (k,); the norms that the rows were divided by.
     """
     k, d = unit.shape
     total = unit.sum(axis=0)

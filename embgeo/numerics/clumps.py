@@ -137,10 +137,7 @@ def find_dense_direction(unit: FloatArray) -> FloatArray | None:
     The mean row is subtracted first, because in a cone all rows are near each other. Ellipsoids and
     lines have dense directions without clumps, but as many rows on the opposite side.
 
-    Parameters
-    ----------
-    unit : float64 array, shape (n, d)
-        Distinct unit rows.
+    `unit`: shape (n, d); distinct unit rows.
     """
     rest = unit - unit.mean(axis=0)
     lengths = np.linalg.norm(rest, axis=1)
@@ -172,13 +169,8 @@ def find_clump(
     If these are most rows, the rows on the far sides of both valleys are scattered. Equal rows
     count once in all tests. None for fewer than `LEAST` distinct rows.
 
-    Parameters
-    ----------
-    angles, norms : float64 array, shape (M,)
-        Angles to the mean direction, and norms.
-    hashes : uint64 array, shape (M,)
-    own_angles : float64 array, shape (M,), optional
-        Angles to the direction of `find_dense_direction`.
+    `angles`, `norms`: shape (M,); angles to the mean direction, and norms. `hashes`: shape (M,).
+    `own_angles`: shape (M,); angles to the direction of `find_dense_direction`.
     """
     lengths = np.log(norms)
     different = np.unique(hashes, return_index=True)[1]

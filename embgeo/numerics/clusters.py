@@ -18,14 +18,8 @@ def find_clusters(cosines: FloatArray, k: int, rng: np.random.Generator) -> IntA
 
     A center is the scaled sum s of its rows: ⟨u, s⟩ and ‖s‖² are sums of cosines between rows.
 
-    Parameters
-    ----------
-    cosines : float64 array, shape (n, n)
-        Cosines between all rows.
-    k : int
-        At most n.
-    rng : numpy.random.Generator
-        Draws the first centers as in k-means++ (Arthur & Vassilvitskii 2007).
+    `cosines`: shape (n, n); cosines between all rows. `k`: at most n. `rng`: draws the first
+    centers as in k-means++ (Arthur & Vassilvitskii 2007).
     """
     starts = [draw_centers(cosines, k, rng) for _ in range(STARTS)]
     found = [move_centers(cosines, cosines[:, centers]) for centers in starts]
@@ -38,11 +32,8 @@ def move_centers(cosines: FloatArray, near: FloatArray) -> tuple[float, IntArray
 
     Most steps change few labels: the products with the sums of rows follow from those rows alone.
 
-    Parameters
-    ----------
-    cosines : float64 array, shape (n, n)
-    near : float64 array, shape (n, k)
-        Cosines of each row with the first centers; overwritten.
+    `cosines`: shape (n, n). `near`: shape (n, k); cosines of each row with the first centers;
+    overwritten.
     """
     n, k = near.shape
     rows, labels, sums = np.arange(n), np.full(n, -1), np.zeros((n, k))
@@ -86,10 +77,7 @@ def silhouettes(distances: FloatArray, labels: IntArray) -> FloatArray:
     a is the mean distance to the other rows of the cluster, b the mean distance to the rows of the
     nearest other cluster; 0 for a cluster of one row.
 
-    Parameters
-    ----------
-    distances : float64 array, shape (n, n)
-    labels : int array, shape (n,)
+    `distances`: shape (n, n). `labels`: shape (n,).
     """
     labels = np.unique(labels, return_inverse=True)[1]
     belongs = members(labels, int(labels.max()) + 1)

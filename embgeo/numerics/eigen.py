@@ -57,14 +57,9 @@ class Eigen:
 def signed_eigen(gram: FloatArray, mean: FloatArray | None, eigh: Eigh | None = None) -> Eigen:
     """Return the eigenpairs of a positive semidefinite matrix in falling order.
 
-    Parameters
-    ----------
-    gram : float64 array, shape (d, d)
-        Overwritten if it is large.
-    mean : float64 array, shape (d,), or None
-        Each vector v gets ⟨mean, v⟩ ≥ 0; by default its entry of largest magnitude is positive.
-    eigh : callable, optional
-        Decomposes on a device, or returns None if that fails.
+    `gram`: shape (d, d); overwritten if it is large. `mean`: shape (d,); each vector v gets ⟨mean,
+    v⟩ ≥ 0; by default its entry of largest magnitude is positive. `eigh`: decomposes on a device,
+    or returns None if that fails.
 
     Examples
     --------
@@ -291,10 +286,7 @@ class BlockRotation:
 def block_rotation(q: FloatArray) -> BlockRotation | None:
     """Return Q in blocks; None if this would save too little work.
 
-    Parameters
-    ----------
-    q : float64 array, shape (d, d)
-        Orthonormal columns.
+    `q`: shape (d, d); orthonormal columns.
     """
     d = len(q)
     width = 96 if d < 2048 else 256

@@ -129,12 +129,8 @@ class SampledPlaces:
 def share_among_equals(neighbors: IntArray, own: IntArray, group_of: IntArray) -> SampledPlaces:
     """Share the places among the k nearest rows of queries within groups of equal rows.
 
-    Parameters
-    ----------
-    neighbors : int array, shape (queries, k)
-        Nearest rows; any of equal rows.
-    own : int array, shape (queries,)
-    group_of : int array, shape (m,)
+    `neighbors`: shape (queries, k); nearest rows; any of equal rows. `own`: shape (queries,).
+    `group_of`: shape (m,).
     """
     groups = int(group_of.max()) + 1
     number = np.arange(len(own))[:, None] * groups + group_of[neighbors]

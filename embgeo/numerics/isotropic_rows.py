@@ -48,12 +48,8 @@ LEAST_SHARE = 1e-6
 class IsotropicRows:
     """Isotropic rows of given norms.
 
-    Attributes
-    ----------
-    energies : float64 array, shape (n,)
-        Squared norms, in units of the largest.
-    is_drawn : bool
-        Whether the rows themselves are drawn.
+    `energies`: shape (n,); squared norms, in units of the largest. `is_drawn`: whether the rows
+    themselves are drawn.
     """
 
     #: Shape (n,).
@@ -198,12 +194,7 @@ def log_partition(units: FloatArray, vectors: FloatArray, exponents: FloatArray)
 def draw_eigenvalues(energies: FloatArray, d: int, rng: np.random.Generator) -> FloatArray:
     """Draw falling eigenvalues of Σ c_i u_i u_iᵀ for uniformly random directions u_i, shape (d,).
 
-    Parameters
-    ----------
-    energies : float64 array, shape (n,)
-        c_i, not negative, one at least positive.
-    d : int
-    rng : numpy.random.Generator
+    `energies`: shape (n,); c_i, not negative, one at least positive.
     """
     groups = group_energies(energies)
     if len(groups) == 1 and are_many(groups[0], d):

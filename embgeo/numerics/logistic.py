@@ -25,14 +25,7 @@ def standardized(rows: FloatArray, new: FloatArray) -> tuple[FloatArray, FloatAr
 
     Columns that are constant up to rounding are centered only.
 
-    Parameters
-    ----------
-    rows : float64 array, shape (n, d)
-    new : float64 array, shape (m, d)
-
-    Returns
-    -------
-    two float64 arrays, shapes (n, min(n, d)) and (m, min(n, d))
+    `rows`: shape (n, d). `new`: shape (m, d).
     """
     center = rows.mean(axis=0)
     x = rows - center
@@ -64,16 +57,8 @@ def log_odds(rows: FloatArray, positive: Mask, new: FloatArray) -> tuple[FloatAr
     gives both classes the same weight and the intercept b has no penalty (scikit-learn's
     ``LogisticRegression(C=1, class_weight="balanced")``).
 
-    Parameters
-    ----------
-    rows : float64 array, shape (n, d)
-    positive : bool array, shape (n,)
-        Both classes occur.
-    new : float64 array, shape (m, d)
-
-    Returns
-    -------
-    tuple of a float64 array, shape (m,), and whether the search converged
+    `rows`: shape (n, d). `positive`: shape (n,); both classes occur. `new`: shape (m, d). Returns
+    shape (m,).
     """
     x, x_new = standardized(rows, new)
     weights, bias, settled = _newton(x, positive)

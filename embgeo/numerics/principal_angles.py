@@ -15,16 +15,8 @@ def column_basis(a: FloatArray, rows: int) -> FloatArray:
 
     Columns are scaled to length 1 first, so that columns of small norm count as dimensions.
 
-    Parameters
-    ----------
-    a : float64 array, shape (r, q)
-        The matrix, or the triangular factor of a taller one.
-    rows : int
-        Rows of the taller matrix, for the tolerance of its rank.
-
-    Returns
-    -------
-    float64 array, shape (r, rank)
+    `a`: shape (r, q); the matrix, or the triangular factor of a taller one. `rows`: rows of the
+    taller matrix, for the tolerance of its rank. Returns shape (r, rank).
     """
     norms = np.linalg.norm(a, axis=0)
     if not norms.any():
@@ -40,10 +32,7 @@ def principal_cosines_and_sines(
 ) -> tuple[FloatArray, FloatArray]:
     """Return cos θ_i falling and sin θ_i rising, both accurate to all digits if they are small.
 
-    Parameters
-    ----------
-    larger, smaller : float64 arrays, shapes (r, p) and (r, q) with p ≥ q
-        Orthonormal columns.
+    `larger`, `smaller`: orthonormal columns.
 
     Examples
     --------

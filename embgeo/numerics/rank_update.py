@@ -24,17 +24,8 @@ ARGUMENTS = ("char", "char", "int", "int", "real", "real", "int", "real", "real"
 def add_gram(rows: WorkingArray, into: WorkingArray) -> None:
     """Add ``rowsᵀ rows`` to the upper triangle of `into`.
 
-    Parameters
-    ----------
-    rows : float32 or float64 array, shape (b, d)
-        In C order.
-    into : array of the same type, shape (d, d)
-        In Fortran order; unchanged below the diagonal.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit together.
+    `rows`: shape (b, d); in C order. `into`: shape (d, d); in Fortran order; unchanged below the
+    diagonal. Raises ValueError if the arrays do not fit together.
 
     Examples
     --------

@@ -18,12 +18,8 @@ _OF_NUMPY = (np.float16, np.float32, np.float64)
 def round_to(values: FloatArray, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Return the nearest numbers of `dtype`; numbers that are too large become infinite or NaN.
 
-    Parameters
-    ----------
-    values : float64 array
-        Finite.
-    dtype : dtype
-        A floating-point type of numpy, or one of ml_dtypes with at most 16 bits.
+    `values`: finite. `dtype`: a floating-point type of numpy, or one of ml_dtypes with at most 16
+    bits.
     """
     if dtype in _OF_NUMPY:
         with np.errstate(over="ignore", under="ignore"):

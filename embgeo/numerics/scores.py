@@ -166,10 +166,7 @@ def two_sided(z: float) -> float:
 def mcnemar(first: int, second: int) -> float:
     """Get exact two-sided p-value of McNemar's test that two classifiers are right equally often.
 
-    Parameters
-    ----------
-    first, second : int
-        Cases that only the first and only the second classifier get right.
+    `first`, `second`: cases that only the first and only the second classifier get right.
 
     Examples
     --------

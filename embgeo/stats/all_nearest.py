@@ -71,14 +71,8 @@ class AllNearest:
     multiplied in float32, and those that may be among the k largest again in float64. Cosines that
     agree to 1e-12 are ordered by position.
 
-    Parameters
-    ----------
-    take : callable
-        Takes positions and returns these rows, float32 or float64; none is zero or non-finite.
-    shape : tuple of int
-        m and d.
-    k : int
-        Less than m.
+    `take`: takes positions and returns these rows, float32 or float64; none is zero or non-finite.
+    `shape`: m and d. `k`: less than m.
     """
 
     def __init__(

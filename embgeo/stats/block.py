@@ -26,16 +26,9 @@ class Block:
     `stored` and `stored_unit` are arrays of `backend`; float64 arrays belong to `wide`, which is
     numpy if the device has no float64.
 
-    Parameters
-    ----------
-    index : int array, shape (b,)
-        Row numbers, on the host.
-    stored : float32 or float64 array, shape (b, d)
-        The rows in the narrower of the two that holds every stored entry exactly. No row is zero
-        or non-finite.
-    read_paired : callable, optional
-        Reads the same tokens' rows of the output matrix, float64, shape (b, q).
-    backend : Backend
+    `index`: shape (b,); row numbers, on the host. `stored`: shape (b, d); the rows in the narrower
+    of the two that holds every stored entry exactly. No row is zero or non-finite. `read_paired`:
+    reads the same tokens' rows of the output matrix, float64, shape (b, q).
     """
 
     def __init__(

@@ -52,12 +52,7 @@ class Moments(Statistic):
     The centered form keeps what ``Σxxᵀ − nμμᵀ`` loses: in a narrow cone the two terms agree in
     their leading digits. Merging is that of Chan, Golub & LeVeque 1979.
 
-    Attributes
-    ----------
-    n : int or float
-        Sum of the weights, where there are weights.
-    mean : float64 array, shape (d,)
-        Always summed in float64.
+    `n`: sum of the weights, where there are weights. `mean`: shape (d,); always summed in float64.
     """
 
     STATE = ("n", "mean", "_triangle", "_recent", "_recent_blocks", "_kept", "_rows", "_probes")

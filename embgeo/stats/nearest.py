@@ -25,19 +25,9 @@ def find_candidates(
 ) -> tuple[Array, Array] | None:
     """Find the query and the column of every score that may be among the k best of its query.
 
-    Parameters
-    ----------
-    scores : array of the backend, shape (q, b)
-        The larger the better; −inf never is.
-    least : float64 array of ``backend.wide``, shape (q,)
-        Score of the k-th best row so far; −inf where fewer than k rows were seen.
-    slack : float, or float64 array of ``backend.wide``, shape (q,)
-        Rounding of the scores.
-    k : int
-
-    Returns
-    -------
-    tuple of two int arrays of ``backend.wide``, or None where there are too many to be worthwhile
+    `scores`: shape (q, b); the larger the better; −inf never is. `least`: shape (q,); score of the
+    k-th best row so far; −inf where fewer than k rows were seen. `slack`: shape (q,); rounding of
+    the scores.
     """
     xp, wide = backend.xp, backend.wide.xp
     if scores.shape[1] >= k and bool(wide.any(wide.isinf(least))):
@@ -71,11 +61,8 @@ def keep_best(
 ) -> None:
     """Add further rows to the k best of each query, in place: score falling, then row rising.
 
-    Parameters
-    ----------
-    best : two arrays, shape (queries, k)
-        Rows and scores; of a query without new rows they are unchanged.
-    query, rows, scores : arrays, shape (c,)
+    `best`: shape (queries, k); rows and scores; of a query without new rows they are unchanged.
+    `query`, `rows`, `scores`: shape (c,).
     """
     xp, (best_rows, best_scores) = backend.xp, best
     k = best_scores.shape[1]
@@ -112,11 +99,8 @@ class TopNeighbors(Statistic):
     Cosines are computed in the precision of the stored rows; those that may be among the k largest
     are computed again in float64.
 
-    Attributes
-    ----------
-    neighbors : int array, shape (q, k)
-        Row numbers by falling cosine; −1 where fewer than k rows were seen.
-    cosines : float64 array, shape (q, k)
+    `neighbors`: shape (q, k); row numbers by falling cosine; −1 where fewer than k rows were seen.
+    `cosines`: shape (q, k).
     """
 
     STATE = ("neighbors", "cosines")
@@ -228,12 +212,8 @@ SINGLE_SQUARES = (1e-30, 1e30)
 class NearestDistances(Statistic):
     """The k smallest Euclidean distances from each query to rows that take part.
 
-    Attributes
-    ----------
-    neighbors : int array, shape (q, k)
-        Row numbers by rising distance; −1 where fewer than k rows were seen.
-    distances : float64 array, shape (q, k)
-        Rising; infinite where fewer than k rows were seen.
+    `neighbors`: shape (q, k); row numbers by rising distance; −1 where fewer than k rows were seen.
+    `distances`: shape (q, k); rising; infinite where fewer than k rows were seen.
     """
 
     STATE = ("neighbors", "distances")

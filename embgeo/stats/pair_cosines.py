@@ -44,13 +44,8 @@ class PairSample(Statistic):
 class PairHistogram(Statistic):
     """Every pair, counted: share of positive cosines, extremes, quantiles, exp-mean.
 
-    Attributes
-    ----------
-    n, positive : int
-    lowest, highest : float
-    exp_sum : float
-        Σ exp(4·cos − 4), from which the uniformity follows (exponents are never positive).
-    counts : int array, shape (FINE_BINS,)
+    `exp_sum`: Σ exp(4·cos − 4), from which the uniformity follows (exponents are never positive).
+    `counts`: shape (FINE_BINS,).
     """
 
     STATE = ("n", "positive", "lowest", "highest", "exp_sum", "counts")

@@ -256,12 +256,8 @@ class Census(Statistic):
 
     The last kind is known once all norms are, and is added by `leave_out`.
 
-    Attributes
-    ----------
-    largest : float
-        Largest magnitude of an entry in the rows that take part; 0 if there is none.
-    lowest : float
-        Smallest entry in these rows; infinite if there is none.
+    `largest`: largest magnitude of an entry in the rows that take part; 0 if there is none.
+    `lowest`: smallest entry in these rows; infinite if there is none.
     """
 
     STATE = ("largest", "lowest", "_zero", "_nonfinite", "_flat", "_small", "_small_norms")
@@ -279,18 +275,9 @@ class Census(Statistic):
     ) -> Mask:
         """Note the unusable rows, and take them out of `takes_part`.
 
-        Parameters
-        ----------
-        index : int array, shape (b,)
-        high, low : array, shape (b,)
-            Largest and smallest entry of each row; NaN for a row with one.
-        takes_part : bool array, shape (N,)
-            Rows of the matrix to look at.
-
-        Returns
-        -------
-        bool array, shape (b,)
-            The usable rows among those that took part.
+        `index`: shape (b,). `high`, `low`: shape (b,); largest and smallest entry of each row; NaN
+        for a row with one. `takes_part`: shape (N,); rows of the matrix to look at. Returns the
+        usable rows among those that took part.
         """
         finite = np.isfinite(high) & np.isfinite(low)
         used = takes_part[index]

@@ -31,12 +31,8 @@ class RowReader:
     Blocks of a part of a matrix have the row numbers of the whole, in which `first_row` is the
     number of the part's row 0; parts are not read on devices.
 
-    Attributes
-    ----------
-    census : Census
-        Rows that `sift` left out, by reason.
-    takes_part : bool array, shape (N,)
-        Rows that are kept; before `sift`, those that are not masked.
+    `census`: rows that `sift` left out, by reason. `takes_part`: shape (N,); rows that are kept;
+    before `sift`, those that are not masked.
     """
 
     #: Whether rows are read from a file here, so that all may be read at once.
@@ -101,13 +97,7 @@ class RowReader:
     def leave_out(self, statistics: Sequence[Statistic], rows: IntArray, norms: FloatArray) -> None:
         """Leave out these rows from now on, and feed the remaining ones to blank statistics.
 
-        Parameters
-        ----------
-        statistics : sequence of Statistic
-        rows : int array
-            Rows that are far shorter than all others.
-        norms : float64 array
-            Norms of these rows.
+        `rows`: rows that are far shorter than all others. `norms`: norms of these rows.
         """
         self.census.leave_out(rows, norms)
         self.takes_part[rows] = False
@@ -183,12 +173,7 @@ class RowReader:
     def spread(self, work: Callable[[int], T], count: int, what: str = "") -> Iterator[T]:
         """Yield ``work(0)`` to ``work(count − 1)`` in order, computed by all threads.
 
-        Parameters
-        ----------
-        work : callable
-        count : int
-        what : str, optional
-            Label of a progress bar; no bar if it is empty.
+        `what`: label of a progress bar; no bar if it is empty.
         """
         if what:
             self.announce(what, count)
@@ -200,13 +185,8 @@ class RowReader:
     def sweep(self, make: Callable[[Any], S], rows: IntArray, what: str) -> Iterator[S]:
         """Feed all kept rows to ``make(block)`` for each block of the named rows, in order.
 
-        Parameters
-        ----------
-        make : callable
-            Takes a block with `index`, `rows` and `unit`, which may be tensors of a device.
-        rows : int array
-        what : str
-            Label of the progress bar.
+        `make`: takes a block with `index`, `rows` and `unit`, which may be tensors of a device.
+        `what`: label of the progress bar.
         """
         if self.executor is not None:
             among = np.zeros(self.matrix.n, dtype=bool)

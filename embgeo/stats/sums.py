@@ -19,9 +19,7 @@ CANCELLED = 1e-3
 class WeightedSum(Statistic):
     """Σ a_i w_i/‖w_i‖ over the rows.
 
-    Attributes
-    ----------
-    total : float64 array, shape (d,)
+    `total`: shape (d,).
     """
 
     STATE = ("total",)
@@ -48,10 +46,7 @@ class WeightedSum(Statistic):
 class SumWithout(Statistic):
     """Σ of the unit rows once a coordinate is zeroed, and the number of rows that are not 0 then.
 
-    Attributes
-    ----------
-    n : int
-    total : float64 array, shape (d,)
+    `total`: shape (d,).
     """
 
     STATE = ("n", "total")
@@ -92,11 +87,7 @@ class SumWithout(Statistic):
 class GroupMoments(Statistic):
     """For each group n, mean and Σ‖x−μ‖², merged in centered form (Chan et al. 1979).
 
-    Attributes
-    ----------
-    n : float64 array, shape (groups,)
-    mean : float64 array, shape (groups, d)
-    spread : float64 array, shape (groups,)
+    `n`: shape (groups,). `mean`: shape (groups, d). `spread`: shape (groups,).
     """
 
     STATE = ("n", "mean", "spread")
@@ -165,10 +156,6 @@ class PairedSums(Statistic):
 
     Σ‖y − x‖² is formed from the differences: it is 0 exactly for equal rows, and does not cancel
     for nearly equal ones. If the widths differ, the narrower row is padded with zeros.
-
-    Attributes
-    ----------
-    first, second, product, difference, cosines : float
     """
 
     STATE = ("first", "second", "product", "difference", "cosines")

@@ -65,10 +65,7 @@ def parse_table(
 
     The file cannot set the `derived` fields.
 
-    Raises
-    ------
-    BadOption
-        An unknown key, with the nearest known one, or a value of the wrong type.
+    Raises BadOption for an unknown key, with the nearest known one, or a value of the wrong type.
     """
     if isinstance(table, Mapping):
         known = {entry.name for entry in fields(kind)} - {*derived}  # type: ignore[arg-type]

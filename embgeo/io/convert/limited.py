@@ -63,10 +63,6 @@ def run_limited(
 
     It may compute for `seconds` and take `memory` bytes; `library` names what it calls in errors.
     With `text` it may limit the time of each piece anew, and its wall time is not limited.
-
-    Raises
-    ------
-    Damaged
     """
     request = {
         "job": job,

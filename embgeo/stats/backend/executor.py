@@ -35,19 +35,8 @@ STAGED_SHARE = 0.25
 class DeviceRows:
     """Stored rows on the device; the next piece is moved while the current one is processed.
 
-    Parameters
-    ----------
-    backend : TorchBackend
-    matrix : Matrix
-    memory : int
-        Bytes of host memory for pieces on their way.
-
-    Attributes
-    ----------
-    step : int
-        Rows in the following pieces.
-    stay : bool
-        Whether pieces stay on the device for the next pass.
+    `memory`: bytes of host memory for pieces on their way. `step`: rows in the following pieces.
+    `stay`: whether pieces stay on the device for the next pass.
     """
 
     def __init__(self, backend: TorchBackend, matrix: Matrix, memory: int) -> None:
@@ -153,16 +142,9 @@ class DeviceExecutor:
 
     A pass that finds too little memory is repeated once, with half as many rows at a time.
 
-    Parameters
-    ----------
-    backend : TorchBackend
-    matrix : Matrix
-    takes_part : bool array, shape (N,)
-        Rows that are not left out; `sift` writes to it.
-    memory : int
-        Bytes of host memory for rows on their way.
-    progress : callable
-        ``progress(rows)`` is called with the number of rows that were read.
+    `takes_part`: shape (N,); rows that are not left out; `sift` writes to it. `memory`: bytes of
+    host memory for rows on their way. `progress`: ``progress(rows)`` is called with the number of
+    rows that were read.
     """
 
     def __init__(
@@ -203,17 +185,8 @@ class DeviceExecutor:
     def sweep(self, make: Callable[[Block], S], among: Mask) -> Iterator[S]:
         """Feed all kept rows to one statistic per block of query rows.
 
-        Parameters
-        ----------
-        make : callable
-            Makes the statistic for a block of rows.
-        among : bool array, shape (N,)
-            The rows that blocks are made of.
-
-        Yields
-        ------
-        Statistic
-            In the order of the rows.
+        `make`: makes the statistic for a block of rows. `among`: shape (N,); the rows that blocks
+        are made of. Yields in the order of the rows.
         """
         rows, start = np.flatnonzero(among), 0
         while start < len(rows):

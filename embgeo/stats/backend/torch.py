@@ -27,12 +27,8 @@ NEEDED = ("torch", "array_api_compat")
 def open_device(name: str, memory: int) -> TorchBackend | None:
     """Open the device; None for the numpy path.
 
-    Parameters
-    ----------
-    name : str
-        One of `NAMES`, ``cuda:1`` and so on, or one of `FOR_TESTS`.
-    memory : int
-        Bytes that a pass may take where the device does not say how many are free.
+    `name`: one of `NAMES`, ``cuda:1`` and so on, or one of `FOR_TESTS`. `memory`: bytes that a pass
+    may take where the device does not say how many are free.
     """
     chosen = resolve_device(name)
     if chosen == "cpu":
@@ -104,16 +100,9 @@ SINGLE_ROWS = 4096
 class TorchBackend(Backend):
     """Arrays of torch on a device.
 
-    Parameters
-    ----------
-    name : str
-        Recorded name: ``cuda``, ``mps``, …
-    at : str
-        Name of the device in torch.
-    has_float64 : bool
-        If False, work that needs float64 is done by numpy.
-    memory : int
-        Bytes to use if the device does not report its free memory.
+    `name`: recorded name: ``cuda``, ``mps``, …. `at`: name of the device in torch. `has_float64`:
+    if False, work that needs float64 is done by numpy. `memory`: bytes to use if the device does
+    not report its free memory.
     """
 
     chunk = 2**24
@@ -151,12 +140,8 @@ class TorchBackend(Backend):
     def upload(self, rows: npt.NDArray[Any], working: type[np.generic]) -> Array:
         """Upload rows in their stored precision, if torch and the device support it.
 
-        Parameters
-        ----------
-        rows : array, shape (b, d)
-            Usually a slice of a memory map.
-        working : {numpy.float32, numpy.float64}
-            Precision to send them in otherwise.
+        `rows`: shape (b, d); usually a slice of a memory map. `working`: numpy.float32,
+        numpy.float64; precision to send them in otherwise.
         """
         torch = self.torch
         known = STORED.get(rows.dtype.newbyteorder("="))

@@ -27,14 +27,8 @@ class BatchIterator:
     learning rate of the step, usually 1; `first` tells whether to start from an initial state
     instead of the state after the batch before.
 
-    Attributes
-    ----------
-    epoch : int
-        Finished epochs.
-    offset, steps_per_epoch : int
-        Where in the epoch the next batch begins, and where the epoch ends.
-    windows_per_epoch : int
-        Batches of an epoch.
+    `epoch`: finished epochs. `offset`, `steps_per_epoch`: where in the epoch the next batch begins,
+    and where the epoch ends. `windows_per_epoch`: batches of an epoch.
     """
 
     def __init__(self, steps_per_epoch: int, windows_per_epoch: int | None = None) -> None:
@@ -100,20 +94,8 @@ def columns(rows: IntArray, batch: int) -> Tensor:
     The remainder, fewer than `batch` tokens, is dropped, as in the field's training scripts.
     Evaluation drops nothing.
 
-    Parameters
-    ----------
-    rows : array of int64
-        The split; shape (n,).
-
-    Returns
-    -------
-    Tensor of int64
-        Shape (n // batch, batch), contiguous; column j continues column j − 1.
-
-    Raises
-    ------
-    BadOption
-        Fewer than two tokens for a stream.
+    `rows`: the split; shape (n,). Returns shape (n // batch, batch), contiguous; column j continues
+    column j − 1. Raises BadOption for fewer than two tokens for a stream.
     """
     length = len(rows) // whole("batch", batch)
     if length < 2:

@@ -77,16 +77,9 @@ def encode_files(
 ) -> EncodedText:
     """Encode files one after the other.
 
-    Parameters
-    ----------
-    end : int, optional
-        The token to put at the end of each line; None for a stream.
-    empty_lines : bool
-        Whether an empty line gets an end, too; otherwise it only separates paragraphs.
-    separator : int, optional
-        A token to put at the end of each file.
-    limit : int, optional
-        Tokens to read at most.
+    `end`: the token to put at the end of each line; None for a stream. `empty_lines`: whether an
+    empty line gets an end, too; otherwise it only separates paragraphs. `separator`: a token to put
+    at the end of each file. `limit`: tokens to read at most.
     """
     text = _GrowingText(end, empty_lines)
     line_end = "\n" if end is None else ""

@@ -102,16 +102,9 @@ def ranked(
     `UNKNOWN` stands for the others and is ranked by its own count; it has a row if it is a word of
     the text, or if some word is left out.
 
-    Parameters
-    ----------
-    words : sequence of str
-        Different words of all splits.
-    counts : array of int64
-        Occurrences in the training split, without which a word is never kept; shape (len(words),).
-    size : int, optional
-        Rows at most, `UNKNOWN` and `END` included.
-    end : bool
-        Whether `END` ends sentences; it is then kept, however rare.
+    `words`: different words of all splits. `counts`: occurrences in the training split, without
+    which a word is never kept; shape (len(words),). `size`: rows at most, `UNKNOWN` and `END`
+    included. `end`: whether `END` ends sentences; it is then kept, however rare.
     """
     specials = {UNKNOWN, END} if end else {UNKNOWN}
     whole("min_count", min_count)

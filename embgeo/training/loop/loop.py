@@ -94,12 +94,8 @@ def train_run(
 class RunLoop:
     """A run in one of its processes, from the beginning or its saved state.
 
-    Attributes
-    ----------
-    notes : list of str
-        Notes for the result.
-    best : dict
-        The evaluation with the lowest validation loss, with its weights if they are kept.
+    `notes`: notes for the result. `best`: the evaluation with the lowest validation loss, with its
+    weights if they are kept.
     """
 
     def __init__(

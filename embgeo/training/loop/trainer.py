@@ -54,16 +54,9 @@ class Trainer:
 
     `config` has one method and one seed.
 
-    Attributes
-    ----------
-    step_number : int
-        Number of optimizer steps so far.
-    tokens : int
-        Number of units of all processes so far.
-    step_sizes : dict of str to float
-        Sizes of the last step if it was measured; see :func:`measure_step`.
-    initial_sha256 : str
-        Hash of the weights before the method was attached; see :func:`fingerprint`.
+    `step_number`: number of optimizer steps so far. `tokens`: number of units of all processes so
+    far. `step_sizes`: sizes of the last step if it was measured; see :func:`measure_step`.
+    `initial_sha256`: hash of the weights before the method was attached; see :func:`fingerprint`.
     """
 
     def __init__(

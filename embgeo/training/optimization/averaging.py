@@ -17,12 +17,7 @@ class WeightAverage:
     their products. Make it after methods have replaced layers, from the parameters of the
     optimizer; duplicates count once.
 
-    Attributes
-    ----------
-    count : int
-        The number of averaged sets of weights.
-    swapped : bool
-        Whether the model holds the mean.
+    `count`: the number of averaged sets of weights. `swapped`: whether the model holds the mean.
     """
 
     def __init__(self, parameters: Iterable[Tensor]) -> None:
@@ -108,17 +103,8 @@ class NtAsgd:
 
     `window`: the number of last evaluations that do not count; 5 in the paper.
 
-    Attributes
-    ----------
-    averaging : bool
-        Whether averaging has started.
-    finished : bool
-        Whether finetuning is over.
-
-    Raises
-    ------
-    BadOption
-        A window below 1.
+    `averaging`: whether averaging has started. `finished`: whether finetuning is over. Raises
+    BadOption for a window below 1.
 
     References
     ----------
