@@ -115,6 +115,12 @@ class EmbgeoError(Exception):
             ways_out=(*self.ways_out, *ways_out),
         )
 
+    def placed(self, where: Path | str) -> Self:
+        """Return the error with a place unless it has one."""
+        cause, stated, way_out = self._stated
+        place = where if stated is None else stated
+        return type(self)(cause, where=place, way_out=way_out, ways_out=self.ways_out)
+
 
 class UnreadableFile(EmbgeoError):
     """A file that is missing, damaged, hostile or of an unknown format."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from embgeo.core.arguments import is_number
@@ -11,6 +12,15 @@ from embgeo.core.errors import BadOption
 
 if TYPE_CHECKING:
     from torch.optim import Optimizer
+
+
+@contextmanager
+def naming(table: str) -> Iterator[None]:
+    """Name the table of settings in refusals that name no place."""
+    try:
+        yield
+    except BadOption as error:
+        raise error.placed(table) from error
 
 
 def require(name: str, value: object, fits: bool, way_out: str) -> None:

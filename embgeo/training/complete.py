@@ -6,7 +6,7 @@ from typing import Any
 
 from embgeo.core.errors import BadOption
 from embgeo.io.bounded.settings import refuse_unknown
-from embgeo.training.checks import list_defaults
+from embgeo.training.checks import list_defaults, naming
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
 from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
@@ -20,18 +20,17 @@ def complete_settings(config: StudySettings) -> StudySettings:
     task = make_task(config)
     kind = task.find_model(config.model.name)
     known = list_defaults(kind)
-    refuse_unknown(config.model.settings, known, config.model.name)
+    refuse_unknown(config.model.settings, known, f"[model] of {config.model.name}")
     chosen = config.optimizer
     sgd = chosen.kind == "sgd"
-    build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
+    with naming("[optimizer]"):
+        build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
+        own = optimizers.complete_optimizer(chosen.kind, set_fields(chosen, OF_OPTIMIZER))
+    schedule = {**list_defaults(SCHEDULES[chosen.schedule]), **set_fields(chosen, OF_SCHEDULE)}
     found = replace(
         config,
         model=replace(config.model, settings=drop_none({**known, **config.model.settings})),
-        optimizer=replace(
-            chosen,
-            **optimizers.complete_optimizer(chosen.kind, set_fields(chosen, OF_OPTIMIZER)),
-            **{**list_defaults(SCHEDULES[chosen.schedule]), **set_fields(chosen, OF_SCHEDULE)},
-        ),
+        optimizer=replace(chosen, **own, **schedule),
         method=complete_methods(config, sgd=sgd),
     )
     return task.adapt(found)
@@ -81,15 +80,18 @@ def check(config: StudySettings) -> None:
     BadOption
         Naming the setting.
     """
-    if not config.compare or not config.seeds:
-        raise BadOption("no method or no seed is given", way_out='compare = ["mle", "cosreg"]')
-    for names in (config.compare, config.seeds):
+    for names, where, what, usual in (
+        (config.compare, "compare", "method", '["mle", "cosreg"]'),
+        (config.seeds, "seeds", "seed", "[0, 1, 2]"),
+    ):
+        if not names:
+            raise BadOption(f"no {what} is given", where=where, way_out=f"give some, as in {usual}")
         if len(set(names)) < len(names):
-            raise BadOption("a method or a seed is given twice", way_out="give each once")
-    for name in (*config.compare, *config.method):
+            raise BadOption(f"a {what} is given twice", where=where, way_out="give each once")
+    for name in config.compare:
         find_method(name, config.method)
     for name, own in config.method.items():
-        find_method(name, config.method).settings(own)
+        find_method(name, config.method, f"[method.{name}]").settings(own)
     if config.task.name != LanguageModeling.NAME:
         refuse_settings(config, {"training": ("start",)})
     check_tuned(config)

@@ -72,7 +72,7 @@ def find(kind: str, known: dict[str, T], name: str, check: Callable[[Any], str])
 
 
 def require(kind: str, known: dict[str, T], name: str, check: Callable[[Any], str]) -> T:
-    """Act like `find`; raise `BadOption` with the nearest name if there is none."""
+    """Act like `find`, for the name in the table of this kind; raise `BadOption` without one."""
     if (found := find(kind, known, name, check)) is None:
-        raise refuse_name(kind, name, known)
+        raise refuse_name(kind, name, known, f"name of [{kind}]")
     return found

@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 from msgspec import Meta
 
 from embgeo.core.arguments import refuse_name
-from embgeo.core.errors import BadOption
+from embgeo.core.errors import BadOption, argument
 from embgeo.io.bounded import settings
 from embgeo.training import sections
 
@@ -165,7 +165,7 @@ def load_preset(name: str) -> StudySettings:
     """Load settings that come with the package."""
     known = list_presets()
     if name not in known:
-        raise refuse_name("preset", name, known)
+        raise refuse_name("preset", name, known, argument("preset"))
     return parse_settings(known[name].read_text(encoding="utf-8"), f"preset {name}")
 
 

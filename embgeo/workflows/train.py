@@ -229,7 +229,8 @@ def prepare(
     from embgeo.training.tasks import make_task
 
     given = gather_settings(data, out=out, resume=resume, **arguments)
-    methods = add_controls(given.compare, given.method)
+    where = "compare" if arguments.get("compare") is None else argument("compare")
+    methods = add_controls(given.compare, given.method, where)
     settings = complete_settings(given.updated({"compare": list(methods)}))
     if not settings.data.path:
         way_out = f"give a file or a folder with {argument('data')}"

@@ -370,8 +370,16 @@ def test_embeddings_of_one_seed_are_held_side_by_side(here: Path) -> None:
     [
         ([], "no text is given; give a file or a folder with --data"),
         (["--data", "missing.txt"], "missing.txt: "),
-        (["--data", "words.txt", "--compare", "mle,nothing"], "unknown method 'nothing'"),
-        (["--data", "words.txt", "--preset", "nothing"], "unknown preset 'nothing'"),
+        (
+            ["--data", "words.txt", "--compare", "mle,nothing"],
+            "--compare: unknown method 'nothing'",
+        ),
+        (["--data", "words.txt", "--preset", "nothing"], "--preset: unknown preset 'nothing'"),
+        (
+            ["--data", "words.txt", "--set", "model.name=nothing"],
+            "name of [model]: unknown model 'nothing'",
+        ),
+        (["--data", "words.txt", "--device", "toaster"], "--device: no device 'toaster'"),
         (["--data", "words.txt", "--set", "training.steps"], "is not a setting"),
         (["--data", "words.txt", "--set", "training.epoch=1"], "did you mean epochs?"),
         (["--data", "words.txt", "--config", "missing.toml"], "missing.toml"),

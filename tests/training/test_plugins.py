@@ -390,7 +390,7 @@ def test_a_setting_that_a_task_does_not_have_is_refused(
     name: str, known: str, tmp_path: Path
 ) -> None:
     settings = {**SMALL, "task.name": name, "task.depth": 2}
-    with pytest.raises(BadOption, match=f"task {name}: unknown setting 'depth'; .*{known}"):
+    with pytest.raises(BadOption, match=rf"\[task\] of {name}: unknown setting 'depth'; .*{known}"):
         train(tmp_path, write_plugin(tmp_path, SETTING), compare="mle", settings=settings)
 
 

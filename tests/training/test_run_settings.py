@@ -32,9 +32,22 @@ from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"compare": ["mel"]}, "unknown method 'mel'; did you mean mle? choose from mle, untied,"),
-        ({"compare": []}, "no method or no seed"),
-        ({"compare": ["mle", "mle"]}, "given twice"),
+        (
+            {"compare": ["mel"]},
+            "compare: unknown method 'mel'; did you mean mle? choose from mle",
+        ),
+        ({"compare": []}, "compare: no method is given"),
+        ({"seeds": []}, "seeds: no seed is given"),
+        ({"compare": ["mle", "mle"]}, "compare: a method is given twice"),
+        ({"seeds": [1, 1]}, "seeds: a seed is given twice"),
+        ({"optimizer": {"lr": -1.0}}, "[optimizer]: lr is -1.0; give a number from 0"),
+        ({"optimizer": {"betas": [2.0, 0.9]}}, "[optimizer]: betas is "),
+        ({"model": {"layers": 0}}, "[model]: layers is 0; give a whole number from 1"),
+        (
+            {"compare": ["cosreg"], "method": {"cosreg": {"gamma": -1.0}}},
+            "[method.cosreg]: gamma is -1",
+        ),
+        ({"method": {"foo": {"gamma": 1.0}}}, "[method.foo]: unknown method 'foo'"),
         ({"seeds": [-1]}, "seeds is -1; it has to be a whole number from 0"),
         (
             {"training": {"epochs": 0}},
@@ -60,8 +73,8 @@ from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
         ),
         ({"model": {"d": 8, "hiden": 3}}, "unknown setting 'hiden'; did you mean hidden?"),
         ({"optimizer": {"momentum": 0.9}}, "adamw: unknown setting 'momentum'"),
-        ({"training": {"device": "cuda:99"}}, "there is no cuda:99 here"),
-        ({"training": {"device": "toaster"}}, "no device 'toaster'"),
+        ({"training": {"device": "cuda:99"}}, "device: there is no cuda:99 here"),
+        ({"training": {"device": "toaster"}}, "device: no device 'toaster'"),
         ({"training": {"batch": 300}}, "too few for 300 streams"),
         (
             {"compare": ["coupled-adam"], "optimizer": {"kind": "sgd"}},

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
-from embgeo.core.errors import BadOption
+from embgeo.core.errors import BadOption, argument
 
 #: The longest wait for another process, which may analyze an embedding. A process that has ended
 #: is noticed at once.
@@ -29,14 +29,16 @@ def find_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise BadOption(f"no device {name!r}", way_out="give auto, cpu, cuda or mps") from error
+        way_out = "give auto, cpu, cuda or mps"
+        raise BadOption(f"no device {name!r}", where=argument("device"), way_out=way_out) from error
     there = {
         "cpu": True,
         "cuda": torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count(),
         "mps": torch.backends.mps.is_available(),
     }
     if not there.get(device.type, False):
-        raise BadOption(f"there is no {name} here", way_out="give auto or cpu")
+        cause = f"there is no {name} here"
+        raise BadOption(cause, where=argument("device"), way_out="give auto or cpu")
     return torch.device("cuda", _local_rank()) if name == "cuda" else device
 
 

@@ -75,12 +75,15 @@ class CombinedMethod(Method):
         return {**self.definition, **{name: table for name, table in own.items() if table}}
 
 
-def find_method(name: str, tables: MethodTables = NO_TABLES) -> Method:
-    """Find a method by name, which `tables` may define; `BadOption` if it is unknown or invalid."""
+def find_method(name: str, tables: MethodTables = NO_TABLES, where: str = "compare") -> Method:
+    """Find a method by name, which `tables` may define; `BadOption` if it is unknown or invalid.
+
+    `where` is what names the method.
+    """
     table = tables.get(name, {})
     defining = [key for key in (BASE, PARTS) if key in table]
     if not defining:
-        return find_known(name, name, tables)
+        return find_known(name, where, tables)
     where = f"[method.{name}]"
     if name in METHODS or not is_name(name):
         raise BadOption(
@@ -106,13 +109,13 @@ def find_method(name: str, tables: MethodTables = NO_TABLES) -> Method:
     return combine(name, table[PARTS])
 
 
-def find_known(name: object, what: str, tables: MethodTables = NO_TABLES) -> Method:
+def find_known(name: object, where: str, tables: MethodTables = NO_TABLES) -> Method:
     """Find a method by name; an unknown one is refused with suggestions."""
     if isinstance(name, str) and (found := find("method", METHODS, name, check_method)) is not None:
         return found
     defined = (key for key, table in tables.items() if BASE in table or PARTS in table)
     known = [*METHODS, *defined]
-    raise refuse_name("method", name, known, None if what == name else what)
+    raise refuse_name("method", name, known, where)
 
 
 def check_method(method: Method) -> str:
@@ -195,11 +198,16 @@ def choose_reference(name: str, among: tuple[str, ...], tables: MethodTables = N
     return reference if reference in among else ""
 
 
-def add_controls(names: tuple[str, ...], tables: MethodTables = NO_TABLES) -> tuple[str, ...]:
-    """Insert missing controls, each before the first method that needs it, except "mle"."""
+def add_controls(
+    names: tuple[str, ...], tables: MethodTables = NO_TABLES, where: str = "compare"
+) -> tuple[str, ...]:
+    """Insert missing controls, each before the first method that needs it, except "mle".
+
+    `where` is what names the methods.
+    """
     found: dict[str, None] = {}
     for name in names:
-        reference = find_method(name, tables).reference
+        reference = find_method(name, tables, where).reference
         if reference in (UNTIED, FACTORED) and reference not in names:
             found[reference] = None
         found[name] = None

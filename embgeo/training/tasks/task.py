@@ -116,7 +116,9 @@ class Task:
                 return model
         names = ", ".join(model.NAME for model in self.MODELS)
         raise BadOption(
-            f"the task {self.NAME} has no model {name!r}", way_out=f"choose from {names}"
+            f"the task {self.NAME} has no model {name!r}",
+            where="name of [model]",
+            way_out=f"choose from {names}",
         )
 
     def make_model(self, name: str, n_tokens: int, settings: Mapping[str, Any], *more: Any) -> Any:
