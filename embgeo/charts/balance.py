@@ -9,7 +9,7 @@ import numpy as np
 
 from embgeo.charts import specification as spec
 from embgeo.charts.items import ChartItem, Unrelated
-from embgeo.charts.spans import find_span
+from embgeo.charts.panels import find_span
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import cosine, frequency, isotropy
 from embgeo.core.values import Cell

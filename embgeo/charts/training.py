@@ -6,8 +6,7 @@ import numpy as np
 
 from embgeo.charts import specification as spec
 from embgeo.charts.items import ChartItem, StepCurve, Unrelated
-from embgeo.charts.panels import is_wide
-from embgeo.charts.spans import find_span
+from embgeo.charts.panels import find_span, is_wide
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace, tokens
 from embgeo.core.values import Cell
 from embgeo.training.study.log import name_of_output

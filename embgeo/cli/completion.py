@@ -59,6 +59,6 @@ def list_presets() -> Iterable[str]:
 
 
 def list_rule_presets() -> Iterable[str]:
-    from embgeo.rules.presets import PRESETS
+    from embgeo.rules.rule import PRESETS
 
     return PRESETS

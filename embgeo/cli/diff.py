@@ -99,7 +99,7 @@ def diff(
         return
     from embgeo.workflows.diff import diff_run, is_measured, list_run, parse_queries
     from embgeo.workflows.folders import check_comparison_folder, choose_folder, write_comparison
-    from embgeo.workflows.result_names import comparison_folder
+    from embgeo.workflows.saved_analysis import comparison_folder
     from embgeo.workflows.settings import choose_resources
     from embgeo.workflows.track import steps_folder
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import BadOption
-from embgeo.core.file_stamp import FileStamp
+from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.core.special import SpecialToken
 from embgeo.core.text import visible
 
@@ -260,3 +261,36 @@ def _find_map(array: Any) -> mmap.mmap | None:
     while array is not None and not isinstance(array, mmap.mmap):
         array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
     return array
+
+
+@dataclass(frozen=True, slots=True)
+class FileStamp:
+    """Size, time of the last change, and identity of a file."""
+
+    path: str
+    size: int
+    changed: int
+    inode: int
+    device: int
+
+    @classmethod
+    def of(cls, path: Path | str) -> Self:
+        """Return the present stamp of a file; OSError if it cannot be read."""
+        found = os.stat(path)
+        return cls(str(path), found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
+
+    def check(self, *, at_end: bool = False) -> None:
+        """Refuse a file that was written to, and `at_end` one that another has replaced.
+
+        Until then a replaced file can be read from its map.
+        """
+        try:
+            now = FileStamp.of(self.path)
+        except OSError:  # removed: nothing is taken for what it is not
+            return
+        is_same = (now.device, now.inode) == (self.device, self.inode)
+        if now != self and (is_same or at_end):
+            how = "changed" if is_same else "replaced"
+            raise UnreadableFile(
+                f"the file was {how} while it was measured", where=self.path, way_out="run again"
+            )

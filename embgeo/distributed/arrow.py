@@ -19,8 +19,7 @@ from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.options import Options
 from embgeo.core.values import Note
 from embgeo.distributed.passes import Part, PassState, PassTask, run_pass, sha256_of_rows
-from embgeo.distributed.reader import analyze_remotely, without_entries
-from embgeo.distributed.whole import join_parts
+from embgeo.distributed.reader import analyze_remotely, join_parts, without_entries
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.convert.arrow_tables import is_text, item_type, list_values, numbers
 from embgeo.io.labels.counts_file import LARGEST_COUNT

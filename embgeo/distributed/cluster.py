@@ -28,12 +28,11 @@ from embgeo.core.errors import EmbgeoError, UnreadableFile, argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.source import Source
 from embgeo.distributed.passes import Part, PassState, PassTask, fingerprint, run_pass
-from embgeo.distributed.reader import without_entries
-from embgeo.distributed.whole import join_parts
+from embgeo.distributed.reader import join_parts, without_entries
 from embgeo.io import open_checkpoint
+from embgeo.io.checkpoint import RowsOnDemand
 from embgeo.io.loading import open_source
 from embgeo.io.model.choice import choose
-from embgeo.io.rows_on_demand import RowsOnDemand
 from embgeo.numerics.blas_threads import limited
 from embgeo.stats.resources import DEFAULT_MEMORY, Resources
 

@@ -10,18 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.file_stamp import FileStamp
-from embgeo.core.matrix import Matrix, Origin
+from embgeo.core.matrix import FileStamp, Matrix, Origin
 from embgeo.core.special import cut_special, place_special
 from embgeo.io.bounded.guard import cannot_read, short
 from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.bounded.small_files import safe_text
-from embgeo.io.checkpoint import Tensor
+from embgeo.io.checkpoint import RowsOnDemand, Tensor
 from embgeo.io.labels.rows import PADDING_REASON
 from embgeo.io.labels.tokenizer_runs import NotUsable, find_unreachable
 from embgeo.io.model.choice import Choice, choose
 from embgeo.io.parameter_names import output_rank
-from embgeo.io.rows_on_demand import RowsOnDemand
 from embgeo.io.selecting import Labeling, Selection, lay_counts
 
 _COMPARED_ROWS = 4096

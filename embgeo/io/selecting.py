@@ -17,8 +17,7 @@ from embgeo.io.bounded.companions import is_foreign_link
 from embgeo.io.bounded.guard import short
 from embgeo.io.bounded.maps import number_type
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.labels.corpus_counts import count_words, missing_note
-from embgeo.io.labels.corpus_text import ByteProgress, CorpusText
+from embgeo.io.labels.corpus_text import ByteProgress, CorpusText, count_words, missing_note
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, RowLabels, lay_found, lay_given, mismatch, parse_rows

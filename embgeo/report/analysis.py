@@ -19,7 +19,7 @@ from embgeo.diagnosis.blame import show_token
 from embgeo.diagnosis.finding import RANK, Finding, find_scalar
 from embgeo.diagnosis.verdict import judge
 from embgeo.report.page import ANALYSIS, code, draw_charts, environment
-from embgeo.report.payload import build
+from embgeo.report.payload import build, list_numbers
 from embgeo.report.tables import (
     TableView,
     facts,
@@ -31,7 +31,6 @@ from embgeo.report.tables import (
     provenance_rows,
     table_view,
 )
-from embgeo.report.what_if import list_numbers
 from embgeo.result.analysis import Analysis
 
 _SECTIONS = (

@@ -21,8 +21,12 @@ from embgeo.io.remote.names import as_written
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.record import STUDY_NAME
 from embgeo.workflows.analyze import is_path, load_analysis
-from embgeo.workflows.result_names import default_name, result_name
-from embgeo.workflows.saved_analysis import load_analyzed_matrix, saved_folder
+from embgeo.workflows.saved_analysis import (
+    default_name,
+    load_analyzed_matrix,
+    result_name,
+    saved_folder,
+)
 from embgeo.workflows.settings import (
     check_resources,
     fit_options,

@@ -30,8 +30,7 @@ from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.record import STUDY_NAME, Study, load_study
 from embgeo.workflows import folders
 from embgeo.workflows.render import names_result
-from embgeo.workflows.result_names import result_name
-from embgeo.workflows.saved_analysis import load_analyzed_matrix, saved_folder
+from embgeo.workflows.saved_analysis import load_analyzed_matrix, result_name, saved_folder
 from embgeo.workflows.settings import load_source, read_settings
 
 ELSEWHERE = f"choose another place with {errors.argument('out')}"

@@ -19,7 +19,7 @@ from embgeo.io.bounded.saved import is_record, name_temporary, temporary_folder,
 from embgeo.io.remote.names import as_written, is_remote
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
-from embgeo.workflows.result_names import default_name
+from embgeo.workflows.saved_analysis import default_name
 
 if TYPE_CHECKING:
     from embgeo.core.source import Source

@@ -22,8 +22,7 @@ from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import FORMAT, JSON_NAME
 from embgeo.rules import baseline_file
 from embgeo.rules.check import OF_RUNS, Measured, Outcome, check_rules, require_sense
-from embgeo.rules.presets import read_preset
-from embgeo.rules.rule import Place, Rule, is_called
+from embgeo.rules.rule import Place, Rule, is_called, read_preset
 from embgeo.rules.rule_value import LEVEL, VERDICT, deviations
 from embgeo.rules.settings import (
     GateSettings,

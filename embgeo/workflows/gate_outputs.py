@@ -12,7 +12,6 @@ from embgeo.core.errors import BadOption, EmbgeoError, argument, writing
 from embgeo.core.text import defuse
 from embgeo.io.remote.names import is_remote
 from embgeo.rules.check import Outcome
-from embgeo.rules.inside import describe_escape, find_root
 from embgeo.rules.outputs import (
     as_json,
     github_annotations,
@@ -23,7 +22,7 @@ from embgeo.rules.outputs import (
     sarif,
     table,
 )
-from embgeo.rules.settings import OWN_NAME
+from embgeo.rules.settings import OWN_NAME, describe_escape, find_root
 from embgeo.workflows.folders import write_file
 
 #: Option → the output, and how an earlier file begins; no other file is replaced.

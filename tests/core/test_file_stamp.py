@@ -12,7 +12,7 @@ import pytest
 import embgeo
 from embgeo.comparison import compare
 from embgeo.core.errors import UnreadableFile
-from embgeo.core.file_stamp import FileStamp
+from embgeo.core.matrix import FileStamp
 from embgeo.measure.passes import Passes
 
 W = np.random.default_rng(0).standard_normal((3000, 4)).astype("f4")

@@ -15,8 +15,7 @@ from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.distributed import reader
 from embgeo.distributed.passes import Part, StoredRows
-from embgeo.distributed.reader import analyze_remotely, without_entries
-from embgeo.distributed.whole import SHOWN_NOTES, join_parts
+from embgeo.distributed.reader import SHOWN_NOTES, analyze_remotely, join_parts, without_entries
 from embgeo.measure.analyze import analyze
 from embgeo.stats import AngleTo, Norms
 from tests.support.in_parts import EngineHere, check_analyses, even, in_parts, through

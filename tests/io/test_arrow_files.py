@@ -15,8 +15,8 @@ from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.source import Source
 from embgeo.io import open_checkpoint, open_source
 from embgeo.io.bounded.guard import Damaged
+from embgeo.io.checkpoint import RowsOnDemand
 from embgeo.io.convert import arrow, arrow_tables
-from embgeo.io.rows_on_demand import RowsOnDemand
 from tests.support.binary_files import arrays, check_refused, is_mapped, quick
 from tests.support.sampling import sample_cases
 

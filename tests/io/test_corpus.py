@@ -16,8 +16,7 @@ import embgeo
 from embgeo.core.errors import LabelMismatch, UnreadableFile
 from embgeo.io.convert.tokenizers import texts
 from embgeo.io.labels import corpus_text
-from embgeo.io.labels.corpus_counts import count_words
-from embgeo.io.labels.corpus_text import CorpusText
+from embgeo.io.labels.corpus_text import CorpusText, count_words
 from embgeo.io.labels.tokenizer_runs import NotUsable
 from tests.support import tokenizer_makers
 from tests.support.sampling import sample_cases

@@ -14,8 +14,7 @@ import pytest
 import embgeo
 from embgeo.core.errors import BadOption, EmbgeoError, LabelMismatch, UnreadableFile
 from embgeo.io.labels import corpus_text
-from embgeo.io.labels.corpus_counts import count_words
-from embgeo.io.labels.corpus_text import CorpusText
+from embgeo.io.labels.corpus_text import CorpusText, count_words
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, lay_found, lay_given, parse_rows

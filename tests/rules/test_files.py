@@ -16,8 +16,7 @@ from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.core.matrix import Matrix
 from embgeo.io.bounded.settings import parse_document
 from embgeo.rules import baseline_file
-from embgeo.rules.check import Measured
-from embgeo.rules.named_rows import name_rows
+from embgeo.rules.check import Measured, name_rows
 from embgeo.rules.rule_value import RuleValue
 from embgeo.rules.settings import find_gate, find_options, read_gate, rule_lines
 

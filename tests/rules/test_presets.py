@@ -13,7 +13,7 @@ import embgeo
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
 from embgeo.rules.outputs import table
-from embgeo.rules.presets import PRESETS, read_preset
+from embgeo.rules.rule import PRESETS, read_preset
 from tests.support.chat_model import write_chat_model
 from tests.support.matrices import gaussian
 

@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
-from embgeo.rules.inside import find_root
-from embgeo.rules.settings import find_gate, find_options, read_gate
+from embgeo.rules.settings import find_gate, find_options, find_root, read_gate
 from embgeo.workflows.gate import gate_settings
 
 pytestmark = [

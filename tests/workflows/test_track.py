@@ -16,7 +16,7 @@ import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
 from embgeo.io.remote import ranges
-from embgeo.workflows import kept_steps, track
+from embgeo.workflows import track
 from embgeo.workflows.diff import diff_run
 from embgeo.workflows.track import list_checkpoints
 from tests.support.toy_hub import ToyHub, serve
@@ -197,10 +197,10 @@ def test_kept_analyses_that_are_not_ours_are_measured_again(
 
 def test_the_name_of_a_kept_analysis_depends_on_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = Matrix(np.eye(3))
-    before = kept_steps.identify(matrix, ())
-    assert before == kept_steps.identify(matrix, ())
-    monkeypatch.setattr(kept_steps, "digest_code", lambda: "another")
-    assert before != kept_steps.identify(matrix, ())
+    before = track.identify(matrix, ())
+    assert before == track.identify(matrix, ())
+    monkeypatch.setattr(track, "digest_code", lambda: "another")
+    assert before != track.identify(matrix, ())
 
 
 @pytest.mark.slow

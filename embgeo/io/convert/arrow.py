@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.file_stamp import FileStamp
+from embgeo.core.matrix import FileStamp
 from embgeo.io.bounded.guard import Damaged, plain, refuse
 from embgeo.io.bounded.maps import Array, Bytes, count, map_file, view
 from embgeo.io.bounded.scratch import ScratchFile

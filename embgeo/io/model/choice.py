@@ -12,7 +12,6 @@ from embgeo.core.errors import AmbiguousTensor, BadOption, WayOut, argument
 from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import RIGHT_FILE, list_short, refuse, short, without_collection
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.model.architectures import is_named_by
 from embgeo.io.model.candidates import (
     CandidateGroup,
     collect_evidence,
@@ -24,6 +23,7 @@ from embgeo.io.model.candidates import (
     input_by_shape,
     input_rank,
     is_lone_output,
+    is_named_by,
     is_real,
     lacks_rows,
     shape_text,

@@ -13,8 +13,13 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import AmbiguousTensor, EmbgeoError
-from embgeo.io.model.architectures import embedding_module, is_named_by
-from embgeo.io.model.candidates import collect_evidence, count_slices, has_vocabulary
+from embgeo.io.model.candidates import (
+    collect_evidence,
+    count_slices,
+    embedding_module,
+    has_vocabulary,
+    is_named_by,
+)
 from embgeo.io.model.facts import ModelFacts
 from embgeo.io.opening import open_checkpoint
 
