@@ -262,7 +262,7 @@ def test_a_summary_of_what_is_finished_so_far(tmp_path: Path) -> None:
     text.write_text("a b c d e f g h\n" * 60)
     small = {"data.size": 9, "model.d": 4, "model.hidden": 4, "training.steps": 4}
     begun = campaign.Campaign("begun", "tiny-cpu", 1, "mle", small)
-    found = campaign.train(campaign.request(begun, text, tmp_path / "runs", 1))
+    found = campaign.train(campaign.request(begun, text, tmp_path / "runs", 1), 1)
     whole = replace(begun, compare="mle,cosreg")
     study = campaign.read_finished(campaign.request(whole, text, tmp_path / "runs", 2))
     assert [(run.method, run.seed) for run in study.runs] == [("mle", 0)]
