@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo import callbacks
+from embgeo import callbacks, integrations
 from embgeo.callbacks import LightningGeometry, Monitor, TrainerGeometry, attach
 from embgeo.callbacks import monitor as monitors
 from embgeo.callbacks.loggers import sender
@@ -375,3 +375,13 @@ def test_names_of_the_package() -> None:
     assert all(getattr(callbacks, name) is not None for name in callbacks.__all__)
     with pytest.raises(AttributeError, match="Nope"):
         _ = callbacks.Nope
+
+
+# --- The old import path leads to the new one, with a warning -------------------------------------
+
+
+def test_old_names_warn() -> None:
+    with pytest.warns(DeprecationWarning, match=r"is now embgeo\.callbacks\.Monitor"):
+        assert integrations.Gauge is callbacks.Monitor
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = integrations.Nothing

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from inspect import getdoc, signature
 from typing import Any
 
+import numpy as np
 import pytest
 
+import embgeo
 from embgeo.core.errors import BadOption, EmbgeoError, argument
-from embgeo.core.options import Options, choose_sections
+from embgeo.core.options import LOADING, MEASURING, Options, choose_sections, merge_options
+from embgeo.core.quantities import QUANTITIES
+from embgeo.core.quantities.retired import RETIRED
+from embgeo.core.source import Source
 
 
 def test_an_error_names_the_argument_in_python_and_the_option_on_the_command_line() -> None:
@@ -88,3 +95,64 @@ def test_options_that_do_something_are_taken() -> None:
 def test_one_section_is_enough() -> None:
     assert choose_sections("cosine") == ("cosine",)
     assert choose_sections(("cosine", "tokens")) == ("cosine", "tokens")
+
+
+# --- Names of earlier versions, and why each scalar that is left is there -------------------------
+
+
+def test_a_retired_name_is_measured_no_more_and_leads_to_one_that_is() -> None:
+    for name, retired in RETIRED.items():
+        assert name not in QUANTITIES
+        assert retired.replacement is None or retired.replacement in QUANTITIES, name
+        assert retired.reason
+
+
+def test_every_scalar_says_why_it_is_there() -> None:
+    rng = np.random.default_rng(0)
+    counts = np.sort(rng.zipf(1.5, 400))[::-1].astype(float)
+    found = embgeo.analyze(rng.standard_normal((400, 8)), counts=counts, reference=False)
+    assert [one.name for one in found.scalars if not QUANTITIES[one.name].why] == []
+    assert len(found.scalars) < 80
+
+
+# --- The options of loading -----------------------------------------------------------------------
+
+
+def test_load_takes_every_option_with_its_default() -> None:
+    parameters = dict(signature(embgeo.load).parameters)
+    del parameters["path"], parameters["progress"]
+    assert {name: p.default for name, p in parameters.items()} == {
+        f.name: f.default for f in fields(Source) if f.name != "path"
+    }
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tensr'"):
+        embgeo.load("a.pt", tensr="wte")
+
+
+def test_load_explains_every_option() -> None:
+    text = getdoc(embgeo.load) or ""
+    assert all(f"\n{f.name} : " in text for f in fields(Source) if f.name != "path")
+
+
+def test_options_given_are_those_that_differ() -> None:
+    assert Source("a.pt").collect_changes() == {}
+    assert Source("a.pt", rows="0:5", padding="mask").collect_changes() == {
+        "rows": "0:5",
+        "padding": "mask",
+    }
+
+
+def test_commands_and_settings_know_every_option() -> None:
+    assert {*LOADING} == {f.name for f in fields(Source)} - {"path", "hash_file"}
+    of_python = {"row_errors", "neighbors", "show_neighbors"}
+    assert {*MEASURING} == {f.name for f in fields(Options)} - of_python
+
+
+def test_typed_options_stand_over_those_of_the_settings() -> None:
+    settings = {"tensor": "emb", "counts": "c.tsv", "padding": "mask"}
+    assert merge_options(settings, {"tensor": "other"}) == settings | {"tensor": "other"}
+    # Another way of knowing the frequencies takes the place of that of the settings.
+    assert merge_options(settings, {"rank_order": True}) == {
+        "tensor": "emb",
+        "padding": "mask",
+        "rank_order": True,
+    }

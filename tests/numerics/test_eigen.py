@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import numpy as np
 import pytest
+from scipy.linalg import subspace_angles
 
-from embgeo.numerics import eigen
-from embgeo.numerics.eigen import Eigen, add_outside, signed_eigen, signed_eigen_of_rows
+from embgeo.numerics import eigen, rank_update
+from embgeo.numerics.eigen import (
+    Eigen,
+    add_outside,
+    add_rank_one,
+    signed_eigen,
+    signed_eigen_of_rows,
+)
+from embgeo.numerics.eigen import block_rotation as cut
+from embgeo.numerics.principal_angles import column_basis, principal_cosines_and_sines
+from embgeo.numerics.rank_update import add_gram
+from tests.support.matrices import rng
 
 
 @pytest.mark.parametrize("largest_numpy", [0, 2048])
@@ -86,3 +101,167 @@ def test_nothing_outside_of_a_span_adds_no_direction() -> None:
     half = basis[:, :9]
     assert add_outside(half, half @ (half.T @ x)) is half
     assert add_outside(half, np.zeros(30)) is half
+
+
+# --- Angles between subspaces, beside scipy, and ranks of columns of very different norms ---------
+
+
+def test_angles_agree_with_scipy() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((30, 5)), rng.standard_normal((30, 3))
+    cosines, sines = principal_cosines_and_sines(column_basis(x, 30), column_basis(y, 30))
+    np.testing.assert_allclose(np.arctan2(sines, cosines), subspace_angles(x, y)[::-1], rtol=1e-10)
+
+
+@pytest.mark.parametrize("angle", [1e-12, 1e-6, np.pi / 2 - 1e-9])
+def test_small_and_large_angles_keep_their_digits(angle: float) -> None:
+    x = np.eye(4)[:, :2]
+    y = np.array([[np.cos(angle)], [0.0], [np.sin(angle)], [0.0]])
+    cosines, sines = principal_cosines_and_sines(x, y)
+    assert sines[0] == pytest.approx(np.sin(angle), rel=1e-14)
+    assert cosines[0] == pytest.approx(np.cos(angle), rel=1e-14)
+
+
+@pytest.mark.parametrize("factor", [1e-18, 1e-100, 1e18])
+def test_a_column_of_another_size_counts_as_a_dimension(factor: float) -> None:
+    x = np.random.default_rng(1).standard_normal((30, 4))
+    plain = column_basis(x, 30)
+    x[:, 2] *= factor
+    scaled = column_basis(x, 30)
+    assert scaled.shape == plain.shape == (30, 4)
+    np.testing.assert_allclose(scaled @ scaled.T, plain @ plain.T, atol=1e-12)
+
+
+def test_dependent_columns_count_once() -> None:
+    x = np.random.default_rng(2).standard_normal((30, 3))
+    assert column_basis(np.c_[x, x @ [1.0, 2.0, 3.0]], 30).shape == (30, 3)
+    assert column_basis(np.zeros((5, 2)), 5).shape == (5, 0)
+
+
+def test_the_rank_tolerance_is_that_of_the_taller_matrix() -> None:
+    """A second singular value between 5·2⁻⁵² and 20,000·2⁻⁵² of the first."""
+    x = np.array([[1.0, 1.0], [0.0, 1e-13], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    assert column_basis(x, 5).shape == (5, 2)
+    assert column_basis(x, 20_000).shape == (5, 1)
+
+
+# --- The second eigendecomposition and its cheap product next to the ones that they replace -------
+
+
+CASES = {
+    "plain": lambda g: (g.random(50), g.standard_normal(50)),
+    "repeated": lambda g: (np.repeat(g.random(10), 5), g.standard_normal(50)),
+    "all zero": lambda g: (np.zeros(20), g.standard_normal(20)),
+    "rank-deficient": lambda g: (
+        np.r_[np.zeros(10), g.random(10)],
+        np.r_[np.zeros(5), g.standard_normal(15)],
+    ),
+    "no change": lambda g: (g.random(5), np.zeros(5)),
+    "graded, small": lambda g: (np.logspace(0, -30, 40), g.standard_normal(40) * 1e-3),
+    "graded, large": lambda g: (np.logspace(0, -30, 40), g.standard_normal(40) * 1e3),
+    "nearly equal": lambda g: (1 + 1e-14 * g.random(30), g.standard_normal(30)),
+    "far magnitude": lambda g: (g.random(50) * 1e200, g.standard_normal(50) * 1e100),
+    "one": lambda g: (g.random(1), g.standard_normal(1)),
+    "many": lambda g: (g.random(400), g.standard_normal(400)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_eigenpairs_after_an_outer_product_is_added(name):
+    values, z = CASES[name](rng(71))
+    values = np.sort(values)[::-1]
+    found, q = add_rank_one(values, z)
+    matrix = np.diag(values) + np.outer(z, z)
+    size = max(float(matrix.max()), 1e-300)
+    expected = np.linalg.eigvalsh(matrix / size)[::-1]
+    np.testing.assert_allclose(found / size, expected, atol=1e-13 * max(1.0, expected[0]))
+    np.testing.assert_allclose(q.T @ q, np.eye(len(q)), atol=1e-13)
+    residual = (matrix / size) @ q - q * (found / size)
+    assert np.abs(residual).max() <= 1e-13 * max(1.0, expected[0])
+
+
+def rotation(d):
+    return add_rank_one(np.sort(rng(72).random(d))[::-1], rng(73).standard_normal(d) / 5)[1]
+
+
+def test_a_rotation_in_blocks_is_the_rotation():
+    q = rotation(600)
+    found = cut(q)
+    assert found is not None
+    assert found.left.shape[1] < 0.3 * 600
+    rows = rng(74).standard_normal((50, 600)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    np.testing.assert_allclose(found.apply(rows), rows @ q, atol=5e-7)
+
+
+def test_a_matrix_that_is_not_nearly_block_diagonal_is_left_alone():
+    assert cut(np.linalg.qr(rng(75).standard_normal((600, 600)))[0]) is None
+    assert cut(rotation(100)) is None
+
+
+def test_blocks_need_not_divide_the_width():
+    q = rotation(650)
+    found = cut(q)
+    rows = rng(76).standard_normal((3, 650)).astype(np.float32) / 25
+    np.testing.assert_allclose(found.apply(rows), rows @ q, atol=5e-7)
+
+
+# --- XᵀX added in place by BLAS: the triangle that is asked for, and nothing else -----------------
+
+
+@pytest.fixture(params=["compiled", "wrapped", "other integers"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """BLAS through ctypes, and with that path out of order."""
+    rank_update._find_update.cache_clear()
+    if request.param == "wrapped":
+        monkeypatch.setattr("scipy.linalg.cython_blas.__pyx_capi__", {})
+    if request.param == "other integers":
+        monkeypatch.setattr(rank_update, "ARGUMENTS", ("long",))
+    yield request.param
+    rank_update._find_update.cache_clear()
+
+
+def test_the_way_is_the_one_that_works(way: str) -> None:
+    update = rank_update._find_update(np.dtype(np.float64))
+    expected = "_compiled_update" if way == "compiled" else "_wrapped_update"
+    assert update.__qualname__.startswith(expected)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 1), (7, 3), (3, 7), (0, 4)])
+def test_the_upper_triangle_grows_by_the_gram_matrix(dtype: Any, shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal(shape).astype(dtype)
+    before = rng.standard_normal((shape[1], shape[1])).astype(dtype)
+    into = np.array(before, order="F")
+    add_gram(rows, into)
+    upper = np.triu(np.ones_like(into, dtype=bool))
+    expected = before + rows.astype(np.float64).T @ rows
+    np.testing.assert_allclose(
+        into[upper], expected[upper], rtol=1e-5 if dtype == np.float32 else 1e-12
+    )
+    np.testing.assert_array_equal(into[~upper], before[~upper])
+
+
+def test_threads_add_to_sums_of_their_own() -> None:
+    rows = np.random.default_rng(2).standard_normal((4, 500, 60))
+    sums = [np.zeros((60, 60), order="F") for _ in rows]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(add_gram, rows, sums))
+    for part, into in zip(rows, sums, strict=True):
+        np.testing.assert_allclose(into, np.triu(part.T @ part), rtol=1e-12, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rows", "into"),
+    [
+        (np.zeros((4, 3)), np.zeros((3, 3), dtype=np.float32, order="F")),
+        (np.zeros((4, 3)), np.zeros((4, 4), order="F")),
+        (np.zeros((4, 3)), np.zeros((3, 3))),
+        (np.zeros((4, 6))[:, ::2], np.zeros((3, 3), order="F")),
+    ],
+)
+def test_memory_of_another_shape_is_not_written(rows: Any, into: Any) -> None:
+    with pytest.raises(ValueError, match="do not fit together"):
+        add_gram(rows, into)

@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embgeo.numerics.row_norms import find_norm_gap, find_norm_limit, find_short_rows
+from embgeo.numerics.row_norms import (
+    find_initial_rows,
+    find_norm_gap,
+    find_norm_limit,
+    find_short_rows,
+)
 
 
 def naive_gap(norms):
@@ -93,3 +98,32 @@ def test_a_gap_that_chance_makes_in_few_dimensions_damages_nothing(d, rows, deca
     narrow = np.r_[np.full(rows, 0.51 / 10**decades), norms]
     wide = np.r_[np.full(rows, 0.49 / 10**decades), norms]
     assert [find_norm_limit(one, d) for one in (narrow, wide)] == [0.0, 0.5]
+
+
+# --- Rows as long as word2vec or fastText makes them before training ------------------------------
+
+
+def lengths(count: int, d: int, half_width: float, seed: int = 0) -> np.ndarray:
+    rows = np.random.default_rng(seed).uniform(-half_width, half_width, (count, d))
+    return np.asarray(np.linalg.norm(rows, axis=1))
+
+
+@pytest.mark.parametrize("d", [16, 40, 300])
+@pytest.mark.parametrize("times", [0.5, 1.0])
+def test_many_rows_are_certain_in_any_dimension(d, times):
+    found = find_initial_rows(np.r_[1e-17, lengths(60, d, times / d)], d)
+    assert found.is_certain
+    assert found.rows.tolist() == [False] + [True] * 60
+
+
+@pytest.mark.parametrize(
+    ("count", "d", "certain"), [(1, 16, False), (3, 16, False), (1, 500, True)]
+)
+def test_few_rows_of_few_dimensions_are_not_certain(count, d, certain):
+    found = find_initial_rows(lengths(count, d, 0.5 / d), d)
+    assert (found.rows.sum(), found.is_certain) == (count, certain)
+
+
+@pytest.mark.parametrize("norm", [0.05, 0.5 / 16 * np.sqrt(16 / 3)])
+def test_rows_of_one_length_are_not_those_of_an_initialization(norm):
+    assert not find_initial_rows(np.full(30, norm), 16).rows.any()

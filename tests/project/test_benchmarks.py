@@ -13,7 +13,7 @@ import pytest
 from safetensors import safe_open
 
 import embgeo
-from benchmarks import run
+from benchmarks import coverage, run
 from benchmarks.harness import floor, machine, ours, peers, plain, resident
 from benchmarks.harness.answers import error, errors
 from benchmarks.harness.call import ROOT, Failed, Wrong, here, in_a_process
@@ -24,6 +24,8 @@ from benchmarks.harness.page import render_page
 from benchmarks.harness.row import absent, over_rounds, ratio
 from benchmarks.harness.truth import compute_truth
 from benchmarks.scaling import exponent
+from embgeo.core.values import Quantity
+from embgeo.result.analysis import Analysis
 
 SHAPE = Shape(400, 12)
 #: Those that need no process of their own.
@@ -360,3 +362,69 @@ def test_options_without_meaning_are_refused(option, capsys):
 def test_peers_are_asked_for_in_their_own_python():
     assert peers.list_installed(None) == {}
     assert peers.list_installed(Path(sys.executable))["numpy"] == np.__version__
+
+
+# --- The benchmark of coverage runs, and marks intervals that do not hold what they claim ---------
+
+
+NUMBER = Quantity("cosine.mean", "Mean", "")
+
+
+def drawn(claimed: float) -> list[Analysis]:
+    rng = np.random.default_rng(0)
+    return [
+        Analysis({}, scalars=(NUMBER.measured(value, population_error=claimed),))
+        for value in rng.standard_normal(2_000)
+    ]
+
+
+@pytest.mark.parametrize(("claimed", "held"), [(1.0, 0.95), (0.5, 0.67), (2.0, 1.0)])
+@pytest.mark.slow
+def test_coverage_is_that_of_the_intervals(claimed, held):
+    ((name, share, ratio),) = coverage.cover(drawn(claimed), "population", {})
+    assert name == NUMBER.name
+    assert share == pytest.approx(held, abs=0.015)
+    assert ratio == pytest.approx(claimed, rel=0.05)
+
+
+def test_a_known_truth_takes_the_place_of_the_mean():
+    ((_, share, _),) = coverage.cover(drawn(1.0), "population", {NUMBER.name: 5.0})
+    assert share < 0.01
+
+
+def test_what_is_outside_is_marked(capsys):
+    coverage.show("cone", "a.b", 0.95, 1.0)
+    coverage.show("cone", "a.b", 0.99, 1.0)
+    coverage.show("cone", "a.b", 0.99, 1.0, conservative=True)
+    inside, outside, conservative = capsys.readouterr().out.splitlines()
+    assert "<--" not in inside + conservative
+    assert outside.endswith("<--")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    "table", ["population_errors", "unseen_populations", "differences", "paired_differences"]
+)
+def test_each_table_is_made(table, monkeypatch, capsys):
+    monkeypatch.setattr(coverage, "ROWS", 100)
+    monkeypatch.setattr(coverage, "POPULATIONS", (coverage.cone,))
+    getattr(coverage, f"show_{table}")(2)
+    assert "cone" in capsys.readouterr().out
+
+
+@pytest.mark.nightly
+def test_two_draws_of_one_population_rarely_differ():
+    """Of 25 comparisons about one may; before, 85% of them did."""
+    flagged = [
+        coverage.is_flagged(
+            coverage.compare_matrices(
+                (
+                    coverage.draw_matrix(coverage.cone, s),
+                    coverage.draw_matrix(coverage.cone, s + 50),
+                ),
+                (0, 0),
+            )
+        )
+        for s in range(25)
+    ]
+    assert sum(flagged) <= 4

@@ -14,10 +14,14 @@ import numpy as np
 import pytest
 
 import embgeo
+from embgeo.charts import CHARTS
 from embgeo.cli.app import run
+from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.workflows.analyze import Analysis
 from embgeo.workflows.folders import write_whole
 from tests.support.documents import ROOT
 from tests.support.package_source import modules, nodes
+from tests.support.sample_analysis import sample, without
 
 BASELINE = ROOT / "fixtures" / "baseline.pt"
 COSREG = ROOT / "fixtures" / "cosreg.safetensors"
@@ -232,3 +236,38 @@ def test_a_file_that_cannot_be_written_is_reported_of_its_folder(tmp_path: Path)
         write_whole(out, fill, lambda _fresh, _folder: None)
     assert str(caught.value).startswith(f"{out}: cannot be written: No space left on device;")
     assert not any(tmp_path.iterdir())
+
+
+# --- Charts of an analysis at hand: ``analysis.plot`` ---------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def analysis() -> Analysis:
+    return Analysis.of(sample())
+
+
+def test_every_chart_of_one_analysis_is_a_method(analysis: Analysis) -> None:
+    listed = dir(analysis.plot)
+    assert {name.replace("_", "-") for name in listed} == {
+        chart.name for chart in CHARTS if "analysis" in chart.pages and chart.least == 1
+    }
+    with pytest.raises(AttributeError, match="unknown chart 'spectra'; choose from scatter"):
+        _ = analysis.plot.spectra
+
+
+@pytest.mark.slow
+def test_a_plot_is_a_picture_and_its_numbers(analysis: Analysis, tmp_path: Path) -> None:
+    plot = analysis.plot.spectrum()
+    assert plot._repr_svg_().startswith("<svg")
+    assert repr(plot).startswith("<Plot spectrum: Singular values")
+    assert plot.save(tmp_path / "new" / "s.svg").read_text("utf-8") == plot.svg
+    assert plot.save(tmp_path / "s.csv").read_text("utf-8") == plot.csv
+    assert len(plot.csv.splitlines()) > 10
+    with pytest.raises(BadOption, match=r"\.pdf is not drawn here; .*embgeo\.figures"):
+        plot.save(tmp_path / "s.pdf")
+
+
+def test_a_chart_without_its_values_says_why(analysis: Analysis) -> None:
+    bare = Analysis.of(without(analysis, "spectrum"))
+    with pytest.raises(EmbgeoError, match=r"spectrum cannot be drawn: \w"):
+        bare.plot.spectrum()
