@@ -95,7 +95,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     "vectors one by one, and other files": (
         "io/test_stacked_vectors.py: test_one_array_for_each_word test_tensors_that_pickle_dumps",
-        "io/test_vector_files.py: test_vectors_are_mapped test_bfloat16_of_paddle "
+        "io/test_binary_formats.py: test_vectors_are_mapped test_bfloat16_of_paddle "
         "test_matrices_saved_one_after_the_other_are_listed "
         "test_numbered_words_label_the_rows_under_any_name",
         "io/test_vector_column.py: test_what_copy_of_postgresql_writes "
