@@ -1,4 +1,4 @@
-"""The geometry of a matrix after each cure of the literature: what if it were applied?"""
+"""The geometry of a matrix after each treatment of the literature: what if it were applied?"""
 
 from dataclasses import dataclass, field
 
@@ -6,9 +6,9 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 
-#: Names of the cures, in the order of the page, and what is done to the rows. The common mean and
-#: the top directions of the centered rows are removed as by Mu & Viswanath 2018.
-CURES: dict[str, str] = {
+#: Names of the treatments, in the order of the page, and what is done to the rows. The common mean
+#: and the top directions of the centered rows are removed as by Mu & Viswanath 2018.
+TREATMENTS: dict[str, str] = {
     "none": "as stored",
     "mean": "mean subtracted",
     "top-1": "mean and top direction removed",
@@ -18,18 +18,18 @@ CURES: dict[str, str] = {
 }
 #: Products of entries that all of them may take: a few seconds.
 MOST_PRODUCTS = 5 * 10**10
-#: Products for the neighbors after five cures where neighbors of all rows were asked for:
+#: Products for the neighbors after five treatments where neighbors of all rows were asked for:
 #: 50,257 × 768, a few minutes of one core.
 MOST_ASKED_PRODUCTS = 5 * 10**12
-#: Ending of the name of a cure after which rows are divided by their norms.
+#: Ending of the name of a treatment after which rows are divided by their norms.
 UNIT = "+unit"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Treated:
-    """A matrix after a cure."""
+    """A matrix after a treatment."""
 
-    #: A key of `CURES`, with `UNIT` if rows are then divided by their norms.
+    #: A key of `TREATMENTS`, with `UNIT` if rows are then divided by their norms.
     name: str
     mean_cosine: float
     effective_rank: float
@@ -51,12 +51,12 @@ NO_NEIGHBORS: IntArray = np.zeros((0, 0), dtype=np.int64)
 
 
 def count_neighbor_products(m: int, d: int) -> int:
-    """Count the products of entries for the neighbors of all rows after five cures."""
+    """Count the products of entries for the neighbors of all rows after five treatments."""
     return 5 * m * m * d // 2
 
 
 def fit_products(m: int, d: int) -> bool:
-    """Tell whether a matrix is small enough for all cures, which take about 12·m·d² products.
+    """Tell whether a matrix is small enough for all treatments, which take about 12·m·d² products.
 
     >>> fit_products(5_000, 64), fit_products(30_522, 768)
     (True, False)

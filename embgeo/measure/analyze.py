@@ -30,8 +30,8 @@ from embgeo.stats.all_nearest import find_all_nearest
 from embgeo.stats.reader import RowReader
 from embgeo.stats.resources import Resources
 
-#: Sections whose numbers are also measured after each cure.
-CURED = {"spectrum", "cosine", "isotropy", "projection"}
+#: Sections whose numbers are also measured after each treatment.
+TREATED = {"spectrum", "cosine", "isotropy", "projection"}
 #: Products of entries for the neighbors of all rows: 30,522 × 768, about 20 s of one core.
 ALL_PRODUCTS = 4 * 10**11
 #: The same of a comparison: 11,000 × 768, a second or two.
@@ -66,7 +66,7 @@ def analyze(
     resources : Resources, optional
         Memory and threads.
     page : bool
-        Whether to measure what only its own page shows, too: the matrix after each cure, and
+        Whether to measure what only its own page shows, too: the matrix after each treatment, and
         neighbors that take more than a second or two.
 
     Returns
@@ -138,7 +138,7 @@ def complete(
     measurement.shared.nearest = add_mapped_rows(measurement, values, searched)
     clock.lap("neighbors on the map")
     treated: tuple[Treated, ...] = ()
-    if page and measurement.facts.listed is None and seen.keys() >= CURED:
+    if page and measurement.facts.listed is None and seen.keys() >= TREATED:
         treated = treat_matrix(measurement.reader, measurement.facts)
         clock.lap("what if")
     referenced = [name for name in seen if is_compared(name, compared)]

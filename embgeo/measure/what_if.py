@@ -1,4 +1,4 @@
-"""What if: the geometry of a matrix after each cure of the literature, by the definitions."""
+"""What if: the geometry of a matrix after each treatment of the literature, by the definitions."""
 
 from collections.abc import Iterator
 
@@ -6,9 +6,9 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.treated import (
-    CURES,
     MOST_ASKED_PRODUCTS,
     NO_NEIGHBORS,
+    TREATMENTS,
     UNIT,
     Treated,
     count_neighbor_products,
@@ -21,7 +21,7 @@ from embgeo.numerics.spectra import compute_effective_rank
 from embgeo.stats.all_nearest import AllNearest
 from embgeo.stats.reader import RowReader
 
-#: Products for the neighbors after five cures.
+#: Products for the neighbors after five treatments.
 MOST_NEIGHBOR_PRODUCTS = 5 * 10**10
 #: Sampled pairs of the histogram of cosines, and its bins.
 PAIRS, BINS = 40_000, 80
@@ -32,7 +32,7 @@ COPIES = 5
 
 
 def treat_matrix(reader: RowReader, facts: Facts) -> tuple[Treated, ...]:
-    """Return the matrix after each cure, with and without unit rows; empty if it is too large."""
+    """Return the matrix after each treatment, with and without unit rows; empty if too large."""
     m, d = facts.m, facts.d
     asked = facts.options.neighbors_of == "all"
     # What was asked for takes what it needs, up to a limit that was given.
@@ -53,7 +53,7 @@ def treat_matrix(reader: RowReader, facts: Facts) -> tuple[Treated, ...]:
     pairs = facts.generator("what if").integers(0, m, (2, PAIRS))
     pairs = pairs[:, pairs[0] != pairs[1]]
     found: list[Treated] = []
-    for name, treated in cure(rows):
+    for name, treated in treat(rows):
         norms = np.linalg.norm(treated, axis=1)
         if not norms.min() > 1e-12 * norms.max():  # a row that is the mean has no direction left
             continue
@@ -65,12 +65,12 @@ def treat_matrix(reader: RowReader, facts: Facts) -> tuple[Treated, ...]:
     return tuple(found)
 
 
-def cure(rows: FloatArray) -> Iterator[tuple[str, FloatArray]]:
-    """Yield each cure and the rows after it."""
+def treat(rows: FloatArray) -> Iterator[tuple[str, FloatArray]]:
+    """Yield each treatment and the rows after it."""
     yield "none", rows
     centered = rows - rows.mean(axis=0)
     _, sigma, directions = np.linalg.svd(np.linalg.qr(centered, mode="r"))
-    for name in CURES:
+    for name in TREATMENTS:
         if name == "mean":
             yield name, centered
         elif name.startswith("top-"):

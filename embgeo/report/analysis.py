@@ -137,8 +137,8 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "published_table": WANG_TABLE_3,
         "published_source": SOURCE,
         "warnings": analysis.notes,
-        "cures": list_numbers(analysis),
-        "absences": absences | explain_no_cures(analysis),
+        "treatments": list_numbers(analysis),
+        "absences": absences | explain_no_treatments(analysis),
         "not_found": list_empty_tables(analysis),
         "figures": gallery,
         "defined": frozenset(q.name for q in found),
@@ -166,7 +166,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def explain_no_cures(analysis: Analysis) -> dict[str, str]:
+def explain_no_treatments(analysis: Analysis) -> dict[str, str]:
     """Say why nothing is shown of what treatments would do, where the size is the reason."""
     n, d = analysis.kept, int(analysis.provenance.get("d") or 0)
     if analysis.treated or fit_products(n, d):

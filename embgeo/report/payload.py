@@ -15,7 +15,13 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.numbers import format_optional
 from embgeo.core.quantities import cosine, isotropy, projection, spectrum, tokens
 from embgeo.core.text import ACCENTS, HIDDEN, LIMIT, NAMED
-from embgeo.core.treated import CURES, MOST_ASKED_PRODUCTS, UNIT, Treated, count_neighbor_products
+from embgeo.core.treated import (
+    MOST_ASKED_PRODUCTS,
+    TREATMENTS,
+    UNIT,
+    Treated,
+    count_neighbor_products,
+)
 from embgeo.core.values import Column, Points, Quantity
 from embgeo.diagnosis.finding import find_scalar
 from embgeo.report.packing import DataBlock
@@ -79,7 +85,7 @@ def build(analysis: Analysis, most: int = MOST_ROWS, blamed: Sequence[int] = ())
         "tokens": pack_tokens(analysis.tokens, rows, block),
         "count": pack_counts(analysis, rows, block),
         "popular": pack_classes(analysis, rows, block),
-        "cures": pack_cures(analysis, rows, block),
+        "treatments": pack_treatments(analysis, rows, block),
         **SPELLING,
     }
     return Payload(meta, block.text(), rows)
@@ -271,7 +277,7 @@ def pack_tokens(
     return {"lengths": block.add(lengths), "units": block.add(units), "true_length": cut}
 
 
-#: The numbers that a cure changes, in the order of the page.
+#: The numbers that a treatment changes, in the order of the page.
 NUMBERS = (
     (cosine.MEAN, "mean_cosine"),
     (spectrum.EFFECTIVE_RANK, "effective_rank"),
@@ -281,19 +287,19 @@ NUMBERS = (
 
 
 def list_numbers(analysis: Analysis) -> list[tuple[Quantity, str]]:
-    """List the numbers of the matrix as it is stored; empty if no cure was measured."""
+    """List the numbers of the matrix as it is stored; empty if no treatment was measured."""
     if not analysis.treated:
         return []
     stored = analysis.treated[0]
     return [(q, format_optional(getattr(stored, field), 3)) for q, field in NUMBERS]
 
 
-def pack_cures(analysis: Analysis, rows: IntArray, block: DataBlock) -> list[dict[str, Any]]:
-    """Return every cure with its numbers and these rows; empty if none was measured."""
-    return [pack_cure(analysis, treated, rows, block) for treated in analysis.treated]
+def pack_treatments(analysis: Analysis, rows: IntArray, block: DataBlock) -> list[dict[str, Any]]:
+    """Return every treatment with its numbers and these rows; empty if none was measured."""
+    return [pack_treatment(analysis, treated, rows, block) for treated in analysis.treated]
 
 
-def pack_cure(
+def pack_treatment(
     analysis: Analysis, treated: Treated, rows: IntArray, block: DataBlock
 ) -> dict[str, Any]:
     xy = treated.xy.astype(np.float64)
@@ -301,7 +307,7 @@ def pack_cure(
     axes = [block.add_floats(xy[rows, i], float(low[i]), float(high[i])) for i in (0, 1)]
     return {
         "name": treated.name,
-        "title": CURES[treated.name.removesuffix(UNIT)],
+        "title": TREATMENTS[treated.name.removesuffix(UNIT)],
         "numbers": [format_optional(getattr(treated, field), 3) for _, field in NUMBERS],
         "exact": [getattr(treated, field) for _, field in NUMBERS],
         "cosines": treated.cosines.tolist(),

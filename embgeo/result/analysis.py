@@ -99,7 +99,7 @@ class Analysis:
     timing : dict of str to float
         Seconds by stage: the only part of the result that differs between equal runs.
     treated : tuple of Treated
-        The matrix after each cure of the literature; not among the values, and empty for large
+        The matrix after each treatment of the literature; not among the values, and empty for large
         matrices.
     """
 
@@ -264,7 +264,7 @@ def load_analysis(folder: Path) -> Analysis:
     arrays_path = path.parent / ARRAYS_NAME
     try:
         arrays = read_arrays(arrays_path, content)
-        # Files of this version that were written before there were cures have none.
+        # Files of this version that were written before there were treatments have none.
         saved = FORMAT.from_json({"treated": [], **content}, arrays)
         analysis = Analysis(
             scalars=tuple(saved.scalars.values()),

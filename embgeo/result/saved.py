@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from embgeo.core import values as v
 from embgeo.core.rows import NearestRows
-from embgeo.core.treated import CURES, UNIT, Treated
+from embgeo.core.treated import TREATMENTS, UNIT, Treated
 from embgeo.io.bounded.records import RecordFormat
 
 JSON_NAME = "analysis.json"
@@ -33,7 +33,7 @@ class SavedAnalysis:
     tables: tuple[v.Table, ...]
     influences: tuple[v.Influence, ...]
     timing: dict[str, float]
-    #: The matrix after each cure; empty in earlier files, and for large matrices.
+    #: The matrix after each treatment; empty in earlier files, and for large matrices.
     treated: tuple[Treated, ...] = field(default=(), metadata={"later": True})
 
 
@@ -83,12 +83,12 @@ def check_shapes(values: Iterable[v.Value]) -> None:
 
 
 def check_treated(treated: Treated, rows: int) -> None:
-    """Raise ValueError unless this is what a known cure leaves of this number of rows."""
+    """Raise ValueError unless this is what a known treatment leaves of this number of rows."""
     near = treated.neighbors
-    fits = treated.name.removesuffix(UNIT) in CURES and treated.cosines.ndim == 1
+    fits = treated.name.removesuffix(UNIT) in TREATMENTS and treated.cosines.ndim == 1
     fits = fits and treated.xy.shape == (rows, 2) and near.ndim == 2 and len(near) in (0, rows)
     if not fits or (near.size and not 0 <= near.min() <= near.max() < rows):
-        raise ValueError("the numbers after a cure do not belong to these rows")
+        raise ValueError("the numbers after a treatment do not belong to these rows")
 
 
 # --- tokens in the archive ------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The numbers after a cure are those of an analysis of the treated matrix."""
+"""The numbers after a treatment are those of an analysis of the treated matrix."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import pytest
 import embgeo
 from embgeo.core import treated as core_treated
 from embgeo.core.arrays import FloatArray
-from embgeo.core.treated import CURES, UNIT
+from embgeo.core.treated import TREATMENTS, UNIT
 from embgeo.measure import what_if
 from embgeo.measure.passes import open_rows
 from embgeo.metrics import Facts
@@ -24,7 +24,7 @@ def make_rows(seed: int = 2) -> FloatArray:
 
 
 def treat(rows: FloatArray, name: str) -> FloatArray:
-    """The cure as the papers write it, by another way than the code."""
+    """The treatment as the papers write it, by another way than the code."""
     base = name.removesuffix(UNIT)
     if base != "none":
         rows = rows - rows.mean(axis=0)
@@ -43,11 +43,11 @@ def measured() -> dict[str, what_if.Treated]:
     return {one.name: one for one in treated}
 
 
-def test_every_cure_is_measured(measured: dict[str, what_if.Treated]) -> None:
-    assert list(measured) == [name + unit for name in CURES for unit in ("", UNIT)]
+def test_every_treatment_is_measured(measured: dict[str, what_if.Treated]) -> None:
+    assert list(measured) == [name + unit for name in TREATMENTS for unit in ("", UNIT)]
 
 
-@pytest.mark.parametrize("name", [name + unit for name in CURES for unit in ("", UNIT)])
+@pytest.mark.parametrize("name", [name + unit for name in TREATMENTS for unit in ("", UNIT)])
 def test_numbers_are_those_of_the_treated_matrix(
     measured: dict[str, what_if.Treated], name: str
 ) -> None:
@@ -75,7 +75,7 @@ def test_cosines_of_sampled_pairs_have_their_mean(measured: dict[str, what_if.Tr
         assert mean == pytest.approx(one.mean_cosine, abs=0.02)
 
 
-def test_large_matrices_have_no_neighbors_and_larger_ones_no_cures(
+def test_large_matrices_have_no_neighbors_and_larger_ones_no_treatments(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def count(products: int, pairs: int) -> tuple[int, int]:
@@ -90,7 +90,7 @@ def test_large_matrices_have_no_neighbors_and_larger_ones_no_cures(
     assert count(numbers - 1, pairs) == (0, 0)
 
 
-def test_where_neighbors_of_all_rows_were_asked_for_a_large_matrix_has_cures(
+def test_where_neighbors_of_all_rows_were_asked_for_a_large_matrix_has_treatments(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def count(asked: int, memory: int | None = None) -> tuple[int, int]:
@@ -123,7 +123,7 @@ def test_a_row_that_is_the_mean_has_no_direction_after_it_is_subtracted(size: fl
 
 def test_axes_point_to_the_side_of_the_mean(measured: dict[str, what_if.Treated]) -> None:
     for one in measured.values():
-        centered = one.name in (*CURES, *(name + UNIT for name in CURES))
+        centered = one.name in (*TREATMENTS, *(name + UNIT for name in TREATMENTS))
         assert centered or (one.xy.mean(axis=0) > 0).all()
 
 
@@ -156,7 +156,7 @@ def test_without_its_sections_nothing_is_treated() -> None:
     assert embgeo.analyze(make_rows(), sections=["spectrum"], reference=False).treated == ()
 
 
-def test_a_comparison_measures_no_cures_which_it_does_not_show() -> None:
+def test_a_comparison_measures_no_treatments_which_it_does_not_show() -> None:
     W = np.random.default_rng(0).standard_normal((60, 4))
     compared = embgeo.diff(embgeo.Matrix(W), embgeo.Matrix(W + 0.1))
     assert not any(member.analysis.treated for member in compared.members)

@@ -1,4 +1,4 @@
-"""A real matrix in a real browser: true neighbors, cures, the film; nothing is cut off."""
+"""A real matrix in a real browser: true neighbors, treatments, the film; nothing is cut off."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import embgeo
 from embgeo.core.arrays import FloatArray
 from embgeo.core.matrix import Frequency, Matrix
-from embgeo.core.treated import CURES
+from embgeo.core.treated import TREATMENTS
 from embgeo.report.analysis import render
 from embgeo.report.comparison import render as render_comparison
 from tests.support.browser import (
@@ -116,24 +116,24 @@ def treat(name: str, unit: bool) -> FloatArray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True) if unit else rows
 
 
-SET_CURE = """
+SET_TREATMENT = """
 const [place, unit] = arguments;
 const set = (id, field, value, event) => {
   document.getElementById(id)[field] = value;
   document.getElementById(id).dispatchEvent(new Event(event));
 };
-set("cure-unit", "checked", unit, "change");
-set("cure", "value", place, "input");
-return [...document.querySelectorAll("#cure-numbers [data-number]")].map((c) => c.textContent);
+set("treatment-unit", "checked", unit, "change");
+set("treatment", "value", place, "input");
+return [...document.querySelectorAll("#treatment-numbers [data-number]")].map((c) => c.textContent);
 """
 
 
 @pytest.mark.parametrize("unit", [False, True])
-@pytest.mark.parametrize("name", CURES)
+@pytest.mark.parametrize("name", TREATMENTS)
 def test_the_slider_shows_the_analysis_of_the_treated_matrix(
     page: Any, name: str, unit: bool
 ) -> None:
-    shown = page.execute_script(SET_CURE, list(CURES).index(name), unit)
+    shown = page.execute_script(SET_TREATMENT, list(TREATMENTS).index(name), unit)
     rows = treat(name, unit)
     found = embgeo.analyze(rows, sections=SECTIONS, reference=False)
     numbers = ("cosine.mean", "spectrum.effective_rank", "spectrum.top_share")
@@ -155,18 +155,18 @@ def test_the_slider_shows_the_analysis_of_the_treated_matrix(
     assert page.execute_script(NEAR) == list_neighbors(rows)
 
 
-def test_another_plane_resets_the_cure(page: Any) -> None:
-    page.execute_script(SET_CURE, 2, True)
+def test_another_plane_resets_the_treatment(page: Any) -> None:
+    page.execute_script(SET_TREATMENT, 2, True)
     page.execute_script(
         "const view = document.getElementById('view');"
         "view.value = 'projection.pca2'; view.dispatchEvent(new Event('change'));"
     )
-    assert page.execute_script("return document.getElementById('cure').value") == "0"
-    assert text(page, "#cure-name") == "as stored"
+    assert page.execute_script("return document.getElementById('treatment').value") == "0"
+    assert text(page, "#treatment-name") == "as stored"
     assert page.execute_script("return embgeo.map.view.key") == "projection.pca2"
 
 
-def test_the_page_says_what_cures_are_for(page: Any) -> None:
+def test_the_page_says_what_treatments_are_for(page: Any) -> None:
     assert "The other layers of a language model expect its rows as they are" in text(
         page, ".what-if"
     )

@@ -18,10 +18,10 @@ class Card {
       const states = own.states.filter(({ rows }) => rows.has(row)).map(({ word }) => word);
       if (states.length) this.add("p", `State: ${states.join(", ")}`);
       if (own.listed[row]) this.add("p", `Listed under: ${own.listed[row].join(", ")}`);
-      const after = map.cured ? ` (${map.cured.title})` : "";
+      const after = map.treated ? ` (${map.treated.title})` : "";
       const line = this.add("p", `Nearest by cosine${after}: `);
-      if (map.cured && !map.cured.near) line.append(own.search.treated);
-      else if (!map.cured && !own.nearest.has(row)) this.explainNone(own, line);
+      if (map.treated && !map.treated.near) line.append(own.search.treated);
+      else if (!map.treated && !own.nearest.has(row)) this.explainNone(own, line);
       for (const { row: near, cosine } of map.nearestTo(row)) {
         const said = cosine === undefined ? "" : ` ${formatNumber(cosine, 2)}`;
         this.button(own.label(near) + said, () => this.store.pin(near), line);

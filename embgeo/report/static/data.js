@@ -78,11 +78,11 @@ function readRows(part, meta, buffer, tokens) {
     states: part.states.map(({ word, rows }) => ({ word, rows: new Set(readColumn(buffer, rows)) })),
     leftOut: part.left_out,
     blamed: part.blamed ?? [],
-    cures: (part.cures ?? []).map((cure) => ({
-      ...cure,
-      x: readColumn(buffer, cure.x),
-      y: readColumn(buffer, cure.y),
-      near: cure.near && readColumn(buffer, cure.near),
+    treatments: (part.treatments ?? []).map((treatment) => ({
+      ...treatment,
+      x: readColumn(buffer, treatment.x),
+      y: readColumn(buffer, treatment.y),
+      near: treatment.near && readColumn(buffer, treatment.near),
     })),
   };
 }

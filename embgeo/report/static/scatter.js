@@ -247,7 +247,7 @@ class Scatter {
   // The nearest tokens by cosine; none where they were not searched. Tokens that are close in this
   // plane are no neighbors: most of the distance lies outside of it.
   nearestTo(row) {
-    if (this.cured) return this.cured.near ? nearAfter(this.cured, row) : [];
+    if (this.treated) return this.treated.near ? nearAfter(this.treated, row) : [];
     return this.data.nearest.get(row) ?? [];
   }
 
