@@ -108,9 +108,7 @@ def list_pairs(
 def is_distinct(
     control: Sequence[tuple[int, float, float]], method: Sequence[tuple[int, float, float]]
 ) -> bool:
-    """Tell whether the interval of a difference over common seeds leaves out 0, of either
-    number.
-    """
+    """Tell whether the interval of a difference over common seeds leaves out 0."""
     from embgeo.training.study.spread import paired
 
     differences = (

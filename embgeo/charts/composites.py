@@ -92,9 +92,7 @@ def build_gao(
 def tabulate(
     parts: Sequence[specification.Chart], specs: Sequence[specification.Specification]
 ) -> specification.FigureTable:
-    """Get the places of tokens, singular values by index, and densities by the start of each
-    bin.
-    """
+    """Return places of tokens, singular values by index, and densities by the start of each bin."""
     rows: list[tuple[Cell, ...]] = []
     for part, spec in zip(parts, specs, strict=True):
         across, upward = COLUMNS[part.name]

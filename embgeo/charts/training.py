@@ -64,9 +64,7 @@ def page_names(items: Sequence[ChartItem]) -> tuple[str, ...]:
 
 
 def is_drawn(curve: StepCurve) -> bool:
-    """Tell whether a curve shows something: two points, and not 0 alone, as many counts of
-    faults.
-    """
+    """Tell whether a curve shows something: two points, and not only 0."""
     return len(curve.steps) > 1 and bool(np.any(curve.values))
 
 

@@ -256,9 +256,7 @@ def provenance(
 
 
 def notes(members: Sequence[Member], pairs: Sequence[Pair]) -> tuple[str, ...]:
-    """Describe how rows were matched, which were left out, and which matrices were not
-    available.
-    """
+    """Describe how rows were matched, which were left out, and which matrices were missing."""
     between = [f"{members[p.first].name} and {members[p.second].name}" for p in pairs]
     names = [member.name for member in members]
     found = merge_notes(between, [matching_notes(p, members) for p in pairs])

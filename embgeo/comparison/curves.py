@@ -119,9 +119,7 @@ def track_of(
 
 
 def is_against(track: Track, pair: Pair, other: Literal["first", "previous"]) -> bool:
-    """Tell whether a pair is of a member and the first, or the previous one that is not a
-    duplicate.
-    """
+    """Tell whether a pair is of a member and the first, or the last before that is no duplicate."""
     if other == "first":
         return pair.first == 0
     kept = track.distinct

@@ -157,9 +157,7 @@ def join_overlaps(parts: Sequence[Overlap]) -> Overlap:
 
 
 def overlap_values(found: Overlap, seed: int) -> tuple[Scalar, Scalar, Histogram]:
-    """Get mean Jaccard index, mutual neighbors (Huh et al. 2024), and the histogram of the
-    former.
-    """
+    """Return the mean Jaccard index with its histogram, and mutual neighbors (Huh et al. 2024)."""
     jaccard = found.jaccard
     sample = ""
     if not found.is_exact and len(jaccard) > 1:

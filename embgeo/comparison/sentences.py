@@ -45,9 +45,7 @@ def sentences(comparison: Comparison) -> tuple[str, ...]:
 
 
 def describe_same(members: Sequence[Member], same_as: Sequence[int | None]) -> tuple[str, ...]:
-    """Describe which members hold the same matrix: "Steps 0, 1,000 and 2,000 hold the same
-    matrix.".
-    """
+    """Describe which members hold the same matrix: "Steps 0 and 1,000 hold the same matrix."."""
     said = []
     for first in dict.fromkeys(place for place in same_as if place is not None):
         group = [members[i] for i, same in enumerate(same_as) if i == first or same == first]
@@ -312,9 +310,7 @@ def is_noticed(difference: float) -> bool:
 
 
 def is_carried(raw: float, unit: float) -> bool:
-    """Tell whether the change of I1 at mean norm 1 shows that a noticed raw change is one of
-    shape.
-    """
+    """Tell whether the change of I1 at mean norm 1 shows a noticed raw change to be of shape."""
     return is_noticed(unit) and unit / raw >= CARRIED
 
 

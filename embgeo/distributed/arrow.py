@@ -200,9 +200,7 @@ def find_first(rows: Any) -> int:
 def count_parts(
     run: Run, columns: ArrowColumns, total: int | None
 ) -> tuple[dict[Key, int], list[Part], Matrix]:
-    """Count the first row of each part of the table, the parts, and the whole without its
-    entries.
-    """
+    """Count the first row of each part of the table, the parts, and the whole without entries."""
     counted: CountedParts = pickle.loads(run(PartTask(columns), merge_states))
     starts, matrices = counted.place(), counted.matrices
     rows = sum(matrix.n for matrix in matrices.values())

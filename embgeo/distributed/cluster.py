@@ -202,9 +202,7 @@ def open_shard(shard: Shard, run: str) -> Matrix:
 
 
 def describe_shard(shard: Shard, run: str) -> tuple[str, Matrix]:
-    """Write the fingerprint of a shard on the worker that runs this, and its matrix without
-    entries.
-    """
+    """Describe a shard on the worker that runs this: fingerprint, and matrix without entries."""
     return open_source_once(shard.source, run)[1], without_entries(open_shard(shard, run))
 
 

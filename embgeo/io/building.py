@@ -189,9 +189,7 @@ def _median_row(rows: Rows) -> Rows:
 
 
 def _note_copies(choice: Choice, data: Rows) -> tuple[str, ...]:
-    """Get notes on copies of the embedding for multi-token prediction, and whether they are
-    equal.
-    """
+    """Return notes on copies of the embedding for multi-token prediction: equal to it or not."""
     notes = []
     for copy in choice.copies if not choice.input_transposed else ():
         rows = copy.open()

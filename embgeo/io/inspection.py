@@ -110,9 +110,7 @@ def inspect_checkpoint(
 
 
 def _list_tensors(checkpoint: Checkpoint, choice: Choice | None) -> tuple[InspectedTensor, ...]:
-    """List the chosen matrices, other candidates, further parameters, and the parts of decoded
-    ones.
-    """
+    """List the chosen matrices, other candidates, other parameters, and parts of decoded ones."""
     roles = {} if choice is None else {choice.input.name: "embedding"}
     if choice is not None and choice.output is not None:
         roles[choice.output.name] = "output matrix"

@@ -198,9 +198,7 @@ def is_sought(name: str) -> bool:
 
 
 def module_of(name: str) -> str:
-    """Get the outermost module on the path of a name that surely is an embedding or an output
-    matrix.
-    """
+    """Find the outermost module on the path of a name that surely is an embedding or an output."""
     ends = (at for at, sign in enumerate(name[:_LONGEST]) if sign in ".:/")
     found = (name[:end] for end in ends)
     return next((one for one in found if input_rank(one) in (0, 1) or output_rank(one) == 0), "")

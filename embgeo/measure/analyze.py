@@ -151,18 +151,14 @@ def complete(
 
 
 def count_stages(measurement: Passes, compared: Sequence[str] | None, now: int) -> str:
-    """Count progress of an analysis, such as ``4/8``: two passes, each section, the isotropic
-    rows.
-    """
+    """Count the stages of an analysis, such as ``4/8``: passes, sections, isotropic rows."""
     families = {family.section for family in measurement.families}
     with_reference = any(is_compared(section, compared) for section in families)
     return f"{now}/{2 + len(families) + with_reference}"
 
 
 def is_compared(section: str, compared: Sequence[str] | None) -> bool:
-    """Tell whether a section has values of isotropic rows next to its own, by default all that
-    can.
-    """
+    """Tell whether a section gets values of isotropic rows; by default all that can."""
     return section in SECTIONS and (compared is None or section in compared)
 
 

@@ -176,9 +176,7 @@ def find_loose_groups(unit: FloatArray, rng: np.random.Generator) -> IntArray:
 
 
 def are_apart(unit: FloatArray, labels: IntArray, centers: FloatArray) -> bool:
-    """Tell whether rows have two modes between any two centers, this many times what chance
-    gives.
-    """
+    """Tell whether rows have two modes between any two centers, this many times those of chance."""
     for one, other in combinations(range(len(centers)), 2):
         rows = unit[(labels == one) | (labels == other)]
         if len(rows) < 3:

@@ -105,9 +105,7 @@ def compute_cone_values(facts: Facts, shared: SharedStatistics) -> list[Value]:
 
 
 def round_range(low: float, high: float, least: float, most: float) -> tuple[float, float]:
-    """Get the range widened to round numbers, in steps of about a twentieth, within [least,
-    most].
-    """
+    """Widen a range to round numbers, in steps of about a twentieth, within [least, most]."""
     span = max(high - low, 1e-9 * max(1.0, abs(high), abs(low)))
     step = 10.0 ** np.floor(np.log10(span)) / 2.0
     wide_low = max(least, float(np.floor(low / step) * step))

@@ -153,9 +153,7 @@ class Facts:
         return frozenset(named | idle)
 
     def is_padding(self, row: int) -> bool:
-        """Tell whether a zero row is padding: by its role or spelling, or its place without
-        tokens.
-        """
+        """Tell whether a zero row is padding: by role or spelling, or its place without tokens."""
         if row in self._padding:
             return True
         return self.tokens is not None and is_padding(self.tokens[row])
@@ -190,9 +188,7 @@ class Facts:
         return row, self.token(row), self.count(row)
 
     def list_rows(self, places: IntArray, *columns: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:
-        """List lines of a table of the kept rows at some places: `identify`, then further
-        columns.
-        """
+        """List lines of a table of some kept rows: `identify`, then further columns."""
         rows = self.kept[places].tolist()
         return tuple(
             (*self.identify(row), *cells) for row, *cells in zip(rows, *columns, strict=True)

@@ -217,9 +217,7 @@ def measure_aperture(lowest: float, looked_at: str, exact: bool) -> Scalar:
 
 
 def _range(low: float, high: float) -> tuple[float, float]:
-    """Get limits of the histogram: rounded outward to twentieths, or a small margin around a
-    point.
-    """
+    """Return limits of the histogram: outward to twentieths, or a small margin around a point."""
     wide = (max(-1.0, np.floor(low * 20) / 20), min(1.0, np.ceil(high * 20) / 20))
     if high - low > 0.05:
         return wide

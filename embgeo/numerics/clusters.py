@@ -117,9 +117,7 @@ def mean_between(unit: FloatArray, labels: IntArray) -> float:
 
 
 def jackknife_between(unit: FloatArray, labels: IntArray) -> float:
-    """Get jackknife error over rows of `mean_between` (Efron 1982, §3), from sums without each
-    row.
-    """
+    """Return the jackknife error of `mean_between` over rows (Efron 1982, §3), from sums."""
     n, sizes = len(unit), np.bincount(labels).astype(np.float64)
     sums = members(labels, len(sizes)).T @ unit
     total = sums.sum(axis=0)

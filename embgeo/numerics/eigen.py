@@ -215,9 +215,7 @@ def _deflate(lam: FloatArray, z: FloatArray) -> tuple[IntArray, list[tuple[int, 
 
 
 def _secular(lam: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Get roots of the secular equation and the eigenvectors, for distinct values and no zero in
-    z.
-    """
+    """Find roots and eigenvectors by the secular equation, for distinct values and no zero in z."""
     from scipy.linalg.lapack import dlasd4
 
     k = len(lam)
@@ -242,9 +240,7 @@ def _secular(lam: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _squares(root: FloatArray, apart: FloatArray) -> FloatArray:
-    """Get squares of the z for which the computed roots are exact, so that vectors are
-    orthogonal.
-    """
+    """Return squares of the z for which the roots are exact, so that vectors are orthogonal."""
     k = len(root)
     squares = np.empty(k)
     step = max(1, 2**20 // k)

@@ -35,9 +35,7 @@ class NumberRow:
 
 
 def choose_places(comparison: Comparison) -> list[int]:
-    """Choose places of the members that a table has columns for: all but the baseline, some of a
-    track.
-    """
+    """Choose places of the members that have columns: all but the baseline, some of a track."""
     n = len(comparison.others)
     if comparison.track is None:
         return list(range(1, n + 1))

@@ -57,9 +57,7 @@ def output(source: RowSource, rows: IntArray) -> FloatArray:
 
 
 def subwords(source: RowSource, rows: IntArray) -> FloatArray:
-    """Get the mean of the rows of the healthy tokens that the model's tokenizer cuts each text
-    into.
-    """
+    """Return the mean of the healthy tokens' rows into which the tokenizer cuts each text."""
     survey = source.input
     unusable = np.union1d(np.flatnonzero(~survey.healthy), rows)
     try:

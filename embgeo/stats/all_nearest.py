@@ -94,9 +94,7 @@ class AllNearest:
         self.found: list[Candidates] = []
 
     def search(self, reader: RowReader, what: str) -> tuple[IntArray, FloatArray]:
-        """Get positions and cosines of the nearest rows, shape (m, k), on all threads of the
-        reader.
-        """
+        """Return positions and cosines of the nearest rows, shape (m, k), on all threads."""
         parts = tiles(self.m)
         # Tiles on the diagonal first: they give every row a bound.
         pairs = [(part, part) for part in parts]

@@ -39,9 +39,7 @@ NARROW = 0.05
 
 
 def are_few(rows: int, d: int) -> bool:
-    """Tell whether rows are so few for their dimensions that sums of d×d would be larger and
-    slower.
-    """
+    """Tell whether rows are too few for their dimensions for sums of d×d to pay."""
     return 2 * rows <= d
 
 
@@ -279,9 +277,7 @@ class Moments(Statistic):
         return float(np.sqrt((squares / diagonal[used]).mean() / diagonal.sum()))
 
     def bound_errors(self, vectors: FloatArray | None = None) -> FloatArray:
-        """Bound what rounding adds to eigenvalues of the scatter matrix: of these, or of any,
-        eigenvectors.
-        """
+        """Bound the rounding of eigenvalues of the scatter matrix, of these vectors or of any."""
         diagonal = self.diagonal()
         level = diagonal.max() if vectors is None else diagonal @ np.square(vectors)
         return np.asarray(SAFETY * self.find_rounding() * level)

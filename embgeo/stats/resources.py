@@ -75,9 +75,7 @@ class Resources:
         )
 
     def plan(self, n: int, d: int, weighted: bool = False) -> PassPlan:
-        """Get workers and block size for a matrix of n rows and d columns, with weights or
-        without.
-        """
+        """Choose workers and block size for n rows and d columns, with weights or without."""
         threads = self.threads or blas_threads()
         # In the first pass each worker keeps sums of d×d, of rows in float64 and in float32 and of
         # unit rows in float32 (of very many rows also in float64); in the second all share the

@@ -115,9 +115,7 @@ def list_items(result: Result) -> list[tuple[ChartItem, Path]]:
 
 
 def list_methods(home: Path) -> list[tuple[ChartItem, Path]]:
-    """List each method of a study: its curves, and its analysis for the first seed that all
-    have.
-    """
+    """List each method of a study: its curves, and its analysis for the first common seed."""
     training = load_study(home)
     places = [home / training.choose_shown_run(method.name).folder for method in training.methods]
     return [

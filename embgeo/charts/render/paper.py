@@ -191,9 +191,7 @@ def output(width: float, write_name: Callable[[str], str]) -> drawing.OutputStyl
 
 
 def plain_text(text: str) -> str:
-    """Get `text` that matplotlib draws letter by letter: no mathematics, □ for what has no
-    glyph.
-    """
+    """Return `text` for drawing letter by letter: no mathematics, □ for what has no glyph."""
     shown = "".join(c if is_drawable(c) else MISSING for c in shortened(text))
     return shown.replace("$", r"\$")
 

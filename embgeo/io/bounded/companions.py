@@ -9,9 +9,7 @@ COPY_IT = "put the file itself into the folder"
 
 
 def is_plain_name(name: str) -> bool:
-    """Tell whether `name`, from an index or a listing, names a file in its own folder on any
-    system.
-    """
+    """Tell whether a name from an index or a listing is a file in its own folder on any system."""
     is_whole = PurePosixPath(name).name == name == PureWindowsPath(name).name
     return is_whole and name not in ("", ".", "..") and name.isprintable()
 

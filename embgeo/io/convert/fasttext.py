@@ -78,9 +78,7 @@ class Dictionary:
 
 
 def settings_fit(fields: tuple[int | float, ...]) -> bool:
-    """Tell whether settings are plausible, by which models without a magic number are
-    recognized.
-    """
+    """Tell whether settings are plausible, as of models without a magic number."""
     dim, loss, model, bucket, threshold = (fields[place] for place in (0, 6, 7, 8, 12))
     return (
         0 < dim <= _WIDEST

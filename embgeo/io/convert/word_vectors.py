@@ -197,9 +197,7 @@ def _unpack(word: bytes) -> bytes:
 
 
 def _ends_with_a_line(path: Path) -> bool:
-    """Tell whether the file ends with a newline, as after `head -n` but not after a broken
-    download.
-    """
+    """Tell whether the file ends with a newline: after `head -n`, not after a broken download."""
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read() == b"\n"

@@ -60,9 +60,7 @@ def _from_text(text: str, path: Path) -> TokenizerVocabulary:
 
 
 def _json_or_none(text: str, path: Path) -> Any:
-    """Get the JSON value, or None for a text file whose first token happens to be ``[`` or
-    ``{``.
-    """
+    """Return the JSON value, or None for a text file whose first token is ``[`` or ``{``."""
     if path.name.lower().removesuffix(".gz").endswith(".json"):
         return small_files.parse_json(text, path)
     small_files.check_json(text, path)

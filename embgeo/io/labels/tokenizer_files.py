@@ -36,9 +36,7 @@ def is_tokenizer_json(data: Any) -> bool:
 
 
 def is_keras_configuration(data: Any) -> bool:
-    """Tell whether a tokenizer.json is that of KerasHub, which names a class and holds no
-    tokens.
-    """
+    """Tell whether a tokenizer.json is KerasHub's, which names a class and holds no tokens."""
     return (
         isinstance(data, dict) and isinstance(data.get("class_name"), str) and "model" not in data
     )

@@ -37,9 +37,7 @@ def is_vocabulary_name(key: str) -> bool:
 
 
 def is_numbering(value: object) -> bool:
-    """Tell whether a dict gives its words the numbers 0 to N−1, under whatever name it is
-    stored.
-    """
+    """Tell whether a dict gives its words the numbers 0 to N−1, whatever its name."""
     if not isinstance(value, dict) or len(value) < _FEWEST_NUMBERED:
         return False
     if not all(type(number) is int and isinstance(word, str) for word, number in value.items()):

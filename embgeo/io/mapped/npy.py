@@ -53,9 +53,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Open the array of the file, with an empty name, or the arrays that were saved into it in
-    turn.
-    """
+    """Open the array of the file, with an empty name, or the arrays saved into it in turn."""
     data = map_file(path)
     pieces = list(_arrays(data))
     if len(pieces) == 1:

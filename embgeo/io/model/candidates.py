@@ -138,9 +138,7 @@ def has_vocabulary(tensor: Tensor, facts: ModelFacts) -> bool:
 
 
 def contradicts(tensor: Tensor, facts: ModelFacts, *, transposed: bool = False) -> bool:
-    """Tell whether a matrix has fewer rows than the vocabulary, and no mapping of ids explains
-    it.
-    """
+    """Tell whether a matrix has fewer rows than the vocabulary, and no mapping of ids."""
     known = facts.vocabulary
     if known is None or tensor.row_ids is not None or len(tensor.shape) != 2:
         return False

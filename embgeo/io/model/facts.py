@@ -140,9 +140,7 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 def _language_models(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the configurations of the language model inside that of a multimodal model, inmost
-    first.
-    """
+    """Yield the configurations of the language model inside a multimodal model, inmost first."""
     for key in _INNER:
         inner = data.get(key)
         if isinstance(inner, dict):

@@ -110,9 +110,7 @@ def are_consecutive(files: Sequence[Path]) -> bool:
 
 
 def with_offsets(path: Path) -> list[Path]:
-    """Get the safetensors files of a folder that state offsets of pieces, if `path` is one of
-    them.
-    """
+    """List the safetensors files of a folder that state offsets of pieces, if `path` is one."""
     offsets = read_offsets(path) if path.suffix == ".safetensors" else {}
     if not offsets:
         return []

@@ -178,9 +178,7 @@ def _are_numbers(values: Sequence[object]) -> bool:
 
 
 def _walk_tuple(root: object) -> Iterator[tuple[str, object]]:
-    """Yield lists and dicts in a tuple like ``(words, vectors)`` or ``(itos, stoi, vectors,
-    dim)``.
-    """
+    """Yield lists and dicts in a tuple like ``(words, vectors)`` or ``(itos, stoi, vectors)``."""
     if isinstance(root, (list, tuple)) and len(root) <= _SHORT:
         for place, value in enumerate(root):
             if isinstance(value, (list, tuple, dict)) and len(value) > 1:

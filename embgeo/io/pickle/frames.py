@@ -135,9 +135,7 @@ class _ArrowTexts:
 
 
 def _find_arrow(array: object) -> _ArrowTexts | None:
-    """Find the texts of a string array of pandas 3, in one chunk of pyarrow without missing
-    entries.
-    """
+    """Find the texts of a string array of pandas 3: one chunk of pyarrow, none missing."""
     match array:
         case Stub(states=({"_pa_array": stored}, *_)):
             pass

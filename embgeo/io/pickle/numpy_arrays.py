@@ -118,9 +118,7 @@ class PickledArray(Leaf, Buildable):
         return text_entries(self._view(dtype))
 
     def columns(self) -> list[list[object]]:
-        """Get columns of a frame: a vector of texts or objects, or the rows of a table of
-        objects.
-        """
+        """Return columns of a frame: a vector of texts or objects, or rows of a table of them."""
         texts = self.texts()
         if texts is not None:
             return [[*texts]]

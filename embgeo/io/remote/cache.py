@@ -42,9 +42,7 @@ def hub_cache() -> Path:
 
 
 def own_cache() -> Path:
-    """Get the folder for reduced model folders: ``$EMBGEO_CACHE``, or ``embgeo`` in the user's
-    cache.
-    """
+    """Return the folder of reduced model folders: ``$EMBGEO_CACHE``, or in the user's cache."""
     if value := os.environ.get("EMBGEO_CACHE"):
         return Path(value).expanduser()
     home = os.environ.get("XDG_CACHE_HOME")

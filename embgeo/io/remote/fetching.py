@@ -96,9 +96,7 @@ def fetch_into_cache(
 
 
 def has_same_weights(known: Path, folder: ranges.RemoteFolder) -> bool:
-    """Tell whether a remote folder holds, unchanged, the files that a reduced folder was made
-    of.
-    """
+    """Tell whether a remote folder holds, unchanged, the files of a reduced folder."""
     record = source_record.read_source(known)
     return record is not None and all(
         file.sha256 and folder.files.get(file.name) == ranges.RemoteFile(file.size, file.sha256)

@@ -209,9 +209,7 @@ def _surest(known: list[str], rank_of: Callable[[str], int | None]) -> set[str]:
 def choose_tensors(
     folder: RemoteFolder, weights: RemoteWeights, source: Source
 ) -> list[RemoteTensor]:
-    """Get what embedding, output matrix and final norm are made of, in the order of their
-    bytes.
-    """
+    """List the parts of embedding, output matrix and final norm, in the order of their bytes."""
     tensors = list_tensors(folder, weights, source)
     checkpoint = as_checkpoint(folder, tensors, read_remote_facts(folder))
     choice = choose(

@@ -92,9 +92,7 @@ def list_numbers(study: Study, method: StudyMethod, role: Role) -> list[str]:
 def list_contrasts(
     study: Study, method: StudyMethod, role: Role, name: str
 ) -> Iterator[tuple[str, tuple[Cell, ...]]]:
-    """Yield controls and the cells after `deviation`: the method's control, then those of
-    claims.
-    """
+    """Yield controls and the cells after `deviation`: the method's own, then those of claims."""
     roles = study.roles(method.name)
     claims = [
         o
@@ -122,9 +120,7 @@ def describe_difference(held: Paired | ClaimOutcome | None, relative: bool) -> t
 
 
 def difference_lines(study: Study) -> list[list[str]]:
-    """Get lines of the table of differences: the deciding number, then the claims of each
-    method.
-    """
+    """List lines of the table of differences: the deciding number, then claims, by method."""
     quality = deciding.quality_name(study.runs)
     lines = []
     for method in study.methods:

@@ -128,9 +128,7 @@ def write_cell(scalar: Scalar | None, decimals: int, bold: float | None) -> str:
 
 
 def write_number(value: float, decimals: int) -> str:
-    """Write a number with this many decimals, or three digits and an exponent if it is too
-    small.
-    """
+    """Write a number with these decimals, or three digits and an exponent if it is too small."""
     short = format_number(value, 3)
     if "e" in short or abs(value) < 10.0 ** (1 - decimals):
         return short

@@ -34,9 +34,7 @@ def render(analysis: Analysis) -> Iterator[str]:
 
 
 def describe_neighbors(analysis: Analysis) -> Iterator[str]:
-    """Yield the nearest tokens of the requested ones, and the ranks of the tokens given with
-    them.
-    """
+    """Yield the nearest tokens of the requested ones, and the ranks of those given with them."""
     by_name = {table.name: table for table in analysis.tables}
     for name in (frequency.NEIGHBORS.name, frequency.NEIGHBOR_RANKS.name):
         for row in () if name not in by_name else by_name[name].rows:

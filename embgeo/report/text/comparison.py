@@ -103,9 +103,7 @@ def members_table(comparison: Comparison) -> Iterator[str]:
 
 
 def member_rows(comparison: Comparison) -> list[tuple[str, ...]]:
-    """Get heads and headline numbers as cells, with the differences from the baseline below
-    each.
-    """
+    """List heads and headline numbers as cells, with differences from the baseline below."""
     rows = [("", *(member.name for member in comparison.members))]
     places = range(1, len(comparison.members))
     by_name = [{d.name: d for d in comparison.differences_of(place)} for place in places]

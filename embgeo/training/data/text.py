@@ -76,9 +76,7 @@ def sha256(path: Path) -> str:
 
 
 def hash_files(path: Path, files: Iterable[Path]) -> dict[str, str]:
-    """Get SHA-256 of each file of a data set, by its path below the folder `path`, or next to
-    it.
-    """
+    """Return SHA-256 of each file of a data set by its path below `path`, or next to it."""
     folder = path if is_folder(path) else path.parent
     return {file.relative_to(folder).as_posix(): sha256(file) for file in files}
 

@@ -103,9 +103,7 @@ def gradient_sizes(
     settings: DynamicSettings,
     device: torch.device | str,
 ) -> tuple[list[Tensor], int]:
-    """Get root mean square of the gradient of each weight over windows, and the number of
-    windows.
-    """
+    """Return the root mean square of each weight's gradient over windows, and their number."""
     squares = [torch.zeros_like(weight) for weight in weights]
     windows = 0
     found = streams(training, settings.batch, settings.bptt, device)

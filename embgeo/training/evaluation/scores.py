@@ -119,9 +119,7 @@ class Scores:
         return found
 
     def evaluate(self, model: LanguageModel, split: str) -> Perplexity:
-        """Get losses on a split, of all tokens, of rare and of frequent ones, and of each
-        window.
-        """
+        """Return losses on a split: of all tokens, of rare and frequent ones, of each window."""
         with self.reading(model):
             return perplexity(
                 model,

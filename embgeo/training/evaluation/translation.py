@@ -242,9 +242,7 @@ def make_tokenized_bleu() -> Any:
 
 
 def is_tokenized(texts: Sequence[str]) -> bool:
-    """Tell whether blanks separate the tokens of most texts: sacreBLEU's tokenizer leaves them
-    alone.
-    """
+    """Tell whether blanks separate tokens of most texts, which sacreBLEU's tokenizer keeps."""
     import_sacrebleu()
     from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 

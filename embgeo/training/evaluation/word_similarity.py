@@ -39,9 +39,7 @@ def _cosine(W: FloatArray, row: dict[str, int], first: str, second: str) -> floa
 
 
 def correlate(found: word_similarity.WordSimilarity) -> dict[str, float | None]:
-    """Get Spearman's ρ of each set, once without pairs that have no cosine, once with 0 for
-    them.
-    """
+    """Return Spearman's ρ of each set, without pairs that have no cosine, and with 0 for them."""
     known = {one.name: word_similarity.spearman(*one.known) for one in found.sets}
     return known | {
         one.name + word_similarity.ALL: word_similarity.spearman(*one.filled) for one in found.sets

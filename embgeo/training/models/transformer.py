@@ -187,9 +187,7 @@ def rotations(length: int, width: int, device: torch.device) -> tuple[Tensor, Te
 
 
 def compute_angles(times: Tensor, width: int) -> Tensor:
-    """Compute the angles t·10000^(−2k/width), shape (T, width/2), of the sinusoids of Vaswani et
-    al.
-    """
+    """Compute the angles t·10000^(−2k/width) of sinusoids (Vaswani et al.), shape (T, width/2)."""
     k = torch.arange(0, width, 2, device=times.device, dtype=torch.float32)
     return torch.outer(times, 10_000.0 ** (-k / width))
 

@@ -164,9 +164,7 @@ class RelativeBlock(nn.Module):
         biases: tuple[Tensor, Tensor],
         hidden: Tensor,
     ) -> Tensor:
-        """Get softmax of ((q + u)·k + (q + v)·r) / √width over the context (Dai et al. 2019,
-        §3.3).
-        """
+        """Compute softmax of ((q + u)·k + (q + v)·r)/√width over the context (Dai et al., §3.3)."""
         batch, length, d = x.shape
         query = self.query(x).view(batch, length, self.heads, -1)
         key, value = self.key_value(context).chunk(2, dim=-1)

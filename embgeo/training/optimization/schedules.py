@@ -28,9 +28,7 @@ def one_cycle(
     start: float = 0.04,
     end: float = 1e-4,
 ) -> float:
-    """Get the cosine from `start` to 1 in the first `warm_up` of the steps, then to `end` at the
-    last.
-    """
+    """Rise by a cosine from `start` to 1 in the first `warm_up` of the steps, then to `end`."""
     last = max(steps - 1, 1)
     top = warm_up * last
     if step < top:

@@ -125,9 +125,7 @@ def describe_documents(methods: Sequence[StudyMethod], samples: SamplesByMethod)
 
 
 def collect_scalars(analysis: Analysis, priors: Priors) -> dict[str, float]:
-    """Collect defined scalars by name, with the distances of the spectrum from the priors in
-    use.
-    """
+    """Collect defined scalars by name, with distances of the spectrum from the priors in use."""
     found = {s.name: s.value for s in analysis.scalars if s.value is not None}
     if SINGULAR_VALUES not in analysis:
         return found

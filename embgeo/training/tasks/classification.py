@@ -160,9 +160,7 @@ class Rcnn(EmbeddingModel):
         self.classes = nn.Linear(hidden, n_classes)
 
     def forward(self, rows: Tensor, lengths: Tensor) -> Tensor:
-        """Get logits of the classes, shape (B, C), of documents (B, T) with `lengths` tokens
-        each.
-        """
+        """Return logits of the classes, shape (B, C), of documents (B, T) with these `lengths`."""
         x = self.dropout(self.embedding(rows)).transpose(0, 1)
         place = torch.arange(len(x), device=rows.device)[:, None]
         length = lengths.to(rows.device)

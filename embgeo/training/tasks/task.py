@@ -47,9 +47,7 @@ class Evaluator(Protocol):
         """Return the scores of the validation split; the lowest ``"loss"`` marks the best model."""
 
     def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Samples | None]:
-        """Get final scores of the validation and, if any, test split, and samples for
-        bootstraps.
-        """
+        """Return final scores of validation and, if any, test split, and samples for bootstraps."""
 
     def describe_parts(self) -> list[str]:
         """Write notes on the numbers, called after `final`."""
@@ -145,9 +143,7 @@ class Task:
         return self.make_model(config.model.name, first, settings, *more)
 
     def size_model(self, dataset: Any) -> tuple[Any, ...]:
-        """Get positional arguments of a model, which depend on the data: its number of rows
-        first.
-        """
+        """Return the positional arguments of a model, by the data: first its rows."""
         return (len(dataset.vocabulary),)
 
     def feed(
@@ -159,9 +155,7 @@ class Task:
     def loss(
         self, model: Any, batch: Any, carry: Any, regularizer: Regularizer, *, in_loss: bool
     ) -> Losses:
-        """Get the loss of a batch, with ``regularizer(step)`` added to the objective if
-        `in_loss`.
-        """
+        """Return the loss of a batch, with ``regularizer(step)`` in the objective if `in_loss`."""
         raise NotImplementedError
 
     def weigh(self, config: StudySettings, batch: Any) -> float:  # noqa: ARG002
