@@ -116,3 +116,8 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     to collect the same names.
     """
     return argname if isinstance(val, bytes) else None
+
+
+@pytest.fixture(scope="module")
+def torch() -> Any:
+    return pytest.importorskip("torch")

@@ -19,11 +19,6 @@ NAMES = ("cosine.mean", "isotropy.i1_unit")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    return pytest.importorskip("torch")
-
-
 # --- transformers -----------------------------------------------------------------------------
 
 

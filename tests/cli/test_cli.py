@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from typer.testing import CliRunner
 
 import embgeo
 from embgeo.cli import shared
-from embgeo.cli.app import COMMANDS, app, run
+from embgeo.cli.app import COMMANDS, run
 from embgeo.core.errors import BadOption
 from embgeo.workflows import folders
+from tests.support.command import call, content, refused
 from tests.support.sampling import sample_cases
 
 ROOT = Path(__file__).parents[2]
@@ -60,38 +60,12 @@ def lines(name: str, n: int, line: str) -> str:
     return name
 
 
-def call(*arguments: object) -> Any:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
 def spawn(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
     """embgeo in a process of its own, as people call it."""
     command = [sys.executable, "-W", "error", "-c", MAIN, *map(str, arguments)]
     return subprocess.run(
         command, capture_output=True, encoding="utf-8", check=False, timeout=120, **options
     )
-
-
-def content(folder: Path) -> dict[str, bytes | None]:
-    """Every path below a folder with its bytes: equal means that nothing was touched."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
-        for path in folder.rglob("*")
-    }
-
-
-def refused(here: Path, *arguments: object) -> str:
-    """The one line that a call ends with; nothing else may have happened."""
-    before = content(here)
-    result = call(*arguments)
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    assert result.stderr.count("\n") == 1, result.stderr
-    assert result.stderr.startswith("embgeo: ")
-    assert "unexpected" not in result.stderr
-    assert "Traceback" not in result.stderr
-    assert content(here) == before
-    return str(result.stderr)
 
 
 # --- Files that cannot be analyzed -----------------------------------------------------------
@@ -120,16 +94,16 @@ def refused(here: Path, *arguments: object) -> str:
     ],
     ids=lambda value: value.name if isinstance(value, Path) else None,
 )
-def test_unreadable_files(here: Path, command: str, path: Path | str, says: str) -> None:
+def test_unreadable_files(command: str, path: Path | str, says: str) -> None:
     Path("folder").mkdir()
-    message = refused(here, command, path)
+    message = refused(command, path)
     assert says in message
     assert Path(path).name in message
 
 
 @pytest.mark.parametrize("name", ["os_system.pkl", "billion_laughs.pkl"])
-def test_pickles_without_arrays(here: Path, name: str) -> None:
-    assert "holds no array" in refused(here, "analyze", HOSTILE / name)
+def test_pickles_without_arrays(name: str) -> None:
+    assert "holds no array" in refused("analyze", HOSTILE / name)
 
 
 @pytest.mark.parametrize(
@@ -147,12 +121,12 @@ def test_pickles_without_arrays(here: Path, name: str) -> None:
     ],
     ids=["vector", "cube", "integers", "booleans", "complex", "no rows", "no columns", "0", "NaN"],
 )
-def test_arrays_that_are_no_embedding(here: Path, array: npt.NDArray[Any], says: str) -> None:
-    assert says in refused(here, "analyze", save("bad.npy", array))
+def test_arrays_that_are_no_embedding(array: npt.NDArray[Any], says: str) -> None:
+    assert says in refused("analyze", save("bad.npy", array))
 
 
-def test_numbers_too_large_to_be_squared(here: Path) -> None:
-    message = refused(here, "analyze", save("huge.npy", np.full((9, 2), 1e200)))
+def test_numbers_too_large_to_be_squared() -> None:
+    message = refused("analyze", save("huge.npy", np.full((9, 2), 1e200)))
     assert "huge.npy" in message
 
 
@@ -171,28 +145,28 @@ def test_poisoned_checkpoint_is_measured_and_not_run(here: Path) -> None:
 
 
 @pytest.mark.parametrize("n", [49, 51])
-def test_labels_off_by_one(here: Path, n: int) -> None:
+def test_labels_off_by_one(n: int) -> None:
     labels = lines("labels.txt", n, "t{}")
-    assert f"{n} tokens for 50 rows" in refused(here, "analyze", "matrix.npy", "--tokens", labels)
+    assert f"{n} tokens for 50 rows" in refused("analyze", "matrix.npy", "--tokens", labels)
 
 
-def test_counts_of_unknown_tokens(here: Path) -> None:
+def test_counts_of_unknown_tokens() -> None:
     counts = lines("other.tsv", 50, "other{}\t3")
     options = ("--tokens", "tokens.txt", "--counts", counts)
-    assert "none of its 50 tokens" in refused(here, "analyze", "matrix.npy", *options)
+    assert "none of its 50 tokens" in refused("analyze", "matrix.npy", *options)
 
 
 @pytest.mark.parametrize(("line", "says"), [("t{}\t-3", "negative"), ("t{}\tx", "whole number")])
-def test_counts_that_are_none(here: Path, line: str, says: str) -> None:
+def test_counts_that_are_none(line: str, says: str) -> None:
     counts = lines("bad.tsv", 50, line)
-    assert says in refused(here, "analyze", "matrix.npy", "--counts", counts)
+    assert says in refused("analyze", "matrix.npy", "--counts", counts)
 
 
 @pytest.mark.parametrize("option", ["--tokens", "--counts"])
 @pytest.mark.slow
-def test_unreadable_encoding(here: Path, option: str) -> None:
+def test_unreadable_encoding(option: str) -> None:
     Path("latin.txt").write_bytes(b"caf\xe9\t1\n" * 50)
-    message = refused(here, "analyze", "matrix.npy", option, "latin.txt")
+    message = refused("analyze", "matrix.npy", option, "latin.txt")
     assert "not valid UTF-8 at byte 3" in message
 
 
@@ -215,8 +189,8 @@ def test_unreadable_encoding(here: Path, option: str) -> None:
     ],
     ids=" ".join,
 )
-def test_options_that_do_not_fit(here: Path, options: tuple[str, ...], says: str) -> None:
-    assert says in refused(here, "analyze", "matrix.npy", *options)
+def test_options_that_do_not_fit(options: tuple[str, ...], says: str) -> None:
+    assert says in refused("analyze", "matrix.npy", *options)
 
 
 @pytest.mark.parametrize("options", [("--seed", "x"), ("--padding", "x"), ("--nope",)])
@@ -323,10 +297,10 @@ def test_an_analysis_is_replaced(here: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["foreign", "matrix.npy"])
-def test_what_is_not_an_analysis_is_not_touched(here: Path, target: str) -> None:
+def test_what_is_not_an_analysis_is_not_touched(target: str) -> None:
     Path("foreign").mkdir()
     Path("foreign/thesis.tex").write_text("mine")
-    assert "choose another" in refused(here, "analyze", "matrix.npy", "-o", target)
+    assert "choose another" in refused("analyze", "matrix.npy", "-o", target)
 
 
 @pytest.mark.slow
@@ -353,11 +327,11 @@ def test_report_is_rendered_again_from_the_folder_alone(here: Path) -> None:
         ('{"format": "embgeo.analysis", "format_version": 2}', "arrays.npz"),
     ],
 )
-def test_folders_that_hold_no_analysis(here: Path, text: str | None, says: str) -> None:
+def test_folders_that_hold_no_analysis(text: str | None, says: str) -> None:
     Path("folder").mkdir()
     if text is not None:
         Path("folder/analysis.json").write_text(text)
-    assert says in refused(here, "report", "folder")
+    assert says in refused("report", "folder")
 
 
 def test_inspect_lists_and_chooses() -> None:
@@ -413,11 +387,9 @@ def failing(error: BaseException) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("where", ["embgeo.io.open_source", "embgeo.measure.analyze.assemble"])
-def test_interrupted_while_computing(
-    here: Path, monkeypatch: pytest.MonkeyPatch, where: str
-) -> None:
+def test_interrupted_while_computing(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     monkeypatch.setattr(where, failing(KeyboardInterrupt()))
-    assert refused(here, "analyze", "matrix.npy", *QUICK).endswith("; no result was written\n")
+    assert refused("analyze", "matrix.npy", *QUICK).endswith("; no result was written")
 
 
 @pytest.mark.parametrize("how", [KeyboardInterrupt(), SystemExit(130), 130])
@@ -498,9 +470,9 @@ def test_a_crash_is_2_in_one_line_and_a_traceback_on_request(
     assert content(here) == before
 
 
-def test_out_of_memory_names_a_way_out(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_out_of_memory_names_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("embgeo.io.open_source", failing(MemoryError()))
-    assert "--rows" in refused(here, "analyze", "matrix.npy")
+    assert "--rows" in refused("analyze", "matrix.npy")
 
 
 # --- In a process of its own -----------------------------------------------------------------

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from typer.testing import CliRunner
 
-from embgeo.cli.app import app
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, load_comparison
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.values import Scalar
+from tests.support import command
+from tests.support.command import call, content
 from tests.support.compared import number, numbers
 from tests.support.matrices import gaussian, narrow_cone, rng
+
+refused = partial(command.refused, "diff")
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 #: Enough for everything that is written, and quick.
@@ -56,10 +59,6 @@ def pages() -> None:
     """Asks for real pages."""
 
 
-def call(*arguments: object) -> Any:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
 def done(*arguments: object) -> Comparison:
     """The comparison that a call wrote into the folder ``out``."""
     result = call("diff", *arguments, "-o", "out")
@@ -71,26 +70,6 @@ def saved(path: object, folder: str, *options: object) -> str:
     result = call("analyze", path, "-o", folder, "-q", *options)
     assert result.exit_code == 0, result.output
     return folder
-
-
-def content(folder: Path) -> dict[str, bytes | None]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
-        for path in folder.rglob("*")
-    }
-
-
-def refused(here: Path, *arguments: object, measured: bool = False) -> str:
-    """The one line that a call ends with; nothing else may have happened but measuring."""
-    before = content(here)
-    result = call("diff", *arguments)
-    assert result.exit_code == 2, result.output
-    assert bool(result.stdout) is measured
-    assert result.stderr.count("\n") == 1, result.stderr
-    assert result.stderr.startswith("embgeo: ")
-    assert "unexpected" not in result.stderr
-    assert content(here) == before
-    return str(result.stderr)
 
 
 def vectors(name: str, W: Array, tokens: list[str]) -> str:
@@ -313,8 +292,8 @@ def test_the_step_of_a_track_may_stand_in_the_checkpoints() -> None:
     assert "'global_step'" in comparison.track.source
 
 
-def test_a_track_without_steps_is_refused(here: Path) -> None:
-    assert "nor the file states its step" in refused(here, "--track", "one.npy", "two.npy")
+def test_a_track_without_steps_is_refused() -> None:
+    assert "nor the file states its step" in refused("--track", "one.npy", "two.npy")
 
 
 # --- What is written -----------------------------------------------------------------------------
@@ -384,13 +363,13 @@ def test_a_damaged_comparison_can_be_written_over() -> None:
     "target", ["embgeo.comparison.comparison.Comparison.save", "embgeo.report.comparison.render"]
 )
 def test_nothing_is_left_behind_where_writing_fails(
-    here: Path, target: str, monkeypatch: pytest.MonkeyPatch
+    target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(target, full)
-    assert "No space left" in refused(here, "one.npy", "two.npy", measured=True)
+    assert "No space left" in refused("one.npy", "two.npy", measured=True)
 
 
 def test_files_have_the_usual_permissions() -> None:
@@ -455,8 +434,8 @@ def test_the_summary_shows_verdicts_differences_and_what_takes_both() -> None:
     ],
     ids=str,
 )
-def test_mistakes_end_in_one_line(here: Path, arguments: tuple[object, ...], says: str) -> None:
-    assert says in refused(here, *arguments)
+def test_mistakes_end_in_one_line(arguments: tuple[object, ...], says: str) -> None:
+    assert says in refused(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -471,14 +450,12 @@ def test_mistakes_end_in_one_line(here: Path, arguments: tuple[object, ...], say
     ],
     ids=str,
 )
-def test_settings_that_do_not_fit_end_in_one_line(
-    here: Path, options: dict[str, object], says: str
-) -> None:
+def test_settings_that_do_not_fit_end_in_one_line(options: dict[str, object], says: str) -> None:
     say_how(**options)
-    assert says in refused(here, "one.npy", "two.npy")
+    assert says in refused("one.npy", "two.npy")
     Path("embgeo.toml").rename("other.toml")
     assert says.replace("embgeo", "other") in refused(
-        here, "one.npy", "two.npy", "--config", "other.toml"
+        "one.npy", "two.npy", "--config", "other.toml"
     )
 
 
@@ -494,36 +471,36 @@ def test_settings_are_for_checkpoints_and_can_be_ignored() -> None:
     assert call("diff", "one.npy", "two.npy", "--config", "quick.toml").exit_code == 0
 
 
-def test_a_comparison_is_no_analysis(here: Path) -> None:
+def test_a_comparison_is_no_analysis() -> None:
     done("one.npy", "two.npy")
-    assert "out: a comparison, which holds several analyses" in refused(here, "one.npy", "out")
+    assert "out: a comparison, which holds several analyses" in refused("one.npy", "out")
 
 
-def test_a_comparison_is_not_written_over_its_own_inputs(here: Path) -> None:
+def test_a_comparison_is_not_written_over_its_own_inputs() -> None:
     done("one.npy", "two.npy")
-    said = refused(here, "out/0-one", "out/1-two", "-o", "out")
+    said = refused("out/0-one", "out/1-two", "-o", "out")
     assert "holds one of the compared analyses" in said
 
 
-def test_a_damaged_analysis_is_refused(here: Path) -> None:
+def test_a_damaged_analysis_is_refused() -> None:
     folder = saved("one.npy", "a.embgeo")
     Path(folder, "arrays.npz").write_bytes(b"PK")
-    assert "arrays.npz: damaged" in refused(here, folder, "two.npy")
+    assert "arrays.npz: damaged" in refused(folder, "two.npy")
 
 
-def test_interrupting_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupting_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("embgeo.comparison.compare.read_joint", stopped)
-    assert "interrupted; no result was written" in refused(here, "one.npy", "two.npy")
+    assert "interrupted; no result was written" in refused("one.npy", "two.npy")
 
 
-def test_errors_of_writing_name_the_folder(here: Path) -> None:
+def test_errors_of_writing_name_the_folder() -> None:
     if os.geteuid() == 0:
         pytest.skip("root may write anywhere")
     Path("locked").mkdir(mode=0o555)
-    assert "locked" in refused(here, "one.npy", "two.npy", "-o", "locked/out")
+    assert "locked" in refused("one.npy", "two.npy", "-o", "locked/out")
 
 
 def test_loading_says_what_is_missing() -> None:

@@ -7,31 +7,21 @@ import csv
 import json
 import shlex
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 import embgeo
 from embgeo.cli.app import app
 from embgeo.core.matrix import Frequency, Matrix, Origin
+from tests.support import command
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.sample_analysis import sample
 
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, ["export", *map(str, arguments)])
-
-
-def refused(*arguments: str | Path) -> str:
-    """The one line that is said about what went wrong."""
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    lines = result.stderr.splitlines()
-    assert len(lines) == 1, result.output
-    assert lines[0].startswith("embgeo: ")
-    return lines[0].removeprefix("embgeo: ")
+run, refused = partial(command.call, "export"), partial(command.refused, "export")
 
 
 ROWS = np.random.default_rng(0).standard_normal((60, 6)).astype(np.float32)

@@ -8,11 +8,12 @@ import json
 import shlex
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 import embgeo
 from embgeo.charts import CHARTS
@@ -21,26 +22,14 @@ from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
 from embgeo.result.analysis import load_analysis
 from embgeo.workflows.figure_items import load_items
-from tests.support import sampling
+from tests.support import command, sampling
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.paper_samples import add_neighbors, save_analyses, write_log
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar
 from tests.support.sample_comparison import sample_comparison
 from tests.support.sampling import sample_cases
 
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, ["figures", *map(str, arguments)])
-
-
-def refused(*arguments: str | Path) -> str:
-    """The one line that is said about what went wrong."""
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    lines = result.stderr.splitlines()
-    assert len(lines) == 1, result.output
-    assert lines[0].startswith("embgeo: ")
-    return lines[0].removeprefix("embgeo: ")
+run, refused = partial(command.call, "figures"), partial(command.refused, "figures")
 
 
 @pytest.fixture(scope="module")

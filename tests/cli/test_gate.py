@@ -8,8 +8,8 @@ import subprocess
 import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +19,10 @@ from typer.testing import CliRunner, Result
 import embgeo
 from embgeo.cli.app import app
 from embgeo.workflows.gate_outputs import start_gate
+from tests.support import command
 from tests.support.sampling import sample_cases
+
+call, refused = partial(command.call, "gate"), partial(command.refused, "gate")
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = ROOT / "fixtures" / "hostile"
@@ -41,28 +44,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def call(*arguments: object) -> Any:
-    return CliRunner().invoke(app, ["gate", *map(str, arguments)])
-
-
 def gate(*arguments: object, code: int = 0) -> str:
     """What a run writes to stdout, if it ends with that exit code."""
     result = call(*arguments)
     assert result.exit_code == code, result.output
     return str(result.stdout)
-
-
-def refused(*arguments: object) -> str:
-    """The one line of a run that comes to nothing and writes nothing."""
-    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
-    result = call(*arguments)
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    assert result.stderr.startswith("embgeo: ")
-    assert result.stderr.count("\n") == 1
-    assert "unexpected" not in result.stderr
-    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
-    return str(result.stderr)
 
 
 def settings(text: str, name: str = "embgeo.toml") -> Path:

@@ -246,11 +246,6 @@ def test_gensim_before_4() -> None:
 # --- torch ------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    return pytest.importorskip("torch")
-
-
 def test_tensors_and_parameters_without_a_copy(torch: Any) -> None:
     tensor = torch.from_numpy(ROWS)
     assert np.shares_memory(as_matrix(tensor).data, ROWS)

@@ -159,11 +159,6 @@ def test_text_is_not_taken_for_a_pickle() -> None:
 # safetensors
 
 
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    return pytest.importorskip("torch")
-
-
 SAFETENSORS_DTYPES = [d for d in TORCH_DTYPES if d != "complex128"]
 
 

@@ -36,11 +36,6 @@ OPENNMT = SHARED / "opennmt_legacy_b.pt"
 WORDS = [f"w{i}" for i in range(9)]
 
 
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    return pytest.importorskip("torch")
-
-
 def save_legacy(torch: Any, value: object, path: Path, protocol: int = 2) -> None:
     torch.save(value, path, pickle_protocol=protocol, _use_new_zipfile_serialization=False)
 

@@ -27,11 +27,6 @@ from tests.support.sampling import sample_cases
 TWO_GIB = 2**31
 
 
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    return pytest.importorskip("torch")
-
-
 @pytest.mark.parametrize("protocol", sample_cases([2, 3, 4, 5], 3))
 @pytest.mark.parametrize("dtype", TORCH_DTYPES)
 def test_torch_dtypes(torch: Any, tmp_path: Path, dtype: str, protocol: int) -> None:

@@ -23,11 +23,6 @@ from tests.support.torch_files import module_of
 N, D = 50, 4
 
 
-@pytest.fixture(scope="module")
-def torch() -> Any:
-    return pytest.importorskip("torch")
-
-
 class Color(enum.Enum):
     RED = 1
 

@@ -5,25 +5,23 @@ from __future__ import annotations
 import csv
 import io
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
 
 import embgeo
-from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
 from embgeo.publish.export.study import FORMS, latex_cell, make_csv, make_latex, make_markdown
 from embgeo.training.study.record import STUDY, STUDY_NAME
+from tests.support import command
 from tests.support.sample_analysis import HOSTILE, sample
 from tests.support.sample_runs import sample_training
 
+run = partial(command.call, "export")
+
 ALL = ("mle", "cosreg", "sc-exp", "untied", "al")
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, ["export", *map(str, arguments)])
 
 
 def rows(content: bytes) -> list[dict[str, str]]:

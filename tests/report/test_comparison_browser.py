@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from tests.support.browser import (
     NEEDS_BROWSER,
     OUTSIDE,
     actions,
-    chromium,
     complaints,
     frame,
     open_page,
@@ -46,20 +44,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             page = render(sample_comparison(**options))  # type: ignore[arg-type]
         (path / f"{name}.html").write_text(page, encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
-
-
-@pytest.fixture
-def page(driver: Any, folder: Path) -> Iterator[Any]:
-    """The page, fresh; at the end of every test the console must have stayed silent."""
-    open_page(driver, folder / "page.html")
-    yield driver
-    assert complaints(driver) == []
 
 
 def selected(page: Any) -> list[int]:

@@ -18,7 +18,6 @@ from embgeo.report.analysis import render
 from embgeo.report.comparison import render as render_comparison
 from tests.support.browser import (
     NEEDS_BROWSER,
-    chromium,
     complaints,
     frame,
     open_page,
@@ -67,19 +66,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         two = render_comparison(sample_comparison())
         (path / "two.html").write_text(two, encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
-
-
-@pytest.fixture
-def page(driver: Any, folder: Path) -> Iterator[Any]:
-    open_page(driver, folder / "page.html")
-    yield driver
-    assert complaints(driver) == []
 
 
 def list_neighbors(rows: FloatArray) -> list[list[int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from tests.support.browser import (
     READY,
     actions,
     canvas,
-    chromium,
     complaints,
     frame,
     lonely_row,
@@ -40,20 +38,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pages")
     (path / "page.html").write_text(render(sample(n=N, hostile=True)), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
-
-
-@pytest.fixture
-def page(driver: Any, folder: Path) -> Iterator[Any]:
-    """The page, fresh; at the end of every test the console must have stayed silent."""
-    open_page(driver, folder / "page.html")
-    yield driver
-    assert complaints(driver) == []
 
 
 def selected(page: Any) -> list[int]:

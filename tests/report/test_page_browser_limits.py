@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from embgeo.core.text import visible
 from embgeo.report.analysis import render
 from tests.support.browser import (
     NEEDS_BROWSER,
-    chromium,
     complaints,
     frame,
     open_page,
@@ -34,20 +32,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pages")
     (path / "page.html").write_text(render(sample(n=2000, hostile=True)), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
-
-
-@pytest.fixture
-def page(driver: Any, folder: Path) -> Iterator[Any]:
-    """The page, fresh; at the end of every test the console must have stayed silent."""
-    open_page(driver, folder / "page.html")
-    yield driver
-    assert complaints(driver) == []
 
 
 # --- safety ---------------------------------------------------------------------------------

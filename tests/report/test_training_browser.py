@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from embgeo.report.study import render
 from tests.support.browser import (
     NEEDS_BROWSER,
     OUTSIDE,
-    chromium,
     complaints,
     open_page,
     resize_window,
@@ -34,12 +32,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     training = sample_training(methods=METHODS, hostile=True)
     path.write_text(render(training, embeddings(hostile=True)), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
 
 
 def test_curves_and_embeddings_come_alive_in_silence(driver: Any, file: Path) -> None:

@@ -1,0 +1,35 @@
+"""The command line, called as a user calls it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner, Result
+
+from embgeo.cli.app import app
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def content(folder: Path) -> dict[str, bytes | None]:
+    """Every path below a folder with its bytes: equal means that nothing was touched."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+def refused(*arguments: object, measured: bool = False) -> str:
+    """The one line that a call ends with; no file is touched, and nothing said but measuring."""
+    before = content(Path())
+    result = call(*arguments)
+    assert result.exit_code == 2, result.output
+    assert bool(result.stdout) is measured
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert result.stderr.startswith("embgeo: ")
+    assert "unexpected" not in result.stderr
+    assert "Traceback" not in result.stderr
+    assert content(Path()) == before
+    return result.stderr.removeprefix("embgeo: ").removesuffix("\n")
