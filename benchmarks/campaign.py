@@ -244,7 +244,7 @@ CAMPAIGNS = {
         VASWANI,
     ),
     "wt2": Campaign(
-        "AWD-LSTM of the published size, all of WikiText-2, a twelfth of the preset's cycle: on a GPU",
+        "AWD-LSTM of the published size on WikiText-2, a twelfth of the cycle: minutes on a GPU",
         "wt2-cycle",
         3,
         "mle,cosreg",
