@@ -173,8 +173,9 @@ class Monitor:
 
     def _warn_of_failures(self, sentences: Sequence[str], step: int) -> None:
         """Warn of rules that failed."""
+        end = "; the training ends" if self.stop else ""
         for sentence in sentences:
-            warn(f"step {step:,}: {sentence}")
+            warn(f"step {step:,}: {sentence}{end}")
 
     def measure(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
         """Measure the scalars by name, with the seconds that they took.
@@ -226,8 +227,11 @@ class Monitor:
             if scalar is not None and scalar.value is not None:
                 found[self.prefix + name] = scalar.value
                 continue
-            reason = analysis.absent.get(name.partition(".")[0], "it is not a single number here")
+            family = name.partition(".")[0]
+            reason = analysis.absent.get(family, "it is not a single number here")
             reason = reason if scalar is None else scalar.undefined
+            if family == "frequency" and self.counts is None:
+                reason = "no token frequencies; give Monitor(counts=…)"
             self._warn(f"{name} is not logged: {reason}", name)
         return found
 
