@@ -9,7 +9,8 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TextIO
+from pathlib import Path
+from typing import Any, TextIO
 
 import typer
 
@@ -18,10 +19,6 @@ from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import EmbgeoError, argument
 from embgeo.core.text import ColoredLine, Tone, defuse
 from embgeo.core.text import printable as printable
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 #: Exit code of any error; a failed gate has 1.
 FAILED = 2

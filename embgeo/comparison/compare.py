@@ -4,7 +4,7 @@ import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,14 +20,11 @@ from embgeo.comparison.shared import Joint, Shared, read_joint
 from embgeo.comparison.similarity import permutation_p, similarities
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
+from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
 from embgeo.core.quantities import compare as q
 from embgeo.core.values import Histogram, Scalar, Series, Table
 from embgeo.stats.resources import Resources
-
-if TYPE_CHECKING:
-    from embgeo.core.matrix import Matrix
-
 
 #: Longest token in a note, in characters.
 LONGEST = 40

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 from embgeo.comparison.compare import Input, compare
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, Member, distinguish_names
@@ -15,10 +15,14 @@ from embgeo.comparison.overlap import QueryCount
 from embgeo.comparison.vocabularies import VocabularyChange, compare_rows
 from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name
 from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
+from embgeo.core.progress import Progress
+from embgeo.core.source import Source
 from embgeo.io.memory import as_matrix
 from embgeo.io.remote.names import as_written
 from embgeo.result.analysis import Analysis
+from embgeo.stats.resources import Resources
 from embgeo.training.study.record import STUDY_NAME
 from embgeo.workflows.analyze import is_path, load_analysis
 from embgeo.workflows.saved_analysis import (
@@ -35,12 +39,6 @@ from embgeo.workflows.settings import (
     refuse_loading,
 )
 from embgeo.workflows.track import Checkpoints, fetch_checkpoints, list_checkpoints, measure_kept
-
-if TYPE_CHECKING:
-    from embgeo.core.matrix import Matrix
-    from embgeo.core.progress import Progress
-    from embgeo.core.source import Source
-    from embgeo.stats.resources import Resources
 
 #: A matrix, an analysis, or both; and why a saved analysis has no matrix.
 Opened: TypeAlias = "tuple[Matrix | None, Analysis | None, str]"

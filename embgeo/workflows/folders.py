@@ -9,20 +9,17 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison
 from embgeo.core import errors
 from embgeo.core.arguments import refuse_if
+from embgeo.core.source import Source
 from embgeo.io.bounded.records import ARRAYS_NAME
 from embgeo.io.bounded.saved import is_record, name_temporary, temporary_folder, write_text
 from embgeo.io.remote.names import as_written, is_remote
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
 from embgeo.workflows.saved_analysis import default_name
-
-if TYPE_CHECKING:
-    from embgeo.core.source import Source
 
 #: The folder of the analysis of the output matrix, inside the folder of the input embedding.
 OUTPUT_FOLDER = "output"

@@ -6,12 +6,14 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, load_comparison
 from embgeo.core.arguments import as_texts
 from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options, merge_options
+from embgeo.core.progress import Progress
 from embgeo.core.quantities import QUANTITIES, quantities_of, require_known, track
 from embgeo.core.source import Source
 from embgeo.io import open_checkpoint
@@ -35,10 +37,6 @@ from embgeo.rules.settings import (
 from embgeo.workflows.analyze import is_path, measure
 from embgeo.workflows.folders import write_file
 from embgeo.workflows.settings import fit_options, load_source, read_settings
-
-if TYPE_CHECKING:
-    from embgeo.core.matrix import Matrix
-    from embgeo.core.progress import Progress
 
 #: Sections that decide the state of the verdict.
 OF_VERDICT = ("spectrum", "cosine", "isotropy")

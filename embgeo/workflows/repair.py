@@ -7,10 +7,12 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from embgeo.comparison.comparison import Comparison
 from embgeo.core.arguments import as_path, refuse_if
 from embgeo.core.errors import EmbgeoError, UnreadableFile, WayOut, argument, looking_at
+from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.core.version import VERSION
@@ -45,10 +47,6 @@ from embgeo.workflows.folders import (
     refuse_place,
     write_whole,
 )
-
-if TYPE_CHECKING:
-    from embgeo.comparison.comparison import Comparison
-    from embgeo.core.matrix import Matrix
 
 #: Environment variables that name folders of the Hugging Face cache.
 _CACHES = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")

@@ -11,28 +11,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, argument
+from embgeo.core.matrix import Matrix
+from embgeo.core.options import Options
+from embgeo.core.progress import Progress
+from embgeo.core.source import Source
 from embgeo.core.version import VERSION
 from embgeo.io.bounded.saved import atomic_file, write_text
 from embgeo.io.remote.cache import find_cached, is_offline, own_cache
 from embgeo.io.remote.names import HubName, as_written, is_remote, read_hub_name
 from embgeo.measure.provenance import versions
-from embgeo.result.analysis import load_analysis
+from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
+from embgeo.stats.resources import Resources
 from embgeo.workflows.analyze import measure
 from embgeo.workflows.saved_analysis import default_name, result_name
-
-if TYPE_CHECKING:
-    from embgeo.core.matrix import Matrix
-    from embgeo.core.options import Options
-    from embgeo.core.progress import Progress
-    from embgeo.core.source import Source
-    from embgeo.result.analysis import Analysis
-    from embgeo.stats.resources import Resources
-
 
 #: A number in a path, with the word in front of it and the letter behind it, as in 10k and 1M.
 NUMBER = re.compile(r"(?:([A-Za-z_]+)[-_=.]*)?(\d+)(?:([kKmM])(?![A-Za-z0-9]))?")
