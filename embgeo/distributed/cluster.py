@@ -33,8 +33,7 @@ from embgeo.io import open_checkpoint
 from embgeo.io.checkpoint import RowsOnDemand
 from embgeo.io.loading import open_source
 from embgeo.io.model.choice import choose
-from embgeo.numerics.blas_threads import limited
-from embgeo.stats.resources import DEFAULT_MEMORY, Resources
+from embgeo.stats.resources import DEFAULT_MEMORY, Resources, limited
 
 if TYPE_CHECKING:
     from distributed import Client, Future

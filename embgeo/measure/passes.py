@@ -16,10 +16,9 @@ from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.values import Value
 from embgeo.metrics import FAMILIES, SECTIONS, Facts, Family, Measurement, SharedStatistics
-from embgeo.numerics.blas_threads import limited
 from embgeo.stats import Norms
 from embgeo.stats.reader import HiddenStates, RowReader
-from embgeo.stats.resources import Resources
+from embgeo.stats.resources import Resources, limited
 from embgeo.stats.statistic import Statistic
 
 #: The largest entry must lie between these: sums of squares hold up to about 1e±308.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from embgeo.charts.render.view import fit_view
 from embgeo.charts.ring import find_ring
@@ -24,7 +27,6 @@ from embgeo.core.treated import (
 )
 from embgeo.core.values import Column, Points, Quantity
 from embgeo.diagnosis.finding import find_scalar
-from embgeo.report.packing import DataBlock
 from embgeo.report.token_states import find_states, has_counts, list_findings, list_left_out
 from embgeo.result.analysis import Analysis
 
@@ -331,3 +333,43 @@ def pack_near(
     near = place[treated.neighbors[rows]]
     near = np.where(near < 0, np.arange(len(rows))[:, None], near)
     return block.add(near.ravel().astype(np.uint16 if len(rows) <= 2**16 else np.uint32))
+
+
+#: A column whose extremes lie further out than this many times its bulk keeps 32 bits.
+HEAVY_TAIL = 64.0
+
+
+class DataBlock:
+    """Consecutive columns, each aligned to 8 bytes, compressed into one text.
+
+    Coordinates, norms and angles are quantized to 16 bits (a 65,535th of their span: finer than a
+    pixel until the map is magnified a hundred times); tokens are stored as UTF-16 code units with
+    their lengths, which preserves any string, NULs and lone surrogates included.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
+
+    def add(self, array: npt.NDArray[Any]) -> dict[str, Any]:
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        raw = little.tobytes()
+        at = self.size
+        padding = -len(raw) % 8
+        self.parts += [raw, b"\0" * padding]
+        self.size += len(raw) + padding
+        return {"at": at, "length": len(array), "type": array.dtype.name}
+
+    def add_floats(self, values: FloatArray, low: float, high: float) -> dict[str, Any]:
+        """Add numbers in 16 bits from `low` to `high`, or in 32 where a heavy tail needs them."""
+        if not np.isfinite(values).all():
+            return self.add(values.astype(np.float32))
+        bulk = float(np.subtract(*np.quantile(values, [0.995, 0.005]))) if len(values) else 0.0
+        if not high > low or high - low > HEAVY_TAIL * bulk:
+            return self.add(values.astype(np.float32))
+        steps = np.rint((values - low) / (high - low) * 65535.0)
+        return {**self.add(steps.astype(np.uint16)), "low": low, "high": high}
+
+    def text(self) -> str:
+        packed = gzip.compress(b"".join(self.parts), 4, mtime=0)
+        return base64.b64encode(packed).decode("ascii")

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,6 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption, argument
 from embgeo.io.labels.tokenizer_runs import NotUsable, find_pieces
 from embgeo.io.labels.vocabulary import TextEncoder
-from embgeo.numerics.rounding import round_to
 from embgeo.row_repair.record import ReplacedRow
 from embgeo.row_repair.rows import RowSurvey
 
@@ -159,3 +160,39 @@ def refuse_rows(source: RowSource, rows: IntArray, cause: str) -> BadOption:
     cause = f"{cause}: row{'' if len(rows) == 1 else 's'} {', '.join(named)}{more}"
     way_out = "choose another method, such as mean"
     return BadOption(cause, where=argument("method"), way_out=way_out)
+
+
+#: numpy rounds once. Types of ml_dtypes may have the kind "f", too.
+_OF_NUMPY = (np.float16, np.float32, np.float64)
+
+
+def round_to(values: FloatArray, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return the nearest numbers of `dtype`; numbers that are too large become infinite or NaN.
+
+    `values`: finite. `dtype`: a floating-point type of numpy, or one of ml_dtypes with at most 16
+    bits.
+    """
+    if dtype in _OF_NUMPY:
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(values.astype(dtype))
+    numbers, patterns = _list_numbers(dtype)
+    above = np.clip(np.searchsorted(numbers, values), 1, len(numbers) - 1)
+    middle = (numbers[above - 1] + numbers[above]) / 2
+    is_odd = (patterns[above - 1] & 1).astype(bool)
+    up = (values > middle) | ((values == middle) & is_odd)
+    rounded = patterns[above - 1 + up].view(dtype)
+    step = numbers[-1] - numbers[-2]
+    rounded[np.abs(values) >= numbers[-1] + step / 2] = np.nan
+    return np.asarray(rounded)
+
+
+@cache
+def _list_numbers(dtype: np.dtype[Any]) -> tuple[FloatArray, npt.NDArray[Any]]:
+    """List all finite numbers of a type, ascending, and their bits."""
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    patterns = np.arange(2 ** (8 * dtype.itemsize), dtype=np.int64).astype(unsigned)
+    with np.errstate(invalid="ignore"):
+        values = patterns.view(dtype).astype(np.float64)
+    finite = np.isfinite(values)
+    numbers, first = np.unique(values[finite], return_index=True)
+    return numbers, patterns[finite][first]

@@ -14,8 +14,14 @@ from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, req
 from embgeo.core.errors import BadOption, argument
 from embgeo.publish.latex import TABLES
 from embgeo.publish.latex.latex_table import LatexTable
-from embgeo.workflows.figure_files import FORMAT, WrittenFigure, make_figure, make_table
-from embgeo.workflows.figure_items import Result, load_items
+from embgeo.workflows.figure_files import (
+    FORMAT,
+    Result,
+    WrittenFigure,
+    load_items,
+    make_figure,
+    make_table,
+)
 from embgeo.workflows.folders import check_free, write_set
 
 SCATTERS = ("scatter", "scatter-centered", "figure1")

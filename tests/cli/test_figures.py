@@ -21,7 +21,7 @@ from embgeo.charts.items import ChartItem
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
 from embgeo.result.analysis import load_analysis
-from embgeo.workflows.figure_items import load_items
+from embgeo.workflows.figure_files import load_items
 from tests.support import command, sampling
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.paper_samples import add_neighbors, save_analyses, write_log

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from embgeo.numerics.rounding import round_to
+from embgeo.row_repair.methods import round_to
 
 NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 

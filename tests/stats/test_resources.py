@@ -14,8 +14,7 @@ from embgeo.core.matrix import Matrix, read_ahead
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.measure.analyze import analyze
-from embgeo.numerics.blas_threads import blas_threads, limited
-from embgeo.stats.resources import COPIES, PassPlan, Resources
+from embgeo.stats.resources import COPIES, PassPlan, Resources, blas_threads, limited
 from embgeo.workflows.settings import choose_resources
 from tests.support.matrices import gaussian
 

@@ -24,7 +24,7 @@ from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.bounded.small_files import SIDE_FILE_BYTES, safe_text
 from embgeo.io.checkpoint import Checkpoint, RowRanges, Tensor
 from embgeo.io.convert.limited import MOST_MEMORY, fetch_array, run_limited
-from embgeo.io.formats.parts import Box, join_grid
+from embgeo.io.formats.format import Box, join_grid
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 
 NAME = "Arrow table"

@@ -22,7 +22,7 @@ from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Array, map_file
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.convert.subwords import LONGEST_NGRAM, Subwords, mean_vectors
-from embgeo.io.formats.parts import find_shard
+from embgeo.io.formats.format import find_shard
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.word_lists import word_list
 from embgeo.io.mapped.npy import NotNumbers, array_tensor, read_header

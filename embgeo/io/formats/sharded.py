@@ -14,8 +14,7 @@ from embgeo.io.bounded.small_files import parse_json
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.convert import hdf5
 from embgeo.io.foreign import find_foreign, way_out_of
-from embgeo.io.formats.format import open_with
-from embgeo.io.formats.parts import find_shard
+from embgeo.io.formats.format import find_shard, open_with
 from embgeo.io.mapped import safetensors, torch_legacy, torch_zip
 
 NAME = "sharded checkpoint"

@@ -13,7 +13,7 @@ from embgeo.io.bounded import maps
 from embgeo.io.bounded import protobuf as wire
 from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Omissions, Tensor, stored_tensor
-from embgeo.io.formats.parts import SideFiles
+from embgeo.io.formats.format import SideFiles
 from embgeo.io.mapped.onnx_nodes import OPERATORS, Codes, Node, read_weights
 
 NAME = "ONNX"

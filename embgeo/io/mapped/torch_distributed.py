@@ -13,7 +13,7 @@ from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import Array, count, map_file, number_type, whole_numbers
 from embgeo.io.bounded.zip_members import MAGICS
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
-from embgeo.io.formats.parts import Box, find_shard, is_grid, join_grid
+from embgeo.io.formats.format import Box, find_shard, is_grid, join_grid
 from embgeo.io.mapped.torch_tensors import DTYPES, TORCH
 from embgeo.io.mapped.torch_zip import saved_tensor
 from embgeo.io.pickle.loading import load

@@ -19,7 +19,7 @@ from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import MissingPiece, reading, refuse, short
 from embgeo.io.bounded.small_files import read_head
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats.parts import Box, is_grid, join_grid
+from embgeo.io.formats.format import Box, is_grid, join_grid
 from embgeo.io.mapped import gguf
 from embgeo.io.model.candidates import count_slices, has_vocabulary
 from embgeo.io.model.companions import read_parameters

@@ -3,12 +3,14 @@
 from embgeo.training.optimization.averaging import NtAsgd, WeightAverage
 from embgeo.training.optimization.optimizers import (
     OPTIMIZERS,
+    SCHEDULES,
+    Schedule,
     apply_factor,
     build_optimizer,
+    build_schedule,
     parameter_groups,
     split_rates,
 )
-from embgeo.training.optimization.schedules import SCHEDULES, Schedule, build_schedule
 
 __all__ = [
     "OPTIMIZERS",
