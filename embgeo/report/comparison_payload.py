@@ -14,8 +14,7 @@ from embgeo.comparison.moved import map_moved_rows
 from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import frequency, projection
 from embgeo.report import payload
-from embgeo.report.packing import DataBlock
-from embgeo.report.payload import pack_reference
+from embgeo.report.payload import DataBlock, pack_reference
 from embgeo.report.token_states import list_findings
 
 #: The plane that every map starts with; the only one if there are more than two maps.
