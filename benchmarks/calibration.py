@@ -388,6 +388,21 @@ def shapes_that_experts_saw() -> Iterator[Case]:
         FAULTY, "coordinate", says="3 coordinates carry",
     )  # fmt: skip
     yield Case(
+        "no positive entries", "log-probabilities of 40 topics",
+        lambda r: np.log(r.dirichlet(np.full(40, 0.5), 2000) + 1e-9), FAULTY, "cone",
+        says="without positive entries",
+    )  # fmt: skip
+    yield Case(
+        "principal axes", "λ_k ∝ 1/k, 3,000 × 256",
+        lambda r: r.standard_normal((3000, 256)) * np.arange(1, 257) ** -0.5, ("mild",),
+        "coordinate", says="5 coordinates carry 37%",
+    )  # fmt: skip
+    yield Case(
+        "long rows only",
+        "norms of 300, 20,000 × 64",
+        lambda r: 300.0 * trained(r, 20_000, 64) / np.sqrt(64.0),
+    )
+    yield Case(
         "group of similar tokens", "10%, no counts",
         lambda r: embgeo.Matrix(with_gathered_rows(r, 3000, 64, 0.1, 0.8).data),
     )  # fmt: skip

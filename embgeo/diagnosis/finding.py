@@ -248,9 +248,10 @@ def milder(first: State, second: State) -> State:
 # fewer dimensions there are, the larger the share of its top direction.
 
 
-def ordinary_share(analysis: Numbers) -> float:
-    """Get share of the first eigenvalue, 1/H_n with n the smaller of d and the number of rows."""
-    return 1.0 / sum(1.0 / k for k in range(1, count_directions(analysis) + 1))
+def ordinary_share(analysis: Numbers, first: int = 1) -> float:
+    """Get share of the first eigenvalues, 1/H_n of one, n the smaller of d and number of rows."""
+    shares = [1.0 / k for k in range(1, count_directions(analysis) + 1)]
+    return sum(shares[:first]) / sum(shares)
 
 
 def ordinary_squares(analysis: Numbers) -> float:

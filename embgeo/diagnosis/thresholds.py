@@ -187,6 +187,9 @@ FEW_LONG_ROWS = 0.05
 #: that is not a fault is still mentioned: about 70% of the pairs are positive there.
 FAINT_CONE = 0.5
 
+#: Mean squared cosine from which a two-sided collapse is along a line: a circle has 1/2.
+LINE_ALONE = 0.6
+
 #: Mean cosine between two clusters below which they are the two ends of one line.
 OPPOSITE = -0.5
 

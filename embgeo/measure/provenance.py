@@ -125,6 +125,7 @@ def provenance(
         "masked": count_left_out(matrix, facts),
         "damaged": describe_damage(measurement),
         "nonnegative": facts.nonnegative,
+        "nonpositive": facts.nonpositive,
         "frequency": frequency,
         "output": output,
         "hidden": None if matrix.hidden is None else describe_hidden(matrix.hidden),

@@ -63,8 +63,9 @@ class Facts:
     small: IntArray = field(default_factory=lambda: NO_ROWS)
     small_norms: FloatArray = field(default_factory=lambda: np.zeros(0))
     flat: IntArray = field(default_factory=lambda: NO_ROWS)
-    #: Whether no entry is negative.
+    #: Whether no entry is negative, or none positive.
     nonnegative: bool = False
+    nonpositive: bool = False
     kept: IntArray = field(default_factory=lambda: NO_ROWS)
 
     @classmethod
@@ -103,6 +104,7 @@ class Facts:
             small_norms=census.small_norms,
             flat=census.flat,
             nonnegative=census.lowest >= 0.0,
+            nonpositive=census.highest <= 0.0,
         )
 
     def generator(self, purpose: str) -> np.random.Generator:

@@ -256,19 +256,24 @@ class Census(Statistic):
 
     The last kind is known once all norms are, and is added by `leave_out`.
 
-    `largest`: largest magnitude of an entry in the rows that take part; 0 if there is none.
-    `lowest`: smallest entry in these rows; infinite if there is none.
+    `highest`, `lowest`: largest and smallest entry in the rows that take part; infinite if there
+    is none.
     """
 
-    STATE = ("largest", "lowest", "_zero", "_nonfinite", "_flat", "_small", "_small_norms")
+    STATE = ("highest", "lowest", "_zero", "_nonfinite", "_flat", "_small", "_small_norms")
 
     def clear(self) -> None:
-        self.largest, self.lowest = 0.0, float("inf")
+        self.highest, self.lowest = -np.inf, np.inf
         self._zero: list[IntArray] = []
         self._nonfinite: list[IntArray] = []
         self._flat: list[IntArray] = []
         self._small: list[IntArray] = []
         self._small_norms: list[FloatArray] = []
+
+    @property
+    def largest(self) -> float:
+        """Largest magnitude of an entry in these rows; 0 if there is none."""
+        return max(self.highest, -self.lowest, 0.0)
 
     def sift(
         self, index: IntArray, high: WorkingArray, low: WorkingArray, takes_part: Mask
@@ -290,7 +295,7 @@ class Census(Statistic):
             flat = good & (high - low <= FLAT * largest)
         if flat.any():
             self._flat.append(index[flat])
-        self.largest = max(self.largest, float(largest[good].max(initial=0.0)))
+        self.highest = max(self.highest, float(high[good].max(initial=-np.inf)))
         self.lowest = min(self.lowest, float(low[good].min(initial=np.inf)))
         takes_part[index] = good
         return good
@@ -301,9 +306,9 @@ class Census(Statistic):
         self._small_norms.append(norms)
 
     def merge(self, other: Self) -> None:
-        extremes = max(self.largest, other.largest), min(self.lowest, other.lowest)
+        extremes = max(self.highest, other.highest), min(self.lowest, other.lowest)
         super().merge(other)
-        self.largest, self.lowest = extremes
+        self.highest, self.lowest = extremes
 
     def renumber(self, by: int) -> Census:
         """Return the same rows with larger row numbers."""

@@ -363,7 +363,12 @@ def test_the_mean_cosine_without_another_coordinate_than_the_one_that_makes_it_i
 
 @pytest.mark.parametrize(
     ("share", "ratio", "state"),
-    [(0.249, 100.0, "mild"), (0.25, 100.0, "degenerate"), (0.3, 99.0, "mild"), (0.049, 30.0, "")],
+    [
+        (0.767, 100.0, "mild"),  # three of 32 principal axes with λ_k ∝ 1/k hold 0.452: odds × 4
+        (0.768, 100.0, "degenerate"),
+        (0.8, 99.0, "mild"),
+        (0.049, 30.0, ""),
+    ],
 )
 def test_limits_of_wide_coordinates(share: float, ratio: float, state: str) -> None:
     finding = judged(
@@ -373,6 +378,36 @@ def test_limits_of_wide_coordinates(share: float, ratio: float, state: str) -> N
         coordinates.ROGUE_SHARE.measured(share),
     ).finding("coordinate")
     assert (finding.state if finding else "") == state
+
+
+def test_principal_axes_of_an_ordinary_spectrum_are_no_fault_of_coordinates() -> None:
+    """Expert: a table after PCA (LSA, model2vec); its first coordinates are its first directions.
+
+    They were "degenerate" next to "no collapsed spectrum".
+    """
+    rows = normal(23, N, 256) * np.arange(1, 257) ** -0.5
+    verdict = look(rows)
+    assert verdict.state == "mild"
+    assert verdict.headline.startswith("Mildly degenerate: 5 coordinates carry 3")
+    finding = verdict.finding("coordinate")
+    assert finding is not None
+    assert finding.sentence.endswith("in its principal axes has 37% in as many coordinates.")
+
+
+def test_a_circle_is_no_line() -> None:
+    angle = 2 * np.pi * np.arange(366) / 366
+    rows = np.c_[np.cos(angle), np.sin(angle)] @ np.linalg.qr(normal(24, 16, 16))[0][:2]
+    finding = look(rows + 0.02 * normal(25, 366, 16)).finding("two-sided")
+    assert finding is not None
+    assert finding.sentence.startswith("Two-sided collapse onto few directions through the origin")
+
+
+@pytest.mark.parametrize(("squared", "where"), [(0.599, "few directions"), (0.6, "a line")])
+def test_limits_of_a_line(squared: float, where: str) -> None:
+    verdict = judged(cosine.MEAN.measured(0.0), cosine.STD.measured(squared**0.5 + 1e-12))
+    finding = verdict.finding("two-sided")
+    assert finding is not None
+    assert f"onto {where} through the origin" in finding.sentence
 
 
 def test_rows_with_a_twin_are_near_duplicates() -> None:
@@ -419,11 +454,17 @@ def test_rows_without_negative_entries_are_named_so(kind: str) -> None:
         "binary": (g.random((N, D)) < 0.3) * 1.0,
         "counts": g.poisson(1.0, (N, D)) * 1.0,
     }[kind]
-    verdict = look(rows)
-    assert "of rows without negative entries" in verdict.headline
-    finding = verdict.finding("cone")
-    assert finding is not None
-    assert "usual after a ReLU" in finding.sentence
+    for signed, sign, usual in (
+        (rows, "negative", "after a ReLU"),
+        (-rows, "positive", "for logarithms of probabilities"),
+    ):
+        verdict = look(signed, sections=["cosine"])
+        assert f"of rows without {sign} entries" in verdict.headline
+        finding = verdict.finding("cone")
+        assert finding is not None
+        assert f"usual {usual}" in finding.sentence
+        signed[7, 3] = -1e-3 if sign == "negative" else 1e-3
+        assert "without" not in look(signed, sections=["cosine"]).headline
 
 
 # Findings together ------------------------------------------------------------------------------

@@ -131,6 +131,7 @@ def cases() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
     yield "nonnegative", CONE, {"nonnegative": True}
     yield "nonnegative, faint", {"cosine.mean": 0.09}, {"nonnegative": True}
     yield "nonnegative, none", {"cosine.mean": 0.01}, {"nonnegative": True}
+    yield "nonpositive", CONE, {"nonpositive": True}
     # Clusters
     for between in (-0.51, -0.5, 0.0999, 0.1):
         for count in (2.0, 3.0):

@@ -69,14 +69,27 @@ def answer(a: finding.Numbers) -> Answer:
     return state, [*parts, *cause], clause
 
 
+#: Facts about the signs of entries, the sign that none has, and where that is usual.
+_ONE_SIGN = (
+    (
+        "nonnegative",
+        "negative",
+        "That is usual after a ReLU and for counts, binary rows and non-negative factorizations.",
+    ),
+    (
+        "nonpositive",
+        "positive",
+        "That is usual for logarithms of probabilities and for negated distances.",
+    ),
+)
+
+
 def _describe_cone(a: finding.Numbers) -> tuple[list[finding.Part], str]:
     """Describe clusters inside the cone, and entries of one sign, in sentence and clause."""
-    if a.provenance.get("nonnegative"):
-        entries = (
-            " No entry is negative, which alone makes every cosine positive. That is usual after "
-            "a ReLU and for counts, binary rows and non-negative factorizations."
-        )
-        return [entries], " of rows without negative entries"
+    for fact, sign, usual in _ONE_SIGN:
+        if a.provenance.get(fact):
+            entries = f" No entry is {sign}, which alone makes every cosine positive. {usual}"
+            return [entries], f" of rows without {sign} entries"
     clusters = finding.find_scalar(a, cosine.CLUSTERS)
     if clusters is None or clusters < 2 or not is_inside_cone(a):
         return [], ""

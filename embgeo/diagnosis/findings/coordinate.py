@@ -33,6 +33,10 @@ def _by_variance(a: finding.Numbers) -> Answer | None:
         limits.ROGUE_VARIANCE.state(float(share)), limits.ROGUE_SPREAD.state(float(ratio))
     )
     count = int(wide)
+    # In principal axes coordinates are directions, whose shares the spectrum judges.
+    ordinary = finding.ordinary_share(a, max(1, count))
+    odds = finding.relative_odds(float(share), ordinary)
+    by_spectrum = limits.TOP_ODDS.state(odds) != "degenerate"
     lead = "The widest coordinate carries " if count < 2 else f"{count:,} coordinates carry "
     which = "" if count < 2 else " the widest of them"
     parts: list[finding.Part] = [
@@ -42,6 +46,12 @@ def _by_variance(a: finding.Numbers) -> Answer | None:
         finding.quote_short(ratio),
         " times that of the median coordinate.",
     ]
+    if by_spectrum and state == "degenerate":
+        state = "mild"
+        parts.append(
+            " An ordinary spectrum (λ_k ∝ 1/k) in its principal axes has "
+            f"{finding.format_percent(ordinary)} in as many coordinates."
+        )
     who = "one coordinate carries" if count < 2 else f"{count:,} coordinates carry"
     return state, parts, f"{who} {finding.format_percent(float(share))} of the variance"
 

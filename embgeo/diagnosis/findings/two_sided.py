@@ -24,8 +24,9 @@ def answer(a: finding.Numbers) -> Answer:
     )
     if state == "healthy":
         return state, ["No two-sided collapse: ", *numbers, "."], ""
+    where = "a line" if squared >= limits.LINE_ALONE else "few directions"
     lead = {
-        "degenerate": "Two-sided collapse onto a line through the origin: ",
+        "degenerate": f"Two-sided collapse onto {where} through the origin: ",
         "mild": "The rows gather along few directions, on both sides of the origin: ",
     }[state]
     what = "a two-sided collapse" if state == "degenerate" else "rows along few directions"
