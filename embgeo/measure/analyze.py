@@ -23,10 +23,10 @@ from embgeo.measure.reference import NOTE, SECTIONS, Reference
 from embgeo.measure.what_if import treat_matrix
 from embgeo.metrics import Facts
 from embgeo.metrics.frequency import explain_absence, rank_by_frequency
-from embgeo.metrics.neighbors import ALL
+from embgeo.metrics.hubs import is_sampled
+from embgeo.metrics.neighbors import ALL, find_all_neighbors
 from embgeo.result.analysis import Analysis
 from embgeo.stats import TopNeighbors
-from embgeo.stats.all_nearest import find_all_nearest
 from embgeo.stats.reader import RowReader
 from embgeo.stats.resources import Resources
 
@@ -110,6 +110,9 @@ def measure_rows(
         check_usable(measurement, options)
         reader.stage = count_stages(measurement, compared, 2)
         prepare(measurement)
+        if maps_all_rows(measurement, page):
+            find_all_neighbors(measurement.facts, reader, measurement.shared)
+            clock.lap("neighbors on the map")
         measurement.second_pass()
         clock.lap("second pass")
         return complete(measurement, compared, command, clock, page)
@@ -201,13 +204,30 @@ def compare(value: Value, sigma: FloatArray | None, known: Mapping[str, float]) 
     return replace(value, reference=reference, reference_kind="isotropic", reference_note=NOTE)
 
 
+def maps_all_rows(measurement: Passes, page: bool) -> bool:
+    """Tell whether to search the neighbors of all rows for the map; the queries have theirs then.
+
+    If that takes at most `ALL_PRODUCTS` products; without a `page` of its own, or without the
+    section `tokens`, `COMPARED_PRODUCTS`. Hubs of few rows search all of them anyway.
+    """
+    facts, m = measurement.facts, measurement.facts.m
+    sections = {family.section for family in measurement.families}
+    most = ALL_PRODUCTS if page and "tokens" in sections else COMPARED_PRODUCTS
+    return (
+        "projection" in sections
+        and ("tokens" not in sections or is_sampled(facts))
+        and measurement.reader.is_local
+        and facts.listed is None
+        and measurement.options.neighbors < m
+        and m * m * facts.d // 2 <= most
+    )
+
+
 def add_mapped_rows(measurement: Passes, values: Iterable[Value], page: bool) -> NearestRows | None:
     """Add the nearest rows of the rows on the map to those that a family has searched.
 
-    All kept rows, if that takes at most `ALL_PRODUCTS` products; else the rows that tables name.
-    The tables are known only after the second pass, so this takes a further one.
-    Without a `page` of its own, or without the section `tokens`, all rows if that takes at most
-    `COMPARED_PRODUCTS`, else none.
+    For a `page`, those of the rows that tables name. The tables are known only after the second
+    pass, so this takes a further one.
     """
     known, facts, k = measurement.shared.nearest, measurement.facts, measurement.options.neighbors
     reader, m = measurement.reader, measurement.facts.m
@@ -216,12 +236,6 @@ def add_mapped_rows(measurement: Passes, values: Iterable[Value], page: bool) ->
     searched = measurement.shared.get(TopNeighbors, ALL)
     if searched is not None:
         return list_nearest(facts, facts.kept, searched.neighbors[:, :k], searched.cosines[:, :k])
-    mapped = any(isinstance(value, Points) for value in values)
-    most = ALL_PRODUCTS if page else COMPARED_PRODUCTS
-    if mapped and reader.is_local and m * m * facts.d // 2 <= most:
-        return list_nearest(
-            facts, facts.kept, *find_all_nearest(reader, facts.kept, k, "neighbors")
-        )
     if not page:
         return known
     named = [number for value in values if isinstance(value, Table) for number in list_rows(value)]

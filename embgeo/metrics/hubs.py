@@ -40,7 +40,7 @@ EQUALLY_OFTEN = "every token is a neighbor equally often"
 
 
 def second(m: Measurement) -> list[Statistic]:
-    return [*neighbors.search_queries(m.facts, m.reader)] if is_sampled(m.facts) else []
+    return [*neighbors.search_queries(m)] if is_sampled(m.facts) else []
 
 
 def rows_read(m: Measurement) -> IntArray:

@@ -53,7 +53,7 @@ def second(m: Measurement) -> list[Statistic]:
     facts, reader = m.facts, m.reader
     if facts.m <= facts.options.neighbors:
         return []
-    statistics: list[Statistic] = [*search_queries(facts, reader)]
+    statistics: list[Statistic] = [*search_queries(m)]
     index, others = find_asked_pairs(facts)
     if len(index):
         queries, targets = reader.take_unit(index), reader.take_unit(others)
@@ -247,17 +247,20 @@ def make_rank_table(facts: Facts, closer: CloserRows, is_rare: Mask | None) -> T
 # --- queries --------------------------------------------------------------------------------------
 
 
-def search_queries(facts: Facts, reader: RowReader) -> list[TopNeighbors]:
-    """Return the nearest rows of all queries, one more than requested; empty without queries."""
-    rows = list_queries(facts)
-    if not len(rows):
+def search_queries(m: Measurement) -> list[TopNeighbors]:
+    """Return the nearest rows of all queries, one more than requested.
+
+    Empty without queries, and where all rows have been searched.
+    """
+    rows = list_queries(m.facts)
+    if not len(rows) or m.shared.get(TopNeighbors, ALL) is not None:
         return []
-    return [TopNeighbors(NAME, rows, reader.take_unit(rows), facts.options.neighbors + 1)]
+    return [TopNeighbors(NAME, rows, m.reader.take_unit(rows), m.facts.options.neighbors + 1)]
 
 
 def find_searched(shared: SharedStatistics) -> TopNeighbors:
-    """Find the statistic of `search_queries`."""
-    return shared.find(TopNeighbors, NAME)
+    """Find the nearest rows of all queries: those of all rows, if they have been searched."""
+    return shared.get(TopNeighbors, NAME) or shared.find(TopNeighbors, ALL)
 
 
 def list_queries(facts: Facts) -> IntArray:

@@ -102,3 +102,22 @@ def test_a_search_of_all_rows_serves_the_map_too() -> None:
     assert searched is not None
     assert mapped is not None
     assert np.array_equal(searched.neighbors, mapped.neighbors)
+
+
+def test_sampled_queries_take_their_neighbors_from_a_search_of_all_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_large(monkeypatch)
+    alone, mapped = (
+        embgeo.analyze(make_matrix(), sections=sections, reference=False)
+        for sections in (["frequency", "tokens"], ["frequency", "tokens", "projection"])
+    )
+    searched = {one.name: one for one in mapped.scalars}
+    assert {"tokens.hubness", "frequency.neighbor_rarity_rare"} <= searched.keys()
+    assert alone.nearest is not None
+    assert len(alone.nearest.rows) < N - 1
+    for scalar in alone.scalars:
+        assert scalar == searched[scalar.name]
+    tables = {table.name: table.rows for table in mapped.tables}
+    for table in alone.tables:
+        assert table.rows == tables[table.name]
