@@ -49,20 +49,10 @@ def compare(
 ) -> Comparison:
     """Compare analyses with the first of them, and matrices that could be read.
 
-    Parameters
-    ----------
-    inputs : sequence of (Member, Matrix or None)
-        The baseline first, at least two; in a track in the order of their steps.
-    match : {"token", "row"}, optional
-        How rows are matched; by token if all have tokens, else by row.
-    queries : int or "all", optional
-        Tokens whose neighbors are compared; all up to 5,000, else 1,000; 0 for none.
-    seed : int
-    resources : Resources, optional
-    steps_source : str
-        For a track, the origin of the steps; else empty.
-    timing : mapping of str to float, optional
-        Seconds of earlier stages.
+    `inputs`: the baseline first, at least two; in a track in the order of their steps. `match`: how
+    rows are matched; by token if all have tokens, else by row. `queries`: tokens whose neighbors
+    are compared; all up to 5,000, else 1,000; 0 for none. `steps_source`: for a track, the origin
+    of the steps; else empty. `timing`: seconds of earlier stages.
     """
     resources, progress = resources or Resources(), progress or Progress()
     if len(inputs) < 2:

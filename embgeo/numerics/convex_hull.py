@@ -212,16 +212,10 @@ def distance_to_hull(
 ) -> Hull:
     """Return the point of the hull nearest to the origin, from blocks of finite points.
 
-    Parameters
-    ----------
-    blocks : callable
-        ``blocks()`` gives all points, at least one; their squares must not overflow.
-    d : int
-    rounding : float
-        Relative rounding of the stored entries. Points that fill a plane up to rounding have
-        countless faces at nearly the same distance, which are not all searched.
-    repeated : bool array, optional
-        By row number, whether a point equals an earlier one and is skipped.
+    `blocks`: ``blocks()`` gives all points, at least one; their squares must not overflow.
+    `rounding`: relative rounding of the stored entries. Points that fill a plane up to rounding
+    have countless faces at nearly the same distance, which are not all searched. `repeated`: by row
+    number, whether a point equals an earlier one and is skipped.
 
     Examples
     --------

@@ -236,23 +236,10 @@ def render_paper(
 ) -> RenderedFigure:
     """Render the chart as files of one format; equal charts give equal bytes.
 
-    Parameters
-    ----------
-    form : {"pdf", "svg", "png", "pgf"}
-        PGF comes with a PNG file for each rasterized part.
-    width : float
-        In inches.
-    creator : str
-        The program in the metadata of the file.
-    write_name : callable, optional
-        Makes untrusted text drawable; PGF needs another function than the default.
-    preamble : str
-        LaTeX that text in PGF needs.
-
-    Raises
-    ------
-    BadOption
-        If LaTeX cannot set the text of a PGF file.
+    `form`: "pdf", "svg", "png", "pgf"; PGF comes with a PNG file for each rasterized part. `width`:
+    in inches. `creator`: the program in the metadata of the file. `write_name`: makes untrusted
+    text drawable; PGF needs another function than the default. `preamble`: LaTeX that text in PGF
+    needs. Raises BadOption if LaTeX cannot set the text of a PGF file.
     """
     with settings(preamble):
         figure, notes = drawing.draw(spec, output(width, write_name))

@@ -243,23 +243,10 @@ def streams(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield windows in which each token but the first is a target once.
 
-    Parameters
-    ----------
-    rows : array of int64
-        Shape (n,).
-    batch : int
-        Streams; fewer if some would be empty.
-    bptt : int
-        Tokens of a window.
-    stride : int, optional
-        Tokens from the end of one window to the end of the next; by default `bptt`. With less,
-        windows overlap: tokens that are read again serve as context, and their targets are
-        `IGNORED`.
-
-    Yields
-    ------
-    inputs, targets : Tensor of int64
-        Shape (T, B), time first; targets that pad the last stream are `IGNORED`.
+    `rows`: shape (n,). `batch`: streams; fewer if some would be empty. `bptt`: tokens of a window.
+    `stride`: tokens from the end of one window to the end of the next; by default `bptt`. With
+    less, windows overlap: tokens that are read again serve as context, and their targets are
+    `IGNORED`. Yields shape (T, B), time first; targets that pad the last stream are `IGNORED`.
     """
     new = bptt if stride is None else stride
     for name, value in (("batch", batch), ("bptt", bptt), ("stride", new)):

@@ -76,23 +76,11 @@ def perplexity(
     scored on the last `stride` tokens of each, which have at least bptt − stride tokens before them
     in their window, except at the beginning of a stream.
 
-    Parameters
-    ----------
-    model : LanguageModel
-        On `device`; its mode is restored.
-    rows : array of int64
-        The split; shape (n,).
-    batch, bptt : int
-        Streams, and tokens of a window.
-    stride : int, optional
-        Tokens from one window to the next, for models without a state; by default `bptt`.
-    popular : Tensor of bool, optional
-        Frequent tokens, shape (N,); without it, no token is frequent or rare.
-
-    Raises
-    ------
-    BadOption
-        Fewer than two tokens, or a batch or window without any.
+    `model`: on `device`; its mode is restored. `rows`: the split; shape (n,). `batch`, `bptt`:
+    streams, and tokens of a window. `stride`: tokens from one window to the next, for models
+    without a state; by default `bptt`. `popular`: frequent tokens, shape (N,); without it, no token
+    is frequent or rare. Raises BadOption for fewer than two tokens, or a batch or window without
+    any.
     """
     tally = LossTally(device, popular)
     with torch.no_grad(), evaluating(model):

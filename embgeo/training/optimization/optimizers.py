@@ -32,14 +32,10 @@ def parameter_groups(
 ) -> list[dict[str, Any]]:
     """Return the parameter groups of an optimizer, with each trained parameter of a model once.
 
-    Parameters
-    ----------
-    special : sequence of dict
-        Groups with settings of their own, such as `Regularizer.parameter_groups()`.
-    embeddings : iterable of Tensor
-        Parameters with a row for each token or position, see
-        `EmbeddingModel.embedding_parameters`. Like vectors (biases and the gains of norms), they
-        have no weight decay.
+    `special`: groups with settings of their own, such as `Regularizer.parameter_groups()`.
+    `embeddings`: parameters with a row for each token or position, see
+    `EmbeddingModel.embedding_parameters`. Like vectors (biases and the gains of norms), they have
+    no weight decay.
     """
     apart = {id(p) for group in special for p in group["params"]}
     rows = {id(p) for p in embeddings}
