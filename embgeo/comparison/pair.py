@@ -87,7 +87,6 @@ class Difference:
     change: Change = "exact"
     #: None if neither direction is good in itself (nearly always), or nothing changed.
     direction: Direction = None
-    #: Why there is no difference.
     undefined: str = ""
     #: How the two measurements differ (other conventions, other options).
     note: str = ""

@@ -33,7 +33,6 @@ class RowChange:
 
     #: Its name in the second model.
     tensor: str
-    #: Rows before and after.
     rows: tuple[int, int]
     #: Rows of shared tokens with the same bits, and with others; with the same numbers, if the
     #: types differ.

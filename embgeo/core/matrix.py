@@ -26,9 +26,7 @@ class Origin:
 
     #: File or folder as the user wrote it.
     path: str = ""
-    #: Name of the file format.
     format: str = "array"
-    #: Name of the tensor inside the file.
     tensor: str = ""
     #: Shape and type in the file, before transposing and cutting rows.
     stored_shape: tuple[int, ...] = ()
@@ -36,9 +34,7 @@ class Origin:
     #: Hash of the file, or of the files read from a folder in order; empty for arrays in memory.
     sha256: str = ""
     transposed: bool = False
-    #: The range of rows that was cut out.
     rows: tuple[int, int] | None = None
-    #: Why this tensor was chosen.
     reason: str = ""
     #: How input embedding and output matrix are tied; empty if they are not.
     tied_by: str = ""

@@ -366,7 +366,6 @@ class Influence(Named):
     curve this is the paired test of DeLong, DeLong & Clarke-Pearson 1988).
     """
 
-    #: The quantity of the scalar.
     quantity: Quantity = field(metadata=INLINE)
     #: Shape (r,).
     values: SingleArray = field(metadata=IN_ARCHIVE)

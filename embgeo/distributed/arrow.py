@@ -87,7 +87,6 @@ class PartTask:
     """The function that the engine applies to every part of the table."""
 
     columns: ArrowColumns
-    #: The first row of each part.
     starts: Mapping[Key, int] = field(default_factory=dict)
     #: None if the parts are to be counted.
     task: PassTask | None = None

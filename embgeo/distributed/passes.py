@@ -38,7 +38,6 @@ class Part:
     tensor: str = ""
     #: Of the rows as they are stored; empty until a pass has read them.
     sha256: str = ""
-    #: Version that measured the part.
     embgeo: str = VERSION
 
 

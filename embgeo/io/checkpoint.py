@@ -55,7 +55,6 @@ class Tensor:
     alias_of: str = ""
     #: For a matrix of which some rows take less work than all.
     ranges: RowRanges | None = None
-    #: Names of the columns of a table.
     columns: tuple[str, ...] = ()
     #: Stored tensors that a decoded parameter is made of.
     parts: tuple[str, ...] = ()
@@ -114,9 +113,7 @@ def too_many_tensors(held: int) -> Damaged:
 class Checkpoint:
     """An opened file or folder: headers are read, tensors are not."""
 
-    #: Path that the user named.
     path: Path
-    #: NAME of the format.
     format: str
     tensors: tuple[Tensor, ...]
     #: All files with tensors, in order; their SHA-256 goes into the provenance.

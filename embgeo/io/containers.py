@@ -37,7 +37,6 @@ class Unpacked:
     """What was in a container."""
 
     content: ScratchFile
-    #: Its first bytes.
     head: bytes
     #: The kinds of containers around it, the innermost one first.
     layers: tuple[str, ...]

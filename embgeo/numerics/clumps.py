@@ -116,7 +116,6 @@ class Clump:
     own: Modes | None
     #: Share of the distinct rows on its near side.
     own_share: float
-    #: Number of distinct rows.
     distinct: int
     #: Shape (M,).
     rows: Mask

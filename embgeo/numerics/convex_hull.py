@@ -198,9 +198,7 @@ class Hull:
     rows: IntArray
     #: Convex weights: positive, sum 1; shape (s,).
     weights: FloatArray
-    #: Length of the convex combination.
     residual: float
-    #: Length of the longest point.
     longest: float
     passes: int
     #: Number of a point that is the origin.

@@ -15,13 +15,11 @@ class ReplacedRow:
 
     row: int
     token: str | None
-    #: Roles of a special token.
     roles: tuple[Role, ...]
     #: The state before; None for a row without a token.
     state: RowState | None
     #: None if it is not finite.
     norm_before: float | None
-    #: Norm of the stored row.
     norm_after: float
 
 
@@ -41,7 +39,6 @@ class RepairRecord:
 
     #: The model as the user named it.
     source: str
-    #: Name of the matrix.
     tensor: str
     shape: tuple[int, ...]
     dtype: str
@@ -51,7 +48,6 @@ class RepairRecord:
     method: str
     #: Norm of the new rows: the root mean square norm of the healthy rows.
     norm: float
-    #: Version of embgeo.
     version: str
     #: In ascending order.
     rows: tuple[ReplacedRow, ...]

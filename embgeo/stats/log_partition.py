@@ -48,7 +48,6 @@ class LogPartition(Statistic):
     #: Beyond `SINGLE_BOUND`, rows of at most this norm are multiplied in float32 all the same, but
     #: for those that may make more than `MOST_SHARE` of a sum: few rows are long or far out.
     longest_single: float = 0.0
-    #: Number of all rows.
     rows: int = 0
     #: ⟨w − shift, a⟩ of the mean row, by default 0. Z is at least N·exp of that (Jensen), and the
     #: share of a row at most exp(⟨w − shift, a⟩ − mean)/N; shape (k,).

@@ -173,7 +173,6 @@ class DistanceTo(PerRow):
     Computed from norms and products, or from the differences of the entries if these cancel.
     """
 
-    #: Name of the point.
     name: str
     #: Shape (d,).
     point: FloatArray

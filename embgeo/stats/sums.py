@@ -92,7 +92,6 @@ class GroupMoments(Statistic):
 
     STATE = ("n", "mean", "spread")
 
-    #: What the groups are.
     name: str
     #: Group of every row of the matrix; negative: in none; shape (N,).
     labels: IntArray

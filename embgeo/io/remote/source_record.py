@@ -44,7 +44,6 @@ class ReducedSource:
     #: Bytes of the fetched tensors, and of all remote weights.
     read: int
     size: int
-    #: Whether whole files were fetched.
     whole: bool
     #: Remote files that hold the tensors.
     files: tuple[SourceFile, ...]

@@ -25,7 +25,6 @@ class KnownCorpus:
     """A published corpus, known by the names of its files."""
 
     name: str
-    #: The three splits.
     files: tuple[str, str, str]
     #: Tokens of each split, end-of-sentence tokens included.
     tokens: tuple[int, int, int]

@@ -16,7 +16,6 @@ from embgeo.training.models.language_model import LanguageModel
 class CacheSettings:
     """Settings of a cache; the defaults are those published for WikiText-2."""
 
-    #: States in the cache.
     window: int = 3785
     #: θ of the scores θ·h_t·h_i.
     theta: float = 0.662

@@ -42,13 +42,11 @@ class Claim:
 
     key: str
     text: str
-    #: Where the claim is published.
     source: str
     #: The claim is decided for each of them that was trained.
     methods: tuple[str, ...]
     #: Name of the number that decides, or `PERPLEXITY`.
     number: str
-    #: The claimed direction of the change.
     change: Literal["lower", "higher"]
     #: The reference; the claim cannot be decided without it.
     against: str = BASELINE

@@ -26,7 +26,6 @@ class DocumentOutcomes:
 
     #: ``"valid"`` or ``"test"``.
     split: str
-    #: True and predicted class of each document.
     truth: tuple[int, ...]
     given: tuple[int, ...]
 

@@ -69,7 +69,6 @@ class Run:
     seed: int
     #: Folder of the run, relative to that of the study.
     folder: str
-    #: Number of optimizer steps.
     steps: int
     epochs: float
     #: Number of targets that the run trained on.
@@ -86,7 +85,6 @@ class Run:
     notes: tuple[str, ...] = ()
     #: Every defined scalar of the model's other matrices, by role (``output``, ``source``).
     others: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    #: Whether early stopping ended the run.
     stopped_early: bool = False
     task: str = "lm"
     #: The score that decides, on the test split or else on the validation split.
@@ -124,9 +122,7 @@ class StudyMethod:
     reference: str
     #: The matrix that the method acts on, and is judged by.
     role: Role = "input"
-    #: Publication of the method.
     source: str = ""
-    #: Settings of the method, JSON-ready.
     settings: Mapping[str, Any] = field(default_factory=dict)
     #: Each way in which it differs from the publication.
     deviations: tuple[str, ...] = ()
@@ -139,14 +135,10 @@ class ClaimOutcome:
     """A claim of a paper, and its outcome in these runs."""
 
     key: str
-    #: The claim.
     text: str
-    #: Where the claim is published.
     source: str
-    #: The two methods that are compared.
     method: str
     reference: str
-    #: Name of the number that decides.
     number: str
     #: Whether differences are taken of logarithms, and shown in percent.
     relative: bool
@@ -161,11 +153,8 @@ class ClaimOutcome:
     standard_error: float | None = None
     #: 95% interval of the difference, by Student's t.
     interval: tuple[float, float] | None = None
-    #: Number of common seeds.
     seeds: int = 0
-    #: The evidence in words.
     reason: str
-    #: The published numbers, with their tables.
     published: str = ""
     #: The matrix that the number is measured on; None for numbers of the whole model.
     role: Role | None = None

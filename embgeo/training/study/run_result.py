@@ -30,7 +30,6 @@ class RunResult:
 
     method: str
     seed: int
-    #: Number of optimizer steps.
     steps: int
     epochs: float
     #: Number of targets that the run trained on.
@@ -44,9 +43,7 @@ class RunResult:
     #: ``cache`` and ``dynamic``. `test` is None without a test split.
     valid: SplitScores
     test: SplitScores | None
-    #: Tables of the settings.
     settings: Mapping[str, Any]
-    #: Publication of the method.
     source: str
     #: Each way in which the run differs from the publication.
     deviations: tuple[str, ...]
@@ -58,7 +55,6 @@ class RunResult:
     #: Hash of the plain weights before the first step: the same for all methods of a study with the
     #: same matrices.
     initial_sha256: str
-    #: Whether early stopping ended the run.
     stopped_early: bool = False
     #: ``name`` of ``[task]``.
     task: str = "lm"

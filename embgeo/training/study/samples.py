@@ -40,7 +40,6 @@ class TextLosses:
     split: str
     #: Sum of −ln p over the tokens of each block.
     losses: tuple[float, ...]
-    #: Number of tokens of each block.
     tokens: tuple[int, ...]
 
     def units(self, score: str) -> tuple[object, int] | None:

@@ -81,7 +81,6 @@ class Paired:
     standard_error: float | None
     #: 95% interval by Student's t with n − 1 degrees of freedom; None below `LEAST_SEEDS`.
     interval: tuple[float, float] | None
-    #: Number of seeds.
     seeds: int
     #: Whether differences are taken of logarithms.
     relative: bool

@@ -33,7 +33,6 @@ class TranslationOutcomes:
     split: str
     #: SHA-256 of the reference translations.
     references: str
-    #: Translation of each sentence.
     translations: tuple[str, ...]
     #: For each sentence: numbers of n-grams, n = 1 to 4, in common with the reference; numbers of
     #: all n-grams; numbers of tokens of the translation and of the reference.

@@ -82,7 +82,6 @@ class SetCosines:
     """One set of word pairs: human ratings, and the cosines of a model."""
 
     name: str
-    #: Rating of each pair.
     gold: tuple[float, ...]
     #: Cosine of each pair; None if a word is not in the vocabulary or has a zero row.
     cosines: tuple[float | None, ...]
