@@ -45,10 +45,26 @@ def find_shorter_rows(m: Measurement) -> IntArray:
     logs = np.log(lengths)
     modes = clumps.find_modes(logs)
     if modes.excess >= clumps.find_critical_excess(len(logs)):
-        shorter = np.asarray(m.facts.kept[logs <= modes.valley])
+        end = min(modes.valley, find_end(logs[logs <= modes.valley], m.facts.d))
+        shorter = np.asarray(m.facts.kept[logs <= end])
         if len(shorter) >= clumps.LEAST:
             return shorter
     return np.asarray(m.facts.kept[logs <= find_gap(logs, m.facts.d)])
+
+
+def find_end(shorter: FloatArray, d: int) -> float:
+    """Find the largest log norm that an initialization with their median has by chance.
+
+    Norms of d independent normal entries vary by 1/√(2d) of their mean, those of others less. The
+    valley between two modes can lie beyond a few rows that belong to neither.
+
+    Examples
+    --------
+    >>> round(float(np.exp(find_end(np.zeros(100), 288))), 3)
+    1.2
+    """
+    chance = np.sqrt(2.0 * np.log(len(shorter) / GAP_CHANCE))
+    return float(np.median(shorter) + np.log1p(chance * np.sqrt(0.5 / d)))
 
 
 def find_gap(logs: FloatArray, d: int) -> float:
