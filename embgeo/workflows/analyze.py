@@ -187,14 +187,13 @@ def analyze_sides(
     options: Options,
     *,
     sections: Sequence[str] | None = None,
-    reference: bool = True,
-    command: str = "",
     progress: Progress | None = None,
-    resources: Resources | None = None,
+    **how: Any,
 ) -> tuple[Analysis, Analysis | None]:
     """Analyze a matrix in a file and, of an untied model, the output matrix.
 
-    The verdict on the output matrix is in the provenance of the first analysis.
+    The verdict on the output matrix is in the provenance of the first analysis. `how` are further
+    arguments of :func:`measure`.
     """
     matrix = load_source(source, progress)
     own = sections and tuple(name for name in sections if name not in _OF_BOTH)
@@ -202,15 +201,7 @@ def analyze_sides(
     if matrix.output is not None and own != ():
         sides.append((matrix.output, own))
     found = [
-        measure(
-            side,
-            fit_options(options, side),
-            sections=measured,
-            reference=reference,
-            command=command,
-            progress=progress,
-            resources=resources,
-        )
+        measure(side, fit_options(options, side), sections=measured, progress=progress, **how)
         for side, measured in sides
     ]
     return (found[0], None) if len(found) == 1 else (name_output(*found), found[1])

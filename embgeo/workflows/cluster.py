@@ -2,9 +2,9 @@
 
 import glob
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import argument
@@ -30,15 +30,14 @@ def analyze_in_cluster(
     options: Options,
     scheduler: str | None = None,
     *,
-    sections: Sequence[str] | None = None,
-    reference: bool = True,
-    command: str = "",
     progress: Progress | None = None,
     resources: Resources | None = None,
+    **how: Any,
 ) -> Analysis:
     """Analyze a file, or all files that a pattern matches, on the cluster at this address.
 
-    Without a `scheduler` a local cluster is started.
+    Without a `scheduler` a local cluster is started. `how` are further arguments of
+    :func:`embgeo.distributed.reader.analyze_remotely`.
     """
     resources = resources or Resources()
     paths = find_files(Path(source.path))
@@ -54,12 +53,10 @@ def analyze_in_cluster(
             matrix,
             cluster.parts,
             cluster.run,
-            sections=sections,
             options=fit_options(options, matrix),
-            reference=reference,
-            command=command,
             progress=progress,
             resources=resources,
+            **how,
         )
 
 
