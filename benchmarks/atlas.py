@@ -261,7 +261,7 @@ AGAIN = """
 python benchmarks/atlas.py CACHE --download
 ```
 
-downloads the packages into the folder `CACHE` (about 700 MB) and measures what it finds. A file
+downloads the packages into the folder `CACHE` (about 1 GB) and measures what it finds. A file
 whose checksum is not the listed one is left out, because the expert saw another.
 """
 

@@ -1,6 +1,8 @@
 """Matrices in files that embgeo has no reader for, read with plain numpy for the atlas."""
 
+import csv
 import json
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,27 @@ def read_columns(path: Path, _: str) -> Rows:
     return np.array([table.column(name).to_numpy() for name in numbers])
 
 
+def read_navec(path: Path, _: str) -> Rows:
+    """Word vectors of navec: each piece of a row is one of the vectors of a codebook."""
+    with tarfile.open(path) as archive:
+        file = archive.extractfile("pq.bin")
+        assert file is not None
+        stored = file.read()
+    n, d, pieces, size = np.frombuffer(stored, "<u4", 4).tolist()
+    codes = np.frombuffer(stored, "u1", n * pieces, 16).reshape(n, pieces)
+    books = np.frombuffer(stored, "<f4", size * d, 16 + codes.size)
+    books = books.reshape(pieces, size, d // pieces)
+    return np.concatenate([books[k][codes[:, k]] for k in range(pieces)], axis=1)
+
+
+def read_signs(path: Path, _: str) -> Rows:
+    """A table of features: a name, then ``+``, ``-`` or ``0`` for each."""
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = list(csv.reader(file))[1:]
+    sign = {"+": 1.0, "-": -1.0, "0": 0.0}
+    return np.array([[sign[one] for one in line[1:]] for line in lines])
+
+
 DECODERS: dict[str, Callable[[Path, str], Rows]] = {
     "thinc": read_thinc,
     "sphinx": read_sphinx,
@@ -76,4 +99,6 @@ DECODERS: dict[str, Callable[[Path, str], Rows]] = {
     "bits": read_bits,
     "array": read_array,
     "columns": read_columns,
+    "navec": read_navec,
+    "signs": read_signs,
 }

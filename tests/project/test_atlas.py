@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -95,8 +96,23 @@ def test_lists_bits_and_arrays_are_read(tmp_path: Path) -> None:
     assert np.array_equal(DECODERS["named lists"](lists, ""), rows)
     np.save(tmp_path / "bits.npy", (rows > 0).reshape(4, 2, 3))
     assert np.array_equal(DECODERS["bits"](tmp_path / "bits.npy", ""), rows > 0)
+    signs = tmp_path / "signs.csv"
+    signs.write_text('ipa,syl,son\na,+,-\n",",0,+\n', encoding="utf-8")
+    assert np.array_equal(DECODERS["signs"](signs, ""), [[1, -1], [0, 1]])
     np.savez(tmp_path / "arrays.npz", one=rows[:, None])
     assert np.array_equal(DECODERS["array"](tmp_path / "arrays.npz", "one"), rows)
+
+
+def test_quantized_word_vectors_are_read(tmp_path: Path) -> None:
+    """Five words of two pieces of three numbers, each one of four codes."""
+    books, codes = draw(8, 3).astype("<f4").reshape(2, 4, 3), np.arange(10, dtype="u1") % 4
+    stored = np.array([5, 6, 2, 4], "<u4").tobytes() + codes.tobytes() + books.tobytes()
+    (tmp_path / "pq.bin").write_bytes(stored)
+    with tarfile.open(tmp_path / "navec.tar", "w") as archive:
+        archive.add(tmp_path / "pq.bin", "pq.bin")
+    rows = DECODERS["navec"](tmp_path / "navec.tar", "")
+    expected = [np.concatenate([books[0, a], books[1, b]]) for a, b in codes.reshape(5, 2)]
+    assert np.array_equal(rows, expected)
 
 
 @pytest.mark.slow
