@@ -324,7 +324,8 @@ def render_page(lines: list[Line]) -> str:
     text = OPENING.format(matrices=len(lines), kinds=len(kinds), agreed=agreed)
     for kind, members in kinds.items():
         text += f"| {kind} | {len(members)} | {sum(line.agreed for line in members)} |\n"
-    text += DIFFERS + "".join(f"{line.render()}\n" for line in lines if not line.agreed)
+    by_kind = (line for members in kinds.values() for line in members)
+    text += DIFFERS + "".join(f"{line.render()}\n" for line in by_kind if not line.agreed)
     return text + AGAIN
 
 
