@@ -87,6 +87,10 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
                 (item.label, word, place, p.name, str(p.rare).lower(), p.x, p.y)
                 for place, p in enumerate(named)
             ]
+    # A word before and after stands side by side; panels of four in a row would crowd the names.
+    n = len(items)
+    whole = n > 1 and all(len(row) == n for row in rows.values())
+    across = (2 if n == 4 else n) if whole else 0
     colored = any(panel.cloud and panel.cloud.popular is not None for panel in maps)
     columns = ("analysis", "word", "place", "token", "rare", "x", "y")
     return spec.Specification(
@@ -94,6 +98,7 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
         CAPTION,
         shading="class" if colored else "none",
         free_axes=True,
+        across=across,
         table=spec.FigureTable(columns, cells),
     )
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
 from embgeo.charts import film, theme, words
@@ -14,7 +15,8 @@ from embgeo.charts.items import ChartItem, compared_items
 from embgeo.charts.render import paper
 from embgeo.charts.render.drawing import draw
 from embgeo.charts.render.film import LAST, Stage, list_colors, render_gif
-from embgeo.charts.specification import Choices, Specification
+from embgeo.charts.render.names import draw_names
+from embgeo.charts.specification import Choices, NamedPoint, Specification
 from tests.support.chart_samples import ask_words
 from tests.support.sample_analysis import sample
 from tests.support.sample_comparison import sample_comparison
@@ -120,6 +122,37 @@ def test_a_word_stands_among_its_neighbors() -> None:
     bold = [t.get_text() for t in figure.axes[0].texts if t.get_fontweight() == "bold"]
     assert bold == [spec.panels[0].cloud.named[0].name]  # type: ignore[union-attr]
     assert not any("outside" in note for note in notes)
+
+
+@pytest.mark.parametrize(("members", "across"), [(1, 0), (2, 2), (3, 3), (4, 2)])
+def test_a_word_before_and_after_stands_side_by_side(members: int, across: int) -> None:
+    item = ask_words(compared_items(sample_comparison(members=2))[0])
+    spec = words.CHART.specify([replace(item, label=f"m{i}") for i in range(members)])
+    assert spec is not None
+    assert spec.across == across
+    with paper.settings():
+        figure, _ = draw(spec, paper.output(5.5, paper.plain_text))
+    heights = [round(ax.get_position().y0, 3) for ax in figure.axes]
+    per_row = [heights.count(height) for height in dict.fromkeys(heights)]
+    assert per_row == [across or len(spec.panels)] * len(per_row)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_name_covers_the_mark_of_another_token(seed: int) -> None:
+    places = np.random.default_rng(seed).normal(0.5, 0.12, (9, 2))
+    named = [NamedPoint(x, y, f"token{i}", not i, False) for i, (x, y) in enumerate(places)]
+    with paper.settings():
+        figure = Figure(figsize=(1.8, 1.8))
+        ax = figure.add_subplot(xlim=(0, 1), ylim=(0, 1))
+        crowded = draw_names(ax, named, str, places)
+    assert len(ax.texts) + len(crowded) == len(named)
+    radius = 1.5 * figure.dpi / 72.0
+    for name in ax.texts:
+        box = name.get_window_extent()
+        for mark in places:
+            at = ax.transData.transform(mark)
+            away = np.hypot(*(np.clip(at, box.min, box.max) - at))
+            assert away > radius or tuple(mark) == name.xy  # type: ignore[attr-defined]
 
 
 def test_words_that_nobody_asked_for_are_refused() -> None:

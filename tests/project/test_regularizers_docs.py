@@ -255,4 +255,5 @@ def test_checkpoints_of_spectrum_control_are_plain_models(
     straight = train(tmp_path / "straight", 16)
     # Equal but for the start of the power iteration, which the Trainer does not save.
     found = resumed.model.get_output_embeddings().weight
-    assert torch.allclose(found, straight.model.get_output_embeddings().weight, atol=1e-3)
+    # The four steps move entries by up to 0.035.
+    assert torch.allclose(found, straight.model.get_output_embeddings().weight, atol=3e-3)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 DISTANCES = (4.0, 11.0, 20.0, 32.0, 48.0)
 #: Directions, with the sides at which a name stands best first.
 DIRECTIONS = ((1, 1), (1, -1), (-1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1))
+#: Size of a mark in points.
+MARK = 3.0
 #: A name keeps this distance from the edge of the panel and from other names, in points.
 APART = 1.0
 ALIGN = {1: "left", 0: "center", -1: "right"}
@@ -42,13 +44,16 @@ def draw_names(
     hide, `labels` the boxes of other texts.
     """
     dots = ax.transData.transform(xy)
+    dot = ax.get_figure(root=True).dpi / 72.0  # type: ignore[union-attr]
+    turns = np.linspace(0.0, 2.0 * np.pi, 16)
+    rim = (MARK / 2.0 + 0.4) * dot * np.stack([np.cos(turns), np.sin(turns)], axis=1)
     #: What a name may not cover: marks, and the lines to other names.
-    drawn = [ax.transData.transform([(point.x, point.y)]) for point in named]
+    drawn = [ax.transData.transform((point.x, point.y)) + rim for point in named]
     taken = list(labels)
     crowded = []
     for place, point in enumerate(named):
         ink = theme.RARE.light if point.rare else theme.INK.light
-        style: dict[str, Any] = {"marker": "o", "ms": 3, "mfc": "none", "mec": ink, "mew": 0.8}
+        style: dict[str, Any] = {"marker": "o", "ms": MARK, "mfc": "none", "mec": ink, "mew": 0.8}
         ax.plot([point.x], [point.y], zorder=4, **style)
         text = ax.annotate(
             write(point.name),
