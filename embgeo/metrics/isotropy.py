@@ -148,7 +148,7 @@ def compute(m: Measurement) -> list[Value]:
     return add_row_errors(values, find_errors(facts, sample), sample.places)
 
 
-def find_errors(facts: Facts, sample: RowSample) -> dict[Quantity, RowError | None]:
+def find_errors(facts: Facts, sample: RowSample) -> dict[Quantity, RowError | Caveat | None]:
     """Find the error over tokens of IsoScore, (r − 1)/(d − 1) with the participation ratio r.
 
     I1 and I2 have none: sums of exponentials that the longest rows decide, and
@@ -157,7 +157,7 @@ def find_errors(facts: Facts, sample: RowSample) -> dict[Quantity, RowError | No
     if facts.d < 2 or sample.centered is None:
         return {}
     ratio = sample.centered.find_error(participation_ratio)
-    return {q.ISOSCORE: None if ratio is None else ratio.times(1.0 / (facts.d - 1.0))}
+    return {q.ISOSCORE: sample.judge(ratio and ratio.times(1.0 / (facts.d - 1.0)))}
 
 
 def add_null_directions(log_z: FloatArray, d: int, rows: int) -> FloatArray:

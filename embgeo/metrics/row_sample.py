@@ -15,25 +15,30 @@ from embgeo.core.values import Caveat, Influence, Quantity, Scalar, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.row_errors import RowError, RowsOfSpectrum
-from embgeo.numerics.row_norms import measure_log_norms, measure_tail
+from embgeo.numerics.row_norms import measure_log_norms
 from embgeo.numerics.sampling import sample_rows
+from embgeo.numerics.tails import (
+    NormTail,
+    measure_coordinate_tail,
+    measure_norm_index,
+    measure_norm_tail,
+)
 from embgeo.stats.reader import RowReader
 
 #: Size of the sample: this many entries at most, within bounds.
 ENTRIES = 2**18
-ROWS = (300, 500)
+ROWS = (300, 1500)
 #: With fewer rows for each dimension, eigenvalues move by more than their derivatives say.
 ROWS_PER_DIMENSION = 3
-#: Largest standard deviation of log norms, by their quartiles: beyond it a few rows hold the fourth
-#: powers, and intervals cover less than 92%. The quartiles are nearly the same in every draw, so
-#: that all draws of a population have errors, or none (docs/errors.md).
-WIDEST = 0.55
-#: Least index of the tail of norms, less this many errors. From 4 down fourth powers have no mean,
-#: and intervals cover 60 to 80%. Of 500 rows that leaves 2% of the draws of Student's t with three
-#: degrees, of 3,000 none (docs/errors.md).
-LEAST_TAIL, TAIL_ERRORS = 4.5, 1.5
-#: Least effective number of rows of a sample by fourth powers of norms: it may miss the longest.
-LEAST_EFFECTIVE = 20.0
+#: Least index of the tail of coordinates, less this many errors: from 4 down, the variances of
+#: eigenvalues have no mean (docs/errors.md).
+LEAST_INDEX, INDEX_ERRORS = 4.0, 2.0
+#: Largest shape of the tail of squared norms, with one error: the same for whole rows.
+LARGEST_SHAPE = 0.5
+#: Largest share of pairs of rows in a variance that single rows make. Above it the spectrum is
+#: nearly flat, and eighth powers need a mean: the index of the tail of norms times the spread of
+#: log norms, which is 2.0 for lognormal norms, has to reach a limit.
+FLAT, LIGHT = 0.06, 1.7
 
 
 def choose_rows(facts: Facts) -> IntArray:
@@ -54,15 +59,11 @@ class RowSample:
     shared: SharedStatistics
 
     @cached_property
-    def along(self) -> FloatArray:
-        """Coordinates along the eigenvectors of WᵀW."""
-        return self.rows @ self.shared.eigen.vectors
-
-    @cached_property
     def uncentered(self) -> RowsOfSpectrum:
         """The rows in the spectrum of WᵀW."""
         rank = max(self.shared.eigen.rank(self.m), 1)
-        return RowsOfSpectrum(self.shared.eigen.values[:rank], self.along[:, :rank], self.m)
+        along = self.rows @ self.shared.eigen.vectors[:, :rank]
+        return RowsOfSpectrum(self.shared.eigen.values[:rank], along, self.m)
 
     @cached_property
     def centered(self) -> RowsOfSpectrum | None:
@@ -74,26 +75,58 @@ class RowSample:
         along = (self.rows - self.shared.moments.mean) @ eigen.vectors[:, :rank]
         return RowsOfSpectrum(eigen.values[:rank], along, self.m)
 
+    @cached_property
+    def norms(self) -> FloatArray:
+        """Norms of all kept rows, in units of the longest."""
+        return self.shared.norms / float(self.shared.norms.max())
+
+    @cached_property
+    def norm_tail(self) -> NormTail:
+        return measure_norm_tail(self.norms)
+
+    @property
+    def factor(self) -> float:
+        """Factor of errors for long rows: of this matrix that the sample lacks, and of other draws.
+
+        Variances grow with fourth powers of norms, which are known of all rows (a ratio estimate,
+        Cochran 1977, chapter 6).
+        """
+        seen = float(np.mean(self.norms[self.places] ** 4))
+        return float(np.sqrt(self.norm_tail.fourth / seen)) if seen else np.inf
+
+    @property
+    def has_light_norms(self) -> bool:
+        """Whether the tail of norms is no heavier than that of lognormal ones."""
+        spread = measure_log_norms(self.norms, self.rows.shape[1]).spread
+        return measure_norm_index(self.norms) * spread >= LIGHT
+
+    def judge(self, found: RowError | None) -> RowError | Caveat | None:
+        """Return the error with the factor of long rows, or why there is none."""
+        if found is None:
+            return None
+        if found.of_pairs > FLAT and not self.has_light_norms:
+            return "heavy_tail"
+        return found.times(self.factor)
+
 
 def take_sample(
     facts: Facts, reader: RowReader, shared: SharedStatistics
 ) -> RowSample | Caveat | None:
-    """Return the sample, or why there is none: few rows, or the longest would dominate it."""
+    """Return the sample, or why there is none: few rows, or a tail that would decide the errors."""
     if not facts.options.row_errors:
         return None
     places = choose_rows(facts)
     if not len(places):
         return "few_rows"
-    if measure_log_norms(shared.norms, facts.d).spread > WIDEST:
+    sample = RowSample(places, reader.take(facts.kept[places]), facts.m, shared)
+    tail = measure_coordinate_tail(sample.uncentered.standardize())
+    of_norms = sample.norm_tail
+    if (
+        tail.index - INDEX_ERRORS * tail.error < LEAST_INDEX
+        or of_norms.shape + of_norms.error > LARGEST_SHAPE
+    ):
         return "heavy_tail"
-    index, error = measure_tail(shared.norms)
-    if index - TAIL_ERRORS * error < LEAST_TAIL:
-        return "heavy_tail"
-    fourth = (shared.norms / float(shared.norms.max())) ** 4
-    effective = float(fourth.sum()) ** 2 / float(fourth @ fourth) * len(places) / facts.m
-    if effective < LEAST_EFFECTIVE and len(places) < facts.m:
-        return "heavy_tail"
-    return RowSample(places, reader.take(facts.kept[places]), facts.m, shared)
+    return sample
 
 
 def add_row_errors(

@@ -15,7 +15,7 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import spectrum as q
-from embgeo.core.values import Quantity, Scalar, Series, Value
+from embgeo.core.values import Caveat, Quantity, Scalar, Series, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, take_sample
@@ -75,7 +75,9 @@ def compute(m: Measurement) -> list[Value]:
     return add_row_errors(values, find_errors(sample, values), sample.places)
 
 
-def find_errors(sample: RowSample, values: Sequence[Value]) -> dict[Quantity, RowError | None]:
+def find_errors(
+    sample: RowSample, values: Sequence[Value]
+) -> dict[Quantity, RowError | Caveat | None]:
     """Find the errors over tokens of the smooth functions of the eigenvalues.
 
     Counts of dimensions and the weakest direction, an extreme, are not smooth. The share of the
@@ -85,18 +87,16 @@ def find_errors(sample: RowSample, values: Sequence[Value]) -> dict[Quantity, Ro
     scalars = (value for value in values if isinstance(value, Scalar))
     known = {scalar.name: scalar.value for scalar in scalars if scalar.value is not None}
     whole, centered = sample.uncentered, sample.centered
-    of_roots = whole.find_error(root_entropy)
     found = {
-        q.EFFECTIVE_RANK: (of_roots, known[q.EFFECTIVE_RANK.name]),
-        q.TOP_SHARE: (whole.find_error(top_share), 1.0),
+        q.EFFECTIVE_RANK: whole.find_error(root_entropy),
+        q.TOP_SHARE: whole.find_error(top_share),
     }
     if centered is not None:
-        error = centered.find_error(root_entropy)
-        found[q.EFFECTIVE_RANK_CENTERED] = (error, known[q.EFFECTIVE_RANK_CENTERED.name])
-    return {
-        quantity: None if error is None else error.times(factor)
-        for quantity, (error, factor) in found.items()
-    }
+        found[q.EFFECTIVE_RANK_CENTERED] = centered.find_error(root_entropy)
+    for rank in (q.EFFECTIVE_RANK, q.EFFECTIVE_RANK_CENTERED):  # the exponential of the entropy
+        if (error := found.get(rank)) is not None:
+            found[rank] = error.times(known[rank.name])
+    return {quantity: sample.judge(error) for quantity, error in found.items()}
 
 
 def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:

@@ -56,17 +56,24 @@ class RowError:
         Whether single rows have no visible influence, so that the error tends to be too large.
     noise : float64 array, shape (r,), or None
         The squares sum to the contribution of pairs of rows to `influence`.
+    of_pairs : float
+        Share of pairs of rows in the variance, of functions of eigenvalues.
     """
 
     error: float
     influence: FloatArray
     conservative: bool = False
     noise: FloatArray | None = None
+    of_pairs: float = 0.0
 
     def times(self, factor: float) -> RowError:
         """Return the error of the number times a constant."""
-        noise = None if self.noise is None else factor * self.noise
-        return RowError(abs(factor) * self.error, factor * self.influence, self.conservative, noise)
+        return replace(
+            self,
+            error=abs(factor) * self.error,
+            influence=factor * self.influence,
+            noise=None if self.noise is None else factor * self.noise,
+        )
 
 
 def combine(parts: FloatArray, pairs: float, m: int) -> RowError | None:
@@ -93,7 +100,8 @@ def combine(parts: FloatArray, pairs: float, m: int) -> RowError | None:
     total = float(squares.sum())
     variance = max(total - pairs, pairs)
     error = widen(float(np.sqrt(variance)), away)
-    return RowError(error, away, variance < 2.0 * pairs)
+    share = pairs / variance if variance > 0.0 else 0.0
+    return RowError(error, away, variance < 2.0 * pairs, of_pairs=share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +138,10 @@ class RowsOfSpectrum:
         self._near = np.nonzero(np.abs(apart) <= NEAR)
         apart[self._near] = np.inf
         self._inverse = np.divide(1.0, apart, out=apart)
+
+    def standardize(self) -> FloatArray:
+        """Return the sizes of coordinates in units of their spread along each eigenvector."""
+        return np.asarray(np.sqrt(self.m * self.squares / self.values))
 
     def find_error(self, derive: Callable[[FloatArray], SpectralFunction]) -> RowError | None:
         """Find the error of a function of the eigenvalues with the derivatives of `derive`.

@@ -37,33 +37,6 @@ class NormGap(NamedTuple):
     decades: float
 
 
-def measure_tail(norms: FloatArray) -> tuple[float, float]:
-    """Measure the index of the tail: the share of norms above x falls as x to its negative.
-
-    From the longest 4% of the rows, or 40 of fewer than 1,000, of fewer than 480 a twelfth, and ten
-    at least (Hill 1975). Infinite if these are equal.
-
-    Returns
-    -------
-    tuple of float
-        The index, and its standard error over rows.
-
-    Examples
-    --------
-    >>> quantiles = np.arange(1, 2001) / 2001
-    >>> index, error = measure_tail(quantiles ** (-1 / 3))  # Pareto's law of index 3
-    >>> round(index), round(error, 1)
-    (3, 0.3)
-    """
-    longest = max(10, min(40, len(norms) // 12), len(norms) // 25)
-    if longest >= len(norms):
-        return np.inf, 0.0
-    at = len(norms) - longest - 1
-    tail = np.partition(norms, at)[at:]
-    slope = float(np.log(tail[1:] / tail[0]).mean())
-    return (1.0 / slope, 1.0 / slope / longest**0.5) if slope > 0.0 else (np.inf, 0.0)
-
-
 def find_norm_gap(norms: FloatArray, one_of: int = ONE_OF) -> NormGap | None:
     """Find the largest gap of log₁₀‖w‖ with at most one row of `one_of` below it, 5% by default.
 

@@ -63,7 +63,7 @@ def test_padding_never_occurs_and_has_no_other_token() -> None:
     assert padding([3, 4], tokens=tokens, special=special) == [3]
 
 
-@pytest.mark.parametrize(("d", "size"), [(8, 500), (600, 436), (1000, 300), (4000, 300)])
+@pytest.mark.parametrize(("d", "size"), [(8, 1500), (600, 436), (1000, 300), (4000, 300)])
 def test_a_sample_for_errors_holds_a_quarter_of_a_million_entries(d: int, size: int) -> None:
     facts = Facts(n=12_000, d=d, kept=np.arange(12_000))
     assert len(row_sample.choose_rows(facts)) == size

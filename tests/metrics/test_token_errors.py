@@ -16,13 +16,16 @@ from embgeo.core.options import Options
 from embgeo.core.quantities import cosine, isotropy, spectrum
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Caveat, Scalar
-from embgeo.metrics import neighbors
+from embgeo.metrics import neighbors, row_sample
 from embgeo.metrics.frequency import EDGE_PART, Popularity
 from embgeo.metrics.neighbors import find_edge_slope, influence_of_tokens
 from embgeo.metrics.pairs import adapt
 from embgeo.metrics.probe import influence_of_edge, with_fit
-from embgeo.numerics.row_errors import RowError
+from embgeo.metrics.row_sample import RowSample
+from embgeo.metrics.spectrum import SMOOTH
+from embgeo.numerics.row_errors import RowError, RowsOfSpectrum, top_share
 from embgeo.numerics.scores import auc, error_of, share_of_noise
+from embgeo.numerics.tails import NormTail, TailIndex, measure_norm_tail
 
 Draw = Callable[[np.random.Generator], npt.NDArray[np.float64]]
 RARITIES = (q.NEIGHBOR_RARITY_RARE, q.NEIGHBOR_RARITY_POPULAR)
@@ -167,24 +170,76 @@ def has_error(scalar: Scalar) -> bool:
     return known
 
 
-@pytest.mark.parametrize(("n", "known"), [(400, True), (700, False)])
-def test_a_sample_may_miss_the_longest_row(n: int, known: bool) -> None:
-    """All rows of 400, but 500 of 700."""
-    rows = np.random.default_rng(0).standard_normal((n, 8))
-    rows[0] *= 6.0 * 8**0.5 / np.linalg.norm(rows[0])
-    found = embgeo.analyze(rows, sections=["spectrum"], reference=False)
-    assert has_error(found["spectrum.effective_rank"]) is known
+def heavy_of(found: embgeo.Analysis) -> set[str]:
+    """Return the names of numbers without an error for a heavy tail."""
+    return {scalar.name for scalar in found.scalars if "heavy_tail" in scalar.caveats}
 
 
-@pytest.mark.parametrize(("index", "known"), [(5.65, True), (5.5, False)])
-def test_fourth_powers_of_norms_have_a_mean(index: float, known: bool) -> None:
-    """Norms of a body of width one, and a tail of 4% that falls by a power."""
-    tail = 1.5 * (np.arange(1, 41) / 40.5) ** (-1.0 / index)
-    body = np.full(960, 1.5)
-    rows = np.random.default_rng(0).standard_normal((1000, 8))
-    rows *= (np.r_[body, tail] / np.linalg.norm(rows, axis=1))[:, None]
+OF_SPECTRUM = {one.name for one in (*SMOOTH, isotropy.ISOSCORE)}
+
+
+@pytest.mark.parametrize(
+    ("index", "shape", "known"),
+    [
+        ((5.0, 0.49), (0.39, 0.1), True),
+        ((5.0, 0.51), (0.39, 0.1), False),
+        ((5.0, 0.49), (0.41, 0.1), False),
+        ((np.inf, 0.0), (-np.inf, 0.0), True),
+    ],
+)
+def test_tails_of_coordinates_and_of_norms_are_light_beyond_their_errors(
+    index: tuple[float, float],
+    shape: tuple[float, float],
+    known: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(row_sample, "measure_coordinate_tail", lambda _: TailIndex(*index))
+    monkeypatch.setattr(row_sample, "measure_norm_tail", lambda _: NormTail(*shape, 1.0))
+    rows = np.random.default_rng(0).standard_normal((100, 4)) * np.arange(1, 5)
+    found = embgeo.analyze(rows, sections=["spectrum", "isotropy"], reference=False)
+    assert heavy_of(found) == (set() if known else OF_SPECTRUM)
+
+
+@pytest.mark.parametrize(("spread", "decay"), [(1.69, 0.0), (1.71, 0.0), (1.69, 0.5)])
+def test_norms_are_light_where_pairs_of_rows_hold_much_of_a_variance(
+    spread: float, decay: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of isotropic rows, but not of a falling spectrum."""
+    monkeypatch.setattr(row_sample, "measure_norm_index", lambda _: spread)
+    monkeypatch.setattr(row_sample, "measure_log_norms", lambda *_: SimpleNamespace(spread=1.0))
+    rows = np.random.default_rng(0).standard_normal((900, 8)) * np.arange(1, 9) ** -decay
+    found = embgeo.analyze(rows, sections=["spectrum", "isotropy"], reference=False)
+    is_heavy = not decay and spread < 1.7
+    assert heavy_of(found) == (OF_SPECTRUM if is_heavy else set())
+
+
+@pytest.mark.parametrize(("share", "known"), [(0.059, True), (0.061, False)])
+def test_much_of_a_variance_is_six_percent(share: float, known: bool) -> None:
+    rows = np.random.default_rng(0).standard_normal((34, 2))
+    norms = np.r_[np.linspace(1.0, 1.1, 30), 1.0, 2.0, 8.0, 64.0]  # longer than lognormal ones
+    shared: Any = SimpleNamespace(norms=norms)
+    sample = RowSample(np.arange(34), rows, 34, shared)
+    found = sample.judge(RowError(2.0, np.ones(4), of_pairs=share))
+    assert isinstance(found, RowError) is known
+    assert sample.judge(None) is None
+
+
+def test_an_error_counts_the_long_rows_that_its_sample_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The root of the fourth powers of all norms and of longer ones, over those of the sample."""
+    monkeypatch.setattr(row_sample, "ROWS", (300, 300))
+    rows = np.random.default_rng(0).standard_normal((900, 8)) * np.arange(1.0, 9.0) ** -0.5
+    rows[:, 1] *= 1.5
     found = embgeo.analyze(rows, sections=["spectrum"], reference=False)
-    assert has_error(found["spectrum.effective_rank"]) is known
+    places = found.influence("spectrum.top_share").rows
+    values, vectors = np.linalg.eigh(rows.T @ rows)
+    sample = RowsOfSpectrum(values[::-1], rows[places] @ vectors[:, ::-1], 900)
+    norms = np.linalg.norm(rows, axis=1)
+    factor = np.sqrt(measure_norm_tail(norms).fourth / np.mean(norms[places] ** 4))
+    assert abs(factor - 1.0) > 0.01
+    expected = factor * sample.find_error(top_share).error
+    assert found.scalar(spectrum.TOP_SHARE).population_error == pytest.approx(expected, rel=1e-6)
 
 
 def test_errors_need_enough_rows() -> None:

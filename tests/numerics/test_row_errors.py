@@ -129,3 +129,19 @@ def test_errors_are_the_spread_over_draws(make, decay, least, most) -> None:
     spread = np.std([f(decompose(rows)[0]) for rows in drawn], ddof=1)
     known = [find_error(make, rows).error for rows in drawn]
     assert least < np.sqrt(np.mean(np.square(known))) / spread < most
+
+
+def test_the_share_of_pairs_is_that_of_the_variance() -> None:
+    parts = np.array([1.0, -1.0] * 50)
+    assert combine(parts, 20.0, 100).of_pairs == pytest.approx(20.0 / 80.0)
+    assert combine(parts, 60.0, 100).of_pairs == 1.0
+    assert combine(np.zeros(100), 0.0, 100).of_pairs == 0.0
+    assert combine(parts, 20.0, 100).times(-3.0).of_pairs == pytest.approx(20.0 / 80.0)
+
+
+def test_standard_coordinates_have_mean_squares_of_one() -> None:
+    rows = draw(3)
+    values, vectors = decompose(rows)
+    found = RowsOfSpectrum(values, rows @ vectors, len(rows)).standardize()
+    assert np.allclose(np.mean(found**2, axis=0), 1.0)
+    assert np.allclose(found[:, 0], np.abs(rows @ vectors[:, 0]) / np.sqrt(values[0] / len(rows)))
