@@ -62,21 +62,23 @@ def keep_best(
     """Add further rows to the k best of each query, in place: score falling, then row rising.
 
     `best`: shape (queries, k); rows and scores; of a query without new rows they are unchanged.
-    `query`, `rows`, `scores`: shape (c,).
+    `query`, `rows`, `scores`: shape (c,); `query` is rising.
     """
     xp, (best_rows, best_scores) = backend.xp, best
     k = best_scores.shape[1]
     touched, place = xp.unique_inverse(query)
-    mine = backend.put(np.repeat(np.arange(len(touched)), k))
-    query = xp.concat([mine, place])
-    rows = xp.concat([xp.reshape(best_rows[touched], (-1,)), rows])
-    scores = xp.concat([xp.reshape(best_scores[touched], (-1,)), scores])
-    order = xp.argsort(rows, stable=True)
-    order = order[xp.argsort(-scores[order], stable=True)]
-    order = order[xp.argsort(query[order], stable=True)]
-    first = xp.searchsorted(query[order], backend.put(np.arange(len(touched))))
-    taken = order[first[:, None] + backend.put(np.arange(k))]
-    best_rows[touched], best_scores[touched] = rows[taken], scores[taken]
+    # Each query has a line: its best, the further rows, and nothing.
+    column = backend.put(np.arange(k, k + len(query))) - xp.searchsorted(query, touched)[place]
+    shape = len(touched), int(xp.max(column)) + 1
+    all_rows = backend.put(np.full(shape, -1))
+    all_scores = backend.put(np.full(shape, -np.inf))
+    all_rows[:, :k], all_scores[:, :k] = best_rows[touched], best_scores[touched]
+    all_rows[place, column], all_scores[place, column] = rows, scores
+    order = xp.argsort(all_rows, axis=1, stable=True)
+    falling = xp.argsort(-xp.take_along_axis(all_scores, order, axis=1), axis=1, stable=True)
+    order = xp.take_along_axis(order, falling[:, :k], axis=1)
+    best_rows[touched] = xp.take_along_axis(all_rows, order, axis=1)
+    best_scores[touched] = xp.take_along_axis(all_scores, order, axis=1)
 
 
 #: Cosines are compared on this grid (1e-12): those of exact duplicates differ in their last bits
