@@ -165,9 +165,9 @@ def read_joint(
 ) -> Joint:
     """Read both matrices in two passes, and in another if float32 or a Gram matrix is not precise.
 
-    The first pass also feeds the statistics in `more`. What rounding in float32 adds to the Gram
-    matrix G, E, changes its factor by G^{-1/2}·E·G^{-1/2}, relatively. G is the scatter matrix and
-    one part more, so that the smallest eigenvalue of the former bounds that.
+    The first pass also feeds the statistics in `more`. What rounding in float32 adds to the scatter
+    matrix C, E, changes its factor by C^{-1/2}·E·C^{-1/2}, relatively, and that of the Gram matrix,
+    which has one part more, by less.
     """
     p, width = shared.p, shared.p + shared.q
     # Of few rows the QR factor is smaller than a Gram matrix, which would be singular.
@@ -176,26 +176,29 @@ def read_joint(
     kind = ChangeMoments if equal and not few else Moments
     moments, sums = kind(width, few=few, probed=probed), PairedSums(p)
     shared.fold([moments, sums, *more], advance)
-    enough = max(GRAM_IS_ENOUGH, SAFETY * moments.find_rounding() / ROUGH)
-    least = 0.0 if few else find_smallest_eigenvalue(moments.scatter, enough)
-    if GRAM_IS_ENOUGH < least <= enough:
-        moments = replace(moments, probed=False)
-        shared.fold([moments], lambda _rows: None)
-    factor = None
-    if least > GRAM_IS_ENOUGH:
-        factor = cholesky_factor(moments.gram())
-        factor = add_mean(moments) if factor is None else factor
-    elif equal and not few and not sums.difference:
-        own = cholesky_factor(moments.gram()[:p, :p])
-        factor = None if own is None else np.pad(own, (0, p))
+    factor, scatter = None, moments.factor if few else moments.scatter
+    if not few:
+        enough = max(GRAM_IS_ENOUGH, SAFETY * moments.find_rounding() / ROUGH)
+        columns = p if equal and not sums.difference else width
+        own, least = factor_scatter(scatter[:columns, :columns], enough)
+        if GRAM_IS_ENOUGH < least <= enough:
+            moments = replace(moments, probed=False)
+            shared.fold([moments], lambda _rows: None)
+            scatter = moments.scatter
+            own, least = factor_scatter(scatter[:columns, :columns], GRAM_IS_ENOUGH)
+        if least > GRAM_IS_ENOUGH:
+            own = add_row(own, moments.mean[:columns] * np.sqrt(shared.n))
+            factor = own if columns == width else np.pad(own, (0, width - columns))
     full_rank = factor is not None
     if factor is None:
         qr = StackedQR("first|second", width)
         # Of a row that is far shorter than the other, the difference has lost the digits.
-        plain = moments if kind is Moments else Moments(width, probed=probed)
-        shared.fold([qr] if plain is moments else [qr, plain], lambda _rows: None)
-        factor, moments = qr.r, plain
-    mean, scatter = moments.mean, moments.factor if few else moments.scatter
+        plain = [Moments(width, probed=probed)] if isinstance(moments, ChangeMoments) else []
+        shared.fold([qr, *plain], lambda _rows: None)
+        factor = qr.r
+        for moments in plain:
+            scatter = moments.scatter
+    mean = moments.mean
     if isinstance(moments, ChangeMoments):
         factor, scatter = add_first(factor), add_first(add_first(scatter).T)
         mean = add_first(mean[None])[0]
@@ -205,45 +208,50 @@ def read_joint(
     return Joint(shared.n, p, mean, scatter, few, sums, distances, factor, full_rank)
 
 
-def add_mean(moments: Moments) -> FloatArray:
-    """Find the factor of the Gram matrix of a cone, in which the mean row would drown the rest."""
-    rows = [np.linalg.cholesky(moments.scatter, upper=True), moments.mean * np.sqrt(moments.n)]
-    return np.asarray(np.linalg.qr(np.vstack(rows), mode="r"))
+def factor_scatter(scatter: FloatArray, enough: float) -> tuple[FloatArray, float]:
+    """Return upper triangular F with FᵀF = `scatter`, and how far it is from singular.
+
+    That is the smallest eigenvalue of the matrix scaled to a diagonal of ones, or a lower bound
+    above `enough`; 0 where there is no factor.
+    """
+    from scipy.linalg import eigvalsh, lapack
+
+    lengths = np.sqrt(np.diag(scatter))
+    if not lengths.all():
+        return scatter, 0.0
+
+    def scale() -> FloatArray:
+        scaled = scatter / lengths
+        scaled /= lengths[:, None]
+        return scaled
+
+    factor = scale()
+    norm = float(np.abs(factor).sum(axis=0).max())
+    # Its transpose is the same matrix, in the column order of LAPACK, and takes the factor.
+    factor, failed = lapack.dpotrf(factor.T, lower=0, clean=1, overwrite_a=1)
+    # An estimate of 1/‖C⁻¹‖₁ bounds all eigenvalues.
+    least = 0.0 if failed else float(lapack.dpocon(factor, norm)[0] * norm)
+    if 0.0 < least <= enough:
+        least = float(eigvalsh(scale(), subset_by_index=[0, 0], overwrite_a=True)[0])
+    factor *= lengths
+    return factor, least
 
 
-def scale(gram: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-    """Return a Gram matrix with a diagonal of ones, and the lengths; None with a length of 0."""
-    lengths = np.sqrt(np.diag(gram))
-    return (gram / lengths / lengths[:, None], lengths) if lengths.all() else None
+def add_row(factor: FloatArray, row: FloatArray) -> FloatArray:
+    """Make upper triangular F with FᵀF = RᵀR + rrᵀ of a factor R and a row r of any length.
 
+    `factor` is overwritten. With Rᵀz = r that is Rᵀ(I + zzᵀ)R. The factor of I + zzᵀ is known: with
+    t_j = 1 + Σ_{i≤j} z_i², its diagonal is √(t_j/t_{j−1}), and its other entries are
+    z_j·z_k/√(t_j·t_{j−1}). Nothing cancels, so that a long row drowns nothing.
+    """
+    from scipy.linalg import solve_triangular
 
-def find_smallest_eigenvalue(scatter: FloatArray, enough: float) -> float:
-    """Find the smallest eigenvalue of a scaled scatter matrix, or a lower bound above `enough`."""
-    from scipy.linalg import eigvalsh
-
-    scaled = scale(scatter)
-    if scaled is None:
-        return 0.0
-    _, bound = factor_scaled(scaled[0])
-    if bound > enough:
-        return bound
-    return float(eigvalsh(scaled[0], subset_by_index=[0, 0], overwrite_a=True)[0])
-
-
-def factor_scaled(scaled: FloatArray) -> tuple[FloatArray, float]:
-    """Return the Cholesky factor and a lower bound of all eigenvalues, 0 if there is no factor."""
-    from scipy.linalg import lapack
-
-    norm = float(np.abs(scaled).sum(axis=0).max())
-    factor, failed = lapack.dpotrf(scaled, lower=0, clean=1)
-    # An estimate of 1/‖G⁻¹‖₁.
-    return factor, 0.0 if failed else float(lapack.dpocon(factor, norm)[0] * norm)
-
-
-def cholesky_factor(gram: FloatArray) -> FloatArray | None:
-    """Return upper triangular F with FᵀF = `gram`; None if it would not be accurate."""
-    scaled = scale(gram)
-    if scaled is None:
-        return None
-    factor, smallest = factor_scaled(scaled[0])
-    return np.asarray(factor * scaled[1]) if smallest > GRAM_IS_ENOUGH else None
+    z = solve_triangular(factor, row, trans="T")
+    totals = np.sqrt(1.0 + np.cumsum(np.append(0.0, np.square(z))))
+    before, after = totals[:-1, None], totals[1:, None]
+    # Σ_{k>j} z_k·R_k for each j.
+    below = np.cumsum((z[:, None] * factor)[:0:-1], axis=0)[::-1]
+    below *= (z[:, None] / (after * before))[:-1]
+    factor *= after / before
+    factor[:-1] += below
+    return factor
