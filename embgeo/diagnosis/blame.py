@@ -16,6 +16,7 @@ LONGEST = 24
 _TABLES = {
     "rows": ("Damaged", tokens.DAMAGED),
     "idle rows": ("Never trained", tokens.DAMAGED),
+    "collapsed rows": ("Constant, or equal to the mean row", tokens.DAMAGED),
     "short rows": ("Shortest", tokens.SMALLEST_NORMS),
     "clump": ("In the clump", clump.CLUMP),
     "scattered": ("Scattered", clump.SCATTERED),

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
+from embgeo.core.quantities import cosine
 from embgeo.core.text import capital, join_words
 from embgeo.diagnosis.blame import blame_tokens, show_token
 from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
 from embgeo.diagnosis.findings import FINDINGS
-from embgeo.diagnosis.findings.rows import has_short_rows, names_many_rows
+from embgeo.diagnosis.findings.cone import find_cause
+from embgeo.diagnosis.findings.rows import has_short_rows, has_untrained_rows, names_many_rows
 from embgeo.diagnosis.findings.spectrum import explain_by_norms
 
 
@@ -119,9 +121,14 @@ def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
     states = {f.key: f.state for f in findings if f.is_fault}
     causes = ["rows"] if states.get("rows") == "degenerate" else []
     if states.get("rows") == "mild":
-        causes += ["short rows" if has_short_rows(analysis) else "idle rows"]
+        idle = "idle rows" if has_untrained_rows(analysis) else "collapsed rows"
+        causes += ["short rows" if has_short_rows(analysis) else idle]
     causes += ["clump"] if "clump" in states else []
-    causes += ["scattered", "cone"] if "cone" in states else []
+    if "cone" in states:
+        # Clusters have no common direction that tokens could be close to.
+        made = find_cause(analysis)
+        of_clusters = made is not None and made.quantity == cosine.MEAN_BETWEEN_CLUSTERS
+        causes += ["scattered"] if of_clusters else ["scattered", "cone"]
     if "spectrum" in states and explain_by_norms(analysis):
         causes.append("large norms")
     return causes

@@ -106,6 +106,17 @@ def test_the_two_ends_of_one_line_are_a_line_and_no_clusters() -> None:
     assert "two modalities" not in finding.sentence
 
 
+@pytest.mark.parametrize(("degrees", "lead"), [(90, ""), (60, "Most affected tokens")])
+def test_nobody_is_close_to_the_mean_direction_of_clusters_without_a_cone(
+    degrees: float, lead: str
+) -> None:
+    """Expert: the rows named were members of the larger cluster."""
+    verdict = look(groups(degrees, (600, 400)), sections=["cosine", "tokens"])
+    assert ("without a cone" in verdict.headline) is not bool(lead)
+    assert verdict.blame_lead.startswith(lead)
+    assert bool(verdict.blame) is bool(lead)
+
+
 @pytest.mark.slow
 def test_clouds_on_a_map_are_groups_of_directions() -> None:
     """Expert: a map with 12 clouds; angles to its origin mean nothing, and some clouds lie behind
@@ -215,6 +226,13 @@ def test_zero_rows_at_the_ends_are_no_padding_where_others_are_as_likely(
     rows[[0, *between]], rows[N - last :] = 0.0, 0.0
     found = embgeo.analyze(rows, sections=["spectrum"], reference=False)
     assert found.provenance["damaged"]["padding"] == padding
+
+
+def test_constant_rows_are_not_said_to_be_untrained() -> None:
+    """Expert: −1 stands for a missing row."""
+    rows = trained()
+    rows[[3, 70]] = -1.0
+    assert look(rows).blame_sentence == "Constant, or equal to the mean row: row 3, row 70"
 
 
 def test_the_row_number_is_beside_every_token() -> None:

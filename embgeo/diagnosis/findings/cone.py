@@ -1,7 +1,7 @@
 """Do the rows point the same way? By the mean cosine of two different rows."""
 
 from embgeo.core.quantities import clump, cosine, tokens
-from embgeo.core.values import format_number
+from embgeo.core.values import Scalar, format_number
 from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.findings.clusters import TWO_GROUPS, is_inside_cone
@@ -28,7 +28,7 @@ def answer(a: finding.Numbers) -> Answer:
         state = "healthy"
     shape = "faint" if state == "healthy" and finding.is_faint_cone(a) else state
     lead, noun = _SHAPES[shape]
-    cause = _find_cause(a, state)
+    cause = [] if state == "healthy" else _quote_cause(a)
     if cause:
         lead = "Large mean cosine without a cone"
     error = f" ± {format_number(spread, 2)}" if spread and state == "healthy" else ""
@@ -118,28 +118,28 @@ def _name_groups(a: finding.Numbers) -> str:
     return f" from {int(clusters):,} groups" if wide else ""
 
 
-def _find_cause(a: finding.Numbers, state: finding.State) -> list[finding.Part]:
-    """Find what raises the mean cosine without a cone, and the number without it.
-
-    Empty if nothing.
-    """
-    for quantity, cause in _CAUSES if state != "healthy" else ():
+def find_cause(a: finding.Numbers) -> Scalar | None:
+    """Find the number without what raises the mean cosine; None if that is a cone."""
+    for quantity in _CAUSES:
         scalar = finding.find_scalar(a, quantity)
         if scalar is not None and limits.CONE.state(float(scalar)) == "healthy":
-            return [f" {cause} ", finding.quote_short(scalar, digits=2), "."]
-    return []
+            return scalar
+    return None
 
 
-_CAUSES = (
-    (
-        tokens.MEAN_COSINE_DISTINCT,
-        "Duplicate rows are the cause: with every row counted once, the mean cosine is",
-    ),
-    (
-        cosine.MEAN_BETWEEN_CLUSTERS,
-        "Clusters are the cause: the mean cosine between clusters is",
-    ),
-)
+def _quote_cause(a: finding.Numbers) -> list[finding.Part]:
+    """Say what raises the mean cosine without a cone, and the number without it; may be empty."""
+    scalar = find_cause(a)
+    if scalar is None:
+        return []
+    return [f" {_CAUSES[scalar.quantity]} ", finding.quote_short(scalar, digits=2), "."]
+
+
+_CAUSES = {
+    tokens.MEAN_COSINE_DISTINCT: "Duplicate rows are the cause: with every row counted once, the "
+    "mean cosine is",
+    cosine.MEAN_BETWEEN_CLUSTERS: "Clusters are the cause: the mean cosine between clusters is",
+}
 
 
 QUESTION = Question(

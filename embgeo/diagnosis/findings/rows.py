@@ -69,6 +69,12 @@ def _count_untouched(a: finding.Numbers) -> int:
     return 0 if _count(a, clump.SCATTERED_ROWS) else _count(a, tokens.UNTOUCHED_ROWS)
 
 
+def has_untrained_rows(a: finding.Numbers) -> bool:
+    """Tell whether some damaged rows are as long as an initialization makes them."""
+    damage = a.provenance.get("damaged")
+    return isinstance(damage, Mapping) and _count_untrained(damage) > 0
+
+
 def names_many_rows(a: finding.Numbers) -> bool:
     """Tell whether rows that are constant, or equal to the mean row, are 1% of those kept."""
     kept = int(a.provenance.get("kept") or 0)
