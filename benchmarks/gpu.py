@@ -37,6 +37,8 @@ from benchmarks.harness.ours import EVERY, counts, labels  # noqa: E402
 FULL = (262_144, 4096)
 #: More than 5 million pairs, of which a smaller matrix keeps every cosine instead of counting it.
 SMALL = Shape(3_300, 48, "bfloat16")
+#: What is measured, by which rows' neighbors are searched; saved one after the other.
+RUNS: dict[str, Any] = {"all pairs": "sample", "all pairs, neighbors of all rows": "all"}
 #: How far a number may be from numpy's: products in float32, searches, everything else.
 IN_FLOAT32 = re.compile(r"isotropy\.i[12]|cosine\.(std|uniformity|cone_aperture)")
 #: Unit rows are float32, and a small matrix does not average their rounding out.
@@ -60,6 +62,7 @@ class Clock:
     def start(self, what: str, _rows: int) -> None:
         name = what.partition(" ")[2]  # without the count of stages
         self.began.append((name, time.perf_counter()))
+        print(f"  {name}", file=sys.stderr, flush=True)  # where a run that is cut off was
 
     def seconds(self) -> dict[str, float]:
         ends = [*(at for _, at in self.began[1:]), time.perf_counter()]
@@ -121,7 +124,10 @@ def main(arguments: list[str]) -> int:
         print(f"wrong answer: {wrong}")
         return 1
     shape = Shape(options.rows, options.columns, "bfloat16")
-    results = {
+    folder = options.out
+    if folder is None and device.at.type != "cpu":
+        folder = ROOT / "benchmarks" / "results"
+    results: dict[str, Any] = {
         "device": device.description,
         "versions": machine.versions() | {"torch": device.torch.__version__},
         "machine": machine.machine(),
@@ -129,21 +135,18 @@ def main(arguments: list[str]) -> int:
         "shape": shape.text,
         "worst": worst,
         "rates": rates(device),
-        "runs": {
-            name: measure_file(write_matrix(shape, options.scratch), device, **asked)
-            for name, asked in {
-                "all pairs": {},
-                "all pairs, neighbors of all rows": {"neighbors_of": "all"},
-            }.items()
-        },
+        "runs": {},
     }
-    text = written_out(results)
+    text, saved = "", None
+    for name, neighbors_of in RUNS.items():
+        path = write_matrix(shape, options.scratch)
+        results["runs"][name] = measure_file(path, device, neighbors_of)
+        text = written_out(results)
+        if folder is not None:
+            saved = save_results(results, text, folder)
     print(text)
-    folder = options.out
-    if folder is None and device.at.type != "cpu":
-        folder = ROOT / "benchmarks" / "results"
-    if folder is not None:
-        print(save_results(results, text, folder))
+    if saved is not None:
+        print(saved)
     return 0
 
 
@@ -216,7 +219,7 @@ def analyze_file(path: Path, device: str, neighbors_of: Any) -> tuple[Any, Clock
 # Times -------------------------------------------------------------------------------------------
 
 
-def measure_file(path: Path, device: Any, neighbors_of: str = "sample") -> dict[str, Any]:
+def measure_file(path: Path, device: Any, neighbors_of: Any) -> dict[str, Any]:
     """One analysis of the file in the page cache, by stage."""
     warm_cache(path)
     if device.at.type == "cuda":

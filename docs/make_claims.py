@@ -28,6 +28,7 @@ CAMPAIGNS = (
     "newsgroups",
     "newsgroups-20",
     "imdb",
+    "wt2",
     "tiny-llama",
     "tiny-llama-untied",
 )
