@@ -136,7 +136,7 @@ def measure_norm_tail(norms: FloatArray) -> NormTail:
     scale = 2.0 * mean * weighted / (mean - 2.0 * weighted)
     # The share of longer rows is e^-t of the tail.
     t = np.linspace(0.0, np.log(MATRICES * k), 401)
-    shape = min(max(found + k**-0.5, -0.5), 1.2)
+    shape = found + k**-0.5
     excess = scale * (np.expm1(shape * t) / shape if abs(shape) > 1e-9 else t)
     fourth = np.square(limit + excess)
     continued = k * float(np.trapezoid(fourth * np.exp(-t), t) + fourth[-1] * np.exp(-t[-1]))

@@ -381,24 +381,34 @@ def drawn(claimed: float) -> list[Analysis]:
 @pytest.mark.parametrize(("claimed", "held"), [(1.0, 0.95), (0.5, 0.67), (2.0, 1.0)])
 @pytest.mark.slow
 def test_coverage_is_that_of_the_intervals(claimed, held):
-    ((name, share, ratio),) = coverage.cover(drawn(claimed), "population", {})
+    ((name, share, ratio, _),) = coverage.cover(drawn(claimed), "population", {})
     assert name == NUMBER.name
     assert share == pytest.approx(held, abs=0.015)
     assert ratio == pytest.approx(claimed, rel=0.05)
 
 
 def test_a_known_truth_takes_the_place_of_the_mean():
-    ((_, share, _),) = coverage.cover(drawn(1.0), "population", {NUMBER.name: 5.0})
+    ((_, share, _, _),) = coverage.cover(drawn(1.0), "population", {NUMBER.name: 5.0})
     assert share < 0.01
+
+
+def test_a_number_is_judged_by_the_draws_that_have_its_error():
+    scalars = (NUMBER.measured(9.0), NUMBER.measured(0.0, population_error=1.0))
+    found = [Analysis({}, scalars=(scalars[k > 2],)) for k in range(4)]
+    ((_, share, _, known),) = coverage.cover(found, "population", {NUMBER.name: 0.0})
+    assert (share, known) == (1.0, 0.25)
 
 
 def test_what_is_outside_is_marked(capsys):
     coverage.show("cone", "a.b", 0.95, 1.0)
     coverage.show("cone", "a.b", 0.99, 1.0)
     coverage.show("cone", "a.b", 0.99, 1.0, conservative=True)
-    inside, outside, conservative = capsys.readouterr().out.splitlines()
+    coverage.show("cone", "a.b", 0.95, 1.0, 0.14)
+    inside, outside, conservative, few = capsys.readouterr().out.splitlines()
     assert "<--" not in inside + conservative
     assert outside.endswith("<--")
+    assert few.endswith("of 14%")
+    assert "of" not in inside
 
 
 @pytest.mark.nightly
