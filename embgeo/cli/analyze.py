@@ -8,10 +8,10 @@ import typer
 from embgeo.cli import options as o
 from embgeo.cli import shared
 from embgeo.cli.help import HelpAll
+from embgeo.cli.shared import progress_bar
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import argument
 from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE, RESOURCES, merge_options
-from embgeo.report.text.progress_bar import progress_bar
 
 
 @shared.guarded

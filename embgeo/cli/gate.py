@@ -10,9 +10,9 @@ import typer
 
 from embgeo.cli import completion, shared
 from embgeo.cli import options as o
+from embgeo.cli.shared import progress_bar
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import argument
-from embgeo.report.text.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from embgeo.workflows.gate import Gate

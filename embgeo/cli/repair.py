@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embgeo.cli import options as o
-from embgeo.cli.shared import guarded, print_json, print_lines
-from embgeo.report.text.progress_bar import progress_bar
+from embgeo.cli.shared import guarded, print_json, print_lines, progress_bar
 
 if TYPE_CHECKING:
     from embgeo.workflows.repair import Repair

@@ -9,7 +9,7 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.matrix import BLOCK_ROWS, Matrix
 from embgeo.core.progress import Progress
-from embgeo.row_repair.rows import RowSurvey, survey
+from embgeo.row_repair.places import RowSurvey, survey
 
 #: Listed rows, at most.
 LISTED = 200

@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import FinalNorm
-from embgeo.io.bounded.companions import is_companion
 from embgeo.io.bounded.guard import reading, short
 from embgeo.io.bounded.maps import map_file
-from embgeo.io.bounded.small_files import read_head, read_json
+from embgeo.io.bounded.small_files import is_companion, read_head, read_json
 from embgeo.io.bounded.zip_members import MAGICS, open_archive
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.mapped import safetensors

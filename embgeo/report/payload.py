@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.charts.render.view import fit_view
-from embgeo.charts.ring import find_ring
+from embgeo.charts.scatter import find_ring
 from embgeo.charts.specification import Ring
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.numbers import format_optional

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from embgeo.charts.ring import find_members
+from embgeo.charts.scatter import find_members
 from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import clump
 from embgeo.core.special import classify_token

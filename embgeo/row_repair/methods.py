@@ -13,8 +13,8 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption, argument
 from embgeo.io.labels.tokenizer_runs import NotUsable, find_pieces
 from embgeo.io.labels.vocabulary import TextEncoder
+from embgeo.row_repair.places import RowSurvey
 from embgeo.row_repair.record import ReplacedRow
-from embgeo.row_repair.rows import RowSurvey
 
 #: Most rows in an error message.
 NAMED = 4

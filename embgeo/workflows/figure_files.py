@@ -25,8 +25,13 @@ from embgeo.core.version import VERSION
 from embgeo.io.bounded.records import as_text
 from embgeo.io.bounded.saved import csv_lines
 from embgeo.measure.provenance import installed
-from embgeo.publish.latex.latex_table import LatexTable, TableColumn, render_table
-from embgeo.publish.latex.latex_text import DEFINITION, latex_text
+from embgeo.publish.latex.latex_table import (
+    DEFINITION,
+    LatexTable,
+    TableColumn,
+    latex_text,
+    render_table,
+)
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
 from embgeo.training.study.log import LOG_NAME, read_log

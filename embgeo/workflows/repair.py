@@ -16,8 +16,8 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.core.version import VERSION
-from embgeo.io.bounded.companions import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.io.bounded.guard import refuse, short
+from embgeo.io.bounded.small_files import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.loading import read_matrix
 from embgeo.io.opening import open_checkpoint
@@ -31,15 +31,17 @@ from embgeo.row_repair.methods import (
     make_rows,
 )
 from embgeo.row_repair.places import (
+    DAMAGED,
     Edit,
     Hashes,
     TensorPlace,
+    choose_rows,
     find_places,
     link_or_copy,
+    survey,
     write_edited,
 )
 from embgeo.row_repair.record import FORMAT, RepairRecord, RewrittenFile
-from embgeo.row_repair.rows import DAMAGED, choose_rows, survey
 from embgeo.workflows.folders import (
     ELSEWHERE,
     find_nearest,

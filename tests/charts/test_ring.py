@@ -13,8 +13,7 @@ from embgeo.charts.items import ChartItem
 from embgeo.charts.render import paper
 from embgeo.charts.render.drawing import draw
 from embgeo.charts.render.svg import render_svg
-from embgeo.charts.ring import find_ring
-from embgeo.charts.scatter import PLAIN
+from embgeo.charts.scatter import PLAIN, find_ring
 from embgeo.charts.specification import Choices, Specification
 from embgeo.report.payload import build
 from tests.support.figure_boxes import find_faults

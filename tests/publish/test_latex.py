@@ -14,8 +14,14 @@ import pytest
 
 from embgeo.core.values import Quantity, Scalar, Table
 from embgeo.publish.latex import TABLES
-from embgeo.publish.latex.latex_table import LatexTable, TableColumn, render_table
-from embgeo.publish.latex.latex_text import LIMIT, latex_number, latex_text
+from embgeo.publish.latex.latex_table import (
+    LIMIT,
+    LatexTable,
+    TableColumn,
+    latex_number,
+    latex_text,
+    render_table,
+)
 from embgeo.result.analysis import Analysis
 from tests.support.paper_samples import add_neighbors
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar, without

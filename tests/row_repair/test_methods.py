@@ -8,7 +8,7 @@ import pytest
 from embgeo.core.matrix import Matrix
 from embgeo.core.special import SpecialToken
 from embgeo.row_repair.methods import RowSource, make_rows
-from embgeo.row_repair.rows import survey
+from embgeo.row_repair.places import survey
 from tests.support.matrices import gaussian
 
 N, D = 90, 6

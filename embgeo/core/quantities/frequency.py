@@ -127,4 +127,3 @@ WEIGHTED_ISOSCORE = Quantity(
     "Rudman et al. 2022, under the weights of Yokoi et al. 2024",
     why="question: is the geometry of a text isotropic? (Yokoi et al. 2024)",
 )
-_UNIGRAM = "β = ridge regression of log count on w − μ, over all rows"

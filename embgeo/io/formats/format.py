@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
-from embgeo.io.bounded import companions, scratch
+from embgeo.io.bounded import saved, small_files
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, Missing, guard_opening, reading, short
 from embgeo.io.bounded.maps import Array, Bytes, count, map_file, number_type
 from embgeo.io.checkpoint import Checkpoint, Tensor, replace_open
@@ -164,7 +164,7 @@ def join_grid(
 
     A large one is in a temporary file.
     """
-    whole: Array = scratch.empty(shape, number_type(dtype))
+    whole: Array = saved.empty(shape, number_type(dtype))
     for (first, part), read in pieces:
         whole[tuple(slice(a, a + n) for a, n in zip(first, part, strict=True))] = read()
     whole.flags.writeable = False
@@ -195,7 +195,7 @@ class SideFiles:
 
 def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
     """Find the file that an index or other metadata in `folder` names."""
-    if not companions.is_plain_name(name):
+    if not small_files.is_plain_name(name):
         raise Damaged(f"the index names the {what} {short(name)}, which is not a plain file name")
     shard = folder / name
     if not shard.is_file():
@@ -203,6 +203,6 @@ def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
             f"the {what} {short(name)} is missing",
             f"put every {what} that the index names next to it",
         )
-    if companions.is_foreign_link(shard):
-        raise Damaged(f"the {what} {shard.name} {companions.FOREIGN_LINK}", companions.COPY_IT)
+    if small_files.is_foreign_link(shard):
+        raise Damaged(f"the {what} {shard.name} {small_files.FOREIGN_LINK}", small_files.COPY_IT)
     return shard

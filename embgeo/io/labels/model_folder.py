@@ -6,8 +6,8 @@ from typing import Any
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded import small_files
-from embgeo.io.bounded.companions import is_companion
 from embgeo.io.bounded.guard import refuse, short
+from embgeo.io.bounded.small_files import is_companion
 from embgeo.io.labels import tokenizer_files
 from embgeo.io.labels.tokenizer_files import in_order
 from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile, WayOut, argument
 from embgeo.core.special import SpecialToken
-from embgeo.io.bounded.companions import FOREIGN_LINK, is_foreign_link
 from embgeo.io.bounded.guard import Damaged, cannot_read, list_short, refuse
+from embgeo.io.bounded.small_files import FOREIGN_LINK, is_foreign_link
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.convert.arrow import is_dataset, join_tables
 from embgeo.io.foreign import refuse_folder

@@ -14,9 +14,8 @@ from urllib.parse import quote, unquote
 
 from embgeo.core.errors import UnreadableFile, writing
 from embgeo.core.source import Source
-from embgeo.io.bounded.companions import is_foreign_link
 from embgeo.io.bounded.saved import write_text
-from embgeo.io.bounded.small_files import read_json
+from embgeo.io.bounded.small_files import is_foreign_link, read_json
 from embgeo.io.model.folder import WEIGHTS
 from embgeo.io.remote.names import HubName
 from embgeo.io.remote.ranges import PIECE_BYTES, RemoteFile, link_or_copy

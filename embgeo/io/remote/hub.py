@@ -13,9 +13,9 @@ from typing import Any
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.version import VERSION
-from embgeo.io.bounded.companions import is_plain_name
 from embgeo.io.bounded.guard import Damaged, refuse, short
 from embgeo.io.bounded.records import digest_of
+from embgeo.io.bounded.small_files import is_plain_name
 from embgeo.io.remote import ranges
 from embgeo.io.remote.cache import hub_cache, is_commit, is_offline, list_kept_revisions
 from embgeo.io.remote.names import HubName

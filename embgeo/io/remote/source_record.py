@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.companions import is_companion
 from embgeo.io.bounded.guard import short
 from embgeo.io.bounded.records import RecordFormat, digest_of
 from embgeo.io.bounded.saved import DAMAGE
+from embgeo.io.bounded.small_files import is_companion
 
 #: A record of a model in thousands of shards is smaller; strangers' folders may hold such a file.
 _MOST_BYTES = 2**20

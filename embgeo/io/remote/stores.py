@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import EmbgeoError
-from embgeo.io.bounded.companions import is_plain_name
 from embgeo.io.bounded.guard import Damaged, refuse
+from embgeo.io.bounded.small_files import is_plain_name
 from embgeo.io.remote.ranges import RemoteFile
 
 #: fsspec's names for what identifies a version of a file.

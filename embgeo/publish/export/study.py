@@ -16,7 +16,7 @@ from embgeo.core.values import Cell
 from embgeo.io.bounded.records import as_text
 from embgeo.io.bounded.saved import csv_lines
 from embgeo.publish.export.csv_file import RECORD_ENDING
-from embgeo.publish.latex.latex_text import DEFINITION, latex_number, latex_text
+from embgeo.publish.latex.latex_table import DEFINITION, latex_number, latex_text
 from embgeo.report.study_tables import cell, claim_row
 from embgeo.report.text.study import method_lines
 from embgeo.training.study import deciding

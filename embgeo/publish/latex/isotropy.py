@@ -5,8 +5,13 @@ from dataclasses import dataclass
 
 from embgeo.core.quantities import isotropy
 from embgeo.core.values import Cell, Quantity, Scalar, format_number
-from embgeo.publish.latex.latex_table import Latex, LatexTable, TableColumn, TableContent
-from embgeo.publish.latex.latex_text import latex_number
+from embgeo.publish.latex.latex_table import (
+    Latex,
+    LatexTable,
+    TableColumn,
+    TableContent,
+    latex_number,
+)
 from embgeo.result.analysis import Analysis
 
 #: Most decimals.

@@ -1,5 +1,6 @@
 """What a LaTeX table is: analyses go in, the content of its template and its numbers come out."""
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -8,7 +9,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from embgeo.core.values import Cell
-from embgeo.publish.latex.latex_text import DEFINITION, latex_text
 from embgeo.result.analysis import Analysis
 
 
@@ -81,3 +81,96 @@ def _environment() -> Environment:
 
 def escape(value: Any) -> str:
     return value if isinstance(value, Latex) else latex_text(str(value))
+
+
+#: Longest text that is printed whole.
+LIMIT = 32
+
+#: The definition that text with other characters needs.
+DEFINITION = r"\providecommand{\embgeochar}[2]{{\scriptsize U+#2}}"
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    # Not \$, whose backslash matplotlib removes before PGF sees it.
+    "$": r"\textdollar{}",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "'": r"\textquotesingle{}",
+    "`": r"\textasciigrave{}",
+    # An active character in some languages of babel.
+    '"': r"{\char34}",
+    # Several in a row would become a dash or a quotation mark.
+    "-": "{-}",
+    ",": "{,}",
+    # At the start of a row it would be an argument of the line break before it.
+    "[": "{[}",
+    "*": "{*}",
+    "\n": r"\textbackslash{}n",
+    "\t": r"\textbackslash{}t",
+    "\r": r"\textbackslash{}r",
+}
+_LETTERS = {
+    "ß": r"\ss{}", "æ": r"\ae{}", "Æ": r"\AE{}", "œ": r"\oe{}", "Œ": r"\OE{}",
+    "ø": r"\o{}", "Ø": r"\O{}", "ł": r"\l{}", "Ł": r"\L{}", "ı": r"\i{}",
+    "–": r"\textendash{}", "—": r"\textemdash{}", "‘": r"\textquoteleft{}",
+    "’": r"\textquoteright{}", "“": r"\textquotedblleft{}", "”": r"\textquotedblright{}",
+    "…": r"\dots{}", "£": r"\pounds{}", "§": r"\S{}", "¶": r"\P{}", "©": r"\copyright{}",
+    "°": r"\textdegree{}", "·": r"\textperiodcentered{}", "•": r"\textbullet{}",
+}  # fmt: skip
+#: Combining characters → the commands that set them, in every encoding of Latin fonts.
+_ACCENTS = {
+    "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u",
+    "\u0307": ".", "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0327": "c",
+}  # fmt: skip
+
+
+def latex_text(text: str, limit: int = LIMIT) -> str:
+    r"""`text` as LaTeX source that prints it, cut if it is long, with blanks at its ends visible.
+
+    >>> print(latex_text("50% of $x_1$"), latex_text("Gödel"), latex_text("日"))
+    50\% of \textdollar{}x\_1\textdollar{} G\"{o}del \embgeochar{日}{65E5}
+    """
+    if not text:
+        return r"\emph{(empty)}"
+    shown = text if len(text) <= limit else text[: limit - 1]
+    body = shown.lstrip(" ")
+    left = len(shown) - len(body)
+    right = len(body) - len(body.rstrip(" "))
+    middle = "".join(map(_character, body.rstrip(" ")))
+    out = r"\textvisiblespace{}" * left + middle + r"\textvisiblespace{}" * right
+    return out if shown is text else out + r"\dots{}"
+
+
+def _character(c: str) -> str:
+    if c in _SPECIAL:
+        return _SPECIAL[c]
+    if " " <= c <= "~":
+        return c
+    if c in _LETTERS:
+        return _LETTERS[c]
+    parts = unicodedata.normalize("NFD", c)
+    if len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS:
+        return rf"\{_ACCENTS[parts[1]]}{{{parts[0]}}}"
+    # Characters that are invisible, or change the direction of the text, are only named.
+    printed = c if c.isprintable() and not unicodedata.combining(c) else ""
+    return rf"\embgeochar{{{printed}}}{{{ord(c):04X}}}"
+
+
+def latex_number(text: str) -> str:
+    r"""Return a number from :func:`embgeo.core.values.format_number` as LaTeX.
+
+    >>> print(latex_number("−1.5e-08"), latex_number("12,345"))
+    $-1.5\times10^{-8}$ $12{,}345$
+    """
+    mantissa, e, exponent = text.replace("−", "-").partition("e")
+    body = mantissa.replace(",", "{,}")
+    return f"${body}$" if not e else rf"${body}\times10^{{{int(exponent)}}}$"

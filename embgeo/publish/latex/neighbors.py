@@ -6,8 +6,13 @@ from typing import Any
 
 from embgeo.core.quantities import frequency
 from embgeo.core.values import Cell, Table
-from embgeo.publish.latex.latex_table import Latex, LatexTable, TableColumn, TableContent
-from embgeo.publish.latex.latex_text import latex_text
+from embgeo.publish.latex.latex_table import (
+    Latex,
+    LatexTable,
+    TableColumn,
+    TableContent,
+    latex_text,
+)
 from embgeo.result.analysis import Analysis
 
 NEIGHBORS = frequency.NEIGHBORS.name
