@@ -1,6 +1,8 @@
-"""Symmetric rank-k update C ← C + XᵀX of one triangle by BLAS, without Python's lock.
+"""Updates of a triangle by further rows X, by BLAS and LAPACK without Python's lock.
 
-One triangle takes half the work of a product (Dongarra et al. 1990, routine SYRK).
+C ← C + XᵀX takes half the work of a product (Dongarra et al. 1990, routine SYRK). The R of a QR
+decomposition of R on top of X takes half the work of that of a full matrix of their size, since
+the zeros of R stay zero (LAPACK's routine TPQRT).
 """
 
 import ctypes
@@ -10,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.core.arrays import WorkingArray
+from embgeo.core.arrays import FloatArray, WorkingArray
 
 #: Routine, and C type of its two factors.
 ROUTINES = {
@@ -18,7 +20,10 @@ ROUTINES = {
     np.dtype(np.float64): ("dsyrk", ctypes.c_double),
 }
 #: Types of the arguments as scipy declares them, with "real" for its names of real types.
-ARGUMENTS = ("char", "char", "int", "int", "real", "real", "int", "real", "real", "int")
+SYRK = ("char", "char", "int", "int", "real", "real", "int", "real", "real", "int")
+TPQRT = ("int", "int", "int", "int", "real", "int", "real", "int", "real", "int", "real", "int")
+#: Columns that TPQRT treats at once.
+PANEL = 64
 
 
 def add_gram(rows: WorkingArray, into: WorkingArray) -> None:
@@ -42,6 +47,20 @@ def add_gram(rows: WorkingArray, into: WorkingArray) -> None:
         _find_update(rows.dtype)(rows, into)
 
 
+def stack_rows(r: FloatArray, rows: FloatArray) -> FloatArray:
+    """Return the R of the QR decomposition of `r`, upper triangular, on top of `rows`.
+
+    `r`: shape (k, d), with k ≤ d. `rows`: shape (b, d).
+    """
+    d = rows.shape[1]
+    stack = _find_stacking() if len(r) == d and rows.size else None
+    if stack is None:
+        return np.asarray(np.linalg.qr(np.concatenate([r, rows]), mode="r"))
+    r = np.array(r, dtype=np.float64, order="F")
+    stack(r, np.array(rows, dtype=np.float64, order="F"))
+    return r
+
+
 @cache
 def _find_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArray], None]:
     """Find the routine that scipy exports to compiled code, or else scipy's wrapper.
@@ -54,12 +73,53 @@ def _find_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArray],
         return _wrapped_update(dtype)
 
 
+@cache
+def _find_stacking() -> Callable[[FloatArray, FloatArray], None] | None:
+    """Find the routine that scipy exports to compiled code; None if there is none."""
+    try:
+        return _compiled_stacking()
+    except (ImportError, AttributeError, LookupError, TypeError, ValueError):
+        return None
+
+
 def _compiled_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArray], None]:
-    """Return LAPACK's update from scipy; several errors if Python or scipy is built differently."""
     from scipy.linalg import cython_blas
 
     name, real = ROUTINES[dtype]
-    capsule: Any = dict(cython_blas.__pyx_capi__)[name]
+    routine, one = _open_routine(cython_blas, name, SYRK), real(1.0)
+
+    def update(rows: WorkingArray, into: WorkingArray) -> None:
+        b, d = map(ctypes.c_int, rows.shape)
+        # BLAS, which uses Fortran order, sees rows in C order as their transpose.
+        routine(
+            *(b"U", b"N", d, b, ctypes.byref(one), rows.ctypes.data, d),
+            *(ctypes.byref(one), into.ctypes.data, d),
+        )
+
+    return update
+
+
+def _compiled_stacking() -> Callable[[FloatArray, FloatArray], None]:
+    from scipy.linalg import cython_lapack
+
+    routine = _open_routine(cython_lapack, "dtpqrt", TPQRT)
+
+    def stack(r: FloatArray, rows: FloatArray) -> None:
+        """Overwrite both, in Fortran order; `r` becomes the R of both."""
+        b, d = map(ctypes.c_int, rows.shape)
+        panel, failed = ctypes.c_int(min(PANEL, d.value)), ctypes.c_int()
+        space = np.empty((2, panel.value * d.value))
+        routine(
+            *(b, d, ctypes.c_int(), panel, r.ctypes.data, d, rows.ctypes.data, b),
+            *(space[0].ctypes.data, panel, space[1].ctypes.data, failed),
+        )
+
+    return stack
+
+
+def _open_routine(module: Any, name: str, arguments: tuple[str, ...]) -> Any:
+    """Open a routine of scipy; several errors if Python or scipy is built differently."""
+    capsule: Any = dict(module.__pyx_capi__)[name]
     python = ctypes.pythonapi
     python.PyCapsule_GetName.restype = ctypes.c_char_p
     python.PyCapsule_GetName.argtypes = [ctypes.py_object]
@@ -68,20 +128,15 @@ def _compiled_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArr
     signature = python.PyCapsule_GetName(capsule)
     declared = signature.decode().partition("(")[2].rstrip(")").replace(" *", "").split(", ")
     kinds = tuple("real" if kind.startswith("__pyx") else kind for kind in declared)
-    if kinds != ARGUMENTS:  # as with a BLAS of 64-bit integers
+    if kinds != arguments:  # as with a BLAS of 64-bit integers
         raise TypeError(f"{name} takes {signature.decode()}")
-    integer, factor = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(real)
-    text, data = ctypes.c_char_p, ctypes.c_void_p
-    arguments = (text, text, integer, integer, factor, data, integer, factor, data, integer)
+    types = {
+        "char": ctypes.c_char_p,
+        "int": ctypes.POINTER(ctypes.c_int),
+        "real": ctypes.c_void_p,
+    }
     address = python.PyCapsule_GetPointer(capsule, signature)
-    routine, one = ctypes.CFUNCTYPE(None, *arguments)(address), real(1.0)
-
-    def update(rows: WorkingArray, into: WorkingArray) -> None:
-        b, d = map(ctypes.c_int, rows.shape)
-        # BLAS, which uses Fortran order, sees rows in C order as their transpose.
-        routine(b"U", b"N", d, b, one, rows.ctypes.data, d, one, into.ctypes.data, d)
-
-    return update
+    return ctypes.CFUNCTYPE(None, *(types[kind] for kind in kinds))(address)
 
 
 def _wrapped_update(dtype: np.dtype[Any]) -> Callable[[WorkingArray, WorkingArray], None]:

@@ -363,5 +363,5 @@ class StackedQR(Statistic):
 
     def _stack(self, wide: Backend, rows: Array, n: int) -> None:
         if n:
-            self.r = wide.qr_r(wide.xp.concat([wide.put(self.r), rows]))
+            self.r = wide.stack_rows(wide.put(self.r), rows)
             self.n += n

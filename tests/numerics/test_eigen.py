@@ -212,19 +212,37 @@ def test_blocks_need_not_divide_the_width():
 @pytest.fixture(params=["compiled", "wrapped", "other integers"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """BLAS through ctypes, and with that path out of order."""
-    rank_update._find_update.cache_clear()
+    found = rank_update._find_update, rank_update._find_stacking
+    for one in found:
+        one.cache_clear()
     if request.param == "wrapped":
-        monkeypatch.setattr("scipy.linalg.cython_blas.__pyx_capi__", {})
+        for library in ("blas", "lapack"):
+            monkeypatch.setattr(f"scipy.linalg.cython_{library}.__pyx_capi__", {})
     if request.param == "other integers":
-        monkeypatch.setattr(rank_update, "ARGUMENTS", ("long",))
+        for name in ("SYRK", "TPQRT"):
+            monkeypatch.setattr(rank_update, name, ("long",))
     yield request.param
-    rank_update._find_update.cache_clear()
+    for one in found:
+        one.cache_clear()
 
 
 def test_the_way_is_the_one_that_works(way: str) -> None:
     update = rank_update._find_update(np.dtype(np.float64))
     expected = "_compiled_update" if way == "compiled" else "_wrapped_update"
     assert update.__qualname__.startswith(expected)
+    assert (rank_update._find_stacking() is not None) is (way == "compiled")
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("width", [1, 3, 130])
+@pytest.mark.parametrize("count", [0, 1, 5, 300])
+def test_stacked_rows_have_the_factor_of_all_rows(width: int, count: int) -> None:
+    rng = np.random.default_rng(2)
+    first, more = rng.standard_normal((2 * width, width)), rng.standard_normal((count, width))
+    found = rank_update.stack_rows(np.linalg.qr(first, mode="r"), more)
+    exact = np.linalg.qr(np.vstack([first, more]), mode="r")
+    assert np.array_equal(found, np.triu(found))
+    np.testing.assert_allclose(np.abs(found), np.abs(exact), atol=1e-12)
 
 
 @pytest.mark.usefixtures("way")

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import Array, FloatArray, IntArray, WorkingArray
-from embgeo.numerics.rank_update import add_gram
+from embgeo.numerics.rank_update import add_gram, stack_rows
 
 
 class Backend(ABC):
@@ -82,8 +82,8 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def qr_r(self, rows: Array) -> Array:
-        """Return the R of the QR decomposition, without Q."""
+    def stack_rows(self, r: Array, rows: Array) -> Array:
+        """Return the R of the QR decomposition of `r`, upper triangular, on top of `rows`."""
 
     @abstractmethod
     def kth_largest(self, values: Array, k: int) -> Array:
@@ -132,8 +132,8 @@ class NumpyBackend(Backend):
     def add_gram(self, rows: WorkingArray, into: WorkingArray) -> None:
         add_gram(rows, into)
 
-    def qr_r(self, rows: FloatArray) -> FloatArray:
-        return np.asarray(np.linalg.qr(rows, mode="r"), dtype=np.float64)
+    def stack_rows(self, r: FloatArray, rows: FloatArray) -> FloatArray:
+        return stack_rows(r, rows)
 
     def kth_largest(self, values: WorkingArray, k: int) -> WorkingArray:
         at = values.shape[1] - k

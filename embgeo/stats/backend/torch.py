@@ -183,8 +183,8 @@ class TorchBackend(Backend):
                 stop = min(start + width, rows.shape[1])
                 into[:stop, start:stop].addmm_(part[:, :stop].T, part[:, start:stop])
 
-    def qr_r(self, rows: Array) -> Array:
-        return self.torch.linalg.qr(rows, mode="r").R
+    def stack_rows(self, r: Array, rows: Array) -> Array:
+        return self.torch.linalg.qr(self.torch.cat([r, rows]), mode="r").R
 
     def kth_largest(self, values: Array, k: int) -> Array:
         return self.torch.topk(values, k, dim=1).values[:, -1]
