@@ -35,6 +35,9 @@ ROWS_PER_DIMENSION = 3
 LEAST_INDEX, INDEX_ERRORS = 4.0, 2.0
 #: Largest shape of the tail of squared norms, with one error: the same for whole rows.
 LARGEST_SHAPE = 0.5
+#: Largest standard deviation of log norms, by their quartiles: of wider ones few draws pass the
+#: limits above, those whose errors are too small. The quartiles are nearly the same in every draw.
+WIDEST = 0.55
 #: Largest share of pairs of rows in a variance that single rows make. Above it the spectrum is
 #: nearly flat, and eighth powers need a mean: the index of the tail of norms times the spread of
 #: log norms, which is 2.0 for lognormal norms, has to reach a limit.
@@ -94,11 +97,15 @@ class RowSample:
         seen = float(np.mean(self.norms[self.places] ** 4))
         return float(np.sqrt(self.norm_tail.fourth / seen)) if seen else np.inf
 
+    @cached_property
+    def spread(self) -> float:
+        """Standard deviation of log norms, by their quartiles."""
+        return measure_log_norms(self.norms, self.rows.shape[1]).spread
+
     @property
     def has_light_norms(self) -> bool:
         """Whether the tail of norms is no heavier than that of lognormal ones."""
-        spread = measure_log_norms(self.norms, self.rows.shape[1]).spread
-        return measure_norm_index(self.norms) * spread >= LIGHT
+        return measure_norm_index(self.norms) * self.spread >= LIGHT
 
     def judge(self, found: RowError | None) -> RowError | Caveat | None:
         """Return the error with the factor of long rows, or why there is none."""
@@ -124,6 +131,7 @@ def take_sample(
     if (
         tail.index - INDEX_ERRORS * tail.error < LEAST_INDEX
         or of_norms.shape + of_norms.error > LARGEST_SHAPE
+        or sample.spread > WIDEST
     ):
         return "heavy_tail"
     return sample
