@@ -29,7 +29,8 @@ from embgeo.stats.statistic import Statistic
 #: Number of queries of the intrinsic dimension: this many entries at most, within bounds.
 QUERY_ENTRIES = 2**18
 QUERIES = (300, 600)
-NEAREST = 2
+#: The third says how the ratios change with a row.
+NEAREST = 3
 
 
 def second(m: Measurement) -> list[Statistic]:
@@ -89,9 +90,9 @@ def measure_two_nn(
     """Measure TwoNN by maximum likelihood, with an error from the spread of the ratios."""
     # Distances of very short rows may vanish, or be lost next to long rows.
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.log(distances[:, 1] / distances[:, 0])
+        ratios, further = np.log(distances[:, 1:] / distances[:, :-1]).T
     finite = np.isfinite(ratios)
-    ratios = ratios[finite]
+    ratios, further = ratios[finite], further[finite]
     if len(ratios) < 3 or not ratios.sum() > TIE * len(ratios):
         reason = "the two nearest rows of every query are equally far"
         return [q.INTRINSIC_DIMENSION.undefined(reason)]
@@ -99,9 +100,14 @@ def measure_two_nn(
     value = (n - 1) / float(ratios.sum())
     duplicates = facts.m - rows
     exact = n == rows
-    parts = -value / ratios.mean() * mean_influence(ratios)
+    slope = -value / ratios.mean()
+    parts = slope * mean_influence(ratios)
     drawn = error_of(parts) * float(np.sqrt(1.0 - n / rows))
-    error = find_error_of_inverse(value, sum_dependent(parts, asked[finite], nearest[finite]))
+    joined = sum_dependent(parts, asked[finite], nearest[finite])
+    bound = slope * find_bound(2.0 * further - ratios, asked[finite], nearest[finite])
+    least = min(joined, error_of(parts))
+    tangent = float(np.sqrt(max(least**2, joined**2 - bound**2 / rows)))
+    error = find_error_of_inverse(value, tangent)
     scalar = q.INTRINSIC_DIMENSION.measured(
         value,
         standard_error=error if exact else drawn,
@@ -134,6 +140,27 @@ def sum_dependent(parts: FloatArray, asked: IntArray, nearest: IntArray) -> floa
     # Of queries that share both rows, the products are counted twice.
     shared = square_sums(either, np.r_[parts, parts]) - pairs
     return float(np.sqrt(max(pairs, shared)))
+
+
+def find_bound(changes: FloatArray, asked: IntArray, nearest: IntArray) -> float:
+    """Return how the sum of ratios changes with the number of rows, beyond what each row has.
+
+    Without its nearest row the ratio of a query, ln r₂/r₁, is ln r₃/r₂, and without its second row
+    ln r₃/r₁: together 2·ln r₃/r₂ − ln r₂/r₁ more, which is 0 on average where rows have a density.
+    Where they gather around fixed places, sums over dependent queries count that the number of rows
+    varies at each place, but the number of all is fixed: of N rows the variance of the mean is
+    smaller by the squared change over N (Penrose & Yukich 2001). Returned is the end of its 95%
+    interval that is nearer to 0, or 0 if that holds 0.
+
+    Parameters
+    ----------
+    changes : float64 array, shape (n,)
+        2·ln r₃/r₂ − ln r₂/r₁ of each query.
+    """
+    if not np.isfinite(changes).all():  # three rows have no third neighbor
+        return 0.0
+    error = sum_dependent(mean_influence(changes), asked, nearest)
+    return max(0.0, abs(float(changes.mean())) - Z_95 * error)
 
 
 def square_sums(group: IntArray, parts: FloatArray) -> float:

@@ -26,7 +26,7 @@ from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.frequency import Popularity, absent, rank_by_frequency
 from embgeo.numerics.logistic import log_odds
 from embgeo.numerics.sampling import FOLDS, Fold, deal_folds
-from embgeo.numerics.scores import auc, error_of, learned_noise
+from embgeo.numerics.scores import auc, error_of, learned_noise, share_error
 
 MAX_ROWS = 6_000
 MAX_ENTRIES = 2_500_000
@@ -105,12 +105,14 @@ def measure_probe(
     fitted = (FOLDS - 1) / FOLDS
     sizes = round(fitted * rare.sum()), round(fitted * (~rare).sum())
     noise = learned_noise(area, *sizes, facts.d)
-    parts = with_fit(parts, noise) + influence_of_edge(score, known, at)
+    scored = with_fit(parts, noise)
+    parts = scored + influence_of_edge(score, known, at)
+    error = widen_near_one(error_of(parts), error_of(scored), area, len(at))
     return [
         Influence.of(q.PROBE_AUC, parts, at),
         q.PROBE_AUC.measured(
             area,
-            standard_error=error_of(parts),
+            standard_error=error,
             error_kind="population",
             sample=sample,
             convention=f"{convention}; {how}"
@@ -149,6 +151,31 @@ def with_fit(influence: FloatArray, noise: float) -> FloatArray:
     factor of 1 if nothing of the fit is noise, 2 if all of it is.
     """
     return np.asarray((1.0 + noise) * np.sqrt(1.0 - noise / 2.0) * influence)
+
+
+def widen_near_one(error: float, scored: float, area: float, n: int) -> float:
+    """Return the error of an AUC, wider near 0 or 1.
+
+    Near 1 the larger of two draws has the smaller error. The area is taken for a share of
+    A(1 − A)/error² tokens, or of all n if no pair is out of order, with two more on either side
+    (Agresti & Coull 1998; for areas Newcombe 2006).
+
+    Parameters
+    ----------
+    error, scored : float
+        With the edge between the classes, and without.
+
+    Examples
+    --------
+    >>> for error, area in ((0.03, 0.75), (0.01, 0.98), (0.0, 1.0)):
+    ...     print(f"{widen_near_one(error, error, area, 200):.4f}")
+    0.0300
+    0.0120
+    0.0069
+    """
+    if not scored:
+        return float(np.hypot(error, share_error(area, n)))
+    return error * max(1.0, share_error(area, area * (1.0 - area) / scored**2) / scored)
 
 
 FAMILY = Family("frequency", compute, absent=absent, rows_read=rows_read)

@@ -134,7 +134,7 @@ def share_of_noise(seen: float, noise: float) -> float:
     return float(noise / (signal + noise))
 
 
-def share_error(share: float, n: int) -> float:
+def share_error(share: float, n: float) -> float:
     """Return the standard error of a sampled share, not 0 if all n agree (Agresti & Coull 1998)."""
     near = (share * n + 2.0) / (n + 4.0)
     return float(np.sqrt(near * (1.0 - near) / (n + 4.0)))

@@ -1,5 +1,6 @@
 """What is drawn stands for what there is: uniform pairs, scaled tables of hubs, third moments."""
 
+from functools import cache
 from itertools import permutations
 from types import SimpleNamespace
 from typing import Any
@@ -8,14 +9,16 @@ import numpy as np
 import pytest
 
 import embgeo
+from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.numbers import Z_95
 from embgeo.core.values import Scalar, Table
-from embgeo.metrics.dimension import measure_two_nn
+from embgeo.metrics.dimension import find_bound, measure_two_nn, sum_dependent
 from embgeo.metrics.hubs import chance_of_twin
 from embgeo.metrics.neighbors import influence_of_tokens
 from embgeo.metrics.pairs import draw_pairs
 from embgeo.numerics.hubness import SampledPlaces, share_among_equals
 from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.numerics.scores import error_of, mean_influence
 from tests.support import naive
 
 
@@ -95,7 +98,8 @@ def test_two_rows_nearest_to_each_other_are_one_draw_of_the_dimension(m: int) ->
     ratios = np.array([1.5, 2.0, 1.2, 1.1, 3.0, 1.3])
     facts: Any = SimpleNamespace(m=m, kept=np.arange(m))
     nearest = np.array([1, 0, 3, 2, 0, 2])
-    distances = np.stack([near, near * ratios], axis=1)
+    # Third neighbors with which the ratios do not change with the number of rows.
+    distances = np.stack([near, near * ratios, near * ratios**1.5], axis=1)
     found, influence = measure_two_nn(facts, nearest, distances, np.arange(6), m)
     assert isinstance(found, Scalar)
     logs = np.log(ratios)
@@ -117,6 +121,73 @@ def test_two_rows_nearest_to_each_other_are_one_draw_of_the_dimension(m: int) ->
     assert found.sample == (
         "all 6 queries against 6 rows" if m == 6 else "6 queries against 24 rows"
     )
+
+
+@cache
+def gathered() -> tuple[FloatArray, IntArray, FloatArray]:
+    """Rows around fixed centers, some of which have one or two; their ratios without each row."""
+    g = np.random.default_rng(1)
+    centers = g.standard_normal((100, 3))
+    rows = centers[g.integers(0, 100, 300)] + 0.001 * g.standard_normal((300, 3))
+    distances = np.linalg.norm(rows[:, None] - rows, axis=2)
+    np.fill_diagonal(distances, np.inf)
+    order = np.argsort(distances, axis=1)[:, :3]
+    return np.take_along_axis(distances, order, 1), order[:, 0], distances
+
+
+def test_what_the_number_of_rows_binds_is_that_of_ratios_without_each_row() -> None:
+    nearest_three, nearest, distances = gathered()
+    ratios = np.log(nearest_three[:, 1] / nearest_three[:, 0])
+    lost = []
+    for row in range(300):
+        left = np.delete(np.delete(distances, row, 0), row, 1)
+        near = np.sort(left, axis=1)[:, :2]
+        lost.append(ratios.sum() - np.log(near[:, 1] / near[:, 0]).sum() - ratios.mean())
+    changes = 2 * np.log(nearest_three[:, 2] / nearest_three[:, 1]) - ratios
+    assert changes.mean() == pytest.approx(-np.mean(lost), rel=1e-9)
+    error = sum_dependent(mean_influence(changes), np.arange(300), nearest)
+    expected = abs(np.mean(lost)) - Z_95 * error
+    assert expected > 0.1
+    assert find_bound(changes, np.arange(300), nearest) == pytest.approx(expected, rel=1e-9)
+    away = changes - changes.mean()
+    for shift, bound in ((0.9, 0.0), (1.1, 0.1), (-1.1, 0.1)):
+        found = find_bound(away + shift * Z_95 * error, np.arange(300), nearest)
+        assert found == pytest.approx(bound * Z_95 * error, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("rows", [300, 900])
+def test_what_the_number_of_rows_binds_is_no_part_of_the_error_of_the_dimension(rows: int) -> None:
+    nearest_three, nearest, _ = gathered()
+    facts: Any = SimpleNamespace(m=rows, kept=np.arange(rows))
+    asked = np.arange(300)
+    found, influence = measure_two_nn(facts, nearest, nearest_three, asked, rows)
+    assert isinstance(found, Scalar)
+    assert found.value is not None
+    ratios = np.log(nearest_three[:, 1] / nearest_three[:, 0])
+    parts = -found.value / ratios.mean() * mean_influence(ratios)
+    np.testing.assert_allclose(influence.values, parts.astype(np.float32))
+    joined = sum_dependent(parts, asked, nearest)
+    changes = 2 * np.log(nearest_three[:, 2] / nearest_three[:, 1]) - ratios
+    bound = find_bound(changes, asked, nearest) * found.value / ratios.mean()
+    tangent = np.sqrt(joined**2 - bound**2 / rows)
+    assert 1.2 * error_of(parts) < tangent < (0.86 if rows == 300 else 0.96) * joined
+    error = tangent / (1 - (Z_95 * tangent / found.value) ** 2)
+    assert found.population_error == pytest.approx(error, rel=1e-12)
+
+
+def test_the_error_of_the_dimension_is_at_least_that_of_independent_ratios() -> None:
+    near = np.ones(6)
+    ratios = np.array([1.5, 2.0, 1.2, 1.1, 3.0, 1.3])
+    distances = np.stack([near, ratios, 1e6 * ratios], axis=1)
+    facts: Any = SimpleNamespace(m=6, kept=np.arange(6))
+    nearest = np.array([1, 0, 3, 2, 5, 4])
+    found, influence = measure_two_nn(facts, nearest, distances, np.arange(6), 6)
+    assert isinstance(found, Scalar)
+    assert found.value is not None
+    parts = np.asarray(influence.values, dtype=float)
+    tangent = min(error_of(parts), sum_dependent(parts, np.arange(6), nearest))
+    error = tangent / (1 - (Z_95 * tangent / found.value) ** 2)
+    assert found.population_error == pytest.approx(error, rel=1e-6)
 
 
 def test_parts_of_neighbors_are_what_their_absence_changes() -> None:
