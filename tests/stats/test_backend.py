@@ -84,13 +84,14 @@ def test_triangular_factors(backend):
 
 @each
 @pytest.mark.parametrize("k", [1, 3, 6])
-def test_largest_entries(backend, k):
-    there = backend.put(NARROW)
-    falling = -np.sort(-NARROW, axis=1)
+@pytest.mark.parametrize("rows", [NARROW, gaussian(9, n=40, d=300)], ids=["narrow", "wide"])
+def test_largest_entries(backend, k, rows):
+    there = backend.put(rows)
+    falling = -np.sort(-rows, axis=1)
     kth = backend.to_host(backend.kth_largest(there, k))
     np.testing.assert_array_equal(kth, falling[:, k - 1])
     columns = backend.to_host(backend.topk(there, k))
-    largest = np.take_along_axis(NARROW, columns, axis=1)
+    largest = np.take_along_axis(rows, columns, axis=1)
     np.testing.assert_array_equal(-np.sort(-largest, axis=1), falling[:, :k])
 
 

@@ -59,8 +59,11 @@ def test_sums_in_float32_move_into_float64_on_the_way(monkeypatch):
     monkeypatch.setattr(moments, "SINGLE_BLOCKS", 2)
     W = (gaussian(74, n=50, d=6) + 0.4).astype(np.float32)
     found = Moments(6, single=True)
+    waiting = []
     for part in np.array_split(np.arange(50), 5):
         found.update(Block(part, W[part]))
+        waiting.append(found._recent_blocks)
+    assert waiting == [1, 2, 1, 2, 1]
     centered = W.astype(np.float64) - W.mean(axis=0, dtype=np.float64)
     np.testing.assert_allclose(found.scatter, centered.T @ centered, rtol=1e-5, atol=1e-4)
 
