@@ -11,6 +11,9 @@ Examples
 '2.0 ± 0.1'
 """
 
+import math
+from itertools import combinations
+
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
@@ -31,6 +34,9 @@ QUERY_ENTRIES = 2**18
 QUERIES = (300, 600)
 #: The third says how the ratios change with a row.
 NEAREST = 3
+#: The error is called conservative if more of its square may be bound by the number of rows, but is
+#: not certain to be.
+UNSURE = 0.1
 
 
 def second(m: Measurement) -> list[Statistic]:
@@ -103,10 +109,10 @@ def measure_two_nn(
     slope = -value / ratios.mean()
     parts = slope * mean_influence(ratios)
     drawn = error_of(parts) * float(np.sqrt(1.0 - n / rows))
-    joined = sum_dependent(parts, asked[finite], nearest[finite])
-    bound = slope * find_bound(2.0 * further - ratios, asked[finite], nearest[finite])
-    least = min(joined, error_of(parts))
-    tangent = float(np.sqrt(max(least**2, joined**2 - bound**2 / rows)))
+    shared = np.column_stack([asked, nearest])[finite]
+    change, sure = find_bound(2.0 * further - ratios, shared[:, :2])
+    tangent = find_error(parts, shared, (slope * sure) ** 2 / rows)
+    unsure = slope**2 * (change**2 - sure**2) / rows
     error = find_error_of_inverse(value, tangent)
     scalar = q.INTRINSIC_DIMENSION.measured(
         value,
@@ -116,13 +122,33 @@ def measure_two_nn(
         sample=f"{'all' if exact else ''} {n:,} queries against {rows:,} rows".strip(),
         convention="Euclidean; every point once"
         + (f", {duplicates:,} duplicate rows left out" if duplicates else ""),
+        caveats=("conservative_error",) if unsure > UNSURE * tangent**2 else (),
     )
     places = np.searchsorted(facts.kept, asked[finite])
     return [scalar, Influence.of(q.INTRINSIC_DIMENSION, parts, places)]
 
 
-def sum_dependent(parts: FloatArray, asked: IntArray, nearest: IntArray) -> float:
+def find_error(parts: FloatArray, shared: IntArray, bound: float) -> float:
     """Return the error from the influences of queries of which some share a row.
+
+    Parameters
+    ----------
+    parts : float64 array, shape (n,)
+    shared : int array, shape (n, 3)
+        The query and its two nearest rows.
+    bound : float
+        What the number of rows takes from the variance. It is taken from the sum over queries that
+        share any of the three rows, as a ratio depends on all of them.
+    """
+    variance = sum_dependent(parts, shared[:, :2])
+    if bound:
+        wide = max(variance, sum_shared(parts, shared))
+        variance = min(variance, max(float(parts @ parts), wide - bound))
+    return float(np.sqrt(variance))
+
+
+def sum_dependent(parts: FloatArray, shared: IntArray) -> float:
+    """Return the variance from the influences of queries of which some share a row.
 
     Queries are dependent if one is nearest to the other, or if the same row is nearest to both: the
     variance is the sum of products of their influences (two-way clusters, Cameron, Gelbach & Miller
@@ -130,37 +156,51 @@ def sum_dependent(parts: FloatArray, asked: IntArray, nearest: IntArray) -> floa
 
     Examples
     --------
-    >>> one, two = np.ones(3), np.array([1, 0, 1])
-    >>> sum_dependent(one, np.arange(3), two)  # the nearest rows join all three
-    3.0
+    >>> queries, nearest = np.arange(3), np.array([1, 0, 1])
+    >>> sum_dependent(np.ones(3), np.stack([queries, nearest], 1))  # they join all three
+    9.0
     """
-    _, both = np.unique(np.sort(np.stack([asked, nearest], 1)), axis=0, return_inverse=True)
-    _, either = np.unique(np.r_[asked, nearest], return_inverse=True)
-    pairs = square_sums(both.ravel(), parts)
-    # Of queries that share both rows, the products are counted twice.
-    shared = square_sums(either, np.r_[parts, parts]) - pairs
-    return float(np.sqrt(max(pairs, shared)))
+    _, both = np.unique(np.sort(shared), axis=0, return_inverse=True)
+    return max(square_sums(both.ravel(), parts), sum_shared(parts, shared))
 
 
-def find_bound(changes: FloatArray, asked: IntArray, nearest: IntArray) -> float:
+def sum_shared(parts: FloatArray, shared: IntArray) -> float:
+    """Return the sum of products over queries that share a row.
+
+    Queries that share s rows are counted for each of them, less for each two, and so on:
+    s − s(s − 1)/2 + … = 1.
+    """
+    shared, total = np.sort(shared), 0.0
+    width = shared.shape[1]
+    for size in range(1, width + 1):
+        subsets = [shared[:, columns] for columns in combinations(range(width), size)]
+        _, same = np.unique(np.concatenate(subsets), axis=0, return_inverse=True)
+        total -= (-1) ** size * square_sums(same.ravel(), np.tile(parts, len(subsets)))
+    return total
+
+
+def find_bound(changes: FloatArray, shared: IntArray) -> tuple[float, float]:
     """Return how the sum of ratios changes with the number of rows, beyond what each row has.
 
     Without its nearest row the ratio of a query, ln r₂/r₁, is ln r₃/r₂, and without its second row
     ln r₃/r₁: together 2·ln r₃/r₂ − ln r₂/r₁ more, which is 0 on average where rows have a density.
     Where they gather around fixed places, sums over dependent queries count that the number of rows
     varies at each place, but the number of all is fixed: of N rows the variance of the mean is
-    smaller by the squared change over N (Penrose & Yukich 2001). Returned is the end of its 95%
-    interval that is nearer to 0, or 0 if that holds 0.
+    smaller by the squared change over N (Penrose & Yukich 2001). Returned is the size of the
+    change, and the end of its 95% interval that is nearer to 0, or 0 if that holds 0.
 
     Parameters
     ----------
     changes : float64 array, shape (n,)
         2·ln r₃/r₂ − ln r₂/r₁ of each query.
+    shared : int array, shape (n, 2)
+        The query and its nearest row.
     """
     if not np.isfinite(changes).all():  # three rows have no third neighbor
-        return 0.0
-    error = sum_dependent(mean_influence(changes), asked, nearest)
-    return max(0.0, abs(float(changes.mean())) - Z_95 * error)
+        return 0.0, 0.0
+    error = math.sqrt(sum_dependent(mean_influence(changes), shared))
+    change = abs(float(changes.mean()))
+    return change, max(0.0, change - Z_95 * error)
 
 
 def square_sums(group: IntArray, parts: FloatArray) -> float:
@@ -178,11 +218,11 @@ def find_error_of_inverse(value: float, error: float) -> float | None:
 
 
 def find_nearest(m: Measurement, rows: IntArray) -> tuple[IntArray, FloatArray]:
-    """Find the nearest row of the queries, or of all rows if requested, and the distances."""
+    """Find the nearest two rows of the queries, or of all rows if requested, and the distances."""
     facts, shared = m.facts, m.shared
     if facts.options.neighbors_of == "sample":
         one = shared.find(NearestDistances)
-        return np.asarray(one.neighbors)[:, 0], np.asarray(one.distances)
+        return np.asarray(one.neighbors)[:, :2], np.asarray(one.distances)
     takes_part, shift = among(facts, rows), find_shift(shared)
     found = list(
         m.reader.sweep(
@@ -191,7 +231,7 @@ def find_nearest(m: Measurement, rows: IntArray) -> tuple[IntArray, FloatArray]:
             "nearest rows",
         )
     )
-    nearest = np.concatenate([part.neighbors[:, 0] for part in found])
+    nearest = np.concatenate([part.neighbors[:, :2] for part in found])
     return nearest, np.concatenate([part.distances for part in found])
 
 

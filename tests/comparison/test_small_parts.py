@@ -19,7 +19,7 @@ from embgeo.core.quantities.compare import MOVED
 from embgeo.core.values import Histogram, Quantity, Table
 from embgeo.numerics.sampling import generator
 from embgeo.result.analysis import Analysis
-from tests.support.compared import number, pair_of
+from tests.support.compared import pair_of
 from tests.support.sample_comparison import sample_comparison
 
 PLAIN = Quantity("a.b", "Plain", "A number.")
@@ -116,7 +116,8 @@ def test_the_chance_of_a_pairing_is_that_of_permuted_tokens() -> None:
     g = np.random.default_rng(2)
     rows = g.standard_normal((30, 4))
     sides = rows, 0.25 * rows + g.standard_normal((30, 4))
-    found = number(pair_of(*sides), "cka_p")
+    scalar = pair_of(*sides)["compare.cka_p"]
+    found = float(scalar)
     first, second = (center_gram(side) for side in sides)
     assert first is not None
     assert second is not None
@@ -128,6 +129,8 @@ def test_the_chance_of_a_pairing_is_that_of_permuted_tokens() -> None:
     ]
     assert found == (1 + sum(reached)) / (1 + PERMUTATIONS)
     assert 0.002 < found < 0.9
+    share = np.r_[np.ones(1 + sum(reached)), np.zeros(PERMUTATIONS - sum(reached))]
+    assert scalar.standard_error == pytest.approx(share.std() / np.sqrt(PERMUTATIONS), rel=1e-9)
 
 
 def test_a_film_has_two_frames_at_least() -> None:

@@ -10,9 +10,10 @@ import pytest
 
 from embgeo.comparison.compare import find_same
 from embgeo.comparison.comparison import load_comparison
-from embgeo.comparison.curves import find_change_point, find_outliers
-from embgeo.comparison.track import ChangePoint
+from embgeo.comparison.curves import curve, find_change_point, find_outliers
+from embgeo.comparison.track import ChangePoint, Track
 from embgeo.core.errors import BadOption
+from embgeo.core.values import Quantity
 from embgeo.io.model_facts import training_step
 from embgeo.workflows.track import from_names, steps_of
 from tests.support.compared import comparison, enter_pair
@@ -246,6 +247,19 @@ def test_every_scalar_has_a_curve(tracked):
     assert tracked.track.steps == tuple(100.0 * i for i in range(10))
 
 
+def test_errors_of_a_curve_are_those_of_its_checkpoints():
+    """Of this matrix, with the choice of tokens left out; none of a checkpoint that has none."""
+    quantity = Quantity("a.b", "Plain", "A number.")
+    sampled = quantity.measured(
+        0.5, standard_error=0.1, error_kind="monte_carlo", population_error=0.2, sample="some"
+    )
+    exact = quantity.measured(0.6, population_error=0.3)
+    track = Track((0.0, 1.0, 2.0), "given", (), (None,) * 3)
+    made = curve(track, quantity, "", [sampled, exact, None])
+    assert made.values == (0.5, 0.6, None)
+    assert made.standard_errors == (0.1, None, None)
+
+
 def test_pairs_are_to_the_first_and_to_the_one_before(tracked):
     assert [(p.first, p.second) for p in tracked.pairs] == [
         *((0, i) for i in range(1, 10)),
@@ -260,15 +274,15 @@ def test_pairs_are_to_the_first_and_to_the_one_before(tracked):
 
 
 def test_the_cone_bends_where_it_begins(tracked):
-    curve = next(c for c in tracked.track.curves if c.quantity.name == "cosine.mean")
-    assert curve.change_point is not None
-    assert curve.change_point.step == 300.0
+    found = next(c for c in tracked.track.curves if c.quantity.name == "cosine.mean")
+    assert found.change_point is not None
+    assert found.change_point.step == 300.0
     assert any(s.startswith("From step 0 to 900, I1 of unit rows fell") for s in tracked.sentences)
 
 
 def test_curves_without_a_bend_say_why(tracked):
-    for curve in tracked.track.curves:
-        assert (curve.change_point is None) == bool(curve.no_change_point)
+    for one in tracked.track.curves:
+        assert (one.change_point is None) == bool(one.no_change_point)
 
 
 # Duplicates and outliers ------------------------------------------------------------------------

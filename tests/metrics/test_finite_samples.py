@@ -12,7 +12,8 @@ import embgeo
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.numbers import Z_95
 from embgeo.core.values import Scalar, Table
-from embgeo.metrics.dimension import find_bound, measure_two_nn, sum_dependent
+from embgeo.metrics import dimension
+from embgeo.metrics.dimension import find_bound, find_error, measure_two_nn, sum_dependent
 from embgeo.metrics.hubs import chance_of_twin
 from embgeo.metrics.neighbors import influence_of_tokens
 from embgeo.metrics.pairs import draw_pairs
@@ -97,7 +98,7 @@ def test_two_rows_nearest_to_each_other_are_one_draw_of_the_dimension(m: int) ->
     near = np.array([1.0, 1.0, 2.0, 2.0, 2.5, 3.0])
     ratios = np.array([1.5, 2.0, 1.2, 1.1, 3.0, 1.3])
     facts: Any = SimpleNamespace(m=m, kept=np.arange(m))
-    nearest = np.array([1, 0, 3, 2, 0, 2])
+    nearest = np.array([[1, 5], [0, 4], [3, 1], [2, 5], [0, 3], [2, 1]])
     # Third neighbors with which the ratios do not change with the number of rows.
     distances = np.stack([near, near * ratios, near * ratios**1.5], axis=1)
     found, influence = measure_two_nn(facts, nearest, distances, np.arange(6), m)
@@ -107,7 +108,7 @@ def test_two_rows_nearest_to_each_other_are_one_draw_of_the_dimension(m: int) ->
     assert found.value == pytest.approx(value, rel=1e-12)
     parts = -value * (logs / logs.mean() - 1) / np.sqrt(6 * 5)
     np.testing.assert_allclose(influence.values, parts.astype(np.float32))
-    rows = [{i, int(row)} for i, row in enumerate(nearest)]
+    rows = [{i, int(row)} for i, row in enumerate(nearest[:, 0])]
     variance = sum(
         parts[i] * parts[j] for i in range(6) for j in range(6) if i == j or rows[i] & rows[j]
     )
@@ -132,7 +133,7 @@ def gathered() -> tuple[FloatArray, IntArray, FloatArray]:
     distances = np.linalg.norm(rows[:, None] - rows, axis=2)
     np.fill_diagonal(distances, np.inf)
     order = np.argsort(distances, axis=1)[:, :3]
-    return np.take_along_axis(distances, order, 1), order[:, 0], distances
+    return np.take_along_axis(distances, order, 1), order[:, :2], distances
 
 
 def test_what_the_number_of_rows_binds_is_that_of_ratios_without_each_row() -> None:
@@ -145,18 +146,21 @@ def test_what_the_number_of_rows_binds_is_that_of_ratios_without_each_row() -> N
         lost.append(ratios.sum() - np.log(near[:, 1] / near[:, 0]).sum() - ratios.mean())
     changes = 2 * np.log(nearest_three[:, 2] / nearest_three[:, 1]) - ratios
     assert changes.mean() == pytest.approx(-np.mean(lost), rel=1e-9)
-    error = sum_dependent(mean_influence(changes), np.arange(300), nearest)
+    shared = np.column_stack([np.arange(300), nearest[:, 0]])
+    error = np.sqrt(sum_dependent(mean_influence(changes), shared))
     expected = abs(np.mean(lost)) - Z_95 * error
     assert expected > 0.1
-    assert find_bound(changes, np.arange(300), nearest) == pytest.approx(expected, rel=1e-9)
+    assert find_bound(changes, shared) == pytest.approx((abs(np.mean(lost)), expected), rel=1e-9)
     away = changes - changes.mean()
     for shift, bound in ((0.9, 0.0), (1.1, 0.1), (-1.1, 0.1)):
-        found = find_bound(away + shift * Z_95 * error, np.arange(300), nearest)
+        _, found = find_bound(away + shift * Z_95 * error, shared)
         assert found == pytest.approx(bound * Z_95 * error, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("rows", [300, 900])
-def test_what_the_number_of_rows_binds_is_no_part_of_the_error_of_the_dimension(rows: int) -> None:
+def test_what_the_number_of_rows_binds_is_no_part_of_the_error_of_the_dimension(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nearest_three, nearest, _ = gathered()
     facts: Any = SimpleNamespace(m=rows, kept=np.arange(rows))
     asked = np.arange(300)
@@ -166,28 +170,41 @@ def test_what_the_number_of_rows_binds_is_no_part_of_the_error_of_the_dimension(
     ratios = np.log(nearest_three[:, 1] / nearest_three[:, 0])
     parts = -found.value / ratios.mean() * mean_influence(ratios)
     np.testing.assert_allclose(influence.values, parts.astype(np.float32))
-    joined = sum_dependent(parts, asked, nearest)
+    three = np.column_stack([asked, nearest])
+    joined = np.sqrt(sum_dependent(parts, three[:, :2]))
     changes = 2 * np.log(nearest_three[:, 2] / nearest_three[:, 1]) - ratios
-    bound = find_bound(changes, asked, nearest) * found.value / ratios.mean()
-    tangent = np.sqrt(joined**2 - bound**2 / rows)
-    assert 1.2 * error_of(parts) < tangent < (0.86 if rows == 300 else 0.96) * joined
+    change, bound = np.array(find_bound(changes, three[:, :2])) * found.value / ratios.mean()
+    sets = list(map(set, three.tolist()))
+    share = np.array([[bool(one & two) for two in sets] for one in sets])
+    tangent = np.sqrt(parts @ share @ parts - bound**2 / rows)
+    if rows == 900:
+        assert joined < tangent
+        tangent = joined
+    assert 1.2 * error_of(parts) < tangent <= (0.97 if rows == 300 else 1.0) * joined
     error = tangent / (1 - (Z_95 * tangent / found.value) ** 2)
     assert found.population_error == pytest.approx(error, rel=1e-12)
+    unsure = (change**2 - bound**2) / (rows * tangent**2)
+    assert unsure > 0.05
+    for limit, said in ((0.99 * unsure, ("conservative_error",)), (1.01 * unsure, ())):
+        monkeypatch.setattr(dimension, "UNSURE", limit)
+        (found, _) = measure_two_nn(facts, nearest, nearest_three, asked, rows)
+        assert isinstance(found, Scalar)
+        assert found.caveats == said
 
 
-def test_the_error_of_the_dimension_is_at_least_that_of_independent_ratios() -> None:
-    near = np.ones(6)
-    ratios = np.array([1.5, 2.0, 1.2, 1.1, 3.0, 1.3])
-    distances = np.stack([near, ratios, 1e6 * ratios], axis=1)
-    facts: Any = SimpleNamespace(m=6, kept=np.arange(6))
-    nearest = np.array([1, 0, 3, 2, 5, 4])
-    found, influence = measure_two_nn(facts, nearest, distances, np.arange(6), 6)
-    assert isinstance(found, Scalar)
-    assert found.value is not None
-    parts = np.asarray(influence.values, dtype=float)
-    tangent = min(error_of(parts), sum_dependent(parts, np.arange(6), nearest))
-    error = tangent / (1 - (Z_95 * tangent / found.value) ** 2)
-    assert found.population_error == pytest.approx(error, rel=1e-6)
+@pytest.mark.parametrize(("bound", "expected"), [(0.0, 6.0), (1.0, 6.0), (3.0, 5.0), (9.0, 4.0)])
+def test_what_is_bound_leaves_at_least_the_variance_of_independent_ratios(
+    bound: float, expected: float
+) -> None:
+    """Four queries in closed form: alone 4, with the nearest row 6, with both rows 8."""
+    parts = np.ones(4)
+    shared = np.array([[0, 10, 20], [1, 10, 21], [2, 12, 22], [3, 13, 22]])
+    found = find_error(parts, shared, bound)
+    assert found == pytest.approx(np.sqrt(expected))
+    # Of pairs of queries with opposed ratios it is less, and stays so.
+    opposed, pairs = np.array([1.0, -1.0, 1.0, -1.0]), np.array([[0, 1, 9], [1, 0, 9]] * 2)
+    pairs[2:] += 20
+    assert find_error(opposed, pairs, bound) == 0.0
 
 
 def test_parts_of_neighbors_are_what_their_absence_changes() -> None:

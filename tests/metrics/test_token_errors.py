@@ -17,7 +17,8 @@ from embgeo.core.quantities import cosine, isotropy, spectrum
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Caveat, Scalar
 from embgeo.metrics import neighbors, row_sample
-from embgeo.metrics.frequency import EDGE_PART, Popularity
+from embgeo.metrics.facts import Facts
+from embgeo.metrics.frequency import EDGE_PART, Popularity, rank_by_frequency
 from embgeo.metrics.neighbors import find_edge_slope, influence_of_tokens
 from embgeo.metrics.pairs import adapt
 from embgeo.metrics.probe import (
@@ -184,6 +185,44 @@ def test_the_part_of_a_token_as_query_and_neighbor_is_the_literal_one() -> None:
     near_next = is_rare[near[:, :k]] != is_rare[near[:, k:]]
     expected = np.sum(literal**2) - near_next.sum() / (k * len(queries)) ** 2
     assert error == pytest.approx(np.sqrt(expected), rel=0.03)
+
+
+@pytest.mark.parametrize("some", [False, True])
+def test_the_error_that_is_printed_of_rare_neighbors_is_the_literal_one(
+    some: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without each token: its query, its place as a neighbor, and the edge that it moves."""
+    if some:
+        monkeypatch.setattr(neighbors, "CLASS_QUERIES", (40, 40))
+    m, k, edge = 250, 10, 50
+    counts = np.arange(m, 0.0, -1.0)
+    rows = np.random.default_rng(1).standard_normal((m, 4))
+    rows[:, 0] += counts / 125
+    unit = rows / np.linalg.norm(rows, axis=1)[:, None]
+    order = np.array(
+        [[j for j in np.argsort(-(unit @ one)) if j != i] for i, one in enumerate(unit)]
+    )
+    found = embgeo.analyze(rows, counts=counts, sections=["frequency"], reference=False)
+    facts = Facts(n=m, d=4, kept=np.arange(m), frequency=Frequency("counts", counts, "drawn"))
+    known = rank_by_frequency(facts)
+    for name, queries in zip(
+        ("popular", "rare"), neighbors.draw_class_queries(facts, known), strict=True
+    ):
+        # The order of the classes moves with the edge; each token of m holds one share of it.
+        slope = find_edge_slope(facts, queries, order[queries, :k], known)
+        literal = np.zeros(m)
+        whole = (order[queries, :k] >= edge).mean()
+        for left in range(m):
+            stay = queries != left
+            near = np.array(
+                [[j for j in order[i, : k + 1] if j != left][:k] for i in queries[stay]]
+            )
+            literal[left] = whole - (near >= edge).mean()
+        literal -= slope * ((np.arange(m) >= edge) - (m - edge) / m) / m
+        near_next = (order[queries, :k] >= edge) != (order[queries, k : k + 1] >= edge)
+        variance = np.sum(literal**2) - near_next.sum() / (k * len(queries)) ** 2
+        printed = found[f"frequency.neighbor_rarity_{name}"].population_error
+        assert printed == pytest.approx(np.sqrt(variance), rel=0.05), name
 
 
 @pytest.fixture(scope="module")
