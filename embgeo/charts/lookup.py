@@ -71,7 +71,6 @@ def find_points(analysis: Analysis, name: str) -> Points | None:
 
 
 def find_table(analysis: Analysis, name: str) -> Table | None:
-    """Find a table with rows."""
     return next((t for t in analysis.tables if t.name == name and t.rows), None)
 
 

@@ -104,7 +104,6 @@ class PartTask:
             yield pyarrow.record_batch([pyarrow.array([state], pyarrow.binary())], names=["state"])
 
     def measure(self, first: int, matrix: Matrix) -> CountedParts | PassState:
-        """Measure the state of a part."""
         key = (first, sha256_of_rows(matrix.data))
         if self.task is None:
             return CountedParts({key: without_entries(matrix)})

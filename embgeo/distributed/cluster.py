@@ -212,7 +212,6 @@ def count_rows(path: Path, tensor: str | None, transpose: bool) -> int:
 
 
 def pass_task(piece: Piece, task: PassTask) -> PassState:
-    """Return the state of a pass over a piece."""
     matrix = open_shard(piece.shard, piece.run)
     rows, own, output = cast(Any, matrix.data), slice(piece.start, piece.stop), matrix.output
     if isinstance(rows, RowsOnDemand):  # tasks in other threads read other rows

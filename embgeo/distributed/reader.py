@@ -123,7 +123,6 @@ class RemoteReader(RowReader):
         yield from found
 
     def fetch(self, rows: IntArray) -> StoredRows:
-        """Fetch rows as they are stored."""
         self.announce("single rows", len(rows))
         found = self._run((), needed=rows).rows
         if not np.array_equal(found.index, rows):

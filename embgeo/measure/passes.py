@@ -129,7 +129,6 @@ class Passes(Measurement):
 
 
 def choose_families(sections: Sequence[str] | None) -> list[Family]:
-    """Choose the families of the named sections."""
     chosen = SECTIONS if sections is None else tuple(sections)
     for name in chosen or ("",):
         if name not in SECTIONS:

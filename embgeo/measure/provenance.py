@@ -152,7 +152,6 @@ def _decoded(origin: Origin) -> dict[str, Any]:
 
 
 def describe_hidden(states: Matrix) -> dict[str, Any]:
-    """Describe the file of hidden states."""
     return {
         "file": states.origin.path,
         "tensor": states.origin.tensor or states.name,

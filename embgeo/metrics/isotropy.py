@@ -256,7 +256,6 @@ def make_z_series(quantity: Quantity, log_z: FloatArray) -> Series:
 
 
 def samples(facts: Facts, rows: int) -> Iterator[IntArray]:
-    """Yield the rows of each sample."""
     rng = facts.generator("isotropy runs")
     for _ in range(facts.options.isotropy_runs):
         yield sample_rows(facts.kept, rows, rng)

@@ -49,12 +49,10 @@ LONG_MEAN = 100.0
 
 
 def norms(_: Facts) -> Norms:
-    """Return the norms of the rows."""
     return Norms()
 
 
 def hashes(facts: Facts) -> RowHashes:
-    """Return the hashes of the rows."""
     return RowHashes(facts.d)
 
 

@@ -102,7 +102,6 @@ def choose_method(name: str | None, source: RowSource) -> str:
 
 
 def check_method(name: str | None) -> None:
-    """Refuse an unknown method."""
     if name is not None and name not in METHODS:
         raise refuse_name("method", name, METHODS, argument("method"))
 

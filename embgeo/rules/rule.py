@@ -178,7 +178,6 @@ PRESETS: dict[str, tuple[str, ...]] = {
 
 
 def read_preset(name: str) -> tuple[Rule, ...]:
-    """Read the rules of a preset."""
     if name not in PRESETS:
         raise refuse_name("preset", name, PRESETS, argument("preset"))
     return tuple(Rule.parse(text) for text in PRESETS[name])

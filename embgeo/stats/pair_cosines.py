@@ -23,7 +23,6 @@ class PairSample(Statistic):
         self._values: list[FloatArray] = []
 
     def add(self, cosines: FloatArray) -> None:
-        """Add cosines to the list."""
         if cosines.size:
             self._values.append(np.clip(cosines.ravel(), -1.0, 1.0))
 

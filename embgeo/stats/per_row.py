@@ -41,7 +41,6 @@ class PerRow(Statistic):
             self.add(block.index, block.backend.to_host(self.compute(block)))
 
     def add(self, index: IntArray, values: npt.NDArray[Any]) -> None:
-        """Add the values of these rows."""
         self._index.append(shorten(index))
         self._values.append(values)
 

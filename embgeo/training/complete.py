@@ -63,7 +63,6 @@ def complete_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[s
 
 
 def set_fields(settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the settings that are not None."""
     return drop_none({name: getattr(settings, name) for name in names})
 
 

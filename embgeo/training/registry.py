@@ -24,7 +24,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 def is_name(name: object) -> bool:
-    """Tell whether a name is valid."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 

@@ -191,7 +191,6 @@ def refuse_no_study(
 def export_study(
     source: Study | Path | str, to: str, out: Path | str | None, command: str
 ) -> ExportedFiles:
-    """Write the tables of a study."""
     forms = of_study.FORMS
     way_out = f"choose from {', '.join(forms)}"
     refuse_if(
@@ -243,7 +242,6 @@ def check_free(target: Target, path: Path) -> None:
 
 
 def describe_export(to: str, source: str, command: str) -> dict[str, Any]:
-    """Write the record of an export."""
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

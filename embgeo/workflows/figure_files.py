@@ -74,7 +74,6 @@ def make_figure(
     choices: Choices,
     command: str,
 ) -> WrittenFigure:
-    """Make a figure in all formats."""
     spec = chart.specify(items, choices)
     assert spec is not None
     files: dict[str, bytes] = {}
@@ -115,7 +114,6 @@ def make_table(
     signs: str,
     command: str,
 ) -> WrittenFigure:
-    """Make a table in LaTeX."""
     methods = [TableColumn(s.label, s.analysis) for s in items if s.analysis is not None]
     content = table.fill(methods, signs)
     maker = f"made by embgeo {VERSION}; {table.name}.json says how"
@@ -134,7 +132,6 @@ def add_record(
     notes: Sequence[str],
     command: str,
 ) -> WrittenFigure:
-    """Add the record."""
     record = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -155,7 +152,6 @@ def add_record(
 
 
 def describe_source(item: ChartItem) -> dict[str, Any]:
-    """Write the provenance of an item."""
     source: dict[str, Any] = {"label": item.label}
     if item.x is not None:
         source["x"] = item.x

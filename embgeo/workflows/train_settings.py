@@ -92,7 +92,6 @@ def read_own(path: Path) -> dict[str, Any]:
 
 
 def read_begun(folder: Path) -> StudySettings:
-    """Read the settings of the runs in a folder."""
     from embgeo.training.settings import STUDY_SETTINGS_NAME, read_settings
 
     path = folder / STUDY_SETTINGS_NAME

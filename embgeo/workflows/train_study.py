@@ -60,7 +60,6 @@ def make_study(
     failed: Mapping[tuple[str, int], RunFailed],
     command: str,
 ) -> Study:
-    """Make the study of the runs that did not fail."""
     from embgeo.training.loop.checkpoint import run_folder
     from embgeo.training.methods.definitions import choose_reference, find_method
     from embgeo.training.study.assemble import assemble_study

@@ -73,7 +73,6 @@ class Stage:
         self.figure.set_layout_engine("none")
 
     def draw_frame(self, step: float) -> Image:
-        """Draw the picture at a step."""
         from PIL import Image
 
         for actor in self.actors:

@@ -22,7 +22,6 @@ class Message:
         self._left = most_fields
 
     def fields(self, data: memoryview) -> Iterator[Field]:
-        """Yield the fields of one message."""
         position, size = 0, len(data)
         while position < size:
             self._left -= 1

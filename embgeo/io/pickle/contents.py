@@ -152,7 +152,6 @@ def _stack_leaves(values: Sequence[object]) -> Tensor | None:
 
 
 def _stack_lists(values: Sequence[object]) -> Tensor | None:
-    """Stack lists of floats."""
     first = values[0]
     if not isinstance(first, (list, tuple)) or len(first) < 2 or not _are_numbers(first):
         return None

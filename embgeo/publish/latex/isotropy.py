@@ -51,7 +51,6 @@ def missing(analysis: Analysis) -> str:
 
 
 def pair(analysis: Analysis, group: Group) -> tuple[Scalar | None, Scalar | None]:
-    """Return the I1 and I2 of a group."""
     first, second = group.pair
     return analysis.scalar(first), analysis.scalar(second)
 

@@ -13,7 +13,6 @@ from embgeo.result.analysis import Analysis
 
 
 def render(result: Analysis | Comparison, form: Literal["text", "markdown"]) -> Iterator[str]:
-    """Render the lines of a result."""
     if isinstance(result, Comparison):
         return (render_comparison_text if form == "text" else render_comparison)(result)
     return (render_analysis_text if form == "text" else render_analysis)(result)

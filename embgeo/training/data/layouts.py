@@ -77,7 +77,6 @@ class CorpusLayout:
 
     @property
     def files(self) -> list[Path]:
-        """The files of all splits."""
         return [file for files in self.splits.values() for file in files]
 
 

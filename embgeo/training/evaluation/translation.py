@@ -212,7 +212,6 @@ def take_best(scores: Tensor, number: int, *, stable: bool) -> tuple[Tensor, Ten
 
 
 def import_sacrebleu() -> Any:
-    """Import the metrics of sacreBLEU."""
     try:
         from sacrebleu import metrics
     except ImportError as error:

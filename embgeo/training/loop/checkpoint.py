@@ -43,7 +43,6 @@ FREE = {
 
 
 def run_folder(folder: Path, method: str, seed: int) -> Path:
-    """Return the folder of a run of a comparison."""
     return folder / method / f"seed-{seed}"
 
 
@@ -84,7 +83,6 @@ def begin_folder(config: StudySettings, dataset: Dataset, folder: Path) -> None:
 
 
 def write_study_settings(config: StudySettings, folder: Path) -> None:
-    """Write the settings of a study into its folder."""
     with prepare_folder(folder):
         write(folder / STUDY_SETTINGS_NAME, config.text().encode())
 

@@ -66,7 +66,6 @@ class RunLog:
                 self.events.add_scalar(name, value, step)
 
     def close(self) -> None:
-        """Close the files."""
         for file in (self.file, self.events):
             if file is not None:
                 file.close()
@@ -86,7 +85,6 @@ class LossInterval:
     waiting: list[tuple[Tensor, int]] = field(default_factory=list)
 
     def add(self, loss: Tensor, tokens: int, seconds: float) -> None:
-        """Add one step."""
         self.waiting.append((loss, tokens))
         self.seconds += seconds
 

@@ -191,7 +191,6 @@ class RunLoop:
     # --- Numbers on the way -------------------------------------------------------------------
 
     def write_log(self, values: dict[str, float]) -> None:
-        """Write a line of the log."""
         self.log.write(self.trainer.step_number, values)
 
     def log_step(self, stepped: StepReport, seconds: float) -> None:

@@ -113,7 +113,6 @@ class LightningRegularizer(StepRegularizer, LightningBase):  # type: ignore[misc
         self.after_step()
 
     def state_dict(self) -> dict[str, Any]:
-        """State of the regularizers."""
         return {str(i): reg.state_dict() for i, reg in enumerate(self.regularizers)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -146,7 +146,6 @@ class NtAsgd:
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """State with the average."""
         return {
             "losses": list(self.losses),
             "averaging": self.averaging,

@@ -148,7 +148,6 @@ Schedule = Callable[[int, int, int], float]
 
 
 def constant(_step: int, _steps: int, _epoch: int) -> float:
-    """Return the factor 1 for all steps."""
     return 1.0
 
 

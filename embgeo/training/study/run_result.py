@@ -103,7 +103,6 @@ def is_finished(folder: Path) -> bool:
 
 
 def load_result(folder: Path) -> RunResult:
-    """Read the result of a finished run."""
     if not (folder / RESULT_NAME).exists():
         raise UnreadableFile(
             "the run is not finished", where=folder, way_out="let the run finish first"

@@ -90,7 +90,6 @@ FORMATS: tuple[RecordFormat[Any], ...] = (
 
 
 def find_format(samples: Samples) -> RecordFormat[Any]:
-    """Find the format in which samples are saved."""
     return next(one for one in FORMATS if isinstance(samples, one.kind))
 
 

@@ -44,7 +44,6 @@ TASKS: dict[str, type[Task]] = {
 
 
 def make_task(config: StudySettings) -> Task:
-    """Make the task of a study with its settings."""
     name, settings = config.task.name, config.task.settings
     found = require("task", TASKS, name, check_task)
     refuse_unknown(settings, list_defaults(found), f"[task] of {name}")

@@ -95,7 +95,6 @@ class DocumentBatches(DrawnBatches):
 def gather(
     documents: labeled_corpus.LabeledDocuments, chosen: IntArray, device: torch.device
 ) -> DocumentBatch:
-    """Make a batch of some documents."""
     rows, lengths = documents.pad(chosen)
     return DocumentBatch(
         torch.from_numpy(rows).to(device),

@@ -108,7 +108,6 @@ class Task:
     SPARSE: ClassVar[bool] = False
 
     def find_model(self, name: str) -> type[EmbeddingModel]:
-        """Find a model by name."""
         for model in self.MODELS:
             if name == model.NAME:
                 return model

@@ -134,7 +134,6 @@ def cut_batches(lengths: IntArray, batch: int) -> IntArray:
 
 
 def gather_pairs(pairs: ParallelSplit, chosen: IntArray, device: torch.device) -> PairBatch:
-    """Make a batch of some pairs."""
     # The last token of a sentence is END, with which `pad` fills the rest.
     source, lengths = pairs.source.pad(chosen)
     target, target_lengths = pairs.target.pad(chosen)
