@@ -28,8 +28,13 @@ FORMAT = RecordFormat(
     what="a baseline",
     again=f"write it again with {argument('update_baseline')}",
 )
-#: Entries of the provenance that a baseline keeps.
-KEPT = ("file", "tensor", "sha256", "dtype", "n", "d", "kept", "sections", "options", "versions")
+#: Entries of the provenance that a baseline keeps, with their types.
+KEPT: dict[str, type] = {
+    **dict.fromkeys(("file", "tensor", "sha256", "dtype"), str),
+    **dict.fromkeys(("n", "d", "kept"), int),
+    "sections": list,
+    **dict.fromkeys(("options", "versions"), dict),
+}
 #: Digits of a standard error; more would differ from machine to machine.
 ERROR_DIGITS = 3
 
@@ -88,7 +93,7 @@ def read(path: Path) -> list[Measured]:
         cause = f"damaged baseline ({type(error).__name__}: {error})"
         raise UnreadableFile(cause, where=path, way_out=FORMAT.again) from error
     if not matrices:
-        raise UnreadableFile("a baseline without a matrix", where=path)
+        raise UnreadableFile("a baseline without a matrix", where=path, way_out=FORMAT.again)
     return matrices
 
 
@@ -96,8 +101,10 @@ def _read_matrix(entry: dict[str, Any]) -> Measured:
     readings = {str(name): from_json(value, name) for name, value in entry["scalars"].items()}
     absent = {str(section): str(why) for section, why in entry["absent"].items()}
     provenance = {key: entry[key] for key in KEPT}
-    if not isinstance(provenance["sections"], list):
-        raise TypeError("sections are not a list")
+    for key, kind in KEPT.items():
+        value = provenance[key]
+        if type(value) is not kind or (kind is int and value < 0):
+            raise TypeError(f"{key} is {value!r:.100}")
     return Measured(provenance, readings, (), absent)
 
 

@@ -19,7 +19,7 @@ from embgeo.rules.decide import BLOCKING, Decision, State, decide
 from embgeo.rules.rule import Rule, is_called
 from embgeo.rules.rule_value import LEVEL, VERDICT, RuleValue, deviations
 
-#: Checks in a `repr`.
+#: Checks in a `repr`, and matrices of a baseline in an error.
 MOST_SHOWN = 10
 #: The family of quantities about a run as a whole.
 OF_RUNS = q.DUPLICATES.family
@@ -299,7 +299,8 @@ def counterpart(
     if not found and len(baseline) == len(matrices) == 1:
         return baseline[0]
     if len(found) != 1:
-        known = ", ".join(f"{b.tensor} of {b.file}" for b in baseline)
+        known = ", ".join(f"{b.tensor} of {b.file}" for b in baseline[:MOST_SHOWN])
+        known += f", and {len(baseline) - MOST_SHOWN:,} others" if baseline[MOST_SHOWN:] else ""
         raise EmbgeoError(
             f"{'several matrices' if found else 'no matrix'} to compare {matrix.tensor} of "
             f"{matrix.file} with",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -359,7 +360,8 @@ def update_baseline(
     require_sense(gate.rules, True)
     old: list[Measured] = []
     if baseline_file.is_baseline(path):
-        old = baseline_file.read(path)
+        with contextlib.suppress(UnreadableFile):  # a damaged one is replaced
+            old = baseline_file.read(path)
     elif path.exists():
         cause = "exists and is not a baseline file"
         raise BadOption(cause, where=path, way_out="choose another one")

@@ -172,9 +172,16 @@ def append_summary(summary: Path, text: str) -> None:
         return
     with (
         writing(summary, f"{argument('no_github')} writes no summary"),
-        summary.open("a", encoding="utf-8", newline="\n") as stream,
+        open(summary, "a", encoding="utf-8", newline="\n", opener=open_now) as stream,
     ):
         stream.write(text)
+
+
+def open_now(path: str, flags: int) -> int:
+    """Open a file to write; OSError for a pipe that nobody reads, without waiting for a reader."""
+    found = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+    os.set_blocking(found, True)
+    return found
 
 
 def locate_in_repository(file: str) -> str:

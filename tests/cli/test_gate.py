@@ -279,6 +279,18 @@ def test_a_baseline_is_updated_and_says_what_changed() -> None:
     assert found["matrices"][0]["versions"]["numpy"] == np.__version__
 
 
+def test_a_damaged_baseline_is_written_again() -> None:
+    update = ("round.npy", "-r", NO_RISE, "-b", "base.json", "--update-baseline")
+    gate(*update)
+    whole = Path("base.json").read_text()
+    Path("base.json").write_text(whole[:-40])
+    result = call("round.npy", "-r", NO_RISE, "-b", "base.json")
+    assert result.exit_code == 2
+    assert "write it again with --update-baseline" in result.stderr
+    gate(*update)
+    assert Path("base.json").read_text() == whole
+
+
 def test_a_baseline_that_cannot_be_measured_stays_as_it_was() -> None:
     update = ("-r", NO_RISE, "-b", "base.json", "--update-baseline")
     gate("round.npy", *update)
@@ -503,6 +515,18 @@ def test_a_summary_that_cannot_be_written_is_2(
     result = call("round.npy")
     assert result.exit_code == 2
     assert "--no-github" in result.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_that_nobody_reads_is_no_summary(github: Path) -> None:
+    os.mkfifo(github)
+    result = call("round.npy")
+    assert result.exit_code == 2
+    assert "summary.md: cannot be written" in result.stderr
+    reader = os.open(github, os.O_RDONLY | os.O_NONBLOCK)
+    gate("cone.npy", code=1)
+    assert os.read(reader, 2**16).startswith(b"### embgeo gate failed")
+    os.close(reader)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="such names are not possible on Windows")

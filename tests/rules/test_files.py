@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -316,7 +317,13 @@ def damaged(**changes: Any) -> str:
         (damaged().replace("0.3333333333", "1e999"), "1e999 is not JSON"),
         (damaged().replace("0.00123", "-1"), "damaged"),
         (damaged().replace('"least"', '"perhaps"'), "damaged"),
-        (damaged().replace('["cosine"]', '"cosine"'), "damaged"),
+        (damaged().replace('["cosine"]', '"cosine"'), "sections is 'cosine'"),
+        (damaged().replace('"n": 5', '"n": "5"'), "n is '5'"),
+        (damaged().replace('"n": 5', '"n": -5'), "n is -5"),
+        (damaged().replace('"d": 2', '"d": true'), "d is True"),
+        (damaged().replace('{"seed": 0}', "[1]"), "options is [1]"),
+        (damaged().replace('"model.pt"', '["model.pt"]'), "file is ['model.pt']"),
+        (damaged().replace('"cosine.b"', '"cosine.mean"'), "'cosine.mean' stands twice"),
         ('{"format": "embgeo.baseline", "x": ' + "[" * 100_000, "not readable as a baseline"),
     ],
 )
@@ -332,3 +339,9 @@ def test_what_does_not_begin_like_a_baseline(tmp_path: Path) -> None:
     assert not baseline_file.is_baseline(tmp_path)
     assert not baseline_file.is_baseline(tmp_path / "missing")
     assert not baseline_file.is_baseline(written(tmp_path, '{"format": "embgeo.analysis"}'))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_that_nobody_writes_is_no_baseline(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert not baseline_file.is_baseline(tmp_path / "pipe")

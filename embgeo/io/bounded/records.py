@@ -159,11 +159,26 @@ def _finite(text: str) -> float:
 
 
 def parse(text: str) -> Any:
-    """Parse the content of a JSON file; raises ValueError for a number that is not finite."""
+    """Parse the content of a JSON file.
+
+    Raises ValueError for a number that is not finite, and for a key that stands twice in an object.
+    """
     # Calling a function for every number would take most of the time.
     return json.loads(
-        text, parse_constant=_refuse, parse_float=_finite if _HUGE.search(text) else None
+        text,
+        parse_constant=_refuse,
+        parse_float=_finite if _HUGE.search(text) else None,
+        object_pairs_hook=_pair_once,
     )
+
+
+def _pair_once(pairs: list[tuple[str, Any]]) -> Json:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"{twice!r:.100} stands twice")
+    return found
 
 
 def as_text(content: Json) -> str:

@@ -90,9 +90,11 @@ def has_format(path: Path, form: str) -> bool:
     It may be damaged.
     """
     try:
+        if not path.is_file():  # a folder, a pipe, stdin, a member of an archive, a missing file
+            return False
         with path.open("rb") as stream:
             start = stream.read(4096)
-    except OSError:  # a folder, stdin, a member of an archive, a missing file
+    except OSError:
         return False
     return start.lstrip().startswith(b"{") and f'"{form}"'.encode() in start
 
