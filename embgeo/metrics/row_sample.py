@@ -30,14 +30,11 @@ ENTRIES = 2**18
 ROWS = (300, 1500)
 #: With fewer rows for each dimension, eigenvalues move by more than their derivatives say.
 ROWS_PER_DIMENSION = 3
-#: Least index of the tail of coordinates, less this many errors: from 4 down, the variances of
-#: eigenvalues have no mean (docs/errors.md).
+#: Least index of the tail of norms, and of coordinates less this many errors: from 4 down, the
+#: variances of eigenvalues have no mean (docs/errors.md).
 LEAST_INDEX, INDEX_ERRORS = 4.0, 2.0
-#: Largest shape of the tail of squared norms, with one error: the same for whole rows.
+#: Largest shape of the tail of squared norms, with one error: the same beyond the longest row.
 LARGEST_SHAPE = 0.5
-#: Largest standard deviation of log norms, by their quartiles: of wider ones few draws pass the
-#: limits above, those whose errors are too small. The quartiles are nearly the same in every draw.
-WIDEST = 0.55
 #: Largest share of pairs of rows in a variance that single rows make. Above it the spectrum is
 #: nearly flat, and eighth powers need a mean: the index of the tail of norms times the spread of
 #: log norms, which is 2.0 for lognormal norms, has to reach a limit.
@@ -98,14 +95,13 @@ class RowSample:
         return float(np.sqrt(self.norm_tail.fourth / seen)) if seen else np.inf
 
     @cached_property
-    def spread(self) -> float:
-        """Standard deviation of log norms, by their quartiles."""
-        return measure_log_norms(self.norms, self.rows.shape[1]).spread
+    def norm_index(self) -> float:
+        return measure_norm_index(self.norms)
 
     @property
     def has_light_norms(self) -> bool:
         """Whether the tail of norms is no heavier than that of lognormal ones."""
-        return measure_norm_index(self.norms) * self.spread >= LIGHT
+        return self.norm_index * measure_log_norms(self.norms, self.rows.shape[1]).spread >= LIGHT
 
     def judge(self, found: RowError | None) -> RowError | Caveat | None:
         """Return the error with the factor of long rows, or why there is none."""
@@ -129,9 +125,9 @@ def take_sample(
     tail = measure_coordinate_tail(sample.uncentered.standardize())
     of_norms = sample.norm_tail
     if (
-        tail.index - INDEX_ERRORS * tail.error < LEAST_INDEX
+        sample.norm_index < LEAST_INDEX
+        or tail.index - INDEX_ERRORS * tail.error < LEAST_INDEX
         or of_norms.shape + of_norms.error > LARGEST_SHAPE
-        or sample.spread > WIDEST
     ):
         return "heavy_tail"
     return sample

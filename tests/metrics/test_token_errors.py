@@ -281,25 +281,25 @@ OF_SPECTRUM = {one.name for one in (*SMOOTH, isotropy.ISOSCORE)}
 
 
 @pytest.mark.parametrize(
-    ("index", "shape", "spread", "known"),
+    ("index", "shape", "of_norms", "known"),
     [
-        ((5.0, 0.49), (0.39, 0.1), 0.54, True),
-        ((5.0, 0.51), (0.39, 0.1), 0.54, False),
-        ((5.0, 0.49), (0.41, 0.1), 0.54, False),
-        ((5.0, 0.49), (0.39, 0.1), 0.56, False),
-        ((np.inf, 0.0), (-np.inf, 0.0), 0.5, True),
+        ((5.0, 0.49), (0.39, 0.1), 4.01, True),
+        ((5.0, 0.51), (0.39, 0.1), 4.01, False),
+        ((5.0, 0.49), (0.41, 0.1), 4.01, False),
+        ((5.0, 0.49), (0.39, 0.1), 3.99, False),
+        ((np.inf, 0.0), (-np.inf, 0.0), np.inf, True),
     ],
 )
 def test_tails_of_coordinates_and_of_norms_are_light_beyond_their_errors(
     index: tuple[float, float],
     shape: tuple[float, float],
-    spread: float,
+    of_norms: float,
     known: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(row_sample, "measure_coordinate_tail", lambda _: TailIndex(*index))
     monkeypatch.setattr(row_sample, "measure_norm_tail", lambda _: NormTail(*shape, 1.0))
-    monkeypatch.setattr(row_sample, "measure_log_norms", lambda *_: SimpleNamespace(spread=spread))
+    monkeypatch.setattr(row_sample, "measure_norm_index", lambda _: of_norms)
     rows = np.random.default_rng(0).standard_normal((100, 4)) * np.arange(1, 5)
     found = embgeo.analyze(rows, sections=["spectrum", "isotropy"], reference=False)
     assert heavy_of(found) == (set() if known else OF_SPECTRUM)
@@ -310,8 +310,8 @@ def test_norms_are_light_where_pairs_of_rows_hold_much_of_a_variance(
     spread: float, decay: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of isotropic rows, but not of a falling spectrum."""
-    monkeypatch.setattr(row_sample, "measure_norm_index", lambda _: 2.0 * spread)
-    monkeypatch.setattr(row_sample, "measure_log_norms", lambda *_: SimpleNamespace(spread=0.5))
+    monkeypatch.setattr(row_sample, "measure_norm_index", lambda _: 4.0 * spread)
+    monkeypatch.setattr(row_sample, "measure_log_norms", lambda *_: SimpleNamespace(spread=0.25))
     rows = np.random.default_rng(0).standard_normal((900, 8)) * np.arange(1, 9) ** -decay
     found = embgeo.analyze(rows, sections=["spectrum", "isotropy"], reference=False)
     is_heavy = not decay and spread < 1.7
