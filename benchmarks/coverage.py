@@ -3,7 +3,7 @@
     python benchmarks/coverage.py [--draws N] [--first SEED] [--only TABLE]
 
 Errors over tokens, over matrices drawn from one population; the same over populations that no
-error was tuned on, wider and with heavier tails, in three parts; of spectra, over populations
+error was tuned on, wider and with heavier tails, in four parts; of spectra, over populations
 around the heaviest tail that an error holds for; sampling errors, over seeds of one matrix; and
 differences, between matrices of one population, between seeds of one matrix, and between two noisy
 copies of the same rows. The last column is the mean standard error over the spread that was seen: 1
@@ -167,15 +167,39 @@ def recommender(rng: np.random.Generator, log_counts: Rows) -> Rows:
     return (factors @ basis.T + noise) * (0.6 + 0.1 * log_counts)[:, None]
 
 
+def pieces(rng: np.random.Generator, log_counts: Rows) -> Rows:
+    """Sums of one to six of 90 shared pieces of falling lengths; frequent tokens have fewer."""
+    fixed = np.random.default_rng(51)
+    parts = fixed.standard_normal((90, WIDE)) * np.linspace(1.4, 0.5, 90)[:, None]
+    number = 1 + rng.binomial(5, 1.0 / (1.0 + np.exp(log_counts - 1.5)))
+    chosen = np.minimum(rng.exponential(25.0, (len(log_counts), 6)).astype(int), 89)
+    used = np.arange(6) < number[:, None]
+    rows = np.einsum("rk,rkd->rd", used, parts[chosen]) / np.sqrt(number)[:, None]
+    return np.asarray(rows + 0.15 * rng.standard_normal(rows.shape))
+
+
+def skewed(rng: np.random.Generator, log_counts: Rows) -> Rows:
+    """Gamma entries times a strength of the row; a band of columns that rare tokens lack."""
+    strength = rng.gamma(6.0, 1.0 / 6.0, len(log_counts))
+    scales = np.arange(1.0, WIDE + 1) ** -0.25
+    rows = (rng.gamma(3.0, 1.0, (len(log_counts), WIDE)) - 2.4) * scales
+    rows[:, 6:10] *= np.minimum(log_counts, 3.0)[:, None] / 2.0
+    rows[:, 1] -= 0.3 * log_counts
+    return turn(rows * np.sqrt(strength)[:, None])
+
+
 #: Of these no limit and no factor was chosen.
 UNSEEN = (heavy, near_equal, groups_in_a_cone, mixture)
 #: Nor of these, which were written after the errors held on the others: first two, then two.
 LATER = (two_bands, codebook, laplace, rectified)
 #: And of these two, which were written after the errors held on all others.
 LAST = (hierarchy, recommender)
+#: Two more, after the errors of spectra, of dimensions and of an AUC near 1 had been changed.
+FRESH = (pieces, skewed)
 #: Rows of a population, where they are not `ROWS`.
 SIZES: dict[Population, int] = {
-    codebook: 200, laplace: 800, rectified: 800, hierarchy: 600, recommender: 700}  # fmt: skip
+    codebook: 200, laplace: 800, rectified: 800, hierarchy: 600, recommender: 700,
+    pieces: 600, skewed: 700}  # fmt: skip
 
 
 def student(degrees: float, decay: float) -> Population:
@@ -294,6 +318,10 @@ def show_last_populations(draws: int, first: int = 0) -> None:
     show_population_errors(draws, first, LAST, WIDE)
 
 
+def show_fresh_populations(draws: int, first: int = 0) -> None:
+    show_population_errors(draws, first, FRESH, WIDE, all_pairs=False)
+
+
 def show_tails(draws: int, first: int = 0) -> None:
     sections = ("spectrum", "isotropy")
     show_population_errors(draws, first, TAILS, WIDE, all_pairs=False, sections=sections)
@@ -409,19 +437,19 @@ def main() -> None:
     )
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--first", type=int, default=500_000, help="first seed of the matrices")
-    names = ("tokens", "unseen", "later", "last", "tails", "sampling", "differences", "paired")
-    parser.add_argument("--only", choices=names)
-    options = parser.parse_args()
     tables = {
         "tokens": show_population_errors,
         "unseen": show_unseen_populations,
         "later": show_later_populations,
         "last": show_last_populations,
+        "fresh": show_fresh_populations,
         "tails": show_tails,
         "sampling": show_sampling_errors,
         "differences": show_differences,
         "paired": show_paired_differences,
     }
+    parser.add_argument("--only", choices=tables)
+    options = parser.parse_args()
     for name, table in tables.items():
         if options.only in (None, name):
             table(options.draws, options.first)
