@@ -245,6 +245,10 @@ def norms_of(rows: Array) -> Array:
     return np.linalg.norm(rows, axis=1, keepdims=True)
 
 
+def with_norms(rows: Array, norm: float) -> Array:
+    return norm * rows / norms_of(rows)
+
+
 def with_garbage(rng: Rng, n: int, d: int, share: float) -> Array:
     rows = trained(rng, n, d)
     rows[rng.permutation(n)[: int(share * n)]] *= 1e20
@@ -398,9 +402,9 @@ def shapes_that_experts_saw() -> Iterator[Case]:
         "coordinate", says="5 coordinates carry 37%",
     )  # fmt: skip
     yield Case(
-        "long rows only",
-        "norms of 300, 20,000 × 64",
-        lambda r: 300.0 * trained(r, 20_000, 64) / np.sqrt(64.0),
+        "long rows",
+        "all norms 300, 20,000 × 64",
+        lambda r: with_norms(trained(r, 20_000, 64), 300.0),
     )
     yield Case(
         "group of similar tokens", "10%, no counts",

@@ -503,6 +503,30 @@ def test_no_state_depends_on_the_seed(rows: Rows) -> None:
     assert len({(one.state, tuple(f.state for f in one.findings)) for one in found}) == 1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("near", "found"), [(0.55, False), (0.65, True)])
+def test_no_clump_depends_on_the_seed(near: float, found: bool) -> None:
+    """Fifty rows that gather hardly, and a little more: on either side of what is found."""
+    rows = normal(26)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    center = np.eye(D)[3]
+    rows[:50] = np.sqrt(1 - near) * rows[:50] + np.sqrt(near) * center
+    for seed in range(4):
+        finding = look(rows, seed=seed, sections=["tokens", "cosine"]).finding("clump")
+        assert (finding is not None) is found
+
+
+def test_norms_that_fall_by_rank_do_not_separate_rare_tokens() -> None:
+    """Expert: isotropic directions; frequent rows are longer, which is ordinary."""
+    rows = trained(27)
+    rows *= np.linspace(2.0, 0.8, N)[:, None] / np.linalg.norm(rows, axis=1, keepdims=True)
+    counts = np.arange(10 * N, 9 * N, -1)
+    finding = look(rows, counts=counts, sections=["cosine", "frequency"]).finding("frequency")
+    assert finding is not None
+    assert finding.word == "mixed"
+    assert "Norm correlates with frequency (Spearman 1" in finding.sentence
+
+
 def test_a_clump_around_the_mean_is_one_end_of_a_line_where_rows_form_clusters() -> None:
     around = (
         clump.CLUMP_ROWS.measured(300.0),
