@@ -12,7 +12,7 @@ import numpy as np
 
 from embgeo.core.errors import UnreadableFile, argument
 from embgeo.io.bounded.guard import RIGHT_FILE, refuse
-from embgeo.io.bounded.small_files import HEAD_BYTES
+from embgeo.io.bounded.small_files import HEAD_BYTES, read_head
 
 #: Most bytes of a character of UTF-8; the head may end inside one.
 _LONGEST_CHARACTER = 4
@@ -342,6 +342,16 @@ def refuse_folder(folder: Path, names: Iterable[str]) -> UnreadableFile | None:
         if any(kind.fits(Path(name), b"") for name in held):
             what = f"the folder is {kind.what}"
             return refuse(folder, what, way_out_of(kind, folder, folder))
+    return None
+
+
+def refuse_files(files: Iterable[Path]) -> UnreadableFile | None:
+    """Return the error for the first file of a folder that begins as one of another tool does."""
+    for file in files:
+        head = read_head(file) if file.stat().st_size else b""
+        found = find_foreign(file, head)
+        if found is not None and isinstance(found.sign, bytes):
+            return refuse(file, found.what, way_out_of(found, file, file.parent))
     return None
 
 

@@ -45,6 +45,19 @@ def test_files_of_other_tools(head: bytes, cause: str, tmp_path: Path) -> None:
         embgeo.load(tmp_path / "file")
 
 
+def test_a_folder_with_a_file_of_another_tool_names_it(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "empty").touch()
+    (tmp_path / "notes.txt").write_text("the\nof\n")
+    with pytest.raises(EmbgeoError, match="no model weights in this folder"):
+        embgeo.load(tmp_path)
+    (tmp_path / "flax_model.msgpack").write_bytes(
+        b"\x81\xa1W\xc8\x00\x20\x01\x93\x92\x3c\x08" + bytes(30)
+    )
+    with pytest.raises(EmbgeoError, match=r"flax_model\.msgpack: is a msgpack file of Flax"):
+        embgeo.load(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("text", "cause"),
     [

@@ -1,7 +1,6 @@
 """GGUF files of llama.cpp: plain numbers are mapped, quantized ones decoded block by block."""
 
 import struct
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -244,7 +243,6 @@ _SCHEMES: dict[str, Scheme] = {
     "bert": "sentencepiece",
 }
 _NORMAL = 1
-_OF_TOKENS = ("token_embd.weight", "output.weight")
 _LISTED = 6
 
 
@@ -260,7 +258,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     for name in header.unknown:
         left_out.add(name, "its type is not known", is_tensor=True)
     tokens, token_notes = _tokens(header)
-    notes = (*left_out.notes(), *_quantized_note(header), *token_notes)
+    notes = (*left_out.notes(), *token_notes)
     return Checkpoint(
         path,
         NAME,
@@ -349,18 +347,6 @@ def _dequantizer(info: TensorInfo) -> Callable[[maps.Bytes], maps.Array]:
             raise no_way from None
 
     return expand
-
-
-def _quantized_note(header: GGUFHeader) -> list[str]:
-    kinds = {info.name: TYPES[info.type][0] for info in header.tensors}
-    kinds = {name: kind for name, kind in kinds.items() if kind not in PLAIN}
-    if not kinds:
-        return []
-    of_tokens = [f"{name} in {kind}" for name, kind in kinds.items() if name in _OF_TOKENS]
-    by_kind = Counter(kinds.values()).most_common()
-    counted = ", ".join(f"{number:,} in {kind}" for kind, number in by_kind)
-    which = f", {' and '.join(of_tokens)}" if of_tokens else ""
-    return [f"quantized tensors ({counted}{which}) are decoded to float32"]
 
 
 def _tokens(header: GGUFHeader) -> tuple[tuple[str, ...] | None, list[str]]:

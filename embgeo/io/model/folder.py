@@ -11,7 +11,7 @@ from embgeo.io.bounded.guard import Damaged, cannot_read, list_short, refuse
 from embgeo.io.bounded.small_files import FOREIGN_LINK, is_foreign_link
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.convert.arrow import is_dataset, join_tables
-from embgeo.io.foreign import refuse_folder
+from embgeo.io.foreign import refuse_files, refuse_folder
 from embgeo.io.formats.sharded import read_weight_map
 from embgeo.io.labels.model_folder import vocabulary_of
 from embgeo.io.labels.special_tokens import find_special
@@ -214,6 +214,8 @@ def _weights_files(
             f"name it: {inner[-1]}",
             [WayOut(str(inner[-1]))],
         )
+    if (foreign := refuse_files(files)) is not None:
+        raise foreign
     listing = list_short(list(by_name), _LISTED) or "no files"
     raise refuse(
         folder,
