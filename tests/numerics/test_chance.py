@@ -92,6 +92,12 @@ def test_silhouette(d):
     assert scores.mean() == pytest.approx(chance.expect_silhouette(SAMPLE, d), rel=0.2)
 
 
+@pytest.mark.parametrize(("d", "recorded"), [(2, 0.549), (8, 0.107), (12, 0.071), (16, 0.0543)])
+def test_silhouettes_of_the_dimensions_that_were_simulated(d, recorded):
+    found = chance.expect_silhouette(chance.SILHOUETTE_ROWS, d)
+    assert found == pytest.approx(recorded, rel=1e-9)
+
+
 def test_tables_end_where_they_were_made():
     assert chance.expect_silhouette(chance.SILHOUETTE_ROWS - 1, 8) is None
     assert chance.expect_hubness(199, 8, 10) is None

@@ -8,7 +8,7 @@ from scipy.special import hyp0f1
 
 from embgeo.measure.reference import expect_isoscore
 from embgeo.numerics import isotropic_rows
-from embgeo.numerics.isotropic_rows import IsotropicRows, draw_eigenvalues
+from embgeo.numerics.isotropic_rows import IsotropicRows, draw_eigenvalues, group_energies
 from embgeo.numerics.spectra import (
     compute_effective_rank,
     compute_isoscore,
@@ -187,3 +187,15 @@ def test_the_isoscore_of_isotropic_rows(n, d, spread):
     norms = np.exp(spread * rng(791).standard_normal(n))
     found = [compute_isoscore(eigenvalues(n, d, 800 + seed, norms)) for seed in range(30)]
     assert np.mean(found) == pytest.approx(expect_isoscore(norms, d), rel=0.03)
+
+
+@pytest.mark.parametrize(("energies", "expected"), [
+    ([1.0, 1e3, 1.0], [[1e3], [1.0, 1.0]]),
+    ([6.0, 4.0, 3.0, 1.0], [[6.0, 4.0], [3.0], [1.0]]),
+    # Rows of a billionth: only their number counts.
+    ([1.0, 1e9, 1.0], [[(1e9 + 2.0) / 3.0] * 3]),
+    ([2.4, 1.0, 1.0], [[2.4, 1.0, 1.0]]),
+])  # fmt: skip
+def test_energies_are_grouped_within_a_factor_of_two(energies, expected):
+    found = group_energies(np.array(energies))
+    assert [group.tolist() for group in found] == [pytest.approx(one) for one in expected]
