@@ -1,7 +1,7 @@
 """A sample of rows for errors over tokens of numbers that are made of sums over all rows.
 
-The influence of a row on such a number is known once the sums are complete; a few hundred uniformly
-drawn rows estimate how much it varies.
+The influence of a row on such a number is known once the sums are complete; some uniformly drawn
+rows estimate how much it varies, and the norms of all rows how far longer ones would go.
 """
 
 from collections.abc import Mapping, Sequence
