@@ -10,7 +10,7 @@ from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
 from embgeo.diagnosis.findings import FINDINGS
 from embgeo.diagnosis.findings.cone import find_cause
 from embgeo.diagnosis.findings.rows import has_short_rows, has_untrained_rows, names_many_rows
-from embgeo.diagnosis.findings.spectrum import explain_by_norms
+from embgeo.diagnosis.findings.spectrum import has_long_rows
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -129,7 +129,7 @@ def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
         made = find_cause(analysis)
         of_clusters = made is not None and made.quantity == cosine.MEAN_BETWEEN_CLUSTERS
         causes += ["scattered"] if of_clusters else ["scattered", "cone"]
-    if "spectrum" in states and explain_by_norms(analysis):
+    if "spectrum" in states and has_long_rows(analysis):
         causes.append("large norms")
     return causes
 

@@ -200,7 +200,9 @@ def test_rows_one_to_two_decades_shorter_are_not_a_few_long_rows_beside_them(sho
 def test_norms_without_few_long_rows_are_unequal() -> None:
     """The share of "a few long rows" was no share of any rows."""
     rows = trained() * np.exp(1.5 * normal(21, N, 1))
-    assert "unequal norms (root mean square " in look(rows).headline
+    verdict = look(rows)
+    assert "unequal norms (root mean square " in verdict.headline
+    assert verdict.blame == ()
 
 
 def test_a_zero_row_0_and_a_zero_tail_are_padding_where_no_token_is_known() -> None:
