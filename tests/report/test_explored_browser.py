@@ -263,3 +263,23 @@ def test_nothing_is_cut_off_at_any_width(driver: Any, folder: Path, name: str, w
         frame(driver)
         assert driver.execute_script(CUT) == []
         assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [1200, 1440])
+def test_the_longest_row_of_two_matrices_fits(driver: Any, folder: Path, width: int) -> None:
+    with resize_window(driver, width, 900):
+        open_page(driver, folder / "two.html")
+        wide, room = driver.execute_script(
+            """
+            const numbers = document.querySelector(".headline-numbers");
+            const row = numbers.querySelector("tbody tr");
+            row.querySelector("th").textContent = "Subspace distance, input to output";
+            row.querySelector("td.own").textContent = "not measured";
+            row.querySelector("td.sure").textContent = "not comparable";
+            numbers.querySelectorAll("thead .num").forEach((e, i) => {
+              if (i < 2) e.textContent = "llama-sharded";
+            });
+            return [numbers.scrollWidth, numbers.clientWidth];
+            """
+        )
+        assert wide <= room
