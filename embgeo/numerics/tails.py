@@ -19,6 +19,8 @@ ROWS_PER_COORDINATE, LEAST_COORDINATES = 4, 60
 OF_NORMS, LONGEST = 8, 10
 #: The tail goes on to the longest row of this many matrices.
 MATRICES = 20
+#: Squared norms that agree so far are equal but for rounding, which has no tail.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ def measure_norm_index(norms: FloatArray) -> float:
         return np.inf
     at = len(norms) - k - 1
     tail = np.partition(norms, at)[at:]
+    if not tail[0] > 0.0:  # next to the longest row the others vanish
+        return 0.0
     slope = float(np.log(tail[1:] / tail[0]).mean())
     return 1.0 / slope if slope > 0.0 else np.inf
 
@@ -128,7 +132,7 @@ def measure_norm_tail(norms: FloatArray) -> NormTail:
     at = len(squares) - k - 1
     tail = np.sort(np.partition(squares, at)[at:])
     limit, above = float(tail[0]), tail[1:] - tail[0]
-    if k < 2 or not above[-1] > 0.0:
+    if k < 2 or not above[-1] > ROUNDING * limit:
         return NormTail(-np.inf, 0.0, seen / len(squares))
     mean = float(above.mean())
     weighted = float(above @ (1.0 - (np.arange(1, k + 1) - 0.35) / k)) / k

@@ -68,6 +68,21 @@ def test_equal_norms_and_few_rows_have_no_tail() -> None:
     assert measure_norm_index(np.ones(1)) == np.inf
 
 
+@pytest.mark.parametrize("d", [2, 20, 300])
+def test_norms_that_are_equal_but_for_rounding_have_no_tail(d: int) -> None:
+    """Norms of unit rows in float64 take a few values, and few rows have the largest."""
+    rows = np.random.default_rng(d).standard_normal((900, d))
+    norms = np.linalg.norm(rows / np.linalg.norm(rows, axis=1, keepdims=True), axis=1)
+    assert len(np.unique(norms)) > 1
+    assert measure_norm_tail(norms).shape == -np.inf
+    norms[:30] *= 1.0 + 1e-9 * np.arange(30)  # more than rounding
+    assert measure_norm_tail(norms).shape > -np.inf
+
+
+def test_rows_that_vanish_next_to_the_longest_have_the_heaviest_tail() -> None:
+    assert measure_norm_index(np.r_[np.zeros(95), np.ones(5)]) == 0.0
+
+
 def test_one_row_far_longer_than_all_others_has_no_fourth_powers() -> None:
     norms = DRAWS["gaussian"](np.random.default_rng(0))
     norms[0] = 1e6
