@@ -94,7 +94,7 @@ def repair(
 def summary(done: Repair, model: Path) -> None:
     """Print the replaced rows, the comparison of old and new, and the folder of the new model."""
     if done.record is None:
-        print_lines(f"{model}: no such row is damaged, there is nothing to repair")
+        print_lines(f"{model}: no row needs repair")
         return
     from embgeo.report.text.repair import render
 

@@ -423,7 +423,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert lines[-1] == f"repaired: {tmp_path / 'new'}"
     again = runner.invoke(app, ["repair", str(tmp_path / "new"), "-o", str(tmp_path / "x")])
     assert again.exit_code == 0
-    assert again.output.endswith("there is nothing to repair\n")
+    assert again.output.endswith(": no row needs repair\n")
     refused = runner.invoke(app, ["repair", str(model), "--dry-run", "--max-rows", "3"])
     assert refused.exit_code == 2
     assert "allow it with --max-rows 79" in refused.output
