@@ -130,7 +130,7 @@ def _open_routine(module: Any, name: str, arguments: tuple[str, ...]) -> Any:
     kinds = tuple("real" if kind.startswith("__pyx") else kind for kind in declared)
     if kinds != arguments:  # as with a BLAS of 64-bit integers
         raise TypeError(f"{name} takes {signature.decode()}")
-    types = {
+    types: dict[str, Any] = {
         "char": ctypes.c_char_p,
         "int": ctypes.POINTER(ctypes.c_int),
         "real": ctypes.c_void_p,
