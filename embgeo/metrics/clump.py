@@ -131,35 +131,55 @@ def choose_clump(m: Measurement, angles: FloatArray) -> ChosenClump:
     return ChosenClump(first, name, votes, samples)
 
 
-def is_stable(m: Measurement, choice: ChosenClump, angles: FloatArray) -> bool:
-    """Tell whether most halves of the rows show this clump, and none shows another.
+def find_size_variance(m: Measurement, choice: ChosenClump, angles: FloatArray) -> float | None:
+    """Return the variance of the size of the clump by where it ends, or None if it is not stable.
 
-    Where several groups could be the clump, or its rows are barely a mode of their own, halves
-    differ. A half searches a dense direction of its own where all rows are one sample; of more rows
-    all samples have shown the clump.
+    It is stable if most halves of the rows show this clump, and none shows another. Where several
+    groups could be the clump, or its rows are barely a mode of their own, halves differ. A half
+    searches a dense direction of its own where all rows are one sample; of more rows all samples
+    have shown the clump.
     """
     clump, shared, samples = choice.clump, m.shared, draw_samples(m)
     if clump is None or choice.votes < len(samples) * clump.is_own:
-        return False
+        return None
     places, unit, around = np.arange(len(angles)), None, None
     if clump.is_own:
         around = shared.find(AngleTo, choice.name).values()
         if len(samples) == 1:
             places, unit = np.searchsorted(m.facts.kept, samples[0]), m.reader.take_unit(samples[0])
-    rng, alike = generator(0, "halves of the rows"), 0
-    for half in (half for _ in range(HALVINGS) for half in halve(len(places), rng)):
-        at = places[half]
-        own = None if around is None else around[at]
-        if unit is not None:
-            dense = clumps.find_dense_direction(unit[half])
-            own = None if dense is None else angle_between(np, unit[half], dense)
-        found = clumps.find_clump(angles[at], shared.norms[at], shared.hashes[at], own)
-        if found is None or not found.rows.any():
-            continue
-        if clumps.measure_agreement(found.rows, clump.rows[at]) < clumps.AGREEMENT:
-            return False
-        alike += 1
-    return alike >= HALVINGS
+    rng = generator(0, "halves of the rows")
+    further = np.full((HALVINGS, 2), np.nan)
+    for halving, halves in enumerate(halve(len(places), rng) for _ in range(HALVINGS)):
+        for side, half in enumerate(halves):
+            at = places[half]
+            own = None if around is None else around[at]
+            if unit is not None:
+                dense = clumps.find_dense_direction(unit[half])
+                own = None if dense is None else angle_between(np, unit[half], dense)
+            found = clumps.find_clump(angles[at], shared.norms[at], shared.hashes[at], own)
+            if found is None or not found.rows.any():
+                continue
+            if clumps.measure_agreement(found.rows, clump.rows[at]) < clumps.AGREEMENT:
+                return None
+            further[halving, side] = int(found.rows.sum()) - int(clump.rows[at].sum())
+    stable = np.isfinite(further).sum() >= HALVINGS
+    return variance_of_end(further) if stable else None
+
+
+def variance_of_end(further: FloatArray) -> float:
+    """Return the variance of a size by where a set ends, from how far each half has it end.
+
+    A half moves the end twice as far as a draw of all rows does, its other half as far to the other
+    side, and in it half of the rows: the difference of the two has the standard deviation of all.
+
+    Parameters
+    ----------
+    further : float64 array, shape (h, 2)
+        Rows that each half has more than the whole has in it; NaN where it shows none.
+    """
+    apart = further[:, 0] - further[:, 1]
+    known = apart[np.isfinite(apart)]
+    return float(np.square(known).mean()) if len(known) else 0.0
 
 
 def compute(m: Measurement) -> list[Value]:
@@ -184,7 +204,9 @@ def compute(m: Measurement) -> list[Value]:
     around = dense if clump.is_own and dense is not None else angles
     values: list[Value] = [
         *describe_modes(clump),
-        *describe_clump(clump, around, bool(clump.rows.any()) and is_stable(m, choice, angles)),
+        *describe_clump(
+            clump, around, find_size_variance(m, choice, angles) if clump.rows.any() else None
+        ),
         describe_tilt(clump, shared, name),
         *describe_scattered(clump, angles),
         *scripts,
@@ -218,13 +240,16 @@ def describe_modes(clump: clumps.Clump) -> list[Scalar]:
     return scalars if clump.own is not None else [*scalars, q.DENSE_EXCESS.undefined(NO_DENSE)]
 
 
-def describe_clump(clump: clumps.Clump, angles: FloatArray, stable: bool) -> list[Scalar]:
-    """Return size, width and mean cosine of the clump; `angles` are to its direction."""
+def describe_clump(clump: clumps.Clump, angles: FloatArray, more: float | None) -> list[Scalar]:
+    """Return size, width and mean cosine of the clump; `angles` are to its direction.
+
+    `more`: what the variance of the size has over that of a binomial number; None if not stable.
+    """
     rows, count = clump.rows, int(clump.rows.sum())
     if not count:
         return [q.CLUMP_ROWS.measured(0), *(one.undefined(NO_CLUMP) for one in OF_CLUMP[1:3])]
-    spread = float(np.sqrt(count * (1.0 - count / len(rows)))) if stable else None
-    caveats: tuple[Caveat, ...] = () if stable else ("unstable_choice",)
+    spread = None if more is None else float(np.sqrt(count * (1.0 - count / len(rows)) + more))
+    caveats: tuple[Caveat, ...] = ("unstable_choice",) if more is None else ()
     counted = [q.CLUMP_ROWS.measured(count, population_error=spread, caveats=caveats)]
     angle = q.CLUMP_ANGLE.measured(float(np.degrees(clump.limit)))
     if count < 2:

@@ -16,7 +16,7 @@ from embgeo.core.options import Options
 from embgeo.core.quantities import cosine, isotropy, spectrum
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import Caveat, Scalar
-from embgeo.metrics import neighbors, row_sample
+from embgeo.metrics import clump, neighbors, row_sample
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.frequency import EDGE_PART, Popularity, rank_by_frequency
 from embgeo.metrics.neighbors import find_edge_slope, influence_of_tokens
@@ -388,3 +388,46 @@ def test_no_error_over_tokens_without_a_pair_of_the_rarer_sign(pairs: str | int)
     assert share.population_error is None
     assert share.caveats == ("rare_sign",)
     assert (share.standard_error is None) == (pairs == "all")
+
+
+def test_halves_show_how_far_the_end_of_a_set_moves() -> None:
+    """Of values more than one deviation above their mean, counted by a mean that moves."""
+    g = np.random.default_rng(0)
+    moved, found = [], []
+    for values in g.standard_normal((1000, 400)):
+        inside = values > values.mean() + 1.0
+        moved.append(inside.sum() - (values > 1.0).sum())
+        halves = [g.permutation(400).reshape(2, 200) for _ in range(clump.HALVINGS)]
+        further = [
+            [(values[at] > values[at].mean() + 1.0).sum() - inside[at].sum() for at in two]
+            for two in halves
+        ]
+        found.append(clump.variance_of_end(np.array(further, dtype=float)))
+    assert np.mean(found) == pytest.approx(np.var(moved), rel=0.15)
+
+
+def test_a_half_without_a_clump_has_no_end() -> None:
+    further = np.array([[3.0, -1.0], [np.nan, 5.0], [0.0, 2.0], [np.nan, np.nan]])
+    assert clump.variance_of_end(further) == 10.0
+    assert clump.variance_of_end(further[[1, 3]]) == 0.0
+
+
+def test_the_end_of_a_clump_is_part_of_the_error_of_its_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = np.random.default_rng(4).standard_normal((600, 16))
+    rows[:90] = 0.1 * rows[:90] + 0.4
+    seen: list[Any] = []
+
+    def listen(further: npt.NDArray[np.float64]) -> float:
+        seen.append(further)
+        return 40.0
+
+    monkeypatch.setattr(clump, "variance_of_end", listen)
+    found = embgeo.analyze(rows, sections=["tokens"], reference=False)["tokens.clump_rows"]
+    assert isinstance(found, Scalar)
+    assert found.value == 90
+    assert found.population_error == pytest.approx(np.sqrt(90 * (1 - 90 / 600) + 40.0))
+    (further,) = seen
+    assert further.shape == (clump.HALVINGS, 2)
+    assert np.isfinite(further).sum() >= clump.HALVINGS
