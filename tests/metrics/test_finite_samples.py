@@ -228,3 +228,11 @@ def test_parts_of_neighbors_are_what_their_absence_changes() -> None:
     np.testing.assert_allclose(parts, expected, atol=1e-15)
     np.testing.assert_allclose(noise, signed, atol=1e-15)
     assert error == pytest.approx(np.sqrt(max(0.0, expected @ expected - squares)), rel=1e-12)
+
+
+def test_equal_groups_of_duplicates_are_in_the_order_of_their_first_rows() -> None:
+    rows = np.random.default_rng(0).standard_normal((30, 4))
+    rows[9], rows[2], rows[20:23] = rows[0], rows[1], rows[19]
+    found = embgeo.analyze(rows, sections=["tokens"], reference=False)
+    table = next(one for one in found.tables if one.name == "tokens.duplicates")
+    assert [row[1] for row in table.rows] == ["19, 20, 21, 22", "0, 9", "1, 2"]
