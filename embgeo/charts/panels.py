@@ -153,6 +153,8 @@ CLOSE = 0.02
 def find_span(name: str, values: FloatArray) -> tuple[float, float] | None:
     """Find the range that an axis of this quantity shows at least; None if that of data is enough.
 
+    With the range of the data alone, chance would look like a collapse.
+
     >>> find_span("cosine.mean", np.array([0.987, 0.99]))
     (0.0, 0.2)
     >>> find_span("valid.perplexity", np.array([99.0, 101.0]))

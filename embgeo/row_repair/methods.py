@@ -168,6 +168,8 @@ _OF_NUMPY = (np.float16, np.float32, np.float64)
 def round_to(values: FloatArray, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Return the nearest numbers of `dtype`; numbers that are too large become infinite or NaN.
 
+    Ties go to even. Conversions of ml_dtypes go through float32 or float16 and round twice.
+
     `values`: finite. `dtype`: a floating-point type of numpy, or one of ml_dtypes with at most 16
     bits.
     """

@@ -254,7 +254,8 @@ def find_root(folder: Path) -> Path:
 def require_inside(name: str, path: Path, what: str) -> None:
     """Raise BadOption for a name in the settings file `path` that leads out of its root.
 
-    `what` is the setting, as in "tokens of [analyze]".
+    The file may come with a stranger's checkout, and what is read goes into public logs. `what` is
+    the setting, as in "tokens of [analyze]".
     """
     root = find_root(path.parent)
     if cause := describe_escape(name, path.parent.absolute(), root):

@@ -229,7 +229,11 @@ def blas_threads() -> int:
 
 @contextmanager
 def limited(threads: int) -> Iterator[None]:
-    """Limit BLAS to this many threads for each call, in the whole process."""
+    """Limit BLAS to this many threads for each call, in the whole process.
+
+    The smallest limit of all present callers is set; after the last of them ends, in any order, the
+    number before the first is restored.
+    """
     with _lock:
         if not _bounds:
             _before[:] = _counts()

@@ -179,7 +179,9 @@ def append_summary(summary: Path, text: str) -> None:
 
 def open_now(path: str, flags: int) -> int:
     """Open a file to write; OSError for a pipe that nobody reads, without waiting for a reader."""
-    found = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+    if not hasattr(os, "O_NONBLOCK"):  # Windows has no pipes among files
+        return os.open(path, flags, 0o666)
+    found = os.open(path, flags | os.O_NONBLOCK, 0o666)
     os.set_blocking(found, True)
     return found
 

@@ -517,6 +517,18 @@ def test_a_summary_that_cannot_be_written_is_2(
     assert "--no-github" in result.stderr
 
 
+def test_a_summary_needs_no_mode_that_windows_lacks(
+    github: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_descriptor: int, _blocking: bool) -> None:
+        raise OSError("The handle is invalid")
+
+    monkeypatch.delattr(os, "O_NONBLOCK", raising=False)
+    monkeypatch.setattr(os, "set_blocking", refuse)
+    gate("cone.npy", code=1)
+    assert github.read_text().startswith("### embgeo gate failed")
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_a_pipe_that_nobody_reads_is_no_summary(github: Path) -> None:
     os.mkfifo(github)

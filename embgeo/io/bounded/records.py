@@ -9,6 +9,7 @@ import json
 import math
 import re
 import types
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
 from functools import cache
@@ -175,8 +176,7 @@ def parse(text: str) -> Any:
 def _pair_once(pairs: list[tuple[str, Any]]) -> Json:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"{twice!r:.100} stands twice")
     return found
 

@@ -86,7 +86,8 @@ def escape(value: Any) -> str:
 #: Longest text that is printed whole.
 LIMIT = 32
 
-#: The definition that text with other characters needs.
+#: The definition that text with other characters needs, which other fonts have. A paper with such a
+#: font may define it, before the table, to print its first argument.
 DEFINITION = r"\providecommand{\embgeochar}[2]{{\scriptsize U+#2}}"
 
 _SPECIAL = {
