@@ -201,7 +201,7 @@ def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
     if not shard.is_file():
         raise Missing(
             f"the {what} {short(name)} is missing",
-            f"put every {what} that the index names next to it",
+            f"put every {what} that it names next to it",
         )
     if small_files.is_foreign_link(shard):
         raise Damaged(f"the {what} {shard.name} {small_files.FOREIGN_LINK}", small_files.COPY_IT)
