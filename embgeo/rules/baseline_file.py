@@ -102,8 +102,8 @@ def _read_matrix(entry: dict[str, Any]) -> Measured:
     absent = {str(section): str(why) for section, why in entry["absent"].items()}
     provenance = {key: entry[key] for key in KEPT}
     for key, kind in KEPT.items():
-        value: Any = provenance[key]
-        if type(value) is not kind or (kind is int and value < 0):
+        value = provenance[key]
+        if type(value) is not kind or (isinstance(value, int) and value < 0):
             raise TypeError(f"{key} is {value!r:.100}")
     return Measured(provenance, readings, (), absent)
 
