@@ -7,15 +7,18 @@ import pytest
 
 from embgeo.stats.block import Block
 from embgeo.stats.per_row import Census, DistanceTo
+from embgeo.stats.sums import PairedSums
 
 D = 6
 
 
-@pytest.mark.parametrize("kind", ["apart", "around it", "one is the point", "one is tiny"])
+@pytest.mark.parametrize("kind", ["apart", "short", "around it", "one is the point", "one is tiny"])
 def test_distances_are_the_norms_of_differences(kind: str) -> None:
     rows = np.random.default_rng(0).standard_normal((40, D))
     point = np.arange(1.0, D + 1.0)
-    if kind == "around it":
+    if kind == "short":
+        rows, point = 0.01 * rows, 0.01 * point
+    elif kind == "around it":
         rows = point + 1e-6 * rows
     elif kind == "one is the point":
         rows[7] = point
@@ -41,3 +44,18 @@ def test_rows_of_a_part_get_the_numbers_of_the_whole() -> None:
     assert (moved.zero.tolist(), moved.nonfinite.tolist()) == ([100], [102])
     assert moved.flat.tolist() == [101]
     assert (census.zero.tolist(), census.flat.tolist()) == ([0], [1])
+
+
+def test_sums_over_pairs_of_rows_are_the_literal_ones() -> None:
+    g = np.random.default_rng(1)
+    x, y = 3.0 * g.standard_normal((30, D)), 0.2 * g.standard_normal((30, D))
+    found = PairedSums(D)
+    for index in np.array_split(np.arange(30), 3):
+        found.update(Block(index, np.c_[x, y][index]))
+    pairs = list(zip(x, y, strict=True))
+    assert found.first == pytest.approx(sum(one @ one for one in x))
+    assert found.second == pytest.approx(sum(one @ one for one in y))
+    assert found.product == pytest.approx(sum(a @ b for a, b in pairs))
+    assert found.difference == pytest.approx(sum((b - a) @ (b - a) for a, b in pairs))
+    cosines = [a @ b / np.sqrt((a @ a) * (b @ b)) for a, b in pairs]
+    assert found.cosines == pytest.approx(sum(cosines))
