@@ -33,7 +33,8 @@ ROWS_PER_DIMENSION = 3
 #: Least index of the tail of norms, and of coordinates less this many errors: from 4 down, the
 #: variances of eigenvalues have no mean (docs/errors.md).
 LEAST_INDEX, INDEX_ERRORS = 4.0, 2.0
-#: Largest shape of the tail of squared norms, with one error: the same beyond the longest row.
+#: Largest shape of the tail of squared norms: the same beyond the longest row. Less, by an error of
+#: the shape, would pick the draws of a population that happen to have small errors.
 LARGEST_SHAPE = 0.5
 #: Largest share of pairs of rows in a variance that single rows make. Above it the spectrum is
 #: nearly flat, and eighth powers need a mean: the index of the tail of norms times the spread of
@@ -123,11 +124,10 @@ def take_sample(
         return "few_rows"
     sample = RowSample(places, reader.take(facts.kept[places]), facts.m, shared)
     tail = measure_coordinate_tail(sample.uncentered.standardize())
-    of_norms = sample.norm_tail
     if (
         sample.norm_index < LEAST_INDEX
         or tail.index - INDEX_ERRORS * tail.error < LEAST_INDEX
-        or of_norms.shape + of_norms.error > LARGEST_SHAPE
+        or sample.norm_tail.shape > LARGEST_SHAPE
     ):
         return "heavy_tail"
     return sample

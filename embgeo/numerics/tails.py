@@ -95,14 +95,11 @@ class NormTail:
     ----------
     shape : float
         From 1/2 up fourth powers have no mean. Of equal norms −∞.
-    error : float
-        Of the shape, over rows.
     fourth : float
         Mean fourth power of norms, with what longer rows of other draws would add.
     """
 
     shape: float
-    error: float
     fourth: float
 
 
@@ -133,7 +130,7 @@ def measure_norm_tail(norms: FloatArray) -> NormTail:
     tail = np.sort(np.partition(squares, at)[at:])
     limit, above = float(tail[0]), tail[1:] - tail[0]
     if k < 2 or not above[-1] > ROUNDING * limit:
-        return NormTail(-np.inf, 0.0, seen / len(squares))
+        return NormTail(-np.inf, seen / len(squares))
     mean = float(above.mean())
     weighted = float(above @ (1.0 - (np.arange(1, k + 1) - 0.35) / k)) / k
     found = 2.0 - mean / (mean - 2.0 * weighted)
@@ -145,4 +142,4 @@ def measure_norm_tail(norms: FloatArray) -> NormTail:
     fourth = np.square(limit + excess)
     continued = k * float(np.trapezoid(fourth * np.exp(-t), t) + fourth[-1] * np.exp(-t[-1]))
     more = max(0.0, continued - float(tail[1:] @ tail[1:]))
-    return NormTail(found, k**-0.5, (seen + more) / len(squares))
+    return NormTail(found, (seen + more) / len(squares))
