@@ -1,4 +1,4 @@
-"""Panels of stored histograms and of stored curves."""
+"""Panels of stored histograms and of stored curves, and what an axis shows at least."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps of all tokens in the plane of the two strongest directions, one panel per analysis."""
+"""Maps of all tokens in the plane of the two strongest directions, and rings around clumps."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

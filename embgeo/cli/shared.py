@@ -1,4 +1,4 @@
-"""Options, errors and output that commands share."""
+"""Options, errors, output and the progress bar that commands share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The places of a matrix in safetensors files, and the bytes of an edited file."""
+"""The rows to replace, their places in safetensors files, and the bytes of an edited file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rule about a scalar or the verdict: its notation and its parsing."""
+"""A rule about a scalar or the verdict: its notation and its parsing; named sets of rules."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Distribution of a pass: workers, threads, rows per block, memory."""
+"""Distribution of a pass: workers, threads (those of BLAS, too), rows per block, memory."""
 
 from __future__ import annotations
 

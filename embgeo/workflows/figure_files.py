@@ -1,4 +1,4 @@
-"""The files of a figure or LaTeX table: the drawing, its data and its record."""
+"""The files of a figure or LaTeX table, and the items that are drawn, from saved results."""
 
 import math
 import platform

@@ -1,4 +1,4 @@
-"""Saved analyses, and the matrices that they were made of, if those are still there."""
+"""Saved analyses, their names, and the matrices that they were made of, if still there."""
 
 from collections.abc import Sequence
 from pathlib import Path

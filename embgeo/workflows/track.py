@@ -1,4 +1,4 @@
-"""Tracks: the checkpoints that paths and patterns name, and their steps."""
+"""Tracks: the checkpoints that paths and patterns name, their steps, and kept analyses."""
 
 from __future__ import annotations
 

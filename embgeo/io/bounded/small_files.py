@@ -1,4 +1,4 @@
-"""Small files read whole, with limits: first bytes, text, JSON."""
+"""Small files read whole, with limits: first bytes, text, JSON; files that nobody named."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The protocol of formats, which are modules or objects of plug-ins, and how files are opened."""
+"""The protocol of formats, which are modules or objects of plug-ins; files in several pieces."""
 
 from __future__ import annotations
 

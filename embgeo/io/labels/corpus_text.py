@@ -1,4 +1,4 @@
-"""The text of a corpus in pieces: a file, plain or compressed, or a folder of files."""
+"""The text of a corpus in pieces, from a file or a folder of files, and counts of its words."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The matrices that could be the embedding, each with the evidence for and against it."""
+"""The matrices that could be the embedding, with the evidence: names, shapes, architectures."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a LaTeX table is: analyses go in, the content of its template and its numbers come out."""
+"""LaTeX tables, from analyses to the content of a template, and untrusted text as LaTeX."""
 
 import unicodedata
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Optimizers by name, with their settings."""
+"""Optimizers and schedules of the learning rate by name, with their settings."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
