@@ -110,7 +110,7 @@ class RowSample:
             return None
         if found.of_pairs > FLAT and not self.has_light_norms:
             return "heavy_tail"
-        return found.times(self.factor)
+        return found.times(self.factor) if found.error else found
 
 
 def take_sample(
@@ -123,6 +123,8 @@ def take_sample(
     if not len(places):
         return "few_rows"
     sample = RowSample(places, reader.take(facts.kept[places]), facts.m, shared)
+    if len(sample.uncentered.values) == 1:  # all of a single eigenvalue, whatever the rows
+        return sample
     tail = measure_coordinate_tail(sample.uncentered.standardize())
     if (
         sample.norm_index < LEAST_INDEX

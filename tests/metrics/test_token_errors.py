@@ -305,6 +305,17 @@ def test_tails_of_coordinates_and_of_norms_are_light(
     assert heavy_of(found) == (set() if known else OF_SPECTRUM)
 
 
+@pytest.mark.parametrize("d", [1, 3])
+def test_rows_along_one_line_have_one_eigenvalue_however_long_they_are(d: int) -> None:
+    rows = np.random.default_rng(0).standard_normal((3000, 1)) * np.ones(d)
+    rows[1] *= 1e90  # its fourth power is all that is left of the others
+    found = embgeo.analyze(rows, sections=["spectrum"], reference=False)
+    assert heavy_of(found) == set()
+    for quantity in SMOOTH:
+        assert found.scalar(quantity).value == pytest.approx(1.0)
+        assert found.scalar(quantity).population_error == 0.0
+
+
 @pytest.mark.parametrize(("spread", "decay"), [(1.69, 0.0), (1.71, 0.0), (1.69, 0.5)])
 def test_norms_are_light_where_pairs_of_rows_hold_much_of_a_variance(
     spread: float, decay: float, monkeypatch: pytest.MonkeyPatch
