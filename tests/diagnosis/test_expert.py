@@ -400,6 +400,16 @@ def test_limits_of_wide_coordinates(share: float, ratio: float, state: str) -> N
     assert (finding.state if finding else "") == state
 
 
+def test_wide_coordinates_that_stand_apart_are_no_principal_axes() -> None:
+    """Expert: three rogue coordinates as of GPT-2, which hold a third of every squared distance."""
+    rows = normal(26, 4 * N, 256)
+    rows[:, [3, 70, 90]] *= (6.5, 6.0, 5.5)
+    verdict = look(rows)
+    assert verdict.state == "mild"  # a third of what ten of the widest principal axes would hold
+    rows[:, [3, 70, 90]] *= 3.5
+    assert look(rows).headline.startswith("Degenerate: 3 coordinates carry")
+
+
 def test_principal_axes_of_an_ordinary_spectrum_are_no_fault_of_coordinates() -> None:
     """Expert: a table after PCA (LSA, model2vec); its first coordinates are its first directions.
 

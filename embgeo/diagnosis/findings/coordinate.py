@@ -8,6 +8,10 @@ from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.findings.spectrum import explain_by_norms
 from embgeo.diagnosis.question import Answer, Question
 
+#: Coordinates stand apart if a fall as 1/k from the widest would make more than this many times as
+#: many wide ones; a fall as k^−1.5 makes four times as many.
+GRADUAL = 5
+
 
 def answer(a: finding.Numbers) -> Answer:
     if finding.dimensions(a) < 2:
@@ -33,10 +37,12 @@ def _by_variance(a: finding.Numbers) -> Answer | None:
         limits.ROGUE_VARIANCE.state(float(share)), limits.ROGUE_SPREAD.state(float(ratio))
     )
     count = int(wide)
-    # In principal axes coordinates are directions, whose shares the spectrum judges.
+    # In principal axes coordinates are directions, whose shares the spectrum judges. Variances then
+    # fall gradually: as 1/k from the widest, every twenty-fifth of its multiple would be wide.
     ordinary = finding.ordinary_share(a, max(1, count))
     odds = finding.relative_odds(float(share), ordinary)
-    by_spectrum = limits.TOP_ODDS.state(odds) != "degenerate"
+    is_gradual = float(ratio) <= GRADUAL * limits.ROGUE_SPREAD.mild * max(1, count)
+    is_ordinary = is_gradual and limits.TOP_ODDS.state(odds) != "degenerate"
     lead = "The widest coordinate carries " if count < 2 else f"{count:,} coordinates carry "
     which = "" if count < 2 else " the widest of them"
     parts: list[finding.Part] = [
@@ -46,7 +52,7 @@ def _by_variance(a: finding.Numbers) -> Answer | None:
         finding.quote_short(ratio),
         " times that of the median coordinate.",
     ]
-    if by_spectrum and state == "degenerate":
+    if is_ordinary and state == "degenerate":
         state = "mild"
         parts.append(
             " An ordinary spectrum (λ_k ∝ 1/k) in its principal axes has "
