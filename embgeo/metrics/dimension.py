@@ -99,8 +99,11 @@ def measure_two_nn(
         ratios, further = np.log(distances[:, 1:] / distances[:, :-1]).T
     finite = np.isfinite(ratios)
     ratios, further = ratios[finite], further[finite]
-    if len(ratios) < 3 or not ratios.sum() > TIE * len(ratios):
-        reason = "the two nearest rows of every query are equally far"
+    # Of rows with a density none are: a grid has no dimension of this kind.
+    tied = int((ratios <= TIE).sum())
+    if len(ratios) < 3 or 2 * tied > len(ratios):
+        every = "every query" if tied == len(ratios) else "most queries"
+        reason = f"the two nearest rows of {every} are equally far"
         return [q.INTRINSIC_DIMENSION.undefined(reason)]
     n = len(ratios)
     value = (n - 1) / float(ratios.sum())

@@ -352,6 +352,16 @@ def test_two_nn_is_unchanged_by_rotation_shift_and_scale() -> None:
 
 def test_two_nn_of_equally_near_rows_is_undefined() -> None:
     found = scalar(tokens_of(Matrix(np.eye(8))), "intrinsic_dimension")
-    assert "equally far" in found.undefined
+    assert "every query are equally far" in found.undefined
+
+
+@pytest.mark.parametrize(("length", "known"), [(4, True), (5, False)])
+def test_two_nn_of_a_grid_is_undefined(length: int, known: bool) -> None:
+    """Of four rows in a line two have neighbors at one distance, of five three."""
+    lines = 1000.0 * np.random.default_rng(2).standard_normal((30, 1, 2))
+    rows = (lines + np.arange(length)[:, None] * np.array([1.0, 0.0])).reshape(-1, 2)
+    found = scalar(tokens_of(Matrix(np.round(rows * 2.0**10) / 2.0**10)), "intrinsic_dimension")
+    assert (found.value is not None) is known
+    assert known or "most queries are equally far" in found.undefined
     few = scalar(tokens_of(Matrix(np.repeat(np.eye(2), 9, axis=0))), "intrinsic_dimension")
     assert few.undefined == "2 distinct rows have no two neighbors each"
