@@ -192,12 +192,14 @@ def read_joint(
     full_rank = factor is not None
     if factor is None:
         qr = StackedQR("first|second", width)
-        # Of a row that is far shorter than the other, the difference has lost the digits.
-        plain = [Moments(width, probed=probed)] if isinstance(moments, ChangeMoments) else []
-        shared.fold([qr, *plain], lambda _rows: None)
-        factor = qr.r
-        for moments in plain:
+        if isinstance(moments, ChangeMoments):
+            # Of a row that is far shorter than the other, the difference has lost the digits.
+            moments = Moments(width, probed=probed)
+            shared.fold([qr, moments], lambda _rows: None)
             scatter = moments.scatter
+        else:
+            shared.fold([qr], lambda _rows: None)
+        factor = qr.r
     mean = moments.mean
     if isinstance(moments, ChangeMoments):
         factor, scatter = add_first(factor), add_first(add_first(scatter).T)

@@ -101,13 +101,22 @@ def diff(
     EmbgeoError
         If an input cannot be read or measured.
     """
-    arguments = locals() | settings
-    for name in ("inputs", "track", "every", "settings"):
-        del arguments[name]
     run = list_run(inputs, every) if track else None
     alone, way_out = every is not None and not track, f"add {argument('track')}"
     refuse_if(alone, argument("every"), "is about a track", way_out)
-    return diff_run(inputs, run, **arguments)
+    return diff_run(
+        inputs,
+        run,
+        names=names,
+        match=match,
+        queries=queries,
+        sections=sections,
+        reference=reference,
+        command=command,
+        progress=progress,
+        resources=resources,
+        **settings,
+    )
 
 
 def list_run(inputs: Sequence[Any], every: int | None) -> Checkpoints:

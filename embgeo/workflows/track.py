@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
+from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.core.version import VERSION
 from embgeo.io.bounded.saved import atomic_file, write_text
@@ -25,6 +25,7 @@ from embgeo.io.remote.names import HubName, as_written, is_remote, read_hub_name
 from embgeo.measure.provenance import versions
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
+from embgeo.stats.resources import Resources
 from embgeo.workflows.analyze import measure
 from embgeo.workflows.saved_analysis import default_name, result_name
 
@@ -231,22 +232,31 @@ def measure_kept(
     *,
     source: Source,
     options: Options,
-    **how: Any,
+    sections: Sequence[str] | None,
+    reference: bool,
+    resources: Resources | None,
+    command: str,
+    progress: Progress | None,
 ) -> Analysis:
-    """Analyze a step, unless this user's analysis of it is in the folder `keep`.
-
-    `how` are further arguments of :func:`embgeo.workflows.analyze.measure`.
-    """
+    """Analyze a step, unless this user's analysis of it is in the folder `keep`."""
     folder = None
     if keep is not None and matrix.origin.sha256:
-        device = getattr(how["resources"], "device", "cpu")
-        asked = (how["sections"], how["reference"], device)
-        facts = (source.collect_changes(), asdict(options), *asked)
+        device = "cpu" if resources is None else resources.device
+        facts = (source.collect_changes(), asdict(options), sections, reference, device)
         name = default_name(Path(matrix.origin.path))[:60]
         folder = keep / f"{name}-{identify(matrix, facts)}"
         if (kept := read_kept(folder, matrix)) is not None:
             return kept
-    analysis = measure(matrix, options, page=False, **how)
+    analysis = measure(
+        matrix,
+        options,
+        sections=sections,
+        reference=reference,
+        resources=resources,
+        command=command,
+        progress=progress,
+        page=False,
+    )
     if folder is not None:
         keep_analysis(analysis, folder)
     return analysis

@@ -143,15 +143,25 @@ def train(
     >>> found.study.values("cosreg", "cosine.mean")  # doctest: +SKIP
     {0: 0.0052, 1: 0.0049, 2: 0.0051}
     """
-    arguments = locals() | {}  # by name; nothing else is local yet
-    for name in ("jobs", "command", "monitor"):
-        del arguments[name]
     require_torch()
     from embgeo.training.plugins import naming_plugins
 
     refuse_if(jobs < 1, argument("jobs"), f"is {jobs}", "give 1 or more")
     with naming_plugins(plugins):
-        chosen, dataset, folder = prepare(**arguments)
+        chosen, dataset, folder = prepare(
+            data,
+            compare=compare,
+            preset=preset,
+            config=config,
+            settings=settings,
+            seeds=seeds,
+            device=device,
+            tune=tune,
+            start=start,
+            plugins=plugins,
+            out=out,
+            resume=resume,
+        )
         try:
             return train_study(
                 chosen,
