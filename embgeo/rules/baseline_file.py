@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from embgeo.core.errors import UnreadableFile, argument
-from embgeo.io.bounded.records import RecordFormat
+from embgeo.io.bounded.records import NewerFormat, RecordFormat
 from embgeo.io.bounded.saved import has_format
 from embgeo.rules.check import Measured
 from embgeo.rules.rule_value import SCALES, Known, RuleValue, round_digits, show
@@ -85,8 +85,12 @@ def is_baseline(path: Path) -> bool:
 
 
 def read(path: Path) -> list[Measured]:
-    """Read the matrices of a baseline file."""
-    content = FORMAT.read(path)
+    """Read the matrices of a baseline file; one that raises NewerFormat must not be replaced."""
+    try:
+        content = FORMAT.read(path)
+    except NewerFormat as error:
+        way_out = f"update embgeo, or name another file with {argument('baseline')}"
+        raise NewerFormat(error.cause, where=path, way_out=way_out) from error
     try:
         matrices = [_read_matrix(entry) for entry in content["matrices"]]
     except (LookupError, TypeError, ValueError, AttributeError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from embgeo.core.progress import Progress
 from embgeo.core.quantities import QUANTITIES, quantities_of, require_known, track
 from embgeo.core.source import Source
 from embgeo.io import open_checkpoint
+from embgeo.io.bounded.records import NewerFormat
 from embgeo.io.bounded.saved import has_format
 from embgeo.io.memory import as_matrix
 from embgeo.io.remote.names import is_remote
@@ -360,8 +360,12 @@ def update_baseline(
     require_sense(gate.rules, True)
     old: list[Measured] = []
     if baseline_file.is_baseline(path):
-        with contextlib.suppress(UnreadableFile):  # a damaged one is replaced
+        try:
             old = baseline_file.read(path)
+        except NewerFormat:
+            raise
+        except UnreadableFile:  # a damaged one is replaced
+            pass
     elif path.exists():
         cause = "exists and is not a baseline file"
         raise BadOption(cause, where=path, way_out="choose another one")

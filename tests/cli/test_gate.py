@@ -291,6 +291,34 @@ def test_a_damaged_baseline_is_written_again() -> None:
     assert Path("base.json").read_text() == whole
 
 
+def with_format_version(version: str) -> str:
+    """The baseline of round.npy, changed to another format version."""
+    gate("round.npy", "-r", NO_RISE, "-b", "base.json", "--update-baseline")
+    text = Path("base.json").read_text()
+    Path("base.json").write_text(
+        text.replace('"format_version": 1', f'"format_version": {version}')
+    )
+    return text
+
+
+@pytest.mark.parametrize("version", ["1", "0", "true", '"2"'])
+def test_a_baseline_of_no_newer_format_is_written_again(version: str) -> None:
+    text = with_format_version(version)
+    gate("round.npy", "-r", NO_RISE, "-b", "base.json", "--update-baseline")
+    assert Path("base.json").read_text() == text
+
+
+@pytest.mark.parametrize("more", [(), ("--update-baseline",)])
+def test_a_baseline_of_a_newer_format_is_refused_and_stays(more: tuple[str, ...]) -> None:
+    with_format_version("2")
+    before = Path("base.json").read_bytes()
+    assert refused("round.npy", "-r", NO_RISE, "-b", "base.json", *more) == (
+        "base.json: format version 2, this embgeo reads 1; "
+        "update embgeo, or name another file with --baseline"
+    )
+    assert Path("base.json").read_bytes() == before
+
+
 def test_a_baseline_that_cannot_be_measured_stays_as_it_was() -> None:
     update = ("-r", NO_RISE, "-b", "base.json", "--update-baseline")
     gate("round.npy", *update)

@@ -53,6 +53,10 @@ def in_archive(suffix: str = "", key: str | None = None) -> Mapping[str, Any]:
     return {"archive": suffix} if key is None else {"archive": suffix, "key": key}
 
 
+class NewerFormat(UnreadableFile):
+    """A file of a later version of its format."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecordFormat(Generic[T]):
     """The file format of the frozen dataclass `kind`."""
@@ -142,11 +146,9 @@ class RecordFormat(Generic[T]):
             raise UnreadableFile(cause, where=path, way_out=way_out)
         version = content.get("format_version")
         if version != self.version or isinstance(version, bool):
-            raise UnreadableFile(
-                f"format version {version!r}, this embgeo reads {self.version}",
-                where=path,
-                way_out=self.again,
-            )
+            newer = type(version) is int and version > self.version
+            cause = f"format version {version!r}, this embgeo reads {self.version}"
+            raise (NewerFormat if newer else UnreadableFile)(cause, where=path, way_out=self.again)
         return content
 
 
