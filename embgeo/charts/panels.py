@@ -124,7 +124,7 @@ def empty_cells(values: FloatArray) -> list[float | None]:
 
 
 #: By quantity: its reference, and a span below which a change is small.
-SHOWN: dict[str, tuple[float, float]] = {
+LEAST_SPANS: dict[str, tuple[float, float]] = {
     cosine.MEAN.name: (0.0, 0.2),
     spectrum.TOP_SHARE.name: (0.0, 0.2),
     frequency.PROBE_AUC.name: (0.5, 1.0),
@@ -160,8 +160,8 @@ def find_span(name: str, values: FloatArray) -> tuple[float, float] | None:
     >>> find_span("valid.perplexity", np.array([99.0, 101.0]))
     (98.0, 102.0)
     """
-    if name in SHOWN:
-        return SHOWN[name]
+    if name in LEAST_SPANS:
+        return LEAST_SPANS[name]
     known = values[np.isfinite(values)]
     if not len(known):
         return None

@@ -212,11 +212,11 @@ MIXTURE = spec.Chart(
 
 
 #: Share of the rows inside the ring.
-INSIDE = 0.95
-#: The radius is larger by this factor.
-MARGIN = 1.1
-#: Named tokens.
-NAMED = 5
+SHARE_IN_RING = 0.95
+#: Its radius is larger than theirs by this factor.
+RING_FACTOR = 1.1
+#: Tokens that its label names, at most.
+MOST_NAMED = 5
 
 
 def find_ring(analysis: Analysis, points: Points) -> Ring | None:
@@ -228,17 +228,17 @@ def find_ring(analysis: Analysis, points: Points) -> Ring | None:
     if not np.isfinite(xy).all():  # t-SNE left some rows out
         return None
     center = np.median(xy, axis=0)
-    radius = float(np.quantile(np.linalg.norm(xy - center, axis=1), INSIDE))
+    radius = float(np.quantile(np.linalg.norm(xy - center, axis=1), SHARE_IN_RING))
     row_at, token_at = table.columns.index("row"), table.columns.index("token")
     known = analysis.tokens is not None
     named = tuple(
-        show_token(row[token_at] if known else None, row[row_at]) for row in table.rows[:NAMED]
+        show_token(row[token_at] if known else None, row[row_at]) for row in table.rows[:MOST_NAMED]
     )
     count = f"{int(rows):,}"
     return Ring(
         float(center[0]),
         float(center[1]),
-        MARGIN * radius,
+        RING_FACTOR * radius,
         f"clump of {count} tokens",
         named,
         short=count,

@@ -115,7 +115,7 @@ class EmbgeoError(Exception):
             ways_out=(*self.ways_out, *ways_out),
         )
 
-    def placed(self, where: Path | str) -> Self:
+    def add_place(self, where: Path | str) -> Self:
         """Return the error with a place unless it has one."""
         cause, stated, way_out = self._stated
         place = where if stated is None else stated

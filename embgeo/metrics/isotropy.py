@@ -157,7 +157,7 @@ def find_errors(facts: Facts, sample: RowSample) -> dict[Quantity, RowError | Ca
     if facts.d < 2 or sample.centered is None:
         return {}
     ratio = sample.centered.find_error(participation_ratio)
-    return {q.ISOSCORE: sample.judge(ratio and ratio.times(1.0 / (facts.d - 1.0)))}
+    return {q.ISOSCORE: sample.correct(ratio and ratio.times(1.0 / (facts.d - 1.0)))}
 
 
 def add_null_directions(log_z: FloatArray, d: int, rows: int) -> FloatArray:

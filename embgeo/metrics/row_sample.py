@@ -104,7 +104,7 @@ class RowSample:
         """Whether the tail of norms is no heavier than that of lognormal ones."""
         return self.norm_index * measure_log_norms(self.norms, self.rows.shape[1]).spread >= LIGHT
 
-    def judge(self, found: RowError | None) -> RowError | Caveat | None:
+    def correct(self, found: RowError | None) -> RowError | Caveat | None:
         """Return the error with the factor of long rows, or why there is none."""
         if found is None:
             return None

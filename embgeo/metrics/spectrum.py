@@ -96,7 +96,7 @@ def find_errors(
     for rank in (q.EFFECTIVE_RANK, q.EFFECTIVE_RANK_CENTERED):  # the exponential of the entropy
         if (error := found.get(rank)) is not None:
             found[rank] = error.times(known[rank.name])
-    return {quantity: sample.judge(error) for quantity, error in found.items()}
+    return {quantity: sample.correct(error) for quantity, error in found.items()}
 
 
 def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:

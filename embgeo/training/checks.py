@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def naming(table: str) -> Iterator[None]:
+def name_table(table: str) -> Iterator[None]:
     """Name the table of settings in refusals that name no place."""
     try:
         yield
     except BadOption as error:
-        raise error.placed(table) from error
+        raise error.add_place(table) from error
 
 
 def require(name: str, value: object, fits: bool, way_out: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from embgeo.core.errors import BadOption
 from embgeo.io.bounded.settings import refuse_unknown
-from embgeo.training.checks import list_defaults, naming
+from embgeo.training.checks import list_defaults, name_table
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
 from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
@@ -23,7 +23,7 @@ def complete_settings(config: StudySettings) -> StudySettings:
     refuse_unknown(config.model.settings, known, f"[model] of {config.model.name}")
     chosen = config.optimizer
     sgd = chosen.kind == "sgd"
-    with naming("[optimizer]"):
+    with name_table("[optimizer]"):
         build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
         own = optimizers.complete_optimizer(chosen.kind, set_fields(chosen, OF_OPTIMIZER))
     schedule = {**list_defaults(SCHEDULES[chosen.schedule]), **set_fields(chosen, OF_SCHEDULE)}

@@ -335,9 +335,9 @@ def test_much_of_a_variance_is_six_percent(share: float, known: bool) -> None:
     norms = np.r_[np.linspace(1.0, 1.1, 30), 1.0, 2.0, 8.0, 64.0]  # longer than lognormal ones
     shared: Any = SimpleNamespace(norms=norms)
     sample = RowSample(np.arange(34), rows, 34, shared)
-    found = sample.judge(RowError(2.0, np.ones(4), of_pairs=share))
+    found = sample.correct(RowError(2.0, np.ones(4), of_pairs=share))
     assert isinstance(found, RowError) is known
-    assert sample.judge(None) is None
+    assert sample.correct(None) is None
 
 
 def test_an_error_counts_the_long_rows_that_its_sample_lacks(

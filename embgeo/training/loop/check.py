@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import naming
+from embgeo.training.checks import name_table
 from embgeo.training.data import read_vocabulary
 from embgeo.training.loop.checkpoint import VOCABULARY_NAME, count_parameters, find_start
 from embgeo.training.loop.distributed import ProcessGroup, find_device
@@ -44,7 +44,7 @@ def check_study(config: StudySettings, dataset: Dataset) -> None:
         if chosen.coupled and config.optimizer.kind == "sgd":
             raise refuse_sgd(chosen)
         own = {**config.model.settings, **chosen.model_settings}
-        with torch.device("meta"), naming("[model]"):
+        with torch.device("meta"), name_table("[model]"):
             model = task.make_model(config.model.name, _TOKENS, own, *more)
         task.check_model(config, model)
         if any(issubclass(part, AdversarialSoftmax) for part in chosen.parts):
@@ -78,7 +78,7 @@ def check_start(task: Task, chosen: Method, config: StudySettings, dataset: Data
 
 def check_method(chosen: Method, config: StudySettings) -> None:
     """Refuse invalid settings of a method; the random state does not change."""
-    with torch.random.fork_rng(devices=[]), naming(f"[method.{chosen.name}]"):
+    with torch.random.fork_rng(devices=[]), name_table(f"[method.{chosen.name}]"):
         tied = True if chosen.tied is None else chosen.tied
         small = build("awd-lstm", _TOKENS, {**_SMALL, "tied": tied})
         setup = Setup(counts=torch.arange(_TOKENS, 0, -1), sgd=config.optimizer.kind == "sgd")

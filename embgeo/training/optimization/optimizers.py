@@ -164,13 +164,13 @@ def one_cycle(
     last = max(steps - 1, 1)
     top = warm_up * last
     if step < top:
-        return along_cosine(start, 1.0, step / top)
+        return follow_cosine(start, 1.0, step / top)
     if last <= top:
         return 1.0
-    return along_cosine(1.0, end, min((step - top) / (last - top), 1.0))
+    return follow_cosine(1.0, end, min((step - top) / (last - top), 1.0))
 
 
-def along_cosine(before: float, after: float, way: float) -> float:
+def follow_cosine(before: float, after: float, way: float) -> float:
     """Return the value at a share `way` of a cosine from `before` to `after`."""
     return after + (before - after) * (1.0 + math.cos(math.pi * way)) / 2.0
 
@@ -217,7 +217,7 @@ def cosine(
     if step < warm_up_steps:
         return (step + 1) / warm_up_steps
     way = (step - warm_up_steps) / max(steps - 1 - warm_up_steps, 1)
-    return along_cosine(1.0, end, min(way, 1.0))
+    return follow_cosine(1.0, end, min(way, 1.0))
 
 
 SCHEDULES: dict[str, Callable[..., float]] = {

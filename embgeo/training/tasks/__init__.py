@@ -1,7 +1,7 @@
 """The tasks that models can be trained on, one file each."""
 
 from embgeo.io.bounded.settings import refuse_unknown
-from embgeo.training.checks import list_defaults, naming
+from embgeo.training.checks import list_defaults, name_table
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.data.vocabulary import Dataset
 from embgeo.training.registry import check_defaults, check_name, require
@@ -47,7 +47,7 @@ def make_task(config: StudySettings) -> Task:
     name, settings = config.task.name, config.task.settings
     found = require("task", TASKS, name, check_task)
     refuse_unknown(settings, list_defaults(found), f"[task] of {name}")
-    with naming("[task]"):
+    with name_table("[task]"):
         return found(**settings)
 
 
