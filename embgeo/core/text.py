@@ -137,14 +137,17 @@ def lower_title(title: str) -> str:
     return title[:1].lower() + title[1:] if is_word else title
 
 
-def join_words(words: Sequence[str], *, comma: bool = False) -> str:
-    """Return an enumeration; empty without words.
+def join_words(words: Sequence[str], last: str = "and", *, comma: bool = False) -> str:
+    """Return an enumeration with `last` in front of the last word; empty without words.
 
-    `comma`: whether a comma also stands in front of "and", for long clauses.
+    `comma`: whether a comma also stands in front of `last`, for long clauses.
+
+    >>> join_words(["adamw", "adam", "sgd"], "or")
+    'adamw, adam or sgd'
     """
     if len(words) < 2:
         return "".join(words)
-    return f"{', '.join(words[:-1])}{',' if comma and len(words) > 2 else ''} and {words[-1]}"
+    return f"{', '.join(words[:-1])}{',' if comma and len(words) > 2 else ''} {last} {words[-1]}"
 
 
 def escape_markdown(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from embgeo.core.arguments import is_number
 from embgeo.core.errors import BadOption
+from embgeo.core.text import join_words
 
 if TYPE_CHECKING:
     from torch.optim import Optimizer
@@ -67,7 +68,7 @@ def flag(name: str, value: bool) -> bool:
 
 def choice(name: str, value: str, known: Collection[str]) -> str:
     """Check that a setting is one of the known values."""
-    require(name, value, value in known, f"give {' or '.join(known)}")
+    require(name, value, value in known, f"give {join_words([*known], 'or')}")
     return value
 
 

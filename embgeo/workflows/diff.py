@@ -236,9 +236,10 @@ def parse_queries(queries: int | str | None) -> QueryCount:
 def check_inputs(inputs: Sequence[Any]) -> None:
     """Refuse inputs that cannot be compared."""
     if len(inputs) < 2:
-        where = as_written(inputs[0]) if inputs and isinstance(inputs[0], Path) else None
-        cause = "there is nothing to compare it with"
-        raise BadOption(cause, where=where, way_out="name another one")
+        if inputs and isinstance(inputs[0], Path):
+            cause, where = "there is nothing to compare it with", as_written(inputs[0])
+            raise BadOption(cause, where=where, way_out="name another one")
+        raise BadOption("there is nothing to compare", way_out="give two inputs or more")
     paths = [one for one in inputs if isinstance(one, Path)]
     stdin = sum(str(path) == "-" for path in paths)
     refuse_if(stdin > 1, "-", "stdin can be read once", "save one to a file")

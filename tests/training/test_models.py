@@ -278,7 +278,7 @@ def test_a_setting_that_does_not_exist(name: str) -> None:
         ("awd-lstm", {"beta": float("inf")}, "beta is inf"),
         ("awd-lstm", {"tied": "yes"}, "tied is 'yes'; give true or false"),
         ("awd-lstm", {"bias": 1}, "bias is 1"),
-        ("vd-lstm", {"size": "huge"}, "size is 'huge'; give small or medium or large"),
+        ("vd-lstm", {"size": "huge"}, "size is 'huge'; give small, medium or large"),
         ("vd-lstm", {"dropout": -0.1}, "^dropout is -0.1"),
         ("vd-lstm", {"bound": -1}, "bound is -1"),
         ("vd-rhn", {"depth": 0}, "depth is 0"),

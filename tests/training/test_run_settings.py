@@ -216,7 +216,10 @@ def test_the_augmented_loss_is_as_strong_as_published_for_the_text(
         ("[training]\nepochs = true", "epochs of [training] is True; it has to be a whole number"),
         ('[training]\nclip = "much"', "clip of [training] is 'much'; it has to be a number"),
         ("[evaluation]\ntest = 1", "test of [evaluation] is 1; it has to be true or false"),
-        ('[optimizer]\nkind = "lion"', "kind of [optimizer] is 'lion'; it has to be adamw or adam"),
+        (
+            '[optimizer]\nkind = "lion"',
+            "kind of [optimizer] is 'lion'; it has to be adamw, adam or sgd",
+        ),
         ("[optimizer]\nbetas = [0.9]", "is [0.9]; it has to be a list of 2 values"),
         ('compare = "mle"', "compare is 'mle'; it has to be a list"),
         ('seeds = ["one"]', "seeds is 'one'; it has to be a whole number"),

@@ -149,7 +149,9 @@ def test_whatever_holds_a_matrix_is_compared(baseline: embgeo.Analysis, tmp_path
 @pytest.mark.parametrize(
     ("inputs", "settings", "error"),
     [
-        ((BASELINE,), {}, "there is nothing to compare it with"),
+        ((BASELINE,), {}, "there is nothing to compare it with; name another one"),
+        ((np.eye(3),), {}, "^there is nothing to compare; give two inputs or more$"),
+        ((), {}, "^there is nothing to compare; give two inputs or more$"),
         ((BASELINE, COSREG), {"names": ["a"]}, "names: 1 for 2 inputs"),
         ((BASELINE, COSREG), {"queries": "x"}, "queries: 'x' is not a number of tokens"),
         ((np.eye(3), np.eye(3)), {"track": True}, "track: takes checkpoints in files"),

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from embgeo.core.arguments import find_nearest
 from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.core.text import join_words
 from embgeo.io.bounded.saved import require_plain
 
 T = TypeVar("T")
@@ -125,8 +126,8 @@ def _is_union(hint: Any) -> bool:
 def describe(hint: Any) -> str:
     """Write a type in words.
 
-    >>> describe(int | None), describe(Literal["a", "b"]), describe(tuple[str, ...])
-    ('a whole number', 'a or b', 'a list')
+    >>> describe(int | None), describe(float | Literal["a", "b"]), describe(tuple[str, ...])
+    ('a whole number', 'a number, a or b', 'a list')
     """
     origin, entries = get_origin(hint), get_args(hint)
     if origin is Annotated:
@@ -137,13 +138,21 @@ def describe(hint: Any) -> str:
             if (limit := getattr(meta, name, None)) is not None
         )
         return " ".join((describe(entries[0]), *limits))
-    if origin is Literal:
-        return " or ".join(map(str, entries))
+    if origin is Literal or _is_union(hint):
+        return join_words(_list_alternatives(hint), "or")
     if origin is tuple:
         return "a list" if Ellipsis in entries else f"a list of {len(entries)} values"
-    if _is_union(hint):
-        return " or ".join(describe(entry) for entry in entries if entry is not types.NoneType)
     return _WORDS.get(hint, "a table")
+
+
+def _list_alternatives(hint: Any) -> list[str]:
+    """List in words what a type allows: each value, and each type but None."""
+    if get_origin(hint) is Literal:
+        return [*map(str, get_args(hint))]
+    if _is_union(hint):
+        kinds = (kind for kind in get_args(hint) if kind is not types.NoneType)
+        return [word for kind in kinds for word in _list_alternatives(kind)]
+    return [describe(hint)]
 
 
 def _refuse_infinite(value: Any, name: str, where: Where) -> None:

@@ -184,7 +184,7 @@ def test_a_study_has_a_folder_for_each(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "way_out"),
     [
-        ({"c1": "loose"}, "it has to be a number or fixed or free"),
+        ({"c1": "loose"}, "it has to be a number, fixed or free"),
         ({"frobenius": [1.0]}, "it has to be a list of 2 values"),
         ({"gamma": "much"}, "it has to be a number"),
     ],
