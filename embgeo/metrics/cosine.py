@@ -15,7 +15,7 @@ import numpy as np
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.quantities import cosine as q
-from embgeo.core.values import Column, Histogram, Quantity, Scalar, Series, Table, Value
+from embgeo.core.values import Caveat, Column, Histogram, Quantity, Scalar, Series, Table, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.pairs import compute_pair_values, error_of_mean, list_pair_rows
@@ -57,10 +57,12 @@ def compute(m: Measurement) -> list[Value]:
 
 def find_mean_errors(
     facts: Facts, shared: SharedStatistics, mean: float, std: float
-) -> dict[Quantity, RowError]:
-    """Find the error over tokens of the mean cosine."""
+) -> dict[Quantity, RowError | Caveat]:
+    """Find the error over tokens of the mean cosine, or why there is none."""
     moments, angles = shared.unit_moments, shared.mean_angles
-    if angles is None or facts.m < LEAST_ROWS:
+    if facts.m < LEAST_ROWS:
+        return {q.MEAN: "few_rows"}
+    if angles is None:
         return {}
     length = moments.n * float(np.linalg.norm(moments.mean))
     found = error_of_mean(facts.take_listed(angles), length, mean, std, facts.m)

@@ -242,6 +242,9 @@ class PairErrors(NamedTuple):
     places: IntArray | None = None
 
 
+TOO_FEW_ROWS = PairErrors(dict.fromkeys((q.STD, q.POSITIVE_SHARE, q.UNIFORMITY), "few_rows"))
+
+
 def make_kernels(mean: float, std: float) -> dict[Quantity, Callable[[FloatArray], FloatArray]]:
     """Make the kernel of a cosine whose mean has the error of a quantity.
 
@@ -282,7 +285,7 @@ def errors_of_sample(
 ) -> PairErrors:
     """Return the errors from the cosines of drawn pairs, in the order of the pairs."""
     if m < LEAST_ROWS:
-        return PairErrors({})
+        return TOO_FEW_ROWS
     found: dict[Quantity, RowError | Caveat] = {}
     drawn = DrawnPairs(*pairs, m)
     for quantity, kernel in make_kernels(mean, std).items():
@@ -295,7 +298,7 @@ def errors_of_sample(
 def errors_of_all(facts: Facts, reader: RowReader, mean: float, std: float) -> PairErrors:
     """Return the errors from the means of some rows over all their pairs."""
     if facts.m < LEAST_ROWS:
-        return PairErrors({})
+        return TOO_FEW_ROWS
     places = sample_rows(np.arange(facts.m), ERROR_ROWS, facts.generator("pair errors"))
     kernels = make_kernels(mean, std)
     step = max(1, HELD // facts.m)

@@ -198,7 +198,7 @@ def list_quantities(*groups: Iterable[Value | Difference]) -> list[Quantity]:
 #: Caveats about the error over tokens, in words.
 ERROR_CAVEATS: dict[Caveat, str] = {
     "conservative_error": "the error over tokens tends to be too large",
-    "few_rows": "no error over tokens: fewer than three rows for each dimension",
+    "few_rows": "no error over tokens: fewer than four rows, or three for each dimension",
     "heavy_tail": "no error over tokens: the longest rows would decide it",
     "rare_sign": "no error over tokens: few rows make the rarer sign",
     "unstable_choice": "no error over tokens: halves of the rows show other groups, or none",

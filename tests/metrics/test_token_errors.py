@@ -367,6 +367,26 @@ def test_errors_need_enough_rows() -> None:
     assert found.scalar(spectrum.NUMERICAL_RANK).caveats == ()
 
 
+@pytest.mark.parametrize("pairs", [None, 5])
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_errors_of_cosines_need_four_rows(n: int, pairs: int | None) -> None:
+    rows = np.random.default_rng(3).standard_normal((n, 1 if n == 3 else 6))
+    found = embgeo.analyze(rows, sections=["cosine"], reference=False, pairs=pairs)
+    for quantity in (cosine.MEAN, cosine.STD, cosine.POSITIVE_SHARE, cosine.UNIFORMITY):
+        one = found.scalar(quantity)
+        assert ("few_rows" in one.caveats) == (n < 4)
+        assert (one.population_error is None) == (bool({"few_rows", "rare_sign"} & {*one.caveats}))
+    assert found.scalar(cosine.CONE_APERTURE).caveats == ()
+
+
+def test_rows_without_pairs_have_no_caveat() -> None:
+    for rows, pairs in ((np.ones((1, 3)), None), (np.eye(3), 0)):
+        found = embgeo.analyze(rows, sections=["cosine"], reference=False, pairs=pairs)
+        one = found.scalar(cosine.UNIFORMITY)
+        assert one.value is None
+        assert one.caveats == ()
+
+
 @pytest.mark.parametrize("decay", [0.0, 0.5])
 def test_the_share_of_the_first_direction_has_an_error_in_every_draw(decay: float) -> None:
     """Not only where the first eigenvalue happens to be far above the next."""
