@@ -65,7 +65,7 @@ def match_rows(first: Analysis, second: Analysis, match: By | None = None) -> Ma
     otherwise. Without tokens, rows are matched by their number in the file, if both matrices are
     cut in the same way.
 
-    `match`: "token", "row"; the choice of the user; by default what the analyses allow.
+    `match`: the choice of the user; by default what the analyses allow.
     """
     cuts = [(offset(a), a.provenance.get("n", len(a.rows))) for a in (first, second)]
     if "listed" in first.provenance or "listed" in second.provenance:

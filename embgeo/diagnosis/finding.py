@@ -249,7 +249,7 @@ def milder(first: State, second: State) -> State:
 
 
 def ordinary_share(analysis: Numbers, first: int = 1) -> float:
-    """Get share of the first eigenvalues, 1/H_n of one, n the smaller of d and number of rows."""
+    """Return the share of the first eigenvalues, H_first/H_n with n = min(d, number of rows)."""
     shares = [1.0 / k for k in range(1, count_directions(analysis) + 1)]
     return sum(shares[:first]) / sum(shares)
 

@@ -99,7 +99,7 @@ def measure_two_nn(
         ratios, further = np.log(distances[:, 1:] / distances[:, :-1]).T
     finite = np.isfinite(ratios)
     ratios, further = ratios[finite], further[finite]
-    # Of rows with a density none are: a grid has no dimension of this kind.
+    # Rows with a density are never tied. Most rows of a grid are, and the estimate means nothing.
     tied = int((ratios <= TIE).sum())
     if len(ratios) < 3 or 2 * tied > len(ratios):
         every = "every query" if tied == len(ratios) else "most queries"

@@ -269,7 +269,7 @@ def describe_escape(name: str, folder: Path, root: Path) -> str:
     if ":/" in name:
         return "is a remote name"
     if "\0" in name:
-        return "is no name of a file"
+        return "is not a file name"
     # A member of an archive is called ARCHIVE::MEMBER.
     for text in (name, name.partition("::")[0]):
         if Path(text).anchor:

@@ -558,7 +558,7 @@ def test_a_summary_needs_no_mode_that_windows_lacks(
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
-def test_a_pipe_that_nobody_reads_is_no_summary(github: Path) -> None:
+def test_a_pipe_without_a_reader_is_refused_as_summary(github: Path) -> None:
     os.mkfifo(github)
     result = call("round.npy")
     assert result.exit_code == 2

@@ -94,7 +94,7 @@ def test_chance_of_a_near_duplicate_is_a_share_of_the_sphere() -> None:
 
 @pytest.mark.parametrize("m", [6, 24])
 def test_two_rows_nearest_to_each_other_are_one_draw_of_the_dimension(m: int) -> None:
-    """Queries that share a row are no two draws; of all rows the error is not one of drawing."""
+    """Queries that share a row are dependent; the error of all rows is not one of sampling."""
     near = np.array([1.0, 1.0, 2.0, 2.0, 2.5, 3.0])
     ratios = np.array([1.5, 2.0, 1.2, 1.1, 3.0, 1.3])
     facts: Any = SimpleNamespace(m=m, kept=np.arange(m))

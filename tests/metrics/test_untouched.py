@@ -49,7 +49,7 @@ def test_untouched_rows_are_counted(kind: str, share: float) -> None:
 
 @pytest.mark.parametrize("kind", ["uniform", "normal"])
 def test_rows_between_the_modes_are_none_of_them(kind: str) -> None:
-    """As letters that hardly occur: in either mode they would make its norms vary too much."""
+    """As letters that rarely occur: in either mode they would make its norms vary too much."""
     short = initial(kind, 700)
     between = initial(kind, 60, seed=5) * np.linspace(1.7, 2.3, 60)[:, None]
     rows = np.concatenate([short, between, trained(short, N - 760, 4.0)])

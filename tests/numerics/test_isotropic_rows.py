@@ -106,7 +106,7 @@ def test_long_rows_that_are_too_many_to_draw_have_no_partition_function(monkeypa
 
 @pytest.mark.parametrize("norm", [250.0, 300.0, 350.0, 1e4])
 def test_moments_out_of_range_leave_no_partition_function(norm, monkeypatch):
-    """At norms of 300 the variance of Z is 1e213, whose power of 3/2 is no number."""
+    """At norms of 300 the variance of Z is 1e213, whose power of 3/2 overflows."""
     monkeypatch.setattr(isotropic_rows, "DRAWN_ENTRIES", 0)
     norms = np.full(5000, norm)
     rows = IsotropicRows(norms, 64, np.random.default_rng(0))

@@ -342,6 +342,6 @@ def test_what_does_not_begin_like_a_baseline(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
-def test_a_pipe_that_nobody_writes_is_no_baseline(tmp_path: Path) -> None:
+def test_a_pipe_without_a_writer_is_refused_as_baseline(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert not baseline_file.is_baseline(tmp_path / "pipe")

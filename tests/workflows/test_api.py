@@ -240,7 +240,7 @@ def test_a_file_that_cannot_be_written_is_reported_of_its_folder(tmp_path: Path)
     assert not any(tmp_path.iterdir())
 
 
-# --- Charts of an analysis at hand: ``analysis.plot`` ---------------------------------------------
+# --- Charts of an analysis: ``analysis.plot`` -----------------------------------------------------
 
 
 @pytest.fixture(scope="module")

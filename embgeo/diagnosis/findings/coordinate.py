@@ -8,8 +8,8 @@ from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.findings.spectrum import explain_by_norms
 from embgeo.diagnosis.question import Answer, Question
 
-#: Coordinates stand apart if a fall as 1/k from the widest would make more than this many times as
-#: many wide ones; a fall as k^−1.5 makes four times as many.
+#: Wide coordinates stand apart if a fall as 1/k from the widest would make more than this many
+#: times their number; a fall as k^−1.5 makes four times their number.
 GRADUAL = 5
 
 
@@ -37,8 +37,8 @@ def _by_variance(a: finding.Numbers) -> Answer | None:
         limits.ROGUE_VARIANCE.state(float(share)), limits.ROGUE_SPREAD.state(float(ratio))
     )
     count = int(wide)
-    # In principal axes coordinates are directions, whose shares the spectrum judges. Variances then
-    # fall gradually: as 1/k from the widest, every twenty-fifth of its multiple would be wide.
+    # In principal axes coordinates are directions, whose shares the spectrum judges. Variances fall
+    # gradually there: as 1/k from a widest one of `ratio` medians, ratio/25 coordinates are wide.
     ordinary = finding.ordinary_share(a, max(1, count))
     odds = finding.relative_odds(float(share), ordinary)
     is_gradual = float(ratio) <= GRADUAL * limits.ROGUE_SPREAD.mild * max(1, count)
