@@ -13,7 +13,7 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.matrix import FileStamp, Matrix, Origin
 from embgeo.core.special import cut_special, place_special
 from embgeo.io.bounded.guard import cannot_read, short
-from embgeo.io.bounded.saved import fill_rows
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import RowsOnDemand, Tensor
 from embgeo.io.labels.rows import PADDING_REASON

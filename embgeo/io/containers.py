@@ -15,7 +15,7 @@ from embgeo.io.bounded import tar_members, zip_members
 from embgeo.io.bounded.compressed import MAX_BYTES, BoundedStream, Codec, codec_of
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, list_short, reading, refuse, short
 from embgeo.io.bounded.maps import Bytes, map_file
-from embgeo.io.bounded.saved import ScratchFile, write_scratch
+from embgeo.io.bounded.scratch import ScratchFile, write_scratch
 from embgeo.io.bounded.small_files import HEAD_BYTES
 from embgeo.io.foreign import is_torch_tar
 from embgeo.io.formats import find_format

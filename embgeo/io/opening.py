@@ -23,7 +23,7 @@ from embgeo.io.bounded.guard import (
     without_collection,
 )
 from embgeo.io.bounded.maps import Array
-from embgeo.io.bounded.saved import ScratchFile, write_scratch
+from embgeo.io.bounded.scratch import ScratchFile, write_scratch
 from embgeo.io.bounded.small_files import read_head
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.containers import MEMBER_SIGN, is_container, split_member, unpack

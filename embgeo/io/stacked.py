@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from embgeo.io.bounded.maps import Array, count, number_type
-from embgeo.io.bounded.saved import fill_rows
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Checkpoint, Tensor
 

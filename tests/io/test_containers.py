@@ -22,7 +22,7 @@ import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import containers, open_checkpoint
 from embgeo.io.bounded import compressed, tar_members
-from embgeo.io.bounded import saved as scratch_files
+from embgeo.io.bounded import scratch as scratch_files
 from embgeo.io.bounded.guard import Damaged
 
 W = np.arange(18, dtype=np.float32).reshape(6, 3) + 1

@@ -12,7 +12,7 @@ import pytest
 import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
-from embgeo.io.bounded import saved
+from embgeo.io.bounded import scratch
 from embgeo.io.convert import text_blocks, word2vec_binary, word_vectors
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "real_embeddings"
@@ -191,7 +191,7 @@ def test_binary_dialects(tmp_path: Path, end: bytes) -> None:
 
 
 def test_binary_in_a_scratch_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saved, "MEMORY_BYTES", 8)
+    monkeypatch.setattr(scratch, "MEMORY_BYTES", 8)
     opened = open_checkpoint(written(tmp_path, binary([b"a", b"b", b"c"], VALUES)))
     array = opened.tensors[0].open()
     assert isinstance(array, np.memmap)

@@ -18,7 +18,7 @@ import pytest
 import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io import open_checkpoint
-from embgeo.io.bounded import saved as saved_files
+from embgeo.io.bounded import scratch
 from embgeo.io.mapped import torch_distributed
 from tests.support.binary_files import (
     arrays,
@@ -172,7 +172,7 @@ def test_large_tensors_in_pieces_take_a_temporary_file(
     folder.add("w", weight, boxes((40, 8), (10, 20, 30), ()))
     path = folder.write()
     assert not is_mapped(arrays(open_checkpoint(path))["w"])
-    monkeypatch.setattr(saved_files, "MEMORY_BYTES", 100)
+    monkeypatch.setattr(scratch, "MEMORY_BYTES", 100)
     made = arrays(open_checkpoint(path))["w"]
     assert is_mapped(made)
     assert same_bits(made, weight.numpy())

@@ -13,7 +13,7 @@ import numpy as np
 
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Bytes, map_file
-from embgeo.io.bounded.saved import MEMORY_BYTES, write_scratch
+from embgeo.io.bounded.scratch import MEMORY_BYTES, write_scratch
 
 MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 

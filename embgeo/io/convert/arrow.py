@@ -20,7 +20,7 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.matrix import FileStamp
 from embgeo.io.bounded.guard import Damaged, plain, refuse
 from embgeo.io.bounded.maps import Array, Bytes, count, map_file, view
-from embgeo.io.bounded.saved import ScratchFile
+from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.bounded.small_files import SIDE_FILE_BYTES, safe_text
 from embgeo.io.checkpoint import Checkpoint, RowRanges, Tensor
 from embgeo.io.convert.limited import MOST_MEMORY, fetch_array, run_limited

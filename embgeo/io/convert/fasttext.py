@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.maps import SWAPPED, Bytes, map_file, view
-from embgeo.io.bounded.saved import fill_rows
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.convert.subwords import (
     END_OF_SENTENCE,

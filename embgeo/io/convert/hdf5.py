@@ -15,7 +15,7 @@ import numpy as np
 
 from embgeo.io.bounded.guard import Damaged, plain
 from embgeo.io.bounded.maps import Array, count, map_file, number_type, view, whole_numbers
-from embgeo.io.bounded.saved import ScratchFile
+from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.convert.limited import fetch_array, run_limited
 from embgeo.io.labels.word_lists import is_vocabulary_name, tokens_for

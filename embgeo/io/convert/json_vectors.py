@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, short
-from embgeo.io.bounded.saved import fill_rows
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.convert.json_stream import CUT, ValueStream, keys_of
 from embgeo.io.convert.text_blocks import MAX_COLUMNS, too_wide

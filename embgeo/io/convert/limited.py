@@ -24,7 +24,7 @@ import numpy as np
 
 from embgeo.io.bounded.guard import Damaged, plain
 from embgeo.io.bounded.maps import Array, count, map_file, view
-from embgeo.io.bounded.saved import MEMORY_BYTES, ScratchFile
+from embgeo.io.bounded.scratch import MEMORY_BYTES, ScratchFile
 
 #: Memory of the process: a refusal may take 1 GB in all.
 MOST_MEMORY = 900 * 2**20

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.io.bounded import saved
+from embgeo.io.bounded import scratch
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
@@ -118,7 +118,7 @@ def mean_vectors(
 
     `word_rows` and `ngram_vectors` return the float32 rows with the given numbers.
     """
-    out = saved.empty((len(words), d))
+    out = scratch.empty((len(words), d))
     for start, stop in _blocks(words, subwords, d):
         counts, rows = ngram_rows(words[start:stop], subwords)
         first = np.cumsum(counts) - counts

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.bounded.saved import fill_rows
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.labels.side_tables import order_of
 from embgeo.io.labels.word_lists import WordList

@@ -1,6 +1,6 @@
 """word2vec's binary format: a header line, then a word, a space and d float32 for each row.
 
-Vectors lie between words, so they are copied instead of mapped, beyond `saved.MEMORY_BYTES` into
+Vectors lie between words, so they are copied instead of mapped, beyond `scratch.MEMORY_BYTES` into
 a temporary file. The original program ends each vector with a newline, gensim does not.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.io.bounded import saved
+from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.convert import word_vectors
@@ -84,7 +84,7 @@ def _scan(
 
 
 def _vectors(path: Path, starts: npt.NDArray[np.int64], d: int) -> npt.NDArray[np.float32]:
-    out = saved.empty((len(starts), d))
+    out = scratch.empty((len(starts), d))
     width = 4 * d
     target = out.data.cast("B")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
-from embgeo.io.bounded import saved, small_files
+from embgeo.io.bounded import scratch, small_files
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, Missing, guard_opening, reading, short
 from embgeo.io.bounded.maps import Array, Bytes, count, map_file, number_type
 from embgeo.io.checkpoint import Checkpoint, Tensor, replace_open
@@ -164,7 +164,7 @@ def join_grid(
 
     A large one is in a temporary file.
     """
-    whole: Array = saved.empty(shape, number_type(dtype))
+    whole: Array = scratch.empty(shape, number_type(dtype))
     for (first, part), read in pieces:
         whole[tuple(slice(a, a + n) for a, n in zip(first, part, strict=True))] = read()
     whole.flags.writeable = False

@@ -14,7 +14,7 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.errors import argument
 from embgeo.core.matrix import Frequency
 from embgeo.io.bounded.guard import Damaged, refuse
-from embgeo.io.bounded.saved import ScratchFile
+from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.convert.limited import run_limited
 from embgeo.io.labels.corpus_text import CorpusText
 from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary

@@ -11,7 +11,7 @@ import numpy as np
 
 from embgeo.io.bounded import maps
 from embgeo.io.bounded.guard import Damaged, list_short, plain, short
-from embgeo.io.bounded.saved import fill_rows
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Omissions, Tensor, stored_tensor
 from embgeo.io.labels.vocabulary import READERS, Scheme, guess_scheme

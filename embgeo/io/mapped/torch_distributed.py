@@ -2,7 +2,7 @@
 
 ``.metadata`` is a pickle of dataclasses: for each tensor its type, shape and pieces, and for each
 piece its file, offset and length. A piece is saved by ``torch.save``. A tensor in one piece is
-mapped; several pieces are copied, beyond `saved.MEMORY_BYTES` into a temporary file.
+mapped; several pieces are copied, beyond `scratch.MEMORY_BYTES` into a temporary file.
 """
 
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ import numpy as np
 
 from embgeo.io.bounded.guard import refuse, short
 from embgeo.io.bounded.maps import Array
-from embgeo.io.bounded.saved import fill_rows
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.model.facts import ModelFacts
 

@@ -9,7 +9,7 @@ import numpy as np
 from embgeo.io.bounded.compressed import MAX_RATIO, RATIO_FREE_BYTES
 from embgeo.io.bounded.guard import GET_AGAIN, Damaged
 from embgeo.io.bounded.maps import Array, count, number_type
-from embgeo.io.bounded.saved import fill_rows
+from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
 from embgeo.io.labels.word_lists import tokens_for, word_list, word_lists
 from embgeo.io.pickle.frames import SAVE_FRAME, Frame, read_frame
