@@ -5,7 +5,8 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,8 @@ _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 #: Length of a member's own header, without its name.
 LOCAL_HEADER_BYTES = _LOCAL_HEADER.size
 _CHUNK = 2**20
+#: The end of an archive that is read at once: the longest comment, and directories of few members.
+_TAIL = 2**16 + 2**10
 
 _ENCRYPTED = 1
 _METHODS = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstandard"}
@@ -36,10 +39,11 @@ _METHODS = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 
 
 @dataclass(frozen=True, slots=True)
 class ZipMember:
-    """One member: where its bytes lie in the file, and what the directory says of them."""
+    """One member by the directory: its own header begins at `header`, its bytes end by `limit`."""
 
     name: str
-    start: int
+    header: int
+    limit: int
     stored: int
     size: int
     compressed: bool
@@ -48,7 +52,11 @@ class ZipMember:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A zip archive whose members have been checked against the file."""
+    """A zip archive whose directory has been checked against the file.
+
+    A member's own header is read when the member is: listing an archive of a remote file takes one
+    read of its end.
+    """
 
     data: Bytes
     members: dict[str, ZipMember]
@@ -77,7 +85,14 @@ class Archive:
         return data
 
     def _stored(self, member: ZipMember) -> Bytes:
-        return self.data[member.start : member.start + member.stored]
+        head = self.data[member.header : member.header + LOCAL_HEADER_BYTES].tobytes()
+        length = _header_length(head)
+        if not length:
+            raise Damaged(f"{short(member.name)} does not start where the directory says")
+        start = member.header + length
+        if start + member.stored > member.limit:
+            raise Damaged(f"{short(member.name)} overlaps what follows it in the archive")
+        return self.data[start : start + member.stored]
 
     def start_of(self, name: str, size: int) -> Bytes:
         """Return the member's first `size` bytes at most; no more is inflated."""
@@ -119,51 +134,63 @@ def open_archive(path: Path) -> Archive:
 def archive_in(data: Bytes) -> Archive:
     """Read the directory of an archive in memory, which may be part of a larger file."""
     # `io.BytesIO` would copy the archive.
-    file = DirectoryFile(len(data), lambda start, stop: data[start:stop].tobytes())
+    file = DirectoryFile(data)
     with zipfile.ZipFile(file) as archive:
-        infos = archive.infolist()
-    members: dict[str, ZipMember] = {}
-    for info in infos:
-        if info.filename in members:
-            raise Damaged(f"the archive has two members named {short(info.filename)}")
-        members[info.filename] = _member(data, info)
-    _refuse_overlap(members)
+        infos, directory = archive.infolist(), archive.start_dir
+    names = {info.filename for info in infos}
+    if len(names) < len(infos):
+        repeated = next(name for name, n in Counter(i.filename for i in infos).items() if n > 1)
+        raise Damaged(f"the archive has two members named {short(repeated)}")
+    ends = _ends(infos, directory)
+    members = {i.filename: _member(i, end, len(data)) for i, end in zip(infos, ends, strict=True)}
     return Archive(data, members)
+
+
+def _ends(infos: list[zipfile.ZipInfo], directory: int) -> list[int]:
+    """Bytes at which the members end at the latest: where the next one or the directory begins.
+
+    An empty member may lie anywhere.
+    """
+    filled = [i for i, info in enumerate(infos) if info.compress_size]
+    filled.sort(key=lambda i: (infos[i].header_offset, infos[i].compress_size))
+    ends, end = [directory] * len(infos), directory
+    for i in reversed(filled):
+        ends[i], end = end, infos[i].header_offset
+    return ends
 
 
 def first_name(head: bytes) -> str:
     """Name of the first member in the first bytes of an archive; empty if there is none."""
-    name, _ = _name_and_data(head)
-    return head[LOCAL_HEADER_BYTES:name].decode("utf-8", "replace")
+    if not _header_length(head):
+        return ""
+    stop = LOCAL_HEADER_BYTES + _LOCAL_HEADER.unpack_from(head)[-2]
+    return head[LOCAL_HEADER_BYTES:stop].decode("utf-8", "replace")
 
 
-def first_start(data: Bytes) -> int:
-    """Start of the bytes of the member whose header is at the start of `data`; −1 without one."""
-    return _name_and_data(data[:LOCAL_HEADER_BYTES].tobytes())[1]
-
-
-def _name_and_data(head: bytes) -> tuple[int, int]:
-    """End of a member's name and start of its bytes by its own header; (0, −1) without one."""
+def _header_length(head: bytes) -> int:
+    """Length of a member's own header with its name, by its first bytes; 0 without one."""
     if len(head) < LOCAL_HEADER_BYTES or head[:4] != MAGICS[0]:
-        return 0, -1
+        return 0
     *_, name, extra = _LOCAL_HEADER.unpack_from(head)
-    return LOCAL_HEADER_BYTES + name, LOCAL_HEADER_BYTES + name + extra
+    return int(LOCAL_HEADER_BYTES + name + extra)
 
 
 class DirectoryFile:
-    """A file whose directory zipfile reads; ``read(start, stop)`` gives its bytes.
+    """A file whose directory zipfile reads.
 
-    The directory is one read, whichever of the records at the end states its size.
+    The end of the file is read once: zipfile asks for its records and the directory in turn.
     """
 
-    def __init__(self, size: int, read: Callable[[int, int], bytes]) -> None:
-        self._size, self._read, self._at = size, read, 0
+    def __init__(self, data: Bytes) -> None:
+        self._data, self._at = data, 0
+        self._tail_at = max(0, len(data) - _TAIL)
+        self._tail = data[self._tail_at :].tobytes()
 
     def tell(self) -> int:
         return self._at
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: len(self._data)}[whence]
         if start + offset < 0:
             raise OSError(errno.EINVAL, "Invalid argument")  # what zipfile expects of a file
         self._at = start + offset
@@ -171,14 +198,16 @@ class DirectoryFile:
 
     def read(self, size: int | None = -1) -> bytes:
         start = self._at
-        length = self._size - start if size is None or size < 0 else size
+        length = len(self._data) - start if size is None or size < 0 else size
         if length > LARGEST_DIRECTORY:
             raise Damaged("the archive has implausibly many members")
-        self._at = max(start, min(start + length, self._size))
-        return self._read(start, self._at) if start < self._at else b""
+        self._at = max(start, min(start + length, len(self._data)))
+        if start >= self._tail_at:
+            return self._tail[start - self._tail_at : self._at - self._tail_at]
+        return self._data[start : self._at].tobytes()
 
 
-def _member(data: Bytes, info: zipfile.ZipInfo) -> ZipMember:
+def _member(info: zipfile.ZipInfo, end: int, size: int) -> ZipMember:
     name = short(info.filename)
     if info.flag_bits & _ENCRYPTED:
         raise Damaged(f"{name} is encrypted", "unpack the archive and name the file inside")
@@ -186,14 +215,12 @@ def _member(data: Bytes, info: zipfile.ZipInfo) -> ZipMember:
         method = _METHODS.get(info.compress_type, str(info.compress_type))
         raise Damaged(f"{name} is compressed by {method}", "save it without compression")
     compressed = info.compress_type == zipfile.ZIP_DEFLATED
-    if info.header_offset < 0 or info.header_offset + LOCAL_HEADER_BYTES > len(data):
+    # Of its own header the length is not yet known; it has at least these bytes and the name.
+    least = info.header_offset + LOCAL_HEADER_BYTES + info.compress_size
+    if info.header_offset < 0 or least > size:
         raise Damaged(f"{name} lies outside of the file")
-    header = first_start(data[info.header_offset :])
-    if header < 0:
-        raise Damaged(f"{name} does not start where the directory says")
-    start = info.header_offset + header
-    if start + info.compress_size > len(data):
-        raise Damaged(f"{name} is longer than the file")
+    if info.compress_size and least > end:
+        raise Damaged(f"{name} overlaps another member of the archive")
     if not compressed and info.compress_size != info.file_size:
         raise Damaged(f"{name} has two different sizes")
     if info.file_size > max(LARGE, MOST_RATIO * info.compress_size):
@@ -201,16 +228,10 @@ def _member(data: Bytes, info: zipfile.ZipInfo) -> ZipMember:
             f"{name} would grow from {info.compress_size:,} to {info.file_size:,} bytes",
             "if this is not an attack, save it without compression",
         )
-    return ZipMember(info.filename, start, info.compress_size, info.file_size, compressed, info.CRC)
-
-
-def _refuse_overlap(members: dict[str, ZipMember]) -> None:
-    end = 0
-    for member in sorted(members.values(), key=lambda m: (m.start, m.stored)):
-        # An empty member may lie where the next header does.
-        if member.stored and member.start < end:
-            raise Damaged(f"{short(member.name)} overlaps another member of the archive")
-        end = max(end, member.start + member.stored)
+    return ZipMember(
+        info.filename, info.header_offset, end, info.compress_size, info.file_size, compressed,
+        info.CRC,
+    )  # fmt: skip
 
 
 def _join(pieces: Iterator[bytes], size: int) -> Bytes:

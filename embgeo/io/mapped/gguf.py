@@ -25,6 +25,8 @@ _MOST_ITEMS = 4_000_000
 _LONGEST_TEXT = 65_536
 _MOST_TEXT = 128 * 2**20
 _DEEPEST_ARRAY = 4
+#: Bytes of the header that are read at a time at the beginning; then as many as before.
+_WINDOW = 2**20
 #: The limit of ggml.
 _MOST_DIMENSIONS = 4
 _LARGEST_ALIGNMENT = 2**20
@@ -119,11 +121,15 @@ def _place(info: TensorInfo, base: int) -> TensorInfo:
 
 
 class _Cursor:
-    """Reads the header; every length is compared with the rest of the file."""
+    """Reads the header; every length is compared with the rest of the file.
+
+    The bytes come a window at a time: a remote file is not read beyond its header.
+    """
 
     def __init__(self, data: maps.Bytes) -> None:
+        self.data, self.end = data, len(data)
         # Slices of a memoryview cost a tenth of those of an array, and there may be a million.
-        self.data = data.data
+        self.window, self.window_at = memoryview(b""), 0
         self.order = "<"
         self.position = len(MAGIC)
         self.items = 0
@@ -153,12 +159,16 @@ class _Cursor:
         return bytes(self._take(length)).decode("utf-8", "backslashreplace")
 
     def _take(self, size: int) -> memoryview:
-        start = self.position
+        start = self.position - self.window_at
         self._jump(size)
-        return self.data[start : self.position]
+        if start + size > len(self.window):
+            self.window_at, start = self.position - size, 0
+            stop = max(self.position, self.window_at + max(_WINDOW, self.window_at))
+            self.window = self.data[self.window_at : stop].data
+        return self.window[start : start + size]
 
     def _jump(self, size: int) -> None:
-        if size > len(self.data) - self.position:
+        if size > self.end - self.position:
             raise Damaged("the file ends inside its header")
         self.position += size
 

@@ -127,11 +127,8 @@ def find_root(members: Iterable[str]) -> str:
 
 def _refuse_several(archive: zip_members.Archive) -> None:
     """Refuse concatenated archives: the directory at the end describes only the last one."""
-    starts = {member.start for member in archive.members.values()}
-    if (
-        archive.data[:4].tobytes() == zip_members.MAGICS[0]
-        and zip_members.first_start(archive.data) not in starts
-    ):
+    is_first_listed = any(member.header == 0 for member in archive.members.values())
+    if not is_first_listed and archive.data[:4].tobytes() == zip_members.MAGICS[0]:
         raise Damaged(
             "several concatenated archives, as in the .distcp files of "
             "torch.distributed.checkpoint",
