@@ -21,7 +21,7 @@ from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.special import RowState
 from embgeo.io.bounded.guard import plain, reading, refuse, short
-from embgeo.io.bounded.maps import Bytes, map_file
+from embgeo.io.bounded.maps import Array, map_file
 from embgeo.io.bounded.small_files import read_head, read_text, split_lines
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.mapped import safetensors
@@ -80,7 +80,7 @@ class TensorPlace:
         )
 
 
-def read_edited(data: Bytes, edits: Sequence[Edit], start: int, stop: int) -> Iterator[bytes]:
+def read_edited(data: Array, edits: Sequence[Edit], start: int, stop: int) -> Iterator[bytes]:
     """Yield the bytes `start` to `stop` of a file after edits, block by block."""
     for first in range(start, stop, _BLOCK):
         last = min(first + _BLOCK, stop)

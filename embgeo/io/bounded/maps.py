@@ -1,11 +1,13 @@
 """Mapped files, number types, and array views that stay inside their bytes."""
 
+from __future__ import annotations
+
 import math
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import ml_dtypes
 import numpy as np
@@ -14,7 +16,49 @@ import numpy.typing as npt
 from embgeo.io.bounded.guard import Damaged, short
 
 Array = npt.NDArray[Any]
-Bytes = npt.NDArray[np.uint8]
+
+
+class Bytes(Protocol):
+    """The bytes of a file or of a part of it: a map, or :class:`Ranged`.
+
+    A slice reads nothing; `tobytes`, `data` and :func:`view` do.
+    """
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: slice, /) -> Bytes: ...
+    def tobytes(self) -> bytes: ...
+    @property
+    def data(self) -> memoryview: ...
+
+
+class Ranged:
+    """Bytes that lie elsewhere; ``read(start, stop)`` fetches a map of some of them."""
+
+    def __init__(
+        self, read: Callable[[int, int], npt.NDArray[np.uint8]], start: int, stop: int
+    ) -> None:
+        self._read, self._start, self._stop = read, start, stop
+
+    def __len__(self) -> int:
+        return self._stop - self._start
+
+    def __getitem__(self, index: slice, /) -> Ranged:
+        start, stop, step = index.indices(len(self))
+        assert step == 1
+        return Ranged(self._read, self._start + start, self._start + max(start, stop))
+
+    def tobytes(self) -> bytes:
+        return self.fetch().tobytes()
+
+    @property
+    def data(self) -> memoryview:
+        return self.fetch().data
+
+    def fetch(self) -> npt.NDArray[np.uint8]:
+        if not len(self):
+            return np.empty(0, dtype=np.uint8)
+        return self._read(self._start, self._stop)
+
 
 #: More than any table has; numpy before version 2 had the same limit.
 MOST_DIMENSIONS = 32
@@ -30,14 +74,14 @@ _LARGEST = 2**62
 SWAPPED = not np.little_endian
 
 
-def map_file(path: Path) -> Bytes:
+def map_file(path: Path) -> npt.NDArray[np.uint8]:
     """Map a file read-only; raises Damaged if it is empty or not a regular file."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise Damaged("not a regular file", "name a file")
     if status.st_size == 0:
         raise Damaged("the file is empty")
-    return np.memmap(path, dtype=np.uint8, mode="r")
+    return np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))  # slices of a memmap are slow
 
 
 @lru_cache(maxsize=256)
@@ -133,7 +177,7 @@ def view(
     array: Array = np.ndarray(
         tuple(shape),
         stored.newbyteorder() if swapped else stored,
-        buffer=buffer,
+        buffer=buffer if isinstance(buffer, np.ndarray) else buffer.data,
         offset=offset * size,
         strides=None if strides is None else tuple(step * size for step in strides),
         order="F" if fortran else "C",

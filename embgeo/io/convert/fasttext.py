@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.bounded.maps import SWAPPED, Bytes, map_file, view
+from embgeo.io.bounded.maps import SWAPPED, Array, map_file, view
 from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.convert.subwords import (
@@ -207,9 +207,9 @@ class QuantizedMatrix:
     """
 
     shape: tuple[int, int]
-    codes: Bytes  # shape (rows, pieces)
+    codes: Array  # shape (rows, pieces)
     pieces: list[Floats]  # of shape (256, columns of the piece)
-    lengths: tuple[Bytes, Floats] | None  # number of the length of each row, and the 256 lengths
+    lengths: tuple[Array, Floats] | None  # number of the length of each row, and the 256 lengths
 
     def __getitem__(self, rows: slice | Integers) -> Floats:
         """Decode rows; a range goes into memory or a temporary file."""
@@ -226,7 +226,7 @@ class QuantizedMatrix:
         return out
 
 
-def read_quantized(data: Bytes, at: int) -> tuple[QuantizedMatrix, int]:
+def read_quantized(data: Array, at: int) -> tuple[QuantizedMatrix, int]:
     """Read the quantized matrix at byte `at`, and its end."""
     with_lengths, rows, columns, size = _HEADER.unpack(data[at : at + _HEADER.size].tobytes())
     at += _HEADER.size
@@ -245,7 +245,7 @@ def read_quantized(data: Bytes, at: int) -> tuple[QuantizedMatrix, int]:
     return QuantizedMatrix(shape, codes.reshape(rows, len(pieces)), pieces, lengths), at
 
 
-def _quantizer(data: Bytes, at: int, columns: int) -> tuple[list[Floats], int]:
+def _quantizer(data: Array, at: int, columns: int) -> tuple[list[Floats], int]:
     stated, count, width, last = _QUANTIZER.unpack(data[at : at + _QUANTIZER.size].tobytes())
     at += _QUANTIZER.size
     if stated != columns or width <= 0 or count <= 0 or (count - 1) * width + last != columns:
@@ -308,7 +308,7 @@ def _is_old(head: bytes) -> bool:
 
 
 def _read_matrix(
-    data: Bytes, at: int, has_flag: bool, *, can_be_quantized: bool
+    data: Array, at: int, has_flag: bool, *, can_be_quantized: bool
 ) -> tuple[_Stored, int]:
     """Read the matrix at byte `at`, after a flag that says whether it is quantized, and its end."""
     if has_flag:

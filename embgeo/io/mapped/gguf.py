@@ -323,7 +323,7 @@ def _dequantize(raw: maps.Bytes, info: TensorInfo, big_endian: bool) -> maps.Arr
         )
     expand = _dequantizer(info)
     step = max(1, _BLOCK_BYTES // length)
-    blocks = raw.reshape(-1, length)
+    blocks = maps.view(raw, np.dtype(np.uint8), (len(raw) // length, length))
     pieces = (
         expand(np.ascontiguousarray(blocks[start : start + step])).reshape(-1)
         for start in range(0, len(blocks), step)
@@ -333,7 +333,7 @@ def _dequantize(raw: maps.Bytes, info: TensorInfo, big_endian: bool) -> maps.Arr
         return fill_rows(pieces, (maps.count(info.shape),)).reshape(info.shape)
 
 
-def _dequantizer(info: TensorInfo) -> Callable[[maps.Bytes], maps.Array]:
+def _dequantizer(info: TensorInfo) -> Callable[[maps.Array], maps.Array]:
     kind = TYPES[info.type][0]
     try:
         from gguf.constants import GGMLQuantizationType
@@ -350,7 +350,7 @@ def _dequantizer(info: TensorInfo) -> Callable[[maps.Bytes], maps.Array]:
     if not hasattr(GGMLQuantizationType, kind):
         raise no_way
 
-    def expand(blocks: maps.Bytes) -> maps.Array:
+    def expand(blocks: maps.Array) -> maps.Array:
         try:
             return np.asarray(dequantize(blocks, GGMLQuantizationType[kind]))
         except NotImplementedError:

@@ -195,7 +195,7 @@ def _packed_codes(found: _Initializer, files: SideFiles) -> Codes | None:
     if len(shape) != 2 or shape[1] % 2:
         return None
     stored = (shape[0], shape[1] // 2)
-    raw = np.frombuffer(found.raw or b"", dtype=np.uint8)
+    raw: maps.Bytes = np.frombuffer(found.raw or b"", dtype=np.uint8)
     if found.is_external:
         raw = _external(found, files, maps.count(stored))
     tensor = stored_tensor(found.name, raw, "uint8", stored)
@@ -244,7 +244,7 @@ def _tensor(found: _Initializer, files: SideFiles, left_out: Omissions) -> Tenso
     dtype = _DTYPES[found.type]
     shape = maps.whole_numbers(found.dims, f"the shape of {label}")
     size = maps.count(shape) * maps.number_type(dtype).itemsize
-    raw = np.frombuffer(found.raw or b"", dtype=np.uint8)
+    raw: maps.Bytes = np.frombuffer(found.raw or b"", dtype=np.uint8)
     if found.is_external:
         raw = _external(found, files, size)
     elif found.raw is None and len(found.integers) == maps.count(shape) > 0 and dtype in _WHOLE:

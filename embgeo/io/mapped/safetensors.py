@@ -8,8 +8,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from embgeo.io import checkpoint
 from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import Bytes, check_places, count, map_file, whole_numbers
@@ -66,7 +64,7 @@ def sniff(head: bytes) -> bool:
 def open_checkpoint(path: Path) -> checkpoint.Checkpoint:
     data = map_file(path)
     start, entries = read_entries(data, path)
-    body = np.asarray(data)[start:]  # slices of a memmap are slow
+    body = data[start:]
     left_out = checkpoint.Omissions()
     tensors = []
     for entry in entries:
