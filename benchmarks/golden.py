@@ -78,12 +78,12 @@ def record(folder: Path, data: Path | None) -> None:
     run(folder, "diff-saved", "diff", *both, "-o", "saved.diff", "--json")
     run(folder, "diff-files", "diff", base, other, COUNTS, "-o", "files.diff", "--json")
     rules = [f"--rule={rule}" for rule in RULES]
-    outputs = ("--junit=gate.xml", "--metrics-json=gate.json", "--metrics-txt=gate.txt")
+    outputs = ("--junit=gate.xml", "--sarif=gate.sarif")
     run(folder, "gate", "gate", both[1], *rules, "-b", both[0], "--no-config", *outputs, "--json")
     run(folder, "gate-fails", "gate", both[0], "--rule=cosine.mean <= 0.1", "--no-config")
     run(folder, "report", "report", both[0])
     run(folder, "figures", "figures", *both, "-o", "figures", "--table=isotropy")
-    for target in ("csv", "npz", "model-card"):
+    for target in ("csv", "parquet"):
         run(folder, f"export-{target}", "export", both[0], "--to", target, "-o", f"export.{target}")
     run(folder, "repair", "repair", other, "--dry-run", "--json")
     tiny = str(FIXTURES / "tiny/tiny-hf")

@@ -4,9 +4,8 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from embgeo.callbacks.alarm import warn
 from embgeo.callbacks.loggers import sender
-from embgeo.callbacks.monitor import Monitor
+from embgeo.callbacks.monitor import Monitor, warn
 
 #: The names of the package; of two installed ones, the imported one is in use.
 PACKAGES = ("lightning.pytorch", "pytorch_lightning")
@@ -56,8 +55,6 @@ class LightningGeometry(Base):  # type: ignore[misc]
         step = trainer.global_step
         report = bool(trainer.is_global_zero)
         values = self.monitor.observe(pl_module, step, last=last, report=report)
-        if self.monitor.stop:
-            trainer.should_stop = True
         if values and not trainer.loggers and not self._warned:
             self._warned = True
             warn("the trainer has no logger: nothing is kept")

@@ -2,23 +2,26 @@
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from embgeo.callbacks.alarm import Alarm, OnBreach, warn
-from embgeo.callbacks.row_watch import RowWatch, find_weight
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.options import Options
 from embgeo.core.quantities import QUANTITIES, cosine, require_known, spectrum
 from embgeo.io.memory import as_matrix
 from embgeo.metrics.pairs import skip_pairs
-from embgeo.rules.check import Measured
 from embgeo.stats.resources import Resources
 from embgeo.workflows.analyze import analyze
 
 #: Cheap, and enough to see a cone form.
 SCALARS = (cosine.MEAN.name, spectrum.EFFECTIVE_RANK.name, spectrum.TOP_SHARE.name)
+
+
+def warn(message: str) -> None:
+    """Warn the user of a trainer, without a line of code: none of theirs is the cause."""
+    warnings.warn_explicit(message, UserWarning, "embgeo", 1, module=__name__)
 
 
 class Monitor:
@@ -37,15 +40,6 @@ class Monitor:
     options : Options, optional
     prefix : str
         Prefix of each logged name.
-    rules : sequence of str
-        Rules of the gate, checked at each measurement: ``"tokens.damaged_rows == 0"``; drop, rise
-        and change compare with the first one. Rules about ``live.…`` are about the cheap tier.
-    on_breach : {"warn", "stop"}
-        Whether a failed rule warns, or also ends the training: then `stop` is set, which callbacks
-        pass on to their trainers.
-    rows_every : int, optional
-        Steps between two checks of the cheap tier of norms of rows, zero rows and rows that never
-        change (:class:`embgeo.callbacks.row_watch.RowWatch`); none by default.
     resources : Resources, optional
         Memory, threads and device of a measurement; by default the device of the weight.
     budget : float, optional
@@ -59,8 +53,6 @@ class Monitor:
         Duration of the last measurement.
     measured_at : int or None
         Step of the last measurement.
-    checked_at : int or None
-        Step of the last check of the cheap tier.
     skipped_steps : int
         Number of due steps skipped since the last measurement.
 
@@ -80,30 +72,19 @@ class Monitor:
         counts: Any = None,
         options: Options | None = None,
         prefix: str = "embgeo/",
-        rules: Sequence[str] = (),
-        on_breach: OnBreach = "warn",
-        rows_every: int | None = None,
         resources: Resources | None = None,
         budget: float | None = None,
     ) -> None:
         if isinstance(scalars, str) or not scalars:
             raise BadOption("scalars is not a list of names", way_out='give ["cosine.mean", …]')
-        for option, steps in (("every", every), ("rows_every", rows_every)):
-            if steps is not None and steps < 1:
-                raise BadOption(f"{option} is {steps}", way_out="give a number of steps from 1")
+        if every < 1:
+            raise BadOption(f"every is {every}", way_out="give a number of steps from 1")
         if budget is not None and not 0.0 < budget <= 1.0:
             raise BadOption(f"budget is {budget}", way_out="give a share above 0 and up to 1")
         for name in scalars:
             require_known(name, QUANTITIES, "scalars")
-        self.alarm = Alarm(rules, on_breach)
-        if rows_every is None and self.alarm.has_live:
-            raise BadOption(
-                "rules about live numbers need checks of rows", way_out="give rows_every=1"
-            )
-        self.scalars = tuple(dict.fromkeys((*scalars, *self.alarm.scalars)))
+        self.scalars = tuple(dict.fromkeys(scalars))
         self.every = every
-        self.rows_every = rows_every
-        self.watch = RowWatch(counts)
         self.of = of
         self.tokens = tokens
         self.counts = counts
@@ -116,7 +97,6 @@ class Monitor:
         self._spent = 0.0
         self._started: float | None = None
         self.measured_at: int | None = None
-        self.checked_at: int | None = None
         self._warned: set[str] = set()
 
     def due(self, step: int, *, last: bool = False) -> bool:
@@ -130,52 +110,19 @@ class Monitor:
             return False
         return self._spent > self.budget * (time.perf_counter() - self._started)
 
-    @property
-    def stop(self) -> bool:
-        """Whether a failed rule ends the training."""
-        return self.alarm.stop
-
     def observe(
         self, model: Any, step: int, *, last: bool = False, report: bool = True
     ) -> dict[str, float]:
-        """Check the rows and measure, if either is due at this step.
+        """Measure if it is due at this step.
 
         All processes of a distributed training call it at each step. Arguments are those of
         :meth:`due` and :meth:`measure`.
         """
-        every, values = self.rows_every, {}
-        if every is not None and step % every == 0 and step != self.checked_at:
-            values = self.check_rows(model, step, report=report)
         due = self.due(step, last=last)
         if self.budget is not None and not last and step % self.every == 0:
             due = not is_any_true(not due)
             self.skipped_steps += not due and step != self.measured_at
-        if due:
-            values |= self.measure(model, step, report=report)
-        if self.alarm.rules and self.alarm.on_breach == "stop":
-            self.alarm.stop = is_any_true(self.stop)
-        return values
-
-    def check_rows(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
-        """Return the scalars of the cheap tier, by name; `report` as in :meth:`measure`."""
-        self.checked_at = step
-        try:
-            with gather_embeddings(model):
-                chosen = model if self.of is None else self.of(model)
-                values = self.watch.check_rows(find_weight(chosen))
-        except EmbgeoError as error:
-            self._warn(f"embgeo checked no rows at step {step:,}: {error}", str(error))
-            return {}
-        if not report:
-            return {}
-        self._warn_of_failures(self.alarm.check_rows(values), step)
-        return {self.prefix + name: value for name, value in values.items()}
-
-    def _warn_of_failures(self, sentences: Sequence[str], step: int) -> None:
-        """Warn of rules that failed."""
-        end = "; the training ends" if self.stop else ""
-        for sentence in sentences:
-            warn(f"step {step:,}: {sentence}{end}")
+        return self.measure(model, step, report=report) if due else {}
 
     def measure(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
         """Measure the scalars by name, with the seconds that they took.
@@ -198,7 +145,7 @@ class Monitor:
                 chosen = model if self.of is None else self.of(model)
                 matrix = as_matrix(chosen, tokens=self.tokens, counts=self.counts)
                 resources = self.resources or choose_device(chosen)
-                values = self._values(matrix, step, resources) if report else {}
+                values = self._values(matrix, resources) if report else {}
         except EmbgeoError as error:
             self._warn(f"embgeo measured nothing at step {step:,}: {error}", str(error))
             return {}
@@ -209,7 +156,7 @@ class Monitor:
         self.skipped_steps = 0
         return values | {f"{self.prefix}seconds": self.seconds} if values else {}
 
-    def _values(self, matrix: Any, step: int, resources: Resources | None) -> dict[str, float]:
+    def _values(self, matrix: Any, resources: Resources | None) -> dict[str, float]:
         sections = tuple(dict.fromkeys(name.partition(".")[0] for name in self.scalars))
         analysis = analyze(
             matrix,
@@ -217,9 +164,6 @@ class Monitor:
             options=self.options,
             reference=False,
             resources=resources,
-        )
-        self._warn_of_failures(
-            self.alarm.check_analysis(Measured.of(analysis, with_verdict=False)), step
         )
         found: dict[str, float] = {}
         for name in self.scalars:
@@ -251,14 +195,14 @@ def choose_device(chosen: Any) -> Resources | None:
     return Resources(device=str(device))
 
 
-def is_any_true(stop: bool) -> bool:
-    """Tell whether `stop` is true in any process; all processes of a training call it together."""
+def is_any_true(answer: bool) -> bool:
+    """Tell whether `answer` is true in any process; all of them call it together."""
     torch: Any = sys.modules.get("torch")
     distributed = None if torch is None else torch.distributed
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-        return stop
+        return answer
     answers = [None] * distributed.get_world_size()
-    distributed.all_gather_object(answers, stop)
+    distributed.all_gather_object(answers, answer)
     return any(answers)
 
 

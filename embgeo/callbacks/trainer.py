@@ -44,7 +44,7 @@ class TrainerGeometry(Base):  # type: ignore[misc]
     def on_step_end(
         self, _args: Any, state: Any, control: Any, model: Any = None, **_: Any
     ) -> None:
-        """Log if it is due; a failed rule may end the training."""
+        """Log if it is due."""
         self._log(state, control, model)
 
     def _log(self, state: Any, control: Any, model: Any, *, first: bool = False) -> None:
@@ -56,8 +56,6 @@ class TrainerGeometry(Base):  # type: ignore[misc]
             own = control.should_log
             self.send(values, state.global_step)
             control.should_log = own
-        if self.monitor.stop:
-            control.should_training_stop = True
 
 
 def attach(trainer: Any, monitor: Monitor | None = None) -> TrainerGeometry:

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from embgeo.cli.shared import FAILED, Stopped, one_line, print_text, printable, silence_stdout
-from embgeo.core.arguments import RENAMED, find_nearest, refuse_if, refuse_name
+from embgeo.core.arguments import find_nearest, refuse_if, refuse_name
 from embgeo.core.errors import BadOption
 
 #: Command → the first line of its help. A command is a function in a file of the same name.
@@ -161,7 +161,7 @@ def explain_unknown(error: Any, arguments: list[str]) -> BadOption:
     if not name.startswith("--") and flag:
         return BadOption("takes no value", where=flag, way_out=f"write {flag} alone")
     of_analyze = {**LOADING, **MEASURING, **OF_ANALYZE}
-    if command.name in ("diff", "gate") and RENAMED.get(plain, plain) in of_analyze:
+    if command.name in ("diff", "gate") and plain in of_analyze:
         return BadOption(
             f"{command.name} takes no option about how a checkpoint is measured",
             where=name,

@@ -22,7 +22,7 @@ def export(
         ),
     ],
     to: Annotated[
-        Literal["projector", "parquet", "csv", "npz", "model-card", "latex", "markdown"],
+        Literal["projector", "parquet", "csv", "latex", "markdown"],
         typer.Option(help="Format; of a study csv, latex or markdown."),
     ],
     out: Annotated[
@@ -56,14 +56,6 @@ def export(
     binary: Annotated[
         bool, typer.Option("--bytes", help="Projector: vectors as bare numbers, not as text.")
     ] = False,
-    scalar: Annotated[
-        list[str] | None,
-        typer.Option(help="Model card: a value to show, such as cosine.mean; repeatable."),
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="Model card: name of the model.")] = None,
-    task: Annotated[
-        str | None, typer.Option(help="Model card: task of the model; text-generation by default.")
-    ] = None,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
     help_all: HelpAll = False,
@@ -82,9 +74,6 @@ def export(
         checkpoint=checkpoint,
         at_most=at_most,
         bytes=binary,
-        scalar=scalar or (),
-        name=name,
-        task=task,
         command=command_line(),
         **loading,
     )

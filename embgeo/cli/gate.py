@@ -83,14 +83,6 @@ def gate(
     trust_settings: o.TrustSettings = False,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML, for CI servers.")] = None,
     sarif: Annotated[Path | None, typer.Option(help="Write SARIF, for code scanning.")] = None,
-    metrics_json: Annotated[
-        Path | None,
-        typer.Option(help="Write flat JSON, for DVC and MLflow."),
-    ] = None,
-    metrics_txt: Annotated[
-        Path | None,
-        typer.Option(help="Write OpenMetrics text, for GitLab."),
-    ] = None,
     github: Annotated[
         bool | None,
         typer.Option(
@@ -112,7 +104,7 @@ def gate(
         from embgeo.workflows.gate_outputs import start_gate
 
         others = (rule, preset, baseline, update_baseline, level, config, no_config, junit, sarif)
-        more = (metrics_json, metrics_txt, github, json_)
+        more = (github, json_)
         cause, way_out = "writes settings and measures nothing", "leave the other options out"
         refuse_if(any((*others, *more)), argument("init"), cause, way_out)
         path, leaves = start_gate(sources or ())
@@ -127,13 +119,7 @@ def gate(
         # The runner reads both streams; with --json, stdout is for JSON alone.
         print(lines, end="", file=sys.stderr if json_ else sys.stdout)
 
-    options = {
-        "junit": junit,
-        "sarif": sarif,
-        "metrics_json": metrics_json,
-        "metrics_txt": metrics_txt,
-    }
-    files = {name: path for name, path in options.items() if path is not None}
+    files = {name: path for name, path in (("junit", junit), ("sarif", sarif)) if path is not None}
     outputs = GateOutputs(files, command, json_, format_ == "markdown", quiet, github)
     with outputs.report_errors(shared.one_line):
         from embgeo.workflows.gate import gate_settings, plan_gate

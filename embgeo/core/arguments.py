@@ -13,14 +13,6 @@ from embgeo.core.errors import BadOption, argument
 #: Bytes by unit. A size needs one: a plain number could mean bytes or megabytes.
 UNITS = {"MB": 10**6, "MIB": 2**20, "GB": 10**9, "GIB": 2**30, "TB": 10**12, "TIB": 2**40}
 
-#: Options by the name that somebody may remember.
-RENAMED = {
-    "round_trip": "check_reachable",
-    "damaged_below": "min_norm",
-    "asked": "show_neighbors",
-    "neighbors": "show_neighbors",
-}
-
 
 def refuse_type(value: object, name: str, way_out: str) -> BadOption:
     """Return the error for an argument of a wrong type."""
@@ -49,14 +41,12 @@ def refuse_name(
 def find_nearest(name: str, known: Iterable[str]) -> str:
     """Find the known name that was probably meant; empty if none is near.
 
-    >>> find_nearest("damaged_below", ["seed", "min_norm"])
+    >>> find_nearest("minnorm", ["seed", "min_norm"])
     'min_norm'
     """
     import difflib
 
-    known = list(known)
-    near = [new for old, new in RENAMED.items() if old == name and new in known]
-    return next(iter([*near, *difflib.get_close_matches(name, known, n=1)]), "")
+    return next(iter(difflib.get_close_matches(name, list(known), n=1)), "")
 
 
 def refuse_if(applies: bool, where: str, cause: str, way_out: str) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core import errors
-from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, refuse_type
+from embgeo.core.arguments import as_path, refuse_if, refuse_name, refuse_type
 from embgeo.core.matrix import Matrix
 from embgeo.core.text import printable
 from embgeo.core.version import VERSION
@@ -34,16 +34,6 @@ from embgeo.workflows.saved_analysis import load_analyzed_matrix, result_name, s
 from embgeo.workflows.settings import load_source, read_settings
 
 ELSEWHERE = f"choose another place with {errors.argument('out')}"
-PROJECTOR, CARD = "projector", "model-card"
-#: Option → the target that it is about; options of loading are about the projector.
-ABOUT = {
-    "checkpoint": PROJECTOR,
-    "at_most": PROJECTOR,
-    "bytes": PROJECTOR,
-    "scalar": CARD,
-    "name": CARD,
-    "task": CARD,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +62,6 @@ def export(
     checkpoint: Path | str | None = None,
     at_most: int | None = None,
     bytes: bool = False,
-    scalar: Sequence[str] = (),
-    name: str | None = None,
-    task: str | None = None,
     command: str = "",
     **loading: Any,
 ) -> ExportedFiles:
@@ -85,7 +72,7 @@ def export(
     source : Analysis, Study or path
         A folder that :func:`embgeo.analyze` or :func:`embgeo.train` saved; for the projector also a
         checkpoint.
-    to : {"projector", "parquet", "csv", "npz", "model-card", "latex", "markdown"}
+    to : {"projector", "parquet", "csv", "latex", "markdown"}
         Of a study: "csv", "latex" or "markdown". Of an analysis: all others and "csv".
     out : path, optional
         File, or folder for the projector; named after the source by default.
@@ -95,10 +82,6 @@ def export(
         Projector: at most this many rows, evenly over the order of frequency.
     bytes : bool
         Projector: write vectors as bare numbers, not as text.
-    scalar : sequence of str
-        Model card: names of the scalars to show, such as ``"cosine.mean"``.
-    name, task : str, optional
-        Model card: name and task of the model.
     command : str
         Recorded in the export.
     **loading
@@ -118,15 +101,15 @@ def export(
     targets = {target.name: target for target in TARGETS}
     if to not in (names := {**targets, **of_study.FORMS}):
         raise refuse_name("format", to, names, errors.argument("to"))
-    scalars = tuple(dict.fromkeys(as_texts(scalar, "scalar")))
-    given: dict[str, Any] = {
-        "checkpoint": checkpoint,
-        "at_most": at_most,
-        "name": name,
-        "task": task,
-    }
-    given |= {"bytes": bytes or None, "scalar": scalars or None}
-    check_options(to, (*loading, *(key for key, value in given.items() if value is not None)))
+    given = {"checkpoint": checkpoint, "at_most": at_most, "bytes": bytes or None}
+    for option in (*loading, *(key for key, value in given.items() if value is not None)):
+        about = errors.argument("to", projector.TARGET.name)
+        refuse_if(
+            to != projector.TARGET.name,
+            errors.argument(option),
+            f"is about {about}",
+            "leave it out",
+        )
     if is_study(source):
         return export_study(source, to, out, command)
     if not isinstance(source, Analysis | str | os.PathLike):
@@ -153,17 +136,8 @@ def export(
         if target.needs_vectors:
             home = folder if isinstance(item, Path) else None
             vectors = read_original(analysis, home, checkpoint, at_most)
-    request = Request(
-        record,
-        analysis,
-        vectors,
-        scalars=scalars,
-        model=name or name_source(item),
-        task=task or "text-generation",
-        binary=bytes,
-    )
     points = 0 if vectors is None else vectors.n
-    written = write_export(target, request, path)
+    written = write_export(target, Request(record, analysis, vectors, binary=bytes), path)
     return ExportedFiles(tuple(written), points, min(points, projector.SHOWN_POINTS))
 
 
@@ -210,18 +184,6 @@ def export_study(
         of_study.write(study, to, record, fresh / path.name)
         folders.replace_files(fresh, path.parent)
     return ExportedFiles((path,))
-
-
-def check_options(target: str, options: Iterable[str]) -> None:
-    """Refuse options that have no effect."""
-    for name in options:
-        about = ABOUT.get(name, PROJECTOR)
-        refuse_if(
-            target != about,
-            errors.argument(name),
-            f"is about {errors.argument('to', about)}",
-            "leave it out",
-        )
 
 
 def name_source(source: Analysis | Path) -> str:

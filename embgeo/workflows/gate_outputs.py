@@ -17,8 +17,6 @@ from embgeo.rules.outputs import (
     github_annotations,
     github_summary,
     junit,
-    metrics_json,
-    metrics_txt,
     sarif,
     table,
 )
@@ -29,8 +27,6 @@ from embgeo.workflows.folders import write_file
 OUTPUTS: Mapping[str, tuple[ModuleType, tuple[bytes, ...]]] = {
     "junit": (junit, (b"<?xml", b"<testsuite")),
     "sarif": (sarif, (b"{",)),
-    "metrics_json": (metrics_json, (b"{",)),
-    "metrics_txt": (metrics_txt, (b"#", b"embgeo_")),
 }
 #: Outputs that say that a run has no outcome, from the start of the run.
 WITH_ERRORS = {"junit": junit, "sarif": sarif}

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo import callbacks, integrations
+from embgeo import callbacks
 from embgeo.callbacks import LightningGeometry, Monitor, TrainerGeometry, attach
 from embgeo.callbacks import monitor as monitors
 from embgeo.callbacks.loggers import sender
@@ -96,7 +96,7 @@ def test_the_device_of_the_weight_measures(monkeypatch: pytest.MonkeyPatch) -> N
         used: list[Resources | None] = []
         given = quick(resources=resources)
         monkeypatch.setattr(monitors, "as_matrix", lambda *_, **__: ROWS)
-        monkeypatch.setattr(given, "_values", lambda *how: used.append(how[2]) or {})
+        monkeypatch.setattr(given, "_values", lambda *how: used.append(how[1]) or {})
         given.measure(chosen, 0)
         return used[0]
 
@@ -287,20 +287,6 @@ def test_only_one_process_logs() -> None:
     assert trainer.seen == []
 
 
-def test_a_rule_ends_a_training_of_either_trainer() -> None:
-    monitor = quick(rules=["cosine.mean >= 2"], on_breach="stop")
-    trainer, lightning = FakeTrainer(max_steps=1), lightning_trainer(WithMetrics())
-    with pytest.warns(UserWarning, match="step 0: cosine.mean is .*; the training ends$") as caught:
-        attach(trainer, monitor).on_train_begin(None, trainer.state, trainer.control, model=ROWS)
-    assert trainer.control.should_training_stop
-    shown = warnings.formatwarning(
-        caught[0].message, UserWarning, caught[0].filename, caught[0].lineno
-    )
-    assert shown == f"embgeo:1: UserWarning: {caught[0].message}\n"  # no line of our code
-    LightningGeometry(monitor).on_train_start(lightning, ROWS)
-    assert lightning.should_stop
-
-
 @pytest.mark.slow
 def test_a_logger_in_place_of_the_trainer() -> None:
     trainer, logger = FakeTrainer(), WithMetrics()
@@ -375,13 +361,3 @@ def test_names_of_the_package() -> None:
     assert all(getattr(callbacks, name) is not None for name in callbacks.__all__)
     with pytest.raises(AttributeError, match="Nope"):
         _ = callbacks.Nope
-
-
-# --- The old import path leads to the new one, with a warning -------------------------------------
-
-
-def test_old_names_warn() -> None:
-    with pytest.warns(DeprecationWarning, match=r"is now embgeo\.callbacks\.Monitor"):
-        assert integrations.Gauge is callbacks.Monitor
-    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
-        _ = integrations.Nothing

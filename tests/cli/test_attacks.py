@@ -177,7 +177,6 @@ REPORT = ("report", "saved", "-o", "out")
 CSV = ("export", "saved", "--to", "csv", "-o", "out")
 PROJECTOR = ("export", "saved", "--to", "projector", "-o", "out")
 LATEX = ("export", "saved", "--to", "latex", "-o", "out")
-CARD = ("export", "saved", "--to", "model-card", "-o", "out")
 DIFF = ("diff", "saved", "saved", "-o", "out")
 COMPARED = ("report", "compared", "-o", "out")
 FIGURES = ("figures", "saved", "-o", "out")
@@ -244,7 +243,7 @@ ATTACKS: dict[str, tuple[Callable[[World], None], Sequence[str]]] = {
     "a checkpoint that is a device": (provenance("file", "/dev/zero"), PROJECTOR),
     "a checkpoint that is remote": (provenance("file", "http://127.0.0.1:9/m.npy"), PROJECTOR),
     "a checkpoint for a comparison": (provenance("file", "/etc/passwd"), DIFF),
-    "a provenance of another kind": (provenance("file", ["a", {"b": 1}]), CARD),
+    "a provenance of another kind": (provenance("file", ["a", {"b": 1}]), CSV),
     "a pickle among the arrays": (
         first_array(lambda _: npy(SHAPE.replace("<f8", "|O") % "1,", BOMB)),
         REPORT),

@@ -765,13 +765,6 @@ def test_python_m_embgeo_is_the_command_line() -> None:
             "--pairs: diff takes no option about how a checkpoint is measured;",
         ),
         ("gate x --counts y", "--counts: gate takes no option about how a checkpoint is measured"),
-        ("gate x --damaged-below 1", "--damaged-below: gate takes no option about how"),
-        (
-            "analyze x --damaged-below 1",
-            "--damaged-below: no such option; did you mean --min-norm",
-        ),
-        ("analyze x --round-trip", "--round-trip: no such option; did you mean --check-reachable?"),
-        ("analyze x --neighbors a", "--neighbors: no such option; did you mean --show-neighbors?"),
         ("diff x --mach row", "--mach: no such option; did you mean --match?"),
         (
             "analyze x --isotropy-rows z",

@@ -47,8 +47,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("csv", {"W.csv", "W.csv.provenance.json"}),
         ("parquet", {"W.parquet"}),
-        ("npz", {"W.npz"}),
-        ("model-card", {"W.model-index.yaml"}),
         ("projector", {"W.projector"}),
     ],
 )
@@ -129,11 +127,8 @@ def test_more_points_than_the_projector_shows(here: Path, monkeypatch: pytest.Mo
         (("nowhere", "--to", "projector"), "nowhere: "),
         (("W.embgeo", "--to", "csv", "--bytes"), "--bytes: is about --to projector; leave it"),
         (("W.embgeo", "--to", "csv", "--at-most", "3"), "--at-most: is about --to projector"),
-        (("W.embgeo", "--to", "npz", "--name", "a"), "--name: is about --to model-card"),
-        (("W.embgeo", "--to", "projector", "--scalar", "a"), "--scalar: is about --to model-c"),
         (("W.embgeo", "--to", "projector", "--tensor", "a"), "--tensor: is about a checkpoint,"),
         (("W.npy", "--to", "projector", "--checkpoint", "W.npy"), "--checkpoint: is about a sa"),
-        (("W.embgeo", "--to", "model-card", "--scalar", "a.b"), "--scalar: no value is called"),
         (("W.npy", "--to", "projector", "--tokens", "counts.tsv", "--rows", "0:99"), "--rows"),
     ],
 )
@@ -143,7 +138,7 @@ def test_what_a_user_can_get_wrong(here: Path, arguments: tuple[str, ...], said:
     assert {path.name for path in here.iterdir()} == before
 
 
-@pytest.mark.parametrize("target", ["csv", "parquet", "npz", "model-card", "projector"])
+@pytest.mark.parametrize("target", ["csv", "parquet", "projector"])
 def test_what_others_made_is_not_written_over(here: Path, target: str) -> None:
     own = here / "own"
     own.write_text("mine")
@@ -182,7 +177,7 @@ def test_an_array_in_memory_has_no_checkpoint(here: Path) -> None:
 
 def test_hostile_tokens_through_every_target(here: Path) -> None:
     sample(hostile=True).save(here / "hostile")
-    for target in ("csv", "parquet", "npz", "model-card"):
+    for target in ("csv", "parquet"):
         result = run("hostile", "--to", target)
         assert result.exit_code == 0, result.output
 

@@ -95,11 +95,7 @@ def test_warnings_pass() -> None:
         (("round.npy", "-b", "new.json", "--update-baseline"), "no rules"),
         (("round.npy", "-r", HOLDS, "--junit", "round.npy"), "is read or written already"),
         (("round.npy", "-r", HOLDS, "--junit", "cone.npy"), "was not written by this option"),
-        (("round.npy", "-r", HOLDS, "--metrics-json", "."), "is a folder"),
-        (
-            ("round.npy", "-r", HOLDS, "--metrics-json", "m", "--metrics-txt", "m"),
-            "is read or written already",
-        ),
+        (("round.npy", "-r", HOLDS, "--sarif", "."), "is a folder"),
         (
             ("round.npy", "-r", HOLDS, "-b", "b.json", "--update-baseline", "--json"),
             "checks nothing",
@@ -110,6 +106,12 @@ def test_warnings_pass() -> None:
 )
 def test_whatever_else_goes_wrong_is_2(arguments: tuple[object, ...], says: str) -> None:
     assert says in refused(*arguments)
+
+
+def test_two_outputs_are_two_files() -> None:
+    result = call("round.npy", "-r", HOLDS, "--junit", "m", "--sarif", "m")
+    assert (result.exit_code, JUnitXml.fromfile("m").errors) == (2, 1)
+    assert "--sarif m: is read or written already" in result.stderr
 
 
 @pytest.mark.parametrize("error", [RuntimeError("bug"), KeyboardInterrupt(), MemoryError()])
@@ -183,14 +185,8 @@ def test_a_gate_that_cannot_tell_is_2(rule: str) -> None:
 
 
 def test_only_the_sections_of_the_rules_are_measured() -> None:
-    gate("round.npy", "-r", HOLDS, "-r", "isotropy.i1 >= 0", "--metrics-json", "m.json")
-    names = json.loads(Path("m.json").read_text())
-    assert {name.partition(".")[0] for name in names} == {"cosine", "isotropy", "gate"}
-
-
-def test_a_rule_about_a_retired_name_is_refused_with_what_replaces_it() -> None:
-    said = refused("round.npy", "-r", "spectrum.stable_rank >= 2")
-    assert "no longer measured: it is 1/spectrum.top_share" in said
+    (matrix,) = embgeo.gate("round.npy", rules=[HOLDS, "isotropy.i1 >= 0"]).matrices
+    assert {name.partition(".")[0] for name in matrix.readings} == {"cosine", "isotropy"}
 
 
 @pytest.mark.slow
@@ -421,37 +417,29 @@ def test_quiet_says_nothing() -> None:
 
 
 def test_files_are_written_and_written_again() -> None:
-    files = ("--junit", "ci/j.xml", "--metrics-json", "ci/m.json", "--metrics-txt", "ci/m.txt")
+    files = ("--junit", "ci/j.xml", "--sarif", "ci/s.sarif")
     gate("round.npy", "-r", HOLDS, *files)
     assert JUnitXml.fromfile("ci/j.xml").failures == 0
     gate("cone.npy", "-r", HOLDS, *files, code=1)
     assert JUnitXml.fromfile("ci/j.xml").failures == 1
-    assert json.loads(Path("ci/m.json").read_text())["gate.failed"] == 1
-    assert "embgeo_gate_failed 1\n" in Path("ci/m.txt").read_text()
+    assert len(json.loads(Path("ci/s.sarif").read_text())["runs"][0]["results"]) == 1
 
 
 def test_an_earlier_outcome_does_not_outlive_a_run_that_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    files = {
-        "--junit": "j.xml",
-        "--sarif": "s.sarif",
-        "--metrics-json": "m.json",
-        "--metrics-txt": "m.txt",
-    }
-    options = [part for pair in files.items() for part in pair]
+    options = ("--junit", "j.xml", "--sarif", "s.sarif")
     gate("round.npy", "-r", HOLDS, *options)
     seen = []
 
     def look(*_: object) -> None:
-        seen.append((JUnitXml.fromfile("j.xml").errors, Path("m.json").exists()))
+        seen.append((JUnitXml.fromfile("j.xml").errors, "did not" in Path("s.sarif").read_text()))
         raise KeyboardInterrupt
 
     monkeypatch.setattr("embgeo.workflows.gate.Gate.check", look)
     assert call("round.npy", "-r", HOLDS, *options).exit_code == 2
-    assert seen == [(1, False)]
+    assert seen == [(1, True)]
     assert "interrupted" in Path("j.xml").read_text()
-    assert not Path("m.txt").exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
@@ -461,8 +449,8 @@ def test_links_and_pipes_are_written_to() -> None:
     os.mkfifo("pipe")
     with ThreadPoolExecutor(1) as reader:
         piped = reader.submit(Path("pipe").read_text)
-        gate("round.npy", "-r", HOLDS, "--junit", "link.xml", "--metrics-json", "pipe")
-        assert "cosine.mean" in piped.result()
+        gate("round.npy", "-r", HOLDS, "--junit", "link.xml", "--sarif", "pipe")
+        assert "embgeo" in piped.result()
     assert Path("link.xml").is_symlink()
     assert JUnitXml.fromfile("target.xml").errors == 0
     assert Path("pipe").is_fifo()

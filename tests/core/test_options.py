@@ -13,7 +13,6 @@ import embgeo
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.options import LOADING, MEASURING, Options, choose_sections, merge_options
 from embgeo.core.quantities import QUANTITIES
-from embgeo.core.quantities.retired import RETIRED
 from embgeo.core.source import Source
 
 
@@ -95,16 +94,6 @@ def test_options_that_do_something_are_taken() -> None:
 def test_one_section_is_enough() -> None:
     assert choose_sections("cosine") == ("cosine",)
     assert choose_sections(("cosine", "tokens")) == ("cosine", "tokens")
-
-
-# --- Names of earlier versions, and why each scalar that is left is there -------------------------
-
-
-def test_a_retired_name_is_measured_no_more_and_leads_to_one_that_is() -> None:
-    for name, retired in RETIRED.items():
-        assert name not in QUANTITIES
-        assert retired.replacement is None or retired.replacement in QUANTITIES, name
-        assert retired.reason
 
 
 def test_every_scalar_says_why_it_is_there() -> None:

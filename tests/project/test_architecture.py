@@ -39,7 +39,6 @@ PARTS = (
     "training",
     "workflows",
     "callbacks",
-    "integrations",
     "__init__",
     "cli",
     "__main__",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from embgeo.core import quantities
-from embgeo.core.quantities import LIVE, OF_PAIRS, QUANTITIES, compare, live, track
+from embgeo.core.quantities import OF_PAIRS, QUANTITIES, compare, track
 from tests.support.package_source import modules, nodes
 
 #: What holds sentences for people.
@@ -79,7 +79,7 @@ def test_reading_prose_is_seen(code: str) -> None:
 
 
 def test_the_constant_of_a_quantity_is_its_name_in_capitals() -> None:
-    for family in (*quantities.FAMILIES, compare, live, track):
+    for family in (*quantities.FAMILIES, compare, track):
         for name in quantities.quantities_of(family):
             constant = name.partition(".")[2].upper()
             assert getattr(family, constant).name == name
@@ -87,7 +87,7 @@ def test_the_constant_of_a_quantity_is_its_name_in_capitals() -> None:
 
 #: Where quantities are defined.
 DEFINITIONS = re.compile(r"embgeo\.core\.quantities\.\w+|embgeo\.training\.study\.numbers")
-NAMES = QUANTITIES.keys() | OF_PAIRS.keys() | LIVE.keys()
+NAMES = QUANTITIES.keys() | OF_PAIRS.keys()
 
 
 def test_names_of_quantities_are_constants() -> None:

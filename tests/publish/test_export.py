@@ -13,19 +13,17 @@ from typing import Any
 import numpy as np
 import pyarrow.csv
 import pytest
-import yaml
-from huggingface_hub import ModelCard
 from pyarrow import parquet
 
 import embgeo
-from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.errors import EmbgeoError
 from embgeo.io.bounded.saved import csv_lines
 from embgeo.publish.export import TARGETS
 from embgeo.publish.export.columns import frequency, thin_rows
-from embgeo.publish.export.escaping import protobuf_text, tsv_cell, yaml_text
+from embgeo.publish.export.escaping import protobuf_text, tsv_cell
 from embgeo.publish.export.target import Request, Target, Vectors
 from embgeo.result.analysis import Analysis
-from tests.support.sample_analysis import HOSTILE, sample, with_scalar
+from tests.support.sample_analysis import HOSTILE, sample
 
 RECORD: dict[str, Any] = {
     "format": "embgeo.export",
@@ -62,7 +60,7 @@ def ranked(analysis: Analysis) -> Analysis:
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 def test_same_bytes_twice_and_known_as_ours(target: Target, tmp_path: Path) -> None:
     vectors = array_vectors(np.eye(3), ("a", "b", "c"))
-    request = Request(RECORD, sample(hostile=True), vectors, model="m")
+    request = Request(RECORD, sample(hostile=True), vectors)
     contents = []
     for name in ("first", "second"):
         path = tmp_path / name / f"x{target.suffix}"
@@ -138,29 +136,12 @@ def test_parquet_without_pyarrow_names_the_extra(
         exported("parquet", tmp_path / "a.parquet", sample())
 
 
-def test_npz_holds_every_array_and_every_token(tmp_path: Path) -> None:
-    analysis = sample(hostile=True)
-    path = exported("npz", tmp_path / "a.npz", analysis)
-    with np.load(path, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    ends = arrays["tokens_end"].tolist()
-    raw = arrays["tokens_utf8"].tobytes()
-    tokens = tuple(
-        raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip([0, *ends], ends, strict=False)
-    )
-    assert tokens == analysis.tokens
-    assert np.array_equal(arrays["count"], analysis.counts)
-    assert arrays["projection.pca2"].shape == (600, 2)
-    assert json.loads(str(arrays["provenance"])) == RECORD
-
-
 def test_a_vocabulary_without_tokens_and_counts(tmp_path: Path) -> None:
     bare = replace(sample(counts=False), tokens=None)
     path = exported("csv", tmp_path / "a.csv", bare)
     with path.open(newline="", encoding="utf-8") as stream:
         names = next(csv.reader(stream))
     assert not {"token", "count", "rank", "popular"} & set(names)
-    exported("npz", tmp_path / "a.npz", bare)
     exported("parquet", tmp_path / "a.parquet", bare)
 
 
@@ -255,64 +236,3 @@ def test_thinning_keeps_rare_rows_in_their_share() -> None:
 )
 def test_text_between_tabs(text: str, cell: str) -> None:
     assert tsv_cell(text) == cell
-
-
-# --- model card ------------------------------------------------------------------------------
-
-
-def card(analysis: Analysis, folder: Path, **chosen: Any) -> ModelCard:
-    """The block as the Hub's own library reads it, inside a card."""
-    path = exported("model-card", folder / "c.yaml", analysis, **{"model": "m", **chosen})
-    return ModelCard(f"---\nlicense: mit\n{path.read_text('utf-8')}---\n# Card\n")
-
-
-def test_the_hub_reads_the_block(tmp_path: Path) -> None:
-    analysis = sample()
-    data = card(analysis, tmp_path, model="my/model", task="fill-mask").data
-    assert data.model_name == "my/model"
-    results = {r.metric_type: r for r in data.eval_results}
-    assert set(results) >= {"cosine.mean", "isotropy.i1", "isotropy.i1_unit", "subspace.distance"}
-    mean, scalar = results["cosine.mean"], analysis.scalar("cosine.mean")
-    assert scalar is not None
-    assert mean.metric_value == scalar.value
-    assert mean.metric_name == scalar.quantity.title
-    assert mean.task_type == "fill-mask"
-    assert mean.dataset_args["file"] == "baseline.pt"  # and not the folder around it
-    assert mean.dataset_args["sha256"] == "0" * 64
-    assert mean.dataset_args["verdict"] == "degenerate"
-    assert results["frequency.probe_auc"].metric_args["standard_error"] == 0.01
-
-
-def test_chosen_scalars_and_those_that_cannot_be(tmp_path: Path) -> None:
-    analysis = with_scalar(sample(), "cosine.std", value=None, undefined="one row")
-    chosen = card(analysis, tmp_path, scalars=("isotropy.isoscore",)).data.eval_results
-    assert [r.metric_type for r in chosen] == ["isotropy.isoscore"]
-    with pytest.raises(BadOption, match=r"cosine\.std is not defined: one row"):
-        card(analysis, tmp_path, scalars=("cosine.std",))
-    with pytest.raises(EmbgeoError, match=r"no value is called 'no\.such'"):
-        card(analysis, tmp_path, scalars=("no.such",))
-    with pytest.raises(BadOption, match=r"hidden\.margin is not in this analysis"):
-        card(analysis, tmp_path, scalars=("hidden.margin",))
-
-
-@pytest.mark.parametrize("value", [1e-5, 1e16, 1.5e-300, -0.0, 0.1, 5e-324, 123456789.0])
-def test_numbers_are_numbers_in_yaml(value: float, tmp_path: Path) -> None:
-    analysis = with_scalar(sample(), "cosine.mean", value=value)
-    path = exported("model-card", tmp_path / "c.yaml", analysis, model="m")
-    metrics = yaml.safe_load(path.read_text("utf-8"))["model-index"][0]["results"][0]["metrics"]
-    (found,) = [m["value"] for m in metrics if m["type"] == "cosine.mean"]
-    assert found == value
-    assert isinstance(found, float)
-
-
-@pytest.mark.parametrize("text", HOSTILE, ids=lambda t: ascii(t)[:20])
-@pytest.mark.slow
-def test_hostile_names_are_one_scalar_in_yaml(text: str, tmp_path: Path) -> None:
-    if "\ud800" in text:
-        assert yaml_text(text) == '"\\ud800lone"'
-        return
-    assert yaml.safe_load(yaml_text(text)) == text
-    path = exported("model-card", tmp_path / "c.yaml", sample(), model=text, task=text)
-    (entry,) = yaml.safe_load(path.read_text("utf-8"))["model-index"]
-    assert entry["name"] == text
-    assert entry["results"][0]["task"]["type"] == text

@@ -131,7 +131,10 @@ def test_every_form_is_written_under_the_name_of_the_study(here: Path, to: str, 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("all.runs", "--to", "npz"), "--to npz: is about an analysis, not a study; choose from"),
+        (
+            ("all.runs", "--to", "parquet"),
+            "--to parquet: is about an analysis, not a study; choose",
+        ),
         (("all.runs", "--to", "projector"), "--to projector: is about an analysis, not a study"),
         (("all.runs", "--to", "csv", "--bytes"), "--bytes: is about --to projector; leave it"),
         (("all.runs", "--to", "latex", "--rows", "0:3"), "--rows: is about --to projector"),

@@ -177,7 +177,7 @@ def test_options_of_analyses_are_those_of_the_nearest_table(tmp_path: Path) -> N
     # A gate chooses its sections by its rules, and has no lists to print.
     assert find_gate(deep).analyze == {}
     for wrong, says in (
-        ("[analyze]\ndamaged_below = 1", "did you mean min_norm"),
+        ("[analyze]\nmin_nrom = 1", "did you mean min_norm"),
         ("[analyze]\nmin_norm = 'x'", "min_norm of .analyze. is 'x'; it has to be a number"),
         ("analyze = 1", "analyze is not a table; write .analyze."),
     ):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import shlex
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import JUnitXml
 from markdown_it import MarkdownIt
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.text import defuse
@@ -24,8 +22,6 @@ from embgeo.rules.outputs import (
     github_annotations,
     github_summary,
     junit,
-    metrics_json,
-    metrics_txt,
     sarif,
     table,
 )
@@ -406,71 +402,6 @@ def test_summary_of_a_crash() -> None:
     assert len(shown.encode()) < github_summary.MOST_BYTES
     assert "could not run" in shown
     assert "<script>" not in shown
-
-
-# --- Metrics ----------------------------------------------------------------------------------
-
-
-def samples(text: str) -> dict[tuple[str, str], float]:
-    """Value by metric and label, as a reader of OpenMetrics finds them."""
-    families = text_string_to_metric_families(text)
-    return {
-        (s.name, s.labels.get("matrix", "")): s.value for family in families for s in family.samples
-    }
-
-
-def test_openmetrics() -> None:
-    shown = metrics_txt.render(outcome())
-    assert "# HELP embgeo_cosine_std Spread\n" in shown
-    found = samples(shown)
-    assert found["embgeo_isotropy_i1", ""] == 0.09125
-    assert found["embgeo_gate_failed", ""] == 1
-    assert found["embgeo_gate_warned", ""] == 1
-    assert len(found) == 3 + 5
-
-
-def test_openmetrics_tells_matrices_apart() -> None:
-    one, two = measured(tensor="a", cosine_mean=0.1), measured(tensor="b", cosine_mean=0.2)
-    found = samples(metrics_txt.render(outcome(one, two)))
-    assert found["embgeo_cosine_mean", "a"] == 0.1
-    assert found["embgeo_cosine_mean", "b"] == 0.2
-
-
-@few
-@given(names)
-def test_openmetrics_of_hostile_names_is_read_by_prometheus_and_gitlab(text: str) -> None:
-    shown = metrics_txt.render(hostile(text))
-    assert len(samples(shown)) >= 5
-    # GitLab drops what follows a hash and splits the rest as a shell would.
-    lines = [line for line in shown.splitlines() if not line.startswith("#")]
-    for line in lines:
-        name, value = shlex.split(line.split("#")[0])
-        assert name.startswith("embgeo_")
-        float(value)
-
-
-def test_flat_json() -> None:
-    found = json.loads(metrics_json.render(outcome()))
-    assert found["isotropy.i1"] == 0.09125
-    assert found["gate.failed"] == 1
-    assert list(found) == sorted(found)
-    assert all(isinstance(value, int | float) for value in found.values())
-
-
-@few
-@given(names)
-def test_flat_json_of_hostile_names_has_keys_that_mlflow_takes(text: str) -> None:
-    one, two = measured(tensor=text, cosine_mean=0.1), measured(tensor=text + "²", cosine_mean=0.2)
-    found = json.loads(metrics_json.render(outcome(one, two)))
-    assert all(re.fullmatch(r"[\w. /-]+", key, re.ASCII) for key in found)
-    assert sorted(v for k, v in found.items() if k.endswith("/cosine.mean")) == [0.1, 0.2]
-
-
-def test_matrices_of_one_name_are_numbered() -> None:
-    twins = measured(cosine_mean=0.1), measured(cosine_mean=0.2)
-    found = json.loads(metrics_json.render(outcome(*twins)))
-    assert found["model.pt encoder.weight 1/cosine.mean"] == 0.1
-    assert found["model.pt encoder.weight 2/cosine.mean"] == 0.2
 
 
 # --- Rules against matrices -------------------------------------------------------------------

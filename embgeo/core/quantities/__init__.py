@@ -11,15 +11,14 @@ from importlib import import_module
 from types import ModuleType
 
 from embgeo.core.errors import BadOption
-from embgeo.core.quantities import compare, live, track
-from embgeo.core.quantities.retired import RETIRED
+from embgeo.core.quantities import compare, track
 from embgeo.core.values import Quantity
 
-#: The families of an analysis: the files of this folder except those of comparisons and training.
+#: The families of an analysis: the files of this folder except those of comparisons.
 FAMILIES: tuple[ModuleType, ...] = tuple(
     import_module(f"{__name__}.{file.name}")
     for file in pkgutil.iter_modules(__path__)
-    if file.name not in ("compare", "live", "retired", "track")
+    if file.name not in ("compare", "track")
 )
 
 
@@ -37,27 +36,20 @@ def quantities_of(*families: ModuleType) -> dict[str, Quantity]:
 QUANTITIES: dict[str, Quantity] = quantities_of(*FAMILIES)
 #: Quantities of a comparison by name.
 OF_PAIRS: dict[str, Quantity] = quantities_of(compare, track)
-#: Quantities measured during training by name.
-LIVE: dict[str, Quantity] = quantities_of(live)
 
 
 def require_known(name: str, known: Collection[str], where: str) -> None:
-    """Raise BadOption for an unknown name, with similar names or what replaces it."""
-    if name not in known and name in RETIRED:
-        cause = f"{name} is no longer measured: {RETIRED[name].reason}"
-        raise BadOption(cause, where=where, way_out=RETIRED[name].way_out)
+    """Raise BadOption for an unknown name, with similar names."""
     if name not in known:
         raise BadOption(f"no value is called {name!r}", where=where, way_out=suggest(name, known))
 
 
 def suggest(name: str, known: Collection[str]) -> str:
-    """Get a way out for an unknown name: what replaces it, similar names, or those of its family.
+    """Get a way out for an unknown name: similar names, or those of its family.
 
     >>> suggest("cosine.men", ["cosine.mean", "cosine.std"])
     'did you mean cosine.mean or cosine.std?'
     """
-    if name in RETIRED:
-        return f"{RETIRED[name].reason}; {RETIRED[name].way_out}"
     family, _, rest = name.partition(".")
     names = sorted(known)
     # The right word in another section, a slip, or a part of a name.

@@ -62,7 +62,7 @@ NORM_MIN = Quantity(
     "Smallest norm",
     "Norm of the shortest row of the vocabulary, damaged ones included.",
     "min_i ‖w_i‖₂",
-    why="alarms of the callbacks; embgeo repair",
+    why="embgeo repair",
 )
 NORM_MEDIAN = Quantity(
     "tokens.norm_median",
@@ -76,7 +76,7 @@ NORM_MAX = Quantity(
     "Largest norm",
     "Norm of the longest row of the vocabulary.",
     "max_i ‖w_i‖₂",
-    why="alarms of the callbacks",
+    why="rules of the gate",
 )
 NORM_RMS = Quantity(
     "tokens.norm_rms",

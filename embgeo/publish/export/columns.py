@@ -22,9 +22,11 @@ def frequency(analysis: Analysis) -> tuple[str, Array] | None:
     return known.kind, integers if np.array_equal(integers, known.values) else known.values
 
 
-def collect_arrays(analysis: Analysis) -> dict[str, Array]:
-    """Collect all columns but the tokens, by name; coordinates have the shape (M, 2)."""
-    found: dict[str, Array] = {"row": analysis.rows}
+def collect_columns(analysis: Analysis) -> dict[str, Sequence[Cell] | Array]:
+    """Collect all columns by name, the tokens after the row numbers, coordinates as two columns."""
+    found: dict[str, Sequence[Cell] | Array] = {"row": analysis.rows}
+    if analysis.tokens is not None:
+        found["token"] = analysis.tokens
     known = frequency(analysis)
     if known is not None:
         found[known[0]] = known[1]
@@ -33,20 +35,7 @@ def collect_arrays(analysis: Analysis) -> dict[str, Array]:
     for column in analysis.columns:
         found[column.name] = column.values
     for points in analysis.points:
-        found[points.name] = points.xy
-    return found
-
-
-def collect_columns(analysis: Analysis) -> dict[str, Sequence[Cell] | Array]:
-    """Collect all columns by name, the tokens after the row numbers, coordinates as two columns."""
-    found: dict[str, Sequence[Cell] | Array] = {}
-    for name, values in collect_arrays(analysis).items():
-        if values.ndim == 2:
-            found |= {f"{name}.x": values[:, 0], f"{name}.y": values[:, 1]}
-        else:
-            found[name] = values
-        if name == "row" and analysis.tokens is not None:
-            found["token"] = analysis.tokens
+        found |= {f"{points.name}.x": points.xy[:, 0], f"{points.name}.y": points.xy[:, 1]}
     return found
 
 

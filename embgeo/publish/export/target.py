@@ -40,11 +40,6 @@ class Request:
     analysis: Analysis | None = None
     #: None for targets that need none.
     vectors: Vectors | None = None
-    #: Names of the scalars in a model card; empty for the default.
-    scalars: tuple[str, ...] = ()
-    #: Name and task in a model card; untrusted text.
-    model: str = ""
-    task: str = "text-generation"
     #: Whether vectors go into a binary file.
     binary: bool = False
 

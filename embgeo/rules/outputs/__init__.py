@@ -7,8 +7,6 @@ from embgeo.rules.outputs import (
     github_annotations,
     github_summary,
     junit,
-    metrics_json,
-    metrics_txt,
     sarif,
     table,
 )
@@ -21,6 +19,4 @@ OUTPUTS: tuple[ModuleType, ...] = (
     sarif,
     github_annotations,
     github_summary,
-    metrics_txt,
-    metrics_json,
 )
