@@ -34,7 +34,7 @@ from embgeo.io.mapped import gguf, safetensors, torch_legacy, torch_zip
 from embgeo.io.model import folder as model_folder
 from embgeo.io.model.companions import read_parameters
 from embgeo.io.model.facts import ModelFacts, read_facts
-from embgeo.io.model.joining import open_pieces
+from embgeo.io.model.pieces import open_pieces
 from embgeo.io.remote.names import as_written
 from embgeo.io.remote.places import find_here, find_place
 

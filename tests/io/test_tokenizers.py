@@ -155,7 +155,7 @@ def test_a_sentencepiece_model_by_its_definition(tmp_path: Path) -> None:
     ("model_type", "rows", "expected"),
     [
         ("llama", 5, ("<unk>", "<s>", "</s>", " a", " b")),
-        ("xlm-roberta", 7, ("<s>", "<pad>", "</s>", "<unk>", " a", " b", "<mask>")),
+        ("xlm-roberta", 7, None),
         ("pegasus", 5, None),
     ],
 )

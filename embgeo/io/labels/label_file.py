@@ -84,8 +84,6 @@ def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
         return TokenizerVocabulary(
             tuple(small_files.safe_text(token) for token in data), _source(path)
         )
-    if tokenizer_files.is_tekken(data):
-        return tokenizer_files.from_tekken(data, path)
     if tokenizer_files.is_keras_configuration(data):
         raise refuse(
             path, "is a configuration of Keras and holds no tokens", "give a file of tokens"

@@ -21,14 +21,11 @@ _MODELS = (
     "sentencepiece.bpe.model",
     "tiktoken.model",
 )
-#: Models that number SentencePiece pieces as fairseq does, with four symbols in place of the first
-#: three pieces.
-_FAIRSEQ_ORDER = frozenset({"xlm-roberta", "xlm-roberta-xl"})
-_FAIRSEQ_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")
 #: Models that number the pieces in another order than the file.
 _OTHER_ORDER = frozenset({
     "barthez", "bigbird_pegasus", "camembert", "m2m_100", "marian", "mbart", "nllb-moe", "pegasus",
-    "pegasus_x", "plbart", "speech_to_text", "xglm", "xlm-prophetnet",
+    "pegasus_x", "plbart", "speech_to_text", "xglm", "xlm-prophetnet", "xlm-roberta",
+    "xlm-roberta-xl",
 })  # fmt: skip
 _BY_FAIRSEQ_TOOLS = "sentencepiece.bpe.model"
 
@@ -55,9 +52,6 @@ def vocabulary_of(
     path = folder / "vocab.txt"
     if is_companion(path):
         return _from_vocab_txt(path), ()
-    path = folder / tokenizer_files.TEKKEN
-    if is_companion(path):
-        return tokenizer_files.from_tekken(small_files.read_json(path), path), ()
     return None, ()
 
 
@@ -99,10 +93,6 @@ def _from_model(path: Path, model_type: str) -> tuple[TokenizerVocabulary | None
             tokenizer_files.read_tiktoken(small_files.decode_text(data, path), path), path
         ), ()
     vocabulary = tokenizer_files.read_sentencepiece(data, path)
-    if model_type in _FAIRSEQ_ORDER:
-        tokens = (*_FAIRSEQ_SYMBOLS, *vocabulary.tokens[3:], "<mask>")
-        source = f"{vocabulary.source}, in the order of {model_type}"
-        return TokenizerVocabulary(tokens, source), ()
     if model_type in _OTHER_ORDER or path.name == _BY_FAIRSEQ_TOOLS:
         whose = short(model_type) or "such models"
         note = f"{path.name} is not used: {whose} number its pieces in another order; --tokens FILE"

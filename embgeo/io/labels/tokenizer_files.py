@@ -42,56 +42,6 @@ def is_keras_configuration(data: Any) -> bool:
     )
 
 
-TEKKEN = "tekken.json"
-
-
-def is_tekken(data: Any) -> bool:
-    """Tell whether JSON is a vocabulary of mistral-common, a list of ranks and bytes in base64."""
-    return isinstance(data, dict) and isinstance(data.get("config"), dict) and "vocab" in data
-
-
-def from_tekken(data: Any, path: Path) -> vocabulary.TokenizerVocabulary:
-    """Return the special tokens, then the first ranks, as many as the vocabulary has ids."""
-    if not is_tekken(data) or not isinstance(data["vocab"], list):
-        raise _malformed_error(path, "no list of tokens under vocab")
-    size, special = (
-        data["config"].get(key) for key in ("default_vocab_size", "default_num_special_tokens")
-    )
-    if type(size) is not int or type(special) is not int or not 0 <= special <= size:
-        raise _malformed_error(path, "no default_vocab_size and default_num_special_tokens")
-    pairs: list[tuple[str, int]] = []
-    for entry in data["vocab"][: size - special]:
-        stored = entry.get("token_bytes") if isinstance(entry, dict) else None
-        rank = entry.get("rank") if isinstance(entry, dict) else None
-        if not isinstance(stored, str) or type(rank) is not int or rank < 0:
-            raise _malformed_error(path, "an entry without token_bytes and rank")
-        try:
-            pairs.append(
-                (vocabulary.from_bytes(base64.b64decode(stored, validate=True)), special + rank)
-            )
-        except ValueError:
-            raise _malformed_error(path, "token_bytes that are not base64") from None
-    named = data.get("special_tokens")
-    added = {
-        str(one["token_str"]): one["rank"]
-        for one in (named if isinstance(named, list) else [])
-        if isinstance(one, dict)
-        and type(one.get("rank")) is int
-        and 0 <= one["rank"] < special
-        and isinstance(one.get("token_str"), str)
-    }
-    known = set(added.values())
-    pairs += [
-        *added.items(),
-        *((f"<SPECIAL_{k}>", k) for k in range(min(special, 10_000)) if k not in known),
-    ]
-    tokens, notes = in_order(pairs, path)
-    rows = {safe_text(token): row for token, row in added.items()}
-    return vocabulary.TokenizerVocabulary(
-        tokens, f"{path.name} (tokens of tekken, decoded)", notes, added=rows
-    )
-
-
 def from_tokenizer_json(data: Any, path: Path) -> vocabulary.TokenizerVocabulary:
     """Return the decoded vocabulary of a tokenizer.json, with added tokens."""
     pieces = _pieces(data, path)

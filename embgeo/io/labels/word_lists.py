@@ -51,16 +51,14 @@ def tokens_for(
 ) -> tuple[tuple[str, ...] | None, str]:
     """Return the first vocabulary with one entry for each row of a matrix, and where it is.
 
-    A wide matrix may have its words in columns. Larger matrices are tried first: a small one may
-    have as many rows as a short word list by chance.
+    Larger matrices are tried first: a small one may have as many rows as a short word list by
+    chance.
     """
     decoded = word_lists(vocabularies)
     matrices = sorted((t for t in tensors if len(t.shape) == 2), key=lambda t: -t.nbytes)
-    lengths = [t.shape[0] for t in matrices]
-    lengths += [t.shape[1] for t in matrices if t.shape[1] > t.shape[0]]
-    for length in lengths:
+    for matrix in matrices:
         for name, words in decoded:
-            if len(words) == length:
+            if len(words) == matrix.shape[0]:
                 return words, f"{name} in the file"
     return None, ""
 

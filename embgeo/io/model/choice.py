@@ -93,7 +93,7 @@ def choose(
     groups = [group for group in every if group.copy_kind == kind]
     if named is None:
         chosen, reason = _find_input(checkpoint, groups, role)
-        _refuse_slice(checkpoint, chosen, role)
+        _refuse_slice(checkpoint, chosen)
         if not transpose:
             _refuse_columns(checkpoint, chosen)
     else:
@@ -230,7 +230,7 @@ def _find_input(
             raise _ambiguous(checkpoint, surest, role)
         if surest[0].problem:
             raise _stopped(checkpoint, surest[0])
-        _refuse_slice(checkpoint, surest[0], role)
+        _refuse_slice(checkpoint, surest[0])
         if lacks_rows(surest[0], facts):
             raise _ambiguous(checkpoint, surest, role)
         if len(readable) == 1 and len(groups) == 1:
@@ -318,7 +318,7 @@ def _outermost(checkpoint: Checkpoint, tensors: list[Tensor]) -> list[Tensor]:
     return [t for t in kept if names.layer_of(t.name) is None] or kept
 
 
-def _refuse_slice(checkpoint: Checkpoint, chosen: Tensor, role: TensorRole) -> None:
+def _refuse_slice(checkpoint: Checkpoint, chosen: Tensor) -> None:
     """Refuse a matrix with the n-th part of the rows, or of the columns, that it should have."""
     pieces = count_slices(chosen, checkpoint.tensors, checkpoint.facts)
     if pieces > 1:
@@ -327,9 +327,7 @@ def _refuse_slice(checkpoint: Checkpoint, chosen: Tensor, role: TensorRole) -> N
         raise AmbiguousTensor(
             f"{describe(chosen)} is one of {pieces} slices of the {whole} of the configuration",
             where=checkpoint.path,
-            way_out="join the slices with the conversion script of the model, or measure this one "
-            f"with {argument(role.argument)} {short(chosen.name)}",
-            ways_out=_ways_out(role, [chosen]),
+            way_out="join the slices with the program that wrote them, and name the result",
         )
 
 

@@ -17,8 +17,7 @@ from embgeo.io.labels.model_folder import vocabulary_of
 from embgeo.io.labels.special_tokens import find_special
 from embgeo.io.mapped.torch_distributed import METADATA
 from embgeo.io.model.facts import ModelFacts, read_facts
-from embgeo.io.model.joining import join_groups, open_pieces
-from embgeo.io.model.pieces import find_in_folders, group_pieces, refuse_zero
+from embgeo.io.model.pieces import are_shards, open_pieces, refuse_slice
 from embgeo.io.remote.source_record import read_source
 
 NAME = "model folder"
@@ -128,9 +127,6 @@ def _open_weights(
 ) -> Checkpoint:
     if len(files) == 1:
         return open_pieces(files[0], facts, open_file) or open_file(files[0])
-    refuse_zero(files[0])
-    if groups := group_pieces(files):
-        return join_groups(groups, facts, open_file)
     return join_tables(folder, [open_file(file) for file in files])
 
 
@@ -191,9 +187,12 @@ def _weights_files(
         return [index]
     if len(known) == 1 or is_dataset([file.name for file in known]):
         return known
-    if pieces := group_pieces(known):
-        return [file for group in pieces for file in group]
+    if are_shards(known):
+        return known[:1]
     if known:
+        for file in known:  # nobody is told to name a slice
+            refuse_slice(file)
+        open_pieces(known[0], read_facts(folder), open_file)
         listing = list_short([file.name for file in known], _LISTED)
         raise refuse(
             folder,
@@ -204,9 +203,10 @@ def _weights_files(
     foreign = refuse_folder(folder, (entry.name for entry in entries))
     if foreign is not None:
         raise foreign
-    if slices := find_in_folders(folder, [entry.name for entry in entries]):
-        return slices
     if inner := _find_inner(folder):
+        for file in _list_files(inner[-1]):  # nobody is told to name a slice
+            if _OF_OPTIMIZER not in file.name and is_known(file):
+                open_pieces(file, read_facts(inner[-1]), open_file)
         listing = list_short([str(one.relative_to(folder)) for one in reversed(inner)], _LISTED)
         raise refuse(
             folder,
@@ -271,13 +271,16 @@ def _list_folders(folder: Path) -> list[Path]:
         return []
 
 
-def _holds_weights(folder: Path) -> bool:
+def _list_files(folder: Path) -> list[Path]:
     try:
-        held = [entry.name for entry in folder.iterdir() if entry.is_file()]
+        return sorted(entry for entry in folder.iterdir() if entry.is_file())
     except OSError:
-        return False
+        return []
+
+
+def _holds_weights(folder: Path) -> bool:
     known = (*WEIGHTS, METADATA)
     return any(
-        name in known or _OF_TRAINERS.match(name) or name.endswith((".onnx", ".gguf"))
-        for name in held
+        file.name in known or _OF_TRAINERS.match(file.name) or file.suffix in (".onnx", ".gguf")
+        for file in _list_files(folder)
     )

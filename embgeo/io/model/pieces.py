@@ -1,177 +1,372 @@
-"""What names of files, and offsets in them, say of pieces of a model."""
+"""Models in several files: shards of whole tensors are read together, slices are refused.
+
+A slice holds a part of the rows or of the columns of each matrix. The name of its file says so by
+the scheme of the program that wrote it, or its siblings do: files whose names differ in one number
+and that hold tensors of the same names. Only torch.distributed.checkpoint states the offsets of its
+pieces, which are joined.
+"""
+
+from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.guard import Damaged, refuse
+import numpy as np
+
+from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.io import parameter_names as names
+from embgeo.io.bounded.guard import Damaged, MissingPiece, list_short, reading, refuse, short
 from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.small_files import read_head
-from embgeo.io.mapped import safetensors
+from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.formats.format import is_grid, join_grid
+from embgeo.io.mapped import gguf, safetensors
+from embgeo.io.model.candidates import count_slices
+from embgeo.io.model.facts import ModelFacts
 
-JOIN = "join the slices with the conversion script of the model and name the result"
-#: torch.distributed.checkpoint in the Hub's format: JSON of offsets by tensor.
-_SHARDING = "DCP_SHARDING_INFO"
-#: Names of tensor-parallel slices: the number of the slice, and perhaps of all.
-_SLICES = (
-    r"^consolidated\.(\d{2,})",  # Llama
-    r"^mp_rank_(\d{2,})",  # DeepSpeed, Megatron
-    r"^model(\d+)-mp(\d+)\.",  # DeepSeek's convert.py
-    r"^model-rank-(\d+)-part-\d+",  # vLLM
-    r"(?:^|[-_.])tp[-_]rank[-_](\d+)(?:-of-(\d+))?",  # nanotron
-    r"^layer_\d+-model_(\d+)-model_states",  # GPT-NeoX
-    r"^rank[-_.]?(\d+)\.",  # TensorRT-LLM
-    r"^shard-(\d+)-model-",  # torch.distributed.checkpoint in the Hub's format
-)
-#: Further words before the number of a slice, in names of checkpoints.
-_LIKELY = re.compile(
-    r"(?:^|[-_.])(?:tp|mp|rank|shard|slice|partition|part)[-_]?(\d+)(?:[-_]of[-_](\d+))?(?=[-_.])"
-)
-OF_CHECKPOINTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
-_SPLIT = re.compile(r"^(.*)-(\d{5})-of-(\d{5})(\.(?:gguf|safetensors|bin))$")
-#: The file in each of the folders of Megatron.
-_MEGATRON = "model_optim_rng.pt"
-_LISTED = 3
-#: More files are not pieces of one model.
-_MOST_FILES = 1024
+OpenFile = Callable[[Path], Checkpoint]
 
 
 @dataclass(frozen=True, slots=True)
-class FilePiece:
-    """What a file name says: the names of its siblings as a pattern, its number, and how many."""
+class Scheme:
+    """Names of the slices that a program writes, and what joins them."""
 
-    pattern: str
-    number: int
-    total: int | None = None
-    is_slice: bool = True
-    #: Whether the name is that of a scheme, and not only like one.
-    is_sure: bool = True
-    #: Whether the folders of the files are numbered, and not the files.
-    of_folder: bool = False
+    names: re.Pattern[str]
+    way_out: str
+    #: Whether a file is a slice even without siblings.
+    is_alone: bool = False
 
 
-def read_name(name: str) -> FilePiece | None:
-    """Return what the name of a file says of it as a piece; None for other names."""
-    split = _SPLIT.match(name)
-    found = next((match for scheme in _SLICES if (match := re.search(scheme, name))), None)
-    is_sure = found is not None
-    if found is None and split is None and name.endswith(OF_CHECKPOINTS):
-        found = _LIKELY.search(name)
-    if found is not None:
-        start, stop = found.span(1)
-        digits = r"\d+" if stop - start < 2 else rf"\d{{{stop - start}}}"
-        pattern = rf"{re.escape(name[:start])}({digits}){re.escape(name[stop:])}"
-        total = found[2] if found.lastindex == 2 else None
-        return FilePiece(
-            pattern, int(found[1]), None if total is None else int(total), is_sure=is_sure
-        )
-    if split is None or int(split[3]) < 2:
+def _scheme(pattern: str, way_out: str, *, is_alone: bool = False) -> Scheme:
+    return Scheme(re.compile(pattern), way_out, is_alone)
+
+
+#: `rank` is the number of the slice, `total` that of all; ``{folder}`` is the folder of the file.
+SCHEMES = (
+    _scheme(
+        r"^model_world_size_(?P<total>\d+)_rank_(?P<rank>\d+)\.",
+        "join the ranks with verl: python -m verl.model_merger merge --backend fsdp "
+        "--local_dir {folder} --target_dir whole",
+    ),
+    _scheme(
+        r"^(?:bf16_|fp16_)?zero_pp_rank_(?P<rank>\d+)_mp_rank_\d+_",
+        "join the pieces of DeepSpeed's ZeRO: python {above}/zero_to_fp32.py {above} {above}/whole",
+        is_alone=True,
+    ),
+    _scheme(
+        r"^mp_rank_(?P<rank>\d{2,})(?=[_.]|$)",
+        "join them with the program that wrote them, such as Megatron-LM's "
+        "tools/checkpoint/convert.py --target-tensor-parallel-size 1",
+    ),
+    _scheme(
+        r"^layer_\d+-model_(?P<rank>\d+)-model_states",
+        "join them with GPT-NeoX's tools/ckpts/convert_neox_to_hf.py",
+    ),
+    _scheme(
+        r"^consolidated\.(?P<rank>\d{2,})\.",
+        "join them with convert_llama_weights_to_hf.py of transformers",
+    ),
+    _scheme(
+        r"\.tp(?P<rank>\d{2,})(?=[._])",
+        "join them with PaddleNLP's llm/tools/merge_tp_and_pp_params.py",
+        is_alone=True,
+    ),
+    _scheme(
+        r"^model(?P<rank>\d+)-mp(?P<total>\d+)\.",
+        "use the checkpoint that DeepSeek's convert.py was given",
+    ),
+    _scheme(
+        r"^model-rank-(?P<rank>\d+)-part-\d+",
+        "use the checkpoint that vLLM's save_sharded_state.py was given",
+    ),
+    _scheme(
+        r"(?:^|[-_.])tp[-_]rank[-_](?P<rank>\d+)(?:-of-(?P<total>\d+))?",
+        "join them with nanotron's examples/llama/convert_nanotron_to_hf.py",
+    ),
+)
+JOIN = "join them with the program that wrote them, and name the result"
+_NOT_SLICES = "if they are no slices, move one to a folder of its own"
+#: Words before the number of a slice, in names of no known scheme.
+_LIKELY = re.compile(
+    r"(?:^|[-_.])(?:tp|mp|rank|shard|slice|partition|part)[-_.]?(\d+)(?=[-_.])", re.IGNORECASE
+)
+#: Formats whose siblings are opened to compare names, which takes no time.
+_COMPARED = (
+    ".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npz", ".npy", ".h5", ".hdf5", ".pdparams",
+    ".pkl", ".pickle",
+)  # fmt: skip
+_SHARD = re.compile(r"^(.*)-(\d{5})-of-(\d{5})(\.(?:gguf|safetensors|bin))$")
+#: torch.distributed.checkpoint in the Hub's format: JSON of offsets by tensor.
+_OFFSETS = "DCP_SHARDING_INFO"
+_MOST_SLICES, _MOST_FILES, _LONGEST_NAME = 64, 1024, 200
+_COMPARED_ROWS, _COMPARED_NORMS, _LISTED = 64, 4, 3
+
+
+def open_pieces(path: Path, facts: ModelFacts, open_file: OpenFile) -> Checkpoint | None:
+    """Open the model that a named file is a shard of; None if it is whole. Refuse a slice."""
+    if not path.is_file():
         return None
-    pattern = rf"{re.escape(split[1])}-(\d{{5}})-of-{split[3]}{re.escape(split[4])}"
-    return FilePiece(pattern, int(split[2]), int(split[3]), is_slice=False)
+    refuse_slice(path)
+    if (files := _with_offsets(path)) is not None:
+        return _join_offsets(files, open_file)
+    if (shard := _SHARD.match(path.name)) is not None and int(shard[3]) > 1:
+        return _open_shards(path, shard, facts, open_file)
+    return _open_numbered(path, facts, open_file)
 
 
-def read_piece(path: Path) -> FilePiece | None:
-    """Return what the name of a file says of it as a piece, else that of its folder."""
-    if (piece := read_name(path.name)) is not None or path.suffix not in OF_CHECKPOINTS:
-        return piece
-    piece = read_name(f"{path.parent.name}{path.suffix}")  # Megatron's ``mp_rank_00``
-    if piece is None or not piece.is_slice:
-        return None
-    pattern = piece.pattern.removesuffix(re.escape(path.suffix))
-    is_sure = piece.is_sure and not path.parent.name.startswith("rank")  # of LoRA, perhaps
-    return replace(piece, pattern=pattern, is_sure=is_sure, of_folder=True)
+def refuse_slice(path: Path) -> None:
+    """Refuse a file whose name, or whose folder's name, is that of one slice of several."""
+    for named in (path, path.absolute().parent):
+        for scheme in SCHEMES:
+            found = scheme.names.search(named.name)
+            if found is None:
+                continue
+            total = int(found.groupdict().get("total") or 0)
+            siblings = _siblings(named, found.span("rank"))
+            is_first = int(found["rank"]) == 0 and not scheme.is_alone
+            if total == 1 or (not total and is_first and len(siblings) < 2):
+                continue  # the only one
+            folder = path.parent
+            raise refuse(
+                path,
+                f"is one of {max(total, len(siblings)) or 'several'} slices of a model, each "
+                "with a part of every matrix",
+                scheme.way_out.format(folder=folder, above=folder.parent),
+            )
 
 
-def find_siblings(path: Path, piece: FilePiece) -> list[Path]:
-    """Find the files of all pieces in the order of their numbers, with the named one."""
-    named = path.parent if piece.of_folder else path
-    numbered = {
-        int(found[1]): entry / path.name if piece.of_folder else entry
-        for entry in named.parent.iterdir()
-        if (found := re.fullmatch(piece.pattern, entry.name))
-    }
-    return [numbered[number] for number in sorted(numbered) if numbered[number].is_file()]
+def _siblings(path: Path, span: tuple[int, int]) -> dict[int, Path]:
+    """Find the entries whose names differ from that of `path` in one number, by this number."""
+    start, stop = span
+    digits = r"\d+" if stop - start < 2 else rf"\d{{{stop - start}}}"
+    pattern = re.compile(rf"{re.escape(path.name[:start])}({digits}){re.escape(path.name[stop:])}")
+    try:
+        found = {int(m[1]): e for e in path.parent.iterdir() if (m := pattern.fullmatch(e.name))}
+    except OSError:
+        return {}
+    return dict(sorted(found.items()))
 
 
-def is_range(numbers: Sequence[int]) -> bool:
-    return list(numbers) == list(range(numbers[0], numbers[0] + len(numbers)))
+def are_shards(files: Sequence[Path]) -> bool:
+    """Tell whether files are all shards of one model, or pieces whose offsets are stated."""
+    found = [_SHARD.match(file.name) for file in files]
+    stems = {(m[1], m[3], m[4]) if m else None for m in found}
+    if len(stems) == 1 and None not in stems:
+        return True
+    return bool(files) and all(_read_offsets(file) for file in files if file.is_file())
 
 
-def are_consecutive(files: Sequence[Path]) -> bool:
-    """Tell whether files are numbered 0, 1, … or 1, 2, …, and are several."""
-    pieces = [piece for file in files if (piece := read_piece(file)) is not None]
-    numbers = [piece.number for piece in pieces]
-    return len(numbers) > 1 and numbers[0] < 2 and is_range(numbers)
+def _open_shards(
+    path: Path, shard: re.Match[str], facts: ModelFacts, open_file: OpenFile
+) -> Checkpoint:
+    """Open all shards of whole tensors, named ``NAME-00001-of-00002``; of some formats a lone one.
 
-
-def with_offsets(path: Path) -> list[Path]:
-    """List the safetensors files of a folder that state offsets of pieces, if `path` is one."""
-    offsets = read_offsets(path) if path.suffix == ".safetensors" else {}
-    if not offsets:
-        return []
-    others = sorted(path.parent.glob("*.safetensors"))[:_MOST_FILES]
-    files = [file for file in others if file == path or read_offsets(file)]
-    if len(files) > 1:
-        return files
-    if any(any(first) for first in offsets.values()):
-        cause = f"holds one piece of each matrix ({_SHARDING}), and the others are missing"
-        raise refuse(path, cause, "put all pieces of the model into one folder")
-    return []
-
-
-def refuse_zero(path: Path) -> None:
-    """Refuse the pieces of ZeRO stage 3, which cuts matrices anywhere."""
-    if re.match(r"zero_pp_rank_\d+_mp_rank_\d+_model_states", path.name):
-        folder = path.parent
-        way_out = f"python {folder.parent}/zero_to_fp32.py {folder.parent} {folder.parent}/whole"
-        raise refuse(path, "is one of the pieces that DeepSpeed's ZeRO stage 3 writes", way_out)
-
-
-def find_in_folders(folder: Path, names: Sequence[str]) -> list[Path]:
-    """Find the files of slices that lie in a folder each: Megatron's ``mp_rank_00`` …."""
-    slices = [folder / name for name in sorted(names) if re.match(r"mp_rank_\d{2,}", name)]
-    return [file for one in slices if (file := one / _MEGATRON).is_file()]
-
-
-def group_pieces(files: Sequence[Path]) -> list[list[Path]]:
-    """Group `files` if they are the pieces of one model; no groups otherwise.
-
-    A group are the slices of one file: GPT-NeoX writes one for each layer, vLLM several parts.
+    A lone shard of safetensors or torch is read, as the tensors in it are whole; a GGUF file has
+    its metadata in the first one.
     """
-    layers = [file for file in files if file.name.startswith("layer_")]
-    kept = [file for file in files if not file.name.startswith("mp_rank_")] if layers else files
-    if all(file.suffix == ".safetensors" and read_offsets(file) for file in kept):
-        return [list(kept)] if len(kept) > 1 else []
-    groups: dict[str, list[Path]] = {}
-    for file in kept:
-        piece = read_piece(file)
-        if piece is None:
-            return []
-        groups.setdefault(piece.pattern, []).append(file)
-        if not piece.is_sure and not are_consecutive(find_siblings(file, piece)):
-            return []
-    if len(files) < 2 or len({len(group) for group in groups.values()}) != 1:
-        return []
-    return [find_siblings(group[0], read_piece(group[0])) for group in groups.values()]  # type: ignore[arg-type]
+    total, siblings = int(shard[3]), _siblings(path, shard.span(2))
+    numbers, files = list(siblings), list(siblings.values())
+    if numbers != list(range(1, total + 1)):
+        missing = next((n for n in range(1, total + 1) if n not in numbers), total)
+        if path.suffix == ".gguf":
+            raise MissingPiece(
+                f"piece {missing} of {total} is missing",
+                where=files[0],
+                way_out="put all pieces of the model into one folder",
+            )
+        alone = open_file(path)
+        note = f"{short(path.name)} is one of {total} shards, and others are missing"
+        return replace(
+            alone,
+            facts=replace(_known(facts, alone.facts), pieces=total),
+            notes=(*alone.notes, note),
+        )
+    first = _metadata_only(files[0])
+    opened = [open_file(file) for file in (files if first is None else files[1:])]
+    tensors = [tensor for one in opened for tensor in one.tensors]
+    if len({tensor.name for tensor in tensors}) < len(tensors):
+        raise refuse(files[0], "and its siblings hold tensors of the same names", JOIN)
+    head = first or opened[0]
+    return replace(
+        head,
+        tensors=tuple(tensors),
+        files=tuple(file for one in ([first] if first else []) + opened for file in one.files),
+        facts=replace(_known(facts, head.facts), pieces=1),
+        unread=tuple(pair for one in opened for pair in one.unread),
+        notes=(
+            *dict.fromkeys(note for one in opened for note in one.notes),
+            f"read from {total} files: {list_short([file.name for file in files], _LISTED)}",
+        ),
+    )
 
 
-def read_offsets(file: Path) -> dict[str, tuple[int, ...]]:
-    """Read the offsets of the pieces of a safetensors file of torch.distributed.checkpoint."""
+def _metadata_only(file: Path) -> Checkpoint | None:
+    """Return a GGUF file without tensors, as ``--no-tensor-first-split`` of llama.cpp writes it."""
+    if file.suffix != ".gguf" or not gguf.sniff(read_head(file)):
+        return None
+    with reading(file, gguf.NAME):
+        found = gguf.open_checkpoint(file)
+    return None if found.tensors else found
+
+
+def _open_numbered(path: Path, facts: ModelFacts, open_file: OpenFile) -> Checkpoint | None:
+    """Compare a file with those whose names differ from its own in one number.
+
+    Slices are refused; of steps of a run, or of copies, the named file is read with a note. None if
+    there are no such files.
+    """
+    if not path.name.endswith(_COMPARED):
+        return None
+    for named, found in _numbers_of(path):
+        siblings = _siblings(named, found.span())
+        numbers = list(siblings)
+        files = [one if named is path else one / path.name for one in siblings.values()]
+        if not 1 < len(files) <= _MOST_SLICES or numbers[0] > 1:
+            continue
+        if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+            continue  # steps of a run, for instance
+        if not all(file.is_file() for file in files):
+            continue
+        try:
+            opened = [open_file(file) for file in files]
+        except EmbgeoError:
+            continue  # the named file is opened again, and says why
+        if len({frozenset(t.name for t in one.tensors) for one in opened}) != 1:
+            continue
+        if _are_slices(opened, facts, is_likely=_is_likely(named, found)):
+            shown = [str(file.relative_to(named.parent)) for file in files]
+            cause = f"holds a slice of each matrix, as {list_short(shown, _LISTED)} do"
+            raise refuse(path, cause, f"{JOIN}; {_NOT_SLICES}")
+        if not any(names.input_rank(t.name) is not None for t in opened[0].tensors):
+            continue
+        alone = opened[files.index(path)]
+        beside = next(file for file in files if file != path).relative_to(named.parent)
+        note = f"{short(str(beside))} beside it holds tensors of the same names and is not read"
+        return replace(alone, notes=(*alone.notes, note), facts=_known(facts, alone.facts))
+    return None
+
+
+def _numbers_of(path: Path) -> Iterator[tuple[Path, re.Match[str]]]:
+    """Yield the numbers in the name of a file, and in that of its folder if it is like a slice."""
+    for found in re.finditer(r"\d{1,6}", path.name[:_LONGEST_NAME]):
+        yield path, found
+    for found in re.finditer(r"\d{1,6}", path.absolute().parent.name[:_LONGEST_NAME]):
+        if _is_likely(path.absolute().parent, found):
+            yield path.absolute().parent, found
+
+
+def _is_likely(path: Path, number: re.Match[str]) -> bool:
+    """Tell whether the word before a number is one for slices."""
+    return any(m.span(1) == number.span() for m in _LIKELY.finditer(f"{path.name}."))
+
+
+def _are_slices(opened: Sequence[Checkpoint], facts: ModelFacts, *, is_likely: bool) -> bool:
+    """Tell whether checkpoints of the same names are slices: by the configuration, else by content.
+
+    Slices hold the same norms and share no row of the embedding, which steps of a run do. A word
+    such as rank says so if the matrices are not the same.
+    """
+    tensors = opened[0].tensors
+    inputs = [t for t in tensors if len(t.shape) == 2 and names.input_rank(t.name) is not None]
+    if any(count_slices(t, tensors, facts) == len(opened) for t in inputs):
+        return True
+    by = [{t.name: t for t in one.tensors} for one in opened]
+    norms = [t for t in tensors if len(t.shape) == 1 and t.shape[0] > 1 and not t.problem]
+    held = [(t, np.asarray(t.open())) for t in norms[:_COMPARED_NORMS]]
+    held = [(t, values) for t, values in held if len(np.unique(values)) > 1]
+    are_equal = all(
+        np.asarray(one[t.name].open()).tobytes() == values.tobytes()
+        for one in by[1:]
+        for t, values in held
+    )
+    matrices = inputs or [t for t in tensors if len(t.shape) == 2 and not t.problem][:1]
+    if is_likely and (are_equal or not held):
+        return not matrices or not all(_share_rows(by, t, any_row=False) for t in matrices)
+    return are_equal and bool(held) and any(not _share_rows(by, t) for t in inputs)
+
+
+def _share_rows(by: Sequence[dict[str, Tensor]], tensor: Tensor, *, any_row: bool = True) -> bool:
+    """Tell whether all checkpoints hold some of the same first rows, or all of them."""
+    parts = [np.asarray(one[tensor.name].open()[:_COMPARED_ROWS]) for one in by]
+    if any(part.shape != parts[0].shape for part in parts):
+        return False
+    same = [(part == parts[0]).all(axis=1) for part in parts[1:]]
+    return all(bool(rows.any() if any_row else rows.all()) for rows in same)
+
+
+def _known(facts: ModelFacts, own: ModelFacts) -> ModelFacts:
+    """Return what the configuration beside a file says, else what the file itself says."""
+    return own if facts == ModelFacts() else facts
+
+
+def _with_offsets(path: Path) -> list[tuple[Path, dict[str, tuple[int, ...]]]] | None:
+    """List the files of a folder that state offsets of pieces, with them, if `path` is one."""
+    offsets = _read_offsets(path) if path.suffix == ".safetensors" else {}
+    if not offsets:
+        return None
+    others = sorted(path.parent.glob("*.safetensors"))[:_MOST_FILES]
+    found = [(file, stated) for file in others if (stated := _read_offsets(file))]
+    if len(found) < 2 and any(any(first) for first in offsets.values()):
+        cause = f"holds one piece of each matrix ({_OFFSETS}), and the others are missing"
+        raise refuse(path, cause, "put all pieces of the model into one folder")
+    return found if len(found) > 1 else None
+
+
+def _read_offsets(file: Path) -> dict[str, tuple[int, ...]]:
     head = read_head(file)
     if not safetensors.sniff(head):
         return {}
     length = int.from_bytes(head[: safetensors.LENGTH_BYTES], "little")
     try:
         data = map_file(file)
-        if _SHARDING.encode() not in data[: min(length, safetensors.LONGEST_HEADER)].tobytes():
+        if _OFFSETS.encode() not in data[: min(length, safetensors.LONGEST_HEADER)].tobytes():
             return {}  # most files; headers of large models take seconds to parse
         metadata: Any = safetensors.read_header(data, file)[1].get(safetensors.METADATA)
-        stated = json.loads(metadata[_SHARDING])
+        stated = json.loads(metadata[_OFFSETS])
         return {name: tuple(map(int, one["saved_offsets"])) for name, one in stated.items()}
     except (Damaged, UnreadableFile, LookupError, TypeError, ValueError, AttributeError):
         return {}
+
+
+def _join_offsets(
+    files: Sequence[tuple[Path, dict[str, tuple[int, ...]]]], open_file: OpenFile
+) -> Checkpoint:
+    """Join the pieces of each tensor at the offsets that the files state."""
+    opened = [(open_file(file), offsets) for file, offsets in files]
+    pieces: dict[str, list[tuple[Tensor, tuple[int, ...]]]] = {}
+    for checkpoint, offsets in opened:
+        for tensor in checkpoint.tensors:
+            first = offsets.get(tensor.name, (0,) * len(tensor.shape))
+            pieces.setdefault(tensor.name, []).append((tensor, first))
+    whole = opened[0][0]
+    note = f"joined from {len(files)} files: {list_short([f.name for f, _ in files], _LISTED)}"
+    return replace(
+        whole,
+        tensors=tuple(map(_join, pieces.values())),
+        files=tuple(file for one, _ in opened for file in one.files),
+        notes=(*whole.notes, note),
+    )
+
+
+def _join(pieces: Sequence[tuple[Tensor, tuple[int, ...]]]) -> Tensor:
+    """Return the whole tensor; with a problem if its pieces are not the cells of a grid."""
+    tensor = pieces[0][0]
+    if len(pieces) == 1 and not any(pieces[0][1]):
+        return tensor
+    boxes = [(first, one.shape) for one, first in pieces]
+    axes = range(len(tensor.shape))
+    if any(len(first) != len(part) or len(part) != len(axes) for first, part in boxes):
+        problem = "is in pieces whose offsets contradict each other"
+        return replace(tensor, problem=problem, way_out=JOIN)
+    shape = tuple(max(first[axis] + part[axis] for first, part in boxes) for axis in axes)
+    if not is_grid(boxes, shape) or len({one.dtype for one, _ in pieces}) != 1:
+        problem = "is in pieces that do not fill it"
+        return replace(tensor, problem=problem, way_out="put all pieces into one folder")
+    parts = [(box, one.open) for box, (one, _) in zip(boxes, pieces, strict=True)]
+    opened = partial(join_grid, parts, shape, tensor.dtype)
+    return replace(tensor, shape=shape, open=opened, form=f"joined from {len(pieces)} pieces")

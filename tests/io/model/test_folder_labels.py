@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -58,43 +57,6 @@ def test_a_shard_of_keras_is_read_by_its_index(tmp_path: Path) -> None:
     index.write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
     for given in (tmp_path, index):
         np.testing.assert_array_equal(embgeo.load(given).data, ROWS)
-
-
-def tekken(words: list[bytes], special: int, size: int) -> dict[str, Any]:
-    vocab = [
-        {"rank": rank, "token_bytes": base64.b64encode(word).decode(), "token_str": None}
-        for rank, word in enumerate(words)
-    ]
-    config = {"default_vocab_size": size, "default_num_special_tokens": special}
-    named = [{"rank": 1, "token_str": "<s>", "is_control": True}]
-    return {"config": config, "vocab": vocab, "special_tokens": named}
-
-
-@pytest.mark.parametrize("named", [False, True])
-def test_tekken(named: bool, folder: Path) -> None:
-    """Special tokens come first; ranks beyond the vocabulary are not used."""
-    words = [bytes([65 + k]) for k in range(26)] + [b" longer", b"\xff"]
-    (folder / "tekken.json").write_text(json.dumps(tekken(words, 4, N)))
-    matrix = embgeo.load(folder, tokens=folder / "tekken.json" if named else None)
-    assert matrix.tokens is not None
-    assert matrix.tokens[:6] == ("<SPECIAL_0>", "<s>", "<SPECIAL_2>", "<SPECIAL_3>", "A", "B")
-    assert matrix.tokens[-1] == "Z"
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"config": {}},
-        {"vocab": 3},
-        {"vocab": [{"rank": 0}]},
-        {"vocab": [{"rank": 0, "token_bytes": "?"}]},
-    ],
-)
-def test_damaged_tekken_is_refused(damage: dict[str, Any], folder: Path) -> None:
-    file = folder / "tekken.json"
-    file.write_text(json.dumps(tekken([b"a"], 1, 2) | damage))
-    with pytest.raises(EmbgeoError, match=r"tekken\.json"):
-        embgeo.load(folder, tokens=file)
 
 
 def test_tiktoken_model(folder: Path) -> None:
