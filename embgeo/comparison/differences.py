@@ -26,8 +26,10 @@ from embgeo.result.analysis import Analysis
 #: A difference is significant if its p-value, after Holm's correction for all judged differences,
 #: is below this level.
 LEVEL = 0.05
-#: Exact numbers that agree to this share of the larger (or of `SMALL`) differ by rounding only.
+#: Numbers that agree to this share of the larger (or of `SMALL`) differ by rounding only: that of
+#: sums in float64, and that of entries, where they are stored in fewer digits on either side.
 ROUNDING = 1e-9
+ROUNDED_ENTRIES = 1e-6
 SMALL = 1e-3
 INDEPENDENT = "errors of both sides added in squares, as if independent"
 PAIRED = "paired, token by token"
@@ -45,11 +47,10 @@ def differences(
         old = members[0].analysis.scalar(quantity.name)
         for place, member in enumerate(members[1:], start=1):
             new = member.analysis.scalar(quantity.name)
-            error = None
+            error, both = None, (members[0].analysis, member.analysis)
             if old is not None and new is not None:
-                both = (members[0].analysis, member.analysis)
                 error = population_error(old, new, both, matchings.get(place))
-            row = difference(quantity, place, old, new, error)
+            row = difference(quantity, place, old, new, error, find_rounding(both))
             if row.undefined and (old is None or new is None):
                 row = replace(row, undefined=describe_absence(members, place, quantity, old))
             rows.append(row)
@@ -94,6 +95,7 @@ def difference(
     old: Scalar | None,
     new: Scalar | None,
     population: PairedError | None = None,
+    rounding: float = ROUNDING,
 ) -> Difference:
     """Return one difference before it is judged with others.
 
@@ -113,23 +115,21 @@ def difference(
         return replace(row, undefined=f"it depends on the number of rows: {sizes} rows")
     step = after - before
     row = replace(row, difference=step, note=other_conventions(old, new))
-    exact = old.known == new.known == "exact"
-    if exact and abs(step) <= ROUNDING * max(abs(before), abs(after), SMALL):
+    if abs(step) <= rounding * max(abs(before), abs(after), SMALL):
         return replace(row, change="equal")
+    row = replace(row, change="not judged")
     if population is not None:
         row = with_error(row, population.standard_error, population.note)
         error = population.standard_error
-        p = two_sided(step / error) if error else float(step == 0.0)
+        p = two_sided(step / error) if error else 0.0
         return replace(row, error_kind="population", p_value=p)
-    if exact:
-        return replace(row, change="exact")
     errors = [s.standard_error for s in (old, new) if s.known != "exact"]
     known = [error for error in errors if error is not None]
-    if len(known) == len(errors):
+    if errors and len(known) == len(errors):
         few = [s.freedom for s in (old, new) if s.freedom is not None]
         row = with_error(row, float(np.hypot.reduce(known)), INDEPENDENT, min(few, default=None))
         row = replace(row, error_kind="monte_carlo")
-    return replace(row, change="not judged")
+    return row
 
 
 def with_error(row: Difference, error: float, note: str, freedom: int | None = None) -> Difference:
@@ -139,8 +139,14 @@ def with_error(row: Difference, error: float, note: str, freedom: int | None = N
     return replace(row, standard_error=error, interval=interval, error_note=note)
 
 
+def find_rounding(analyses: Sequence[Analysis]) -> float:
+    """Find the relative difference that rounding alone makes between numbers of two matrices."""
+    wide = all(analysis.provenance.get("dtype") == "float64" for analysis in analyses)
+    return ROUNDING if wide else ROUNDED_ENTRIES
+
+
 def direction(quantity: Quantity, step: float, change: Change) -> Direction:
-    if quantity.better is None or change not in ("exact", "significant"):
+    if quantity.better is None or change not in ("not judged", "significant"):
         return None
     rose = "higher" if step > 0 else "lower"
     return "better" if quantity.better == rose else "worse"

@@ -9,10 +9,10 @@ from embgeo.core.numbers import format_signed, join_unit
 
 #: What is known about a difference. "significant": other tokens of the same population would
 #: hardly ever make it that large (by its error over tokens, after Holm's correction for all judged
-#: differences); "not significant": they may; "not judged": sampled, and its error over tokens is
-#: not known; "exact": not sampled, and its error over tokens is not known; "equal": exact, and
-#: equal up to rounding; "undefined": one side has no value, or the two cannot be compared.
-Change = Literal["significant", "not significant", "not judged", "exact", "equal", "undefined"]
+#: differences); "not significant": they may; "not judged": its error over tokens is not known;
+#: "equal": within rounding, whatever the error; "undefined": one side has no value, or the two
+#: cannot be compared.
+Change = Literal["significant", "not significant", "not judged", "equal", "undefined"]
 Direction = Literal["better", "worse"] | None
 
 
@@ -84,7 +84,7 @@ class Difference:
     p_adjusted: float | None = None
     #: How error and interval were computed; empty without them.
     error_note: str = ""
-    change: Change = "exact"
+    change: Change = "not judged"
     #: None if neither direction is good in itself (nearly always), or nothing changed.
     direction: Direction = None
     undefined: str = ""

@@ -17,7 +17,6 @@ SURENESS: dict[Change, str] = {
     "significant": "significant",
     "not significant": "not significant",
     "not judged": "error over tokens unknown",
-    "exact": "exact",
     "equal": "equal",
     "undefined": "not comparable",
 }

@@ -62,18 +62,21 @@ def row(old, new, quantity=PLAIN):
 @pytest.mark.parametrize(
     ("old", "new", "change"),
     [
-        ((1.0,), (2.0,), "exact"),
+        ((1.0,), (2.0,), "not judged"),
         ((1.0,), (1.0,), "equal"),
         ((1.0,), (1.0 + 1e-12,), "equal"),
         ((0.0,), (1e-15,), "equal"),
-        ((0.0,), (1e-6,), "exact"),
+        ((0.0,), (1e-6,), "not judged"),
         ((1.0, 0.1), (1.1, 0.1), "not significant"),
         ((1.0, 0.1), (2.0, 0.1), "significant"),
         ((1.0, 0.1), (1.0, 0.1), "equal"),
-        ((1.0, 0.1), (2.0,), "exact"),
+        ((1.0, 0.1), (2.0,), "not judged"),
         ((1.0, 0.1, 0.1), (1.1, 0.1, 0.1), "not significant"),
         ((1.0, 0.1, 0.1), (2.0, 0.1), "significant"),
-        ((1.0, 0.1, 0.1), (1.0, 0.1, 0.1), "not significant"),
+        ((1.0, 0.1, 0.1), (1.0, 0.1, 0.1), "equal"),
+        ((1.0, 1e-15, 1e-15), (1.0 + 4e-15, 1e-15, 1e-15), "equal"),
+        ((1.0, 1e-15, 1e-15), (1.0 + 4e-9, 1e-15, 1e-15), "significant"),
+        ((1.0, 0.0), (1.0 + 4e-9, 0.0), "significant"),
         ((1.0, None, 0.1), (2.0, None, 0.1), "not judged"),
         ((1.0, None, "unknown"), (2.0, None, "unknown"), "not judged"),
         ((1.0, None, "unknown"), (2.0,), "not judged"),
@@ -222,12 +225,25 @@ def test_other_rows_are_not_paired():
 def test_a_matrix_does_not_differ_from_itself():
     W, _ = alike()
     made = comparison(counted(W, "a"), counted(W, "b"))
-    assert {d.change for d in made.differences} <= {
-        "equal",
-        "not significant",
-        "not judged",
-        "undefined",
-    }
+    assert {d.change for d in made.differences} <= {"equal", "undefined"}
+
+
+@pytest.mark.parametrize("entries", [np.float64, np.float32])
+@pytest.mark.parametrize("change", ["rotated", "scaled", "centered"])
+def test_rounding_is_not_a_difference(change, entries):
+    """Numbers that the change leaves alone are equal; another number of the same pair is not."""
+    X = rng(7).standard_normal((700, 24)) * np.arange(1.0, 25.0) ** -0.3 + 0.2
+    Q = np.linalg.qr(rng(8).standard_normal((24, 24)))[0]
+    Y = {"rotated": X @ Q, "scaled": 3.0 * X, "centered": X - X.mean(axis=0)}[change]
+    parts = ("spectrum", "cosine", "tokens")
+    made = comparison(
+        enter_pair(X.astype(entries), "a", sections=parts),
+        enter_pair(Y.astype(entries), "b", sections=parts),
+    )
+    rows = {d.name: d.change for d in made.differences}
+    assert rows["tokens.intrinsic_dimension"] == "equal"
+    assert (rows["cosine.std"] == "equal") == (change != "centered")
+    assert (rows["tokens.norm_median"] == "equal") == (change == "rotated")
 
 
 @pytest.mark.parametrize("names", [True, False])

@@ -250,7 +250,7 @@ def test_nothing_is_said_of_an_i1_that_nobody_knows() -> None:
 def test_sampled_differences_are_counted() -> None:
     found = sample_comparison()
     changes = {d.change: d for d in found.differences}
-    beyond, within, exact = (changes[c] for c in ("significant", "not significant", "exact"))
+    beyond, within, exact = (changes[c] for c in ("significant", "not significant", "not judged"))
     for rows, said in (
         ((exact,), "none has an error over tokens"),
         ((beyond, exact), "1 of 1 with an error over tokens is significant"),
@@ -304,7 +304,7 @@ def test_the_first_screen_has_one_i1_and_a_section_says_what_norms_did() -> None
     assert "I1 of unit rows" in first
     assert not any(name in first for name in ("I1 as stored", "I1 at mean norm 1"))
     assert "I1 rose from 1.03e-05 to 0.68 (0.196 to 0.96 at mean norm 1)." in sections
-    assert "(exact)" in told["isotropy"].sentence
+    assert "(error over tokens unknown)" in told["isotropy"].sentence
     assert told["cone"].before.state == "degenerate"  # type: ignore[union-attr]
     assert told["cone"].after.state == "healthy"  # type: ignore[union-attr]
     assert "(not significant)" in told["frequency"].sentence
@@ -333,7 +333,7 @@ def test_every_number_is_shown_with_its_definition() -> None:
 def test_a_difference_says_how_well_it_is_known() -> None:
     found = sample_comparison()
     rows = {row.quantity.name: row.others[0][1] for row in number_rows(found, [1])}
-    assert rows["cosine.mean"].change == "exact"
+    assert rows["cosine.mean"].change == "not judged"
     assert rows["cosine.mean"].text == "−0.656"
     assert rows["frequency.probe_auc"].change == "significant"
     assert rows["frequency.probe_auc"].interval_text == "−0.3013 … −0.2458"

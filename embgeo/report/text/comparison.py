@@ -71,8 +71,8 @@ def difference_text(row: Difference) -> str:
     if row.change == "equal":
         return "equal"
     text = f"{format_signed(row.difference)} {row.error_text}".rstrip()
-    remark = {"not significant": "not significant", "not judged": "sampled"}.get(row.change, "")
-    remark = ", ".join(filter(None, (row.direction, remark)))
+    doubt = "not significant" if row.change == "not significant" else ""
+    remark = ", ".join(filter(None, (row.direction, doubt)))
     return f"{text} ({remark})" if remark else text
 
 
