@@ -1,5 +1,6 @@
 """Comparing analyses, and their matrices if these can be read."""
 
+import hashlib
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from embgeo.comparison.pair import Pair
 from embgeo.comparison.sentences import describe_same, sentences
 from embgeo.comparison.shared import Joint, Shared, read_joint
 from embgeo.comparison.similarity import permutation_p, similarities
+from embgeo.comparison.track import Unmeasured
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Matrix
@@ -43,6 +45,7 @@ def compare(
     seed: int = 0,
     resources: Resources | None = None,
     steps_source: str = "",
+    unmeasured: Sequence[Unmeasured] = (),
     command: str = "",
     timing: Mapping[str, float] | None = None,
     progress: Progress | None = None,
@@ -52,7 +55,8 @@ def compare(
     `inputs`: the baseline first, at least two; in a track in the order of their steps. `match`: how
     rows are matched; by token if all have tokens, else by row. `queries`: tokens whose neighbors
     are compared; all up to 5,000, else 1,000; 0 for none. `steps_source`: for a track, the origin
-    of the steps; else empty. `timing`: seconds of earlier stages.
+    of the steps; else empty. `unmeasured`: its checkpoints without numbers. `timing`: seconds of
+    earlier stages.
     """
     resources, progress = resources or Resources(), progress or Progress()
     if len(inputs) < 2:
@@ -79,7 +83,8 @@ def compare(
     rows = differences(members, {pair.second: pair.matching for pair in pairs if pair.first == 0})
     track = track_of(members, pairs, steps_source, same_as) if steps_source else None
     if track is not None:
-        track = replace(track, places=share_plane([(at, *inputs[at]) for at in track.distinct]))
+        places_of = share_plane([(at, *inputs[at]) for at in track.distinct])
+        track = replace(track, places=places_of, unmeasured=tuple(unmeasured))
     for _, matrix in inputs:
         if matrix is not None:
             matrix.origin.check_files(at_end=True)
@@ -154,6 +159,7 @@ def compare_pair(
         tuple(v for v in values if isinstance(v, Histogram)),
         columns=() if by_token is None else (by_token,),
         tables=tuple(v for v in values if isinstance(v, Table)),
+        reordered=matching.by == "row" and is_reordered(x, y),
     )
 
 
@@ -325,6 +331,22 @@ def describe(one: Input) -> object:
         return tuple(str(p.get(key)) for key in ("sha256", "tensor", "row_range", "n", "d"))
     data = matrix.data
     return data.shape, str(data.dtype), np.ascontiguousarray(data[:FIRST_ROWS]).tobytes()
+
+
+def is_reordered(one: Matrix, other: Matrix) -> bool:
+    """Tell whether the rows of two matrices have the same bytes, in another order."""
+    if one.data.shape != other.data.shape or one.data.dtype != other.data.dtype:
+        return False
+    first, second = hash_rows(one), hash_rows(other)
+    return first != second and sorted(first) == sorted(second)
+
+
+def hash_rows(matrix: Matrix) -> list[bytes]:
+    found = []
+    for at in range(0, matrix.n, BLOCK_ROWS):
+        rows = np.ascontiguousarray(matrix.data[at : at + BLOCK_ROWS])
+        found += [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
+    return found
 
 
 def is_same(one: Input, other: Input) -> bool:

@@ -1,9 +1,10 @@
-"""Every number over training, and its change point: two segments that meet, by least squares.
+"""Every number over training, and its turning point: two lines that meet, by least squares.
 
 Values over training are autocorrelated: each is close to the previous one, and a random walk looks
 like a line with a bend. Therefore slopes between neighboring steps are tested: without a bend,
 every order of them is equally likely (exactly so for a random walk with drift; with independent
-noise around a line, slopes alternate and a bend is found even less often).
+noise around a line, slopes alternate and a bend is found even less often). Every curvature passes
+that test. A turning point is claimed only where two lines fit far better than any smooth curve.
 """
 
 from collections.abc import Sequence
@@ -17,22 +18,27 @@ from embgeo.comparison.differences import every_quantity
 from embgeo.comparison.pair import Pair
 from embgeo.comparison.track import ChangePoint, Curve, Track
 from embgeo.core.arrays import FloatArray
-from embgeo.core.quantities.compare import SCALARS
+from embgeo.core.quantities.compare import CKA_P, OF_EQUALS, SCALARS
 from embgeo.core.values import Quantity, Scalar
 
 #: Fewer than five slopes have too few orders for any to be unlikely.
 LEAST_POINTS = 6
-#: The curve bends if random orders of its slopes are as extreme with a smaller probability.
+#: The curve turns if random orders of its slopes are as extreme with a smaller probability.
 LEVEL = 0.05
 ORDERS = 999
 #: Residuals below this share of the values' spread are rounding.
 ROUNDING = 1e-20
+#: The two lines leave at most this share of the squared residuals of the best smooth curve.
+SHARPER = 0.5
+#: Smooth curves turn around a center over six of these widths, half of the run or more.
+WIDTHS = (1 / 12, 1 / 6, 1 / 3, 2 / 3)
+CENTERS = np.linspace(-0.5, 1.5, 41)
 
 
 def find_change_point(steps: FloatArray, values: FloatArray) -> ChangePoint | str:
-    """Find the step at which a curve bends, or why it does not.
+    """Find the step at which a curve turns, or why it does not.
 
-    ``a + b·t + c·max(0, t − τ)`` is fitted for τ at every inner step; the bend is at the τ with the
+    ``a + b·t + c·max(0, t − τ)`` is fitted for τ at every inner step; the turn is at the τ with the
     smallest residual. The test compares the largest distance between the curve and the line through
     its ends with those of curves with the same slopes in random order.
     """
@@ -45,34 +51,58 @@ def find_change_point(steps: FloatArray, values: FloatArray) -> ChangePoint | st
     size = float(values @ values)
     if spread <= ROUNDING * size:
         return "it does not change"
-    straight = residual(t, centered, None)
+    hinges = np.maximum(0.0, t - t[1:-1, None])
+    straight, left = fit_shapes(t, centered, hinges)
     if straight <= ROUNDING * (spread + size):
         return "it is a straight line"
-    tried = [(residual(t, centered, tau), at) for at, tau in enumerate(t[1:-1], start=1)]
-    best, at = min(tried)
     if is_chance(t, values):
         return "its slopes may be in random order"
-    slopes = fit_lines(t, centered, t[at])[1:] / (steps[-1] - steps[0])
+    at = int(left.argmin())
+    if left[at] > SHARPER * fit_smooth(t, centered):
+        return "a smooth curve fits it as well"
+    lines = np.column_stack([np.ones(m), t, hinges[at]])
+    slopes = np.linalg.lstsq(lines, centered, rcond=None)[0][1:] / (steps[-1] - steps[0])
     return ChangePoint(
-        float(steps[at]), float(slopes[0]), float(slopes[0] + slopes[1]), float(best / straight)
+        float(steps[at + 1]),
+        float(slopes[0]),
+        float(slopes[0] + slopes[1]),
+        float(left[at] / straight),
     )
 
 
-def design(t: FloatArray, tau: float | None) -> FloatArray:
-    columns = [np.ones_like(t), t]
-    if tau is not None:
-        columns.append(np.maximum(0.0, t - tau))
-    return np.column_stack(columns)
+def fit_shapes(t: FloatArray, values: FloatArray, shapes: FloatArray) -> tuple[float, FloatArray]:
+    """Fit ``a + b·t`` by least squares, and ``a + b·t + c·f`` with each shape f, a row.
+
+    Returns
+    -------
+    float
+        Sum of squared residuals of the line.
+    float64 array
+        That with each shape.
+    """
+    line = np.linalg.qr(np.column_stack([np.ones_like(t), t]))[0]
+    rest, left = values - line @ (line.T @ values), shapes - (shapes @ line) @ line.T
+    sizes = np.square(left).sum(axis=1)
+    # A shape that is a line itself explains nothing more.
+    other = sizes > ROUNDING * np.square(shapes).sum(axis=1)
+    explained = np.square(left @ rest) * other / np.where(other, sizes, 1.0)
+    straight = float(rest @ rest)
+    return straight, np.maximum(0.0, straight - explained)
 
 
-def fit_lines(t: FloatArray, values: FloatArray, tau: float | None) -> FloatArray:
-    return np.asarray(np.linalg.lstsq(design(t, tau), values, rcond=None)[0], dtype=np.float64)
+def fit_smooth(t: FloatArray, values: FloatArray) -> float:
+    """Return the least sum of squared residuals of smooth curves, in time and in its logarithm.
 
-
-def residual(t: FloatArray, values: FloatArray, tau: float | None) -> float:
-    """Return the residual sum of squares of the best line (or pair of segments that meet at τ)."""
-    left = values - design(t, tau) @ fit_lines(t, values, tau)
-    return float(left @ left)
+    A line plus a turn (softplus, which an exponential and a parabola are parts of) or plus a step
+    (tanh).
+    """
+    late = np.log(t + np.diff(t).min())
+    found = []
+    for scale in (t, (late - late[0]) / (late[-1] - late[0])):
+        at = np.concatenate([(scale - CENTERS[:, None]) / width for width in WIDTHS])
+        shapes = np.concatenate([np.logaddexp(0.0, at), np.tanh(at)])
+        found.append(fit_shapes(scale, values, shapes)[1].min())
+    return float(min(found))
 
 
 def is_chance(t: FloatArray, values: FloatArray) -> bool:
@@ -114,8 +144,22 @@ def track_of(
                     found[pair.second] = pair.scalar(quantity)
             curves.append(curve(track, quantity, other, found))
     kept = track.distinct
-    outliers = find_outliers([[c.values[i] for i in kept] for c in curves if not c.against])
-    return replace(track, curves=tuple(curves), outliers=tuple(kept[i] for i in outliers))
+    alone = [[c.values[i] for i in kept] for c in curves if not c.against]
+    with_first = [
+        [OF_EQUALS[c.quantity], *(c.values[i] for i in kept[1:])]
+        for c in curves
+        if c.against == "first" and c.quantity in OF_EQUALS
+    ]
+    unrelated = find_unrelated(
+        [
+            c.values[i]
+            for c in curves
+            if (c.quantity, c.against) == (CKA_P, "previous")
+            for i in kept
+        ]
+    )
+    outliers = {*find_outliers(alone), *find_outliers(with_first), *unrelated}
+    return replace(track, curves=tuple(curves), outliers=tuple(kept[i] for i in sorted(outliers)))
 
 
 def is_against(track: Track, pair: Pair, other: Literal["first", "previous"]) -> bool:
@@ -149,6 +193,8 @@ LEAST_MEMBERS = 9
 MOST_DEVIATIONS = 6.0
 #: At most one checkpoint in this many is an outlier.
 LEAST_TO_ONE = 5
+#: Rows paired at random are as alike as those of two unrelated matrices at least this often.
+UNRELATED = 0.01
 
 
 def find_outliers(curves: Sequence[Sequence[float | None]]) -> tuple[int, ...]:
@@ -175,6 +221,18 @@ def find_outliers(curves: Sequence[Sequence[float | None]]) -> tuple[int, ...]:
             break
         found.append(left.pop(worst + 1))
     return tuple(sorted(found))
+
+
+def find_unrelated(chances: Sequence[float | None]) -> tuple[int, ...]:
+    """Find checkpoints whose rows are unrelated to those before and after, such as shuffled ones.
+
+    `chances`: of each and the one before, how often rows paired at random are as alike. The first
+    may be an initialization, which training leaves; of a run whose checkpoints are all unrelated,
+    none stands out.
+    """
+    apart = [chance is not None and chance > UNRELATED for chance in chances]
+    found = [at for at in range(1, len(apart)) if all(apart[at : at + 2])]
+    return tuple(found) if len(found) <= len(apart) // 3 else ()
 
 
 def score_points(table: FloatArray) -> FloatArray:

@@ -40,6 +40,8 @@ class Pair:
     #: ``token``, ``overlap`` (Jaccard), ``before 1`` … ``before k`` (nearest in `first`), ``after
     #: 1`` … ``after k`` (nearest in `second`); a cell is None if there are fewer than k neighbors.
     tables: tuple[v.Table, ...] = ()
+    #: Whether rows that were matched by number are the same ones in another order.
+    reordered: bool = False
 
     @property
     def name(self) -> str:

@@ -34,9 +34,10 @@ def sentences(comparison: Comparison) -> tuple[str, ...]:
     found: list[str] = []
     for place, member in enumerate(comparison.others, start=1):
         lead = f"{member.name}: " if len(comparison.others) > 1 else ""
+        pair = comparison.pair(0, place)
         for text in (
             describe_unit_rows(rows_of(comparison, place)),
-            neighborhoods(comparison.pair(0, place)),
+            "the same rows in another order" if pair and pair.reordered else neighborhoods(pair),
             count_insignificant(list_judged(comparison, place)),
         ):
             if text:
@@ -66,6 +67,7 @@ def track_sentences(comparison: Comparison, track: Track) -> tuple[str, ...]:
         unfit = capital(name_steps([track.steps[place] for place in track.outliers]))
         fits = "does not fit its" if len(track.outliers) == 1 else "do not fit their"
         said.insert(0, f"{unfit} {fits} neighbors.")
+    said += [f"Step {one.step:,.10g} was not measured: {one.reason}." for one in track.unmeasured]
     for curve in track.curves:
         if (
             curve.change_point is not None

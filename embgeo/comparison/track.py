@@ -49,6 +49,14 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
+class Unmeasured:
+    """A checkpoint of the run that could not be measured, and is no member."""
+
+    step: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Track:
     """Checkpoints of one run in the order of their steps (which is the order of the members)."""
 
@@ -63,6 +71,7 @@ class Track:
     same_as: tuple[int | None, ...] = ()
     #: Places of members that do not fit their neighbors.
     outliers: tuple[int, ...] = ()
+    unmeasured: tuple[Unmeasured, ...] = ()
     #: The rows of each member, without duplicates and the last one, in the plane of the last one;
     #: empty if a matrix was not available.
     places: tuple[Places, ...] = field(default=(), metadata={"later": True})
@@ -76,10 +85,16 @@ class Track:
         """Place of the member that this one duplicates."""
         return self.same_as[place] if self.same_as else None
 
+    @property
+    def unfit(self) -> tuple[float, ...]:
+        """Steps that do not fit their neighbors or could not be measured."""
+        outliers = [self.steps[place] for place in self.outliers]
+        return tuple(sorted([*outliers, *(one.step for one in self.unmeasured)]))
+
     def scalars(self) -> tuple[Scalar, ...]:
         """Return numbers about the whole run, which rules of a gate may name."""
         duplicates = len(self.steps) - len(self.distinct)
-        return (q.DUPLICATES.measured(duplicates), q.OUTLIERS.measured(len(self.outliers)))
+        return (q.DUPLICATES.measured(duplicates), q.OUTLIERS.measured(len(self.unfit)))
 
 
 def name_steps(steps: Sequence[float]) -> str:

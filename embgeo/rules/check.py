@@ -61,18 +61,14 @@ class Measured:
         """Return the run as a whole, then each of its checkpoints."""
         track, first = comparison.track, comparison.baseline.analysis.provenance
         assert track is not None
-        places = {
-            q.DUPLICATES.name: [i for i, same in enumerate(track.same_as) if same is not None],
-            q.OUTLIERS.name: track.outliers,
-        }
+        same = [
+            step for step, at in zip(track.steps, track.same_as, strict=False) if at is not None
+        ]
+        counted = {q.DUPLICATES.name: same, q.OUTLIERS.name: track.unfit}
         run = cls(
             {"file": comparison.baseline.given, "tensor": first.get("tensor")},
             {scalar.name: RuleValue.of(scalar) for scalar in track.scalars()},
-            rows={
-                name: name_steps([track.steps[i] for i in own])
-                for name, own in places.items()
-                if own
-            },
+            rows={name: name_steps(steps) for name, steps in counted.items() if steps},
             is_run=True,
         )
         return [run, *(cls.of(member.analysis) for member in comparison.members)]

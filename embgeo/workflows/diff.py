@@ -12,9 +12,10 @@ from embgeo.comparison.compare import Input, compare
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, Member, distinguish_names
 from embgeo.comparison.matching import By
 from embgeo.comparison.overlap import QueryCount
+from embgeo.comparison.track import Unmeasured
 from embgeo.comparison.vocabularies import VocabularyChange, compare_rows
 from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name
-from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
@@ -174,23 +175,35 @@ def diff_run(
     compared: list[Input] = []
     timing = {}
     measured: dict[int, Analysis] = {}
+    unmeasured: list[Unmeasured] = []
     for place, (matrix, saved, absent) in enumerate(opened):
         began = time.perf_counter()
         analysis = saved or measured.get(id(matrix))
+        step = None if run is None else run.steps.values[place]
         if analysis is None:
             assert matrix is not None
-            analysis = measured[id(matrix)] = measure_kept(
-                matrix,
-                keep,
-                source=source,
-                options=fitted[place],
-                sections=sections,
-                reference=reference,
-                resources=resources,
-                command=command,
-                progress=progress,
-            )
-        step = None if run is None else run.steps.values[place]
+            try:
+                analysis = measured[id(matrix)] = measure_kept(
+                    matrix,
+                    keep,
+                    source=source,
+                    options=fitted[place],
+                    sections=sections,
+                    reference=reference,
+                    resources=resources,
+                    command=command,
+                    progress=progress,
+                )
+            except EmbgeoError as error:
+                # A run that broke down keeps its other checkpoints.
+                if (
+                    step is None
+                    or isinstance(error, BadOption)
+                    or len(opened) < 3 + len(unmeasured)
+                ):
+                    raise
+                unmeasured.append(Unmeasured(step, error.cause))
+                continue
         given = described[place][1]
         member = Member(names[place], given, analysis, saved is not None, absent, step)
         compared.append((member, matrix))
@@ -202,6 +215,7 @@ def diff_run(
         seed=options.seed,
         resources=resources,
         steps_source="" if run is None else run.steps.source,
+        unmeasured=unmeasured,
         command=command,
         timing=timing,
         progress=progress,

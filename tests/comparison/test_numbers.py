@@ -20,7 +20,7 @@ from embgeo.metrics.neighbors import ALL_ROWS
 from embgeo.numerics.sampling import generator
 from embgeo.stats.resources import Resources
 from tests.support import naive, naive_compare
-from tests.support.compared import enter_pair, in_small_blocks, number, numbers, pair_of
+from tests.support.compared import comparison, enter_pair, in_small_blocks, number, numbers, pair_of
 from tests.support.matrices import from_spectrum, gaussian, narrow_cone, rng, two_sided
 from tests.support.sampling import sample_cases
 
@@ -579,3 +579,20 @@ def test_chance_of_the_distance_takes_the_wider_space():
         scalar = pair["compare.subspace_distance"]
         assert scalar.reference == pytest.approx(np.sqrt(1 - 20 / 500))
         assert scalar.value == pytest.approx(scalar.reference, abs=0.02)
+
+
+def test_rows_in_another_order_are_said():
+    """By row number all numbers of one matrix agree, and none of two; tokens tell them apart."""
+    W = gaussian(60, n=80)
+    order = rng(61).permutation(80)
+    made = comparison(W, W[order])
+    assert made.pairs[0].reordered
+    assert "The same rows in another order." in made.sentences
+    other = W[order].copy()
+    other[3, 2] += 1e-9
+    for one in (other, W[order].astype(np.float32), W[order][:79], W):
+        assert not comparison(W, one).pairs[0].reordered
+    names = np.array([f"t{i}" for i in range(80)])
+    sides = ((W, names), (W[order], names[order]))
+    made = comparison(*(enter_pair(rows, f"W{len(n)}", tokens=tuple(n)) for rows, n in sides))
+    assert not made.pairs[0].reordered

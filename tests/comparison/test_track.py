@@ -10,11 +10,18 @@ import pytest
 
 from embgeo.comparison.compare import find_same
 from embgeo.comparison.comparison import load_comparison
-from embgeo.comparison.curves import curve, find_change_point, find_outliers
+from embgeo.comparison.curves import (
+    curve,
+    find_change_point,
+    find_outliers,
+    find_unrelated,
+    fit_shapes,
+)
 from embgeo.comparison.track import ChangePoint, Track
-from embgeo.core.errors import BadOption
+from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.values import Quantity
 from embgeo.io.model_facts import training_step
+from embgeo.workflows.diff import diff
 from embgeo.workflows.track import from_names, steps_of
 from tests.support.compared import comparison, enter_pair
 from tests.support.matrices import gaussian, rng
@@ -161,7 +168,7 @@ def test_a_bend_is_found_where_it_is(tau, scale):
 
 
 def test_a_noisy_bend_is_found_near_where_it_is():
-    values = hinge(800.0) + 30.0 * rng(80).standard_normal(len(STEPS))
+    values = hinge(800.0) + 15.0 * rng(80).standard_normal(len(STEPS))
     found = find_change_point(STEPS, values)
     assert isinstance(found, ChangePoint)
     assert abs(found.step - 800.0) <= 200.0
@@ -204,9 +211,43 @@ def test_noise_is_rarely_called_a_bend(walk):
     assert sum(isinstance(b, ChangePoint) for b in found) <= 31
 
 
+T = STEPS / STEPS[-1]
+SMOOTH = {
+    "exponential": np.exp(-5.0 * T),
+    "parabola": (T - 0.4) ** 2,
+    "power": (T + 0.05) ** -0.5,
+    "logistic": 1.0 / (1.0 + np.exp(-12.0 * (T - 0.4))),
+    "peak": np.exp(-8.0 * (T - 0.4) ** 2),
+    "logarithm": np.log(T + 0.02),
+}
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+@pytest.mark.parametrize("name", SMOOTH)
+def test_no_curvature_is_a_turn(name, noise):
+    """A corner with as much noise is one: see above."""
+    values = SMOOTH[name] / np.ptp(SMOOTH[name]) + noise * rng(85).standard_normal(len(T))
+    assert isinstance(find_change_point(STEPS, values), str)
+
+
+def test_shapes_are_fitted_as_by_least_squares():
+    values = rng(83).standard_normal(len(T))
+    shapes = np.stack([np.maximum(0.0, T - 0.3), np.tanh(T), 3.0 * T - 1.0])
+    straight, left = fit_shapes(T, values, shapes)
+    line = np.column_stack([np.ones_like(T), T])
+    for found, columns in (
+        (straight, line),
+        (left[0], np.column_stack([line, shapes[0]])),
+        (left[1], np.column_stack([line, shapes[1]])),
+        (left[2], line),
+    ):
+        best = columns @ np.linalg.lstsq(columns, values, rcond=None)[0]
+        assert found == pytest.approx(float(np.square(values - best).sum()))
+
+
 def test_the_fit_is_the_best_of_all_places():
     """Against a plain search over every inner step by least squares."""
-    values = np.cumsum(rng(82).standard_normal(len(STEPS))) + hinge(600.0) / 50
+    values = 0.2 * rng(82).standard_normal(len(STEPS)) + hinge(600.0) / 50
     found = find_change_point(STEPS, values)
     assert isinstance(found, ChangePoint)
     left = {}
@@ -222,12 +263,12 @@ def test_the_fit_is_the_best_of_all_places():
 @pytest.fixture(scope="module")
 def tracked():
     """A cone that forms from the fourth of ten checkpoints on."""
-    W, direction = gaussian(90, n=120), np.ones(6)
+    W, direction = gaussian(90, n=120, d=60), np.ones(60)
     cosines = np.array([0.0, 0.001, 0.0, 0.001, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9])
     depths = np.sqrt(cosines / (1 - cosines))
     runs = [
         enter_pair(
-            W + depth * direction + 0.01 * gaussian(91 + i, n=120),
+            W + depth * direction + 0.01 * gaussian(91 + i, n=120, d=60),
             f"ckpt-{100 * i}",
             sections=("cosine", "isotropy"),
             step=100.0 * i,
@@ -312,6 +353,50 @@ def test_duplicates_and_outliers_are_named(planted):
         "track.duplicates": 2,
         "track.outliers": 1,
     }
+
+
+@pytest.mark.parametrize("place", [None, 1, 4, 9])
+def test_a_shuffled_checkpoint_does_not_fit(place):
+    """All of its own numbers are those of its neighbors."""
+    data = [gaussian(205, n=120) + 0.05 * i * gaussian(206, n=120) for i in range(10)]
+    if place is not None:
+        data[place] = rng(207).permutation(data[place])
+    runs = [enter_pair(W, f"ckpt-{i}", step=float(i)) for i, W in enumerate(data)]
+    track = comparison(*runs, track="the number in the names").track
+    assert track.outliers == (() if place is None else (place,))
+
+
+@pytest.mark.parametrize(
+    ("chances", "found"),
+    [
+        ((None, 0.001, 0.6, 0.4, 0.001, 0.001), (2,)),
+        ((None, 0.001, 0.6, 0.001, 0.001, 0.001), ()),  # a jump, and no way back
+        ((None, 0.6, 0.001, 0.001, 0.001, 0.001), ()),  # an initialization
+        ((None, 0.001, 0.001, 0.001, 0.001, 0.6), (5,)),
+        ((None, 0.6, 0.6, 0.6, 0.6, 0.6), ()),
+        ((None, 0.001, None, None, 0.001, 0.001), ()),
+    ],
+)
+def test_unrelated_on_both_sides(chances, found):
+    assert find_unrelated(chances) == found
+
+
+def test_a_broken_checkpoint_does_not_stop_a_track(tmp_path):
+    for i in range(5):
+        W = gaussian(208, n=40) + 0.1 * i
+        np.save(tmp_path / f"ckpt-{i}.npy", W * (np.nan if i == 3 else 1.0))
+    made = diff(tmp_path / "ckpt-*.npy", track=True, sections=("cosine",), reference=False)
+    track = made.track
+    assert track.steps == (0.0, 1.0, 2.0, 4.0)
+    assert [one.step for one in track.unmeasured] == [3.0]
+    assert {s.name: s.value for s in track.scalars()}["track.outliers"] == 1
+    assert any("Step 3 was not measured: none of 40 rows" in text for text in made.sentences)
+    made.save(tmp_path / "saved")
+    assert load_comparison(tmp_path / "saved").track == track
+    for i in (0, 1, 2):
+        np.save(tmp_path / f"ckpt-{i}.npy", np.full((40, 6), np.nan))
+    with pytest.raises(EmbgeoError, match="none of 40 rows"):  # one checkpoint is no track
+        diff(tmp_path / "ckpt-*.npy", track=True, sections=("cosine",), reference=False)
 
 
 def test_duplicates_take_no_part_in_pairs_of_neighbors(planted):

@@ -145,5 +145,18 @@ SCALARS = (
     CHANGE_EFFECTIVE_RANK,
 )
 
+#: What two equal matrices have.
+OF_EQUALS = {
+    SUBSPACE_DISTANCE: 0.0,
+    CKA: 1.0,
+    CKA_DEBIASED: 1.0,
+    PROCRUSTES: 0.0,
+    NEIGHBOR_OVERLAP: 1.0,
+    MUTUAL_NEIGHBORS: 1.0,
+    RELATIVE_CHANGE: 0.0,
+    MATRIX_COSINE: 1.0,
+    TOKEN_COSINE: 1.0,
+}
+
 #: Those that sum up a pair where there is no room for more.
 HEADLINE = (SUBSPACE_DISTANCE, CKA, PROCRUSTES, NEIGHBOR_OVERLAP)
