@@ -74,6 +74,8 @@ class ChartItem:
     role: Role = "input"
     #: Training step in a track.
     step: float | None = None
+    #: The run of a checkpoint, where several runs are drawn; untrusted text.
+    run: str = ""
     #: The place among all members, which gives the style; None: the place among those shown.
     place: int | None = None
     #: The checkpoints of a run.

@@ -25,6 +25,8 @@ class MemberStyle:
 
     scale: Literal["line", "age", "guide"] = "line"
     index: int = 0
+    #: From 0 (pale) to 1: of several runs the hue is the run, and the shade the step.
+    shade: float = 1.0
 
 
 #: Items that a chart does not refuse, each with its style.
@@ -284,7 +286,7 @@ class Chart:
         able = [item for item in items if not self.refuse(item, choices)]
         if len(able) < self.least:
             return None
-        shown = [able[i] for i in spread(len(able), self.most or choices.most or len(able))]
+        shown = choose_shown(able, self.most or choices.most)
         if len(shown) > 1:
             # An empty name is a name: "" stands for the only member.
             shown = [replace(s, label=s.label or visible("")) for s in shown]
@@ -301,10 +303,44 @@ class Chart:
 
 #: Shades of one color, from the first step of a run to its last.
 SHADES = 9
+#: Checkpoints of each of several runs in one chart: more lines would hide which run is which.
+MOST_STEPS = 3
+
+
+def choose_shown(items: Sequence[ChartItem], most: int | None) -> list[ChartItem]:
+    """Choose at most `most` items, in their order.
+
+    Of several runs each gives as many checkpoints as the others, always its last one. Of a study
+    the methods come before their controls. Other items are chosen evenly, with both ends.
+    """
+    runs = list(dict.fromkeys(item.run for item in items))
+    if "" not in runs and len(runs) > 1:
+        each = MOST_STEPS if most is None else min(MOST_STEPS, max(1, most // len(runs)))
+        shown = []
+        for run in (runs[i] for i in spread(len(runs), most or len(runs))):
+            steps = [item for item in items if item.run == run]
+            shown += [steps[i] for i in spread(len(steps), each)] if each > 1 else steps[-1:]
+        alone = len(shown) == len({item.run for item in shown})
+        return [replace(item, label=item.run) if alone else item for item in shown]
+    places = spread(len(items), most or len(items))
+    if len(places) < len(items) and any(item.reference for item in items):
+        places = sorted(sorted(range(len(items)), key=lambda i: not items[i].reference)[:most])
+    return [items[i] for i in places]
 
 
 def assign_styles(items: Sequence[ChartItem]) -> list[MemberStyle]:
-    """Assign shades of one color to the steps of a run, else a style to each item by its place."""
+    """Assign shades of one color to the steps of a run, else a style to each item by its place.
+
+    Of several runs each has a color, and its steps have shades of it.
+    """
+    runs = list(dict.fromkeys(item.run for item in items))
+    if "" not in runs and len(runs) > 1:
+        steps = [[item for item in items if item.run == run] for run in runs]
+        return [
+            MemberStyle("line", place, (i + 1) / len(of_run))
+            for place, of_run in enumerate(steps)
+            for i in range(len(of_run))
+        ]
     if len(items) > 1 and all(s.step is not None for s in items):
         last = len(items) - 1
         return [MemberStyle("age", round(i * (SHADES - 1) / last)) for i in range(len(items))]

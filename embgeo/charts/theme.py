@@ -85,7 +85,11 @@ def color_of(style: MemberStyle) -> str:
     """Return the color of a line on paper and on light pages."""
     scales = {"line": LINES, "age": AGES, "guide": (GRAY,)}
     scale = scales[style.scale]
-    return scale[style.index % len(scale)].light
+    color = scale[style.index % len(scale)].light
+    if style.shade == 1.0:
+        return color
+    parts = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(255 - (255 - part) * style.shade):02x}" for part in parts)
 
 
 def dash_of(style: MemberStyle) -> Any:

@@ -208,7 +208,20 @@ def load_items(
     elif labels:
         check_number(labels, items, "label")
         names = list(labels)
-    return [replace(s, label=name) for s, name in zip(items, names, strict=True)]
+    named = [replace(s, label=name) for s, name in zip(items, names, strict=True)]
+    return mark_runs(named) if sum(s.track is not None for s in named) > 1 else named
+
+
+def mark_runs(items: Sequence[ChartItem]) -> list[ChartItem]:
+    """Give the checkpoints of each of several tracks the name of their run, which follows them."""
+    marked: list[ChartItem] = []
+    run = ""
+    for item in reversed(items):
+        run = item.label if item.track is not None else run if item.step is not None else ""
+        of_run = bool(run) and item.track is None
+        label = f"{run}, step {item.step:,.10g}" if of_run else item.label
+        marked.append(replace(item, label=label, run=run if of_run else ""))
+    return marked[::-1]
 
 
 def name_runs(

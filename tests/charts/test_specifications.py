@@ -34,6 +34,8 @@ from embgeo.charts.specification import (
     Line,
     MemberStyle,
     Specification,
+    assign_styles,
+    choose_shown,
     spread,
 )
 from embgeo.charts.training import page_names
@@ -294,6 +296,34 @@ def test_every_step_of_a_run_has_a_shade_between_the_first_and_the_last() -> Non
     assert len(set(colors)) == 8
     assert (colors[0], colors[-1]) == (theme.AGES[0].light, theme.AGES[-1].light)
     assert [style.index for style in styles] == sorted(style.index for style in styles)
+
+
+def test_runs_differ_in_hue_and_their_steps_in_shade_and_the_last_step_is_always_shown() -> None:
+    items = [
+        replace(ChartItem(f"{run}, step {step}"), step=float(step), run=run)
+        for run in ("mle", "cosreg")
+        for step in (0, 500, 1000, 1500)
+    ]
+    assert [item.label for item in choose_shown(items, 3)] == ["mle", "cosreg"]
+    assert [item.step for item in choose_shown(items, 3)] == [1500.0, 1500.0]
+    shown = choose_shown(items, None)
+    assert [item.step for item in shown] == [0.0, 1000.0, 1500.0] * 2
+    colors = [theme.color_of(style) for style in assign_styles(shown)]
+    assert colors[2] == theme.LINES[0].light
+    assert colors[5] == theme.LINES[1].light
+    assert len(set(colors)) == 6
+    # One run keeps the scale of steps.
+    assert {style.scale for style in assign_styles(items[:1] + items[2:4])} == {"age"}
+
+
+def test_of_a_study_methods_come_before_their_controls() -> None:
+    items = [
+        ChartItem("mle"), ChartItem("cosreg", reference="mle"), ChartItem("factored"),
+        ChartItem("sc", reference="factored"),
+    ]  # fmt: skip
+    assert [item.label for item in choose_shown(items, 3)] == ["mle", "cosreg", "sc"]
+    assert [item.label for item in choose_shown(items, 2)] == ["cosreg", "sc"]
+    assert choose_shown(items, 4) == items
 
 
 def test_a_member_has_the_same_style_in_every_chart() -> None:

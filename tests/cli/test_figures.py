@@ -360,6 +360,18 @@ def test_a_track_is_a_run_too(in_home: Path, tmp_path: Path) -> None:
     assert "left out" not in result.stdout
 
 
+@pytest.mark.slow
+def test_checkpoints_of_two_runs_carry_the_labels_of_their_runs(tmp_path: Path) -> None:
+    folders = [compared(tmp_path / name, track=True) for name in ("a", "b")]
+    found = load_items(folders, ["MLE", "CosReg"])
+    assert [item.label for item in found if item.analysis] == [
+        f"{run}, step {step}" for run in ("MLE", "CosReg") for step in (1, 2)
+    ]
+    assert [item.label for item in found if item.track] == ["MLE", "CosReg"]
+    # Of one run the checkpoints keep their names.
+    assert [item.run for item in load_items(folders[0])] == ["", "", ""]
+
+
 def has_pgf() -> bool:
     if shutil.which("pdflatex") is None or shutil.which("kpsewhich") is None:
         return False

@@ -169,8 +169,8 @@ def divide(width: float, count: int, least: float) -> tuple[int, int]:
 
 
 def write_power(value: float) -> str:
-    """Write a label of a logarithmic axis: 0.01 to 100 as numbers, others as powers of ten."""
-    if 1e-2 <= value < 1e3:
+    """Write a label of a logarithmic axis: 0.001 to 1000 as numbers, others as powers of ten."""
+    if 1e-3 <= value < 1e4:
         return f"{value:g}"
     mantissa, exponent = f"{value:.0e}".split("e")
     power = f"10^{{{int(exponent)}}}"

@@ -32,8 +32,11 @@ def keep_ticks(figure: Figure, axes: Sequence[Axes]) -> None:
 
 
 def set_log_ticks(axis: Any, values: FloatArray, write: Callable[[float], str]) -> None:
-    """Make an axis logarithmic; within a decade and a half, 2 and 5 have labels, too."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    """Make an axis logarithmic, with ticks at decades; within a decade and a half also at 2 and 5.
+
+    Minor ticks of many decades would merge. ``decades`` in ``static/charts.js`` has the same rule.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     positive = values[np.isfinite(values) & (values > 0)]
     span = math.log10(positive.max()) - math.log10(positive.min()) if len(positive) else 0.0
@@ -41,7 +44,7 @@ def set_log_ticks(axis: Any, values: FloatArray, write: Callable[[float], str]) 
     subs = (1.0, 2.0, 5.0) if span < 1.5 else (1.0,)
     axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=9))
     axis.set_major_formatter(FuncFormatter(lambda value, _position: write(value)))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_locator(NullLocator())
 
 
 def shorten(value: float) -> str:

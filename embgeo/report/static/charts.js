@@ -44,7 +44,8 @@ function makeChart(element, chart) {
     ticks: { stroke: () => cssText("--grid"), width: 1 },
     labelFont: "12px system-ui, sans-serif",
     font: "11px system-ui, sans-serif",
-    values: (_plot, splits) => tickTexts(splits, log),
+    values: (_plot, splits) => (log ? splits.map(writePower) : tickTexts(splits)),
+    ...(log ? { splits: (_plot, _axis, low, high) => decades(low, high) } : {}),
   });
   const options = {
     width: Math.max(200, Math.floor(element.clientWidth)),
@@ -146,14 +147,31 @@ function drawErrors(plot, chart) {
   ctx.restore();
 }
 
-// With the digits of a step between two of them; on a logarithmic axis, powers of ten
-// alone, though uPlot asks for labels at every minor tick.
-function tickTexts(values, log) {
+// With the digits of a step between two of them.
+function tickTexts(values) {
   const known = values.filter((v) => v != null);
   const largest = Math.max(...known.map(Math.abs));
   const digits = Math.ceil(Math.log10(largest / Math.abs(known[1] - known[0]))) + 2;
-  return values.map((v) => {
-    if (v == null || (log && Math.abs(Math.log10(v) - Math.round(Math.log10(v))) > 1e-6)) return "";
-    return formatNumber(v, log || !(digits > 3) ? 3 : Math.min(digits, 15));
-  });
+  return values.map((v) => (v == null ? "" : formatNumber(v, digits > 3 ? Math.min(digits, 15) : 3)));
+}
+
+// Ticks of a logarithmic axis, as `set_log_ticks` has them: decades, every n-th of many; within a
+// decade and a half 2 and 5, too. uPlot's own ticks of many decades merge into a slab.
+function decades(low, high) {
+  const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+  const step = Math.ceil((last - first) / 8) || 1;
+  const parts = Math.log10(high / low) < 1.5 ? [1, 2, 5] : [1];
+  const ticks = [];
+  for (let power = first; power <= last; power += step) {
+    for (const part of parts) ticks.push(part * 10 ** power);
+  }
+  return ticks.filter((tick) => tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9));
+}
+
+// 0.001 to 1,000 as numbers, others as powers of ten: 10⁻⁶.
+function writePower(value) {
+  if (value >= 1e-3 * (1 - 1e-9) && value < 1e4 * (1 - 1e-9)) return formatNumber(value, 3);
+  const [mantissa, exponent] = value.toExponential(0).split("e");
+  const power = [...String(Number(exponent))].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]);
+  return `${mantissa === "1" ? "" : `${mantissa}·`}10${power.join("")}`;
 }
