@@ -116,7 +116,7 @@ IsotropyRows = Annotated[
 IsotropyRuns = Annotated[int | None, option("Number of these samples; 10 by default.", least=1)]
 Plane = Annotated[
     options.Plane | None,
-    option("Add a plane to the map: tsne, of at most 5000 rows; needs scikit-learn."),
+    option("Add a plane to the map: tsne, of at most 5000 rows."),
 ]
 NeighborsOf = Annotated[
     Queries | None,

@@ -14,7 +14,6 @@ Examples
 import numpy as np
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.errors import BadOption, argument
 from embgeo.core.quantities import projection as q
 from embgeo.core.rows import choose_bound
 from embgeo.core.values import Points, Value
@@ -70,14 +69,9 @@ def compute(m: Measurement) -> list[Value]:
 
 def place_neighbors(m: Measurement) -> Points:
     """Place up to `MOST_PLACED` rows by t-SNE; the others have no place."""
-    try:
-        from sklearn.manifold import TSNE
-    except ImportError as error:
-        raise BadOption(
-            "needs the package scikit-learn",
-            where=argument("plane", "tsne"),
-            way_out="pip install scikit-learn",
-        ) from error
+    # Its import takes as long as a small analysis.
+    from sklearn.manifold import TSNE
+
     facts, reader = m.facts, m.reader
     rows = spread_rows(facts, MOST_PLACED)
     reader.announce(f"t-SNE of {len(rows):,} rows", 0)

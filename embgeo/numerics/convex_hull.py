@@ -15,156 +15,20 @@ separates the origin from the hull; convex weights with Σ λ_i h_i = 0 show tha
 The problem min ‖Pᵀu‖, u ≥ 0, Σu = 1 is equivalent to non-negative least squares (Wolfe 1976): min
 ‖Aw − b‖ over w ≥ 0, with columns (p_i, 1) and b = (0, 1), has the solution w = s·u for some s > 0.
 Scaled to Σu = 1, its optimality conditions Aᵀ(b − Aw) ≤ 0 mean that no point lies below the plane
-through the nearest one. It is solved with the active set of Lawson & Hanson (1974, chapter 23) and
-an updated QR factorization: a Gram matrix would lose half the digits if the origin is near.
+through the nearest one. SciPy's ``nnls`` finds the active points.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 
 EPS = float(np.finfo(float).eps)
-#: A point enters if it is below the supporting plane by this share of the plane's distance.
-TOLERANCE = 1e-9
-
-
-class _State(NamedTuple):
-    """Active points, their weights w, and Q and R of their columns (Q with as many columns)."""
-
-    at: IntArray
-    weights: FloatArray
-    q: FloatArray
-    r: FloatArray
-    residual: FloatArray
-
-
-class NearestPoint:
-    """The active points among the `points` so far, shape (m, d), and their weights.
-
-    Points should have a length of at most 1. Every step shortens the residual or is undone, and the
-    least-squares weights depend on the active points only: no active set occurs twice.
-    """
-
-    def __init__(self, d: int) -> None:
-        self.points: FloatArray = np.zeros((0, d))
-        self._columns: FloatArray = np.zeros((0, d + 1))
-        empty = np.zeros((d + 1, 0))
-        target = np.zeros(d + 1)
-        target[d] = 1.0
-        self._state = _State(np.zeros(0, dtype=np.int64), np.zeros(0), empty, empty[:0], target)
-
-    def add(self, points: FloatArray) -> None:
-        self.points = np.vstack([self.points, points])
-        self._columns = np.vstack([self._columns, np.c_[points, np.ones(len(points))]])
-
-    def keep_active(self) -> IntArray:
-        """Drop points without weight; return the former positions of the others."""
-        at = self._state.at
-        self.points, self._columns = self.points[at], self._columns[at]
-        self._state = self._state._replace(at=np.arange(len(at)))
-        return at
-
-    @property
-    def active(self) -> IntArray:
-        """Positions of the points of positive weight."""
-        return self._state.at
-
-    @property
-    def weights(self) -> FloatArray:
-        """Their convex weights."""
-        return np.asarray(self._state.weights / self._state.weights.sum())
-
-    @property
-    def direction(self) -> FloatArray:
-        """Towards the nearest point: the normal of its supporting plane, not scaled.
-
-        From the residual, which is orthogonal to the active columns to all digits at any length.
-        The sum of weighted points is not.
-        """
-        return -self._state.residual[:-1]
-
-    def solve(self) -> None:
-        """Add points until none is below the supporting plane."""
-        banned = np.zeros(len(self.points), dtype=bool)
-        for _ in range(20 * len(self.points) + 100):
-            state = self._state
-            length = float(np.linalg.norm(state.residual))
-            depth = self._columns @ state.residual
-            depth[state.at] = -np.inf
-            depth[banned] = -np.inf
-            entering = int(np.argmax(depth))
-            if depth[entering] <= TOLERANCE * length**2 + 8.0 * EPS * length:
-                return
-            changed = add_point(state, entering, self._columns[entering])
-            if changed is not None and np.linalg.norm(changed.residual) < length:
-                self._state = changed
-                banned[:] = False
-            else:  # useful only because of rounding
-                banned[entering] = True
-
-
-def add_point(state: _State, place: int, column: FloatArray) -> _State | None:
-    """Return the feasible state with one more point; None if the point depends on the others."""
-    from scipy.linalg import qr_delete, qr_insert, solve_triangular
-
-    size = len(state.at)
-    rest = project_out(state.q, column)
-    if np.linalg.norm(rest) <= 8.0 * EPS * np.linalg.norm(column):
-        return None
-    if size:
-        q, r = narrow(*qr_insert(state.q, state.r, column, size, which="col", check_finite=False))
-    else:
-        length = float(np.linalg.norm(column))
-        q, r = column[:, None] / length, np.array([[length]])
-    at, weights = np.append(state.at, place), np.append(state.weights, 0.0)
-    while len(at):
-        # Qᵀb is the last row of Q.
-        solution = np.asarray(solve_triangular(r, q[-1], check_finite=False), dtype=np.float64)
-        if solution.min() > 0:
-            return _State(at, solution, q, r, residual(q))
-        weights, leaving = move_weights(solution, weights)
-        kept = np.arange(len(at)) != leaving
-        at, weights = at[kept], weights[kept]
-        q, r = narrow(*qr_delete(q, r, leaving, which="col", check_finite=False))
-    return None
-
-
-def narrow(q: npt.NDArray[Any], r: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    """Return Q and R, cut to the number of columns of R."""
-    size = r.shape[1]
-    return np.asarray(q[:, :size], np.float64), np.asarray(r[:size], np.float64)
-
-
-def move_weights(solution: FloatArray, weights: FloatArray) -> tuple[FloatArray, int]:
-    """Return weights moved towards the solution until the first is zero, and its position."""
-    negative = solution <= 0
-    steps = np.full(len(weights), np.inf)
-    np.divide(weights, weights - solution, out=steps, where=negative & (weights > solution))
-    steps[negative & (weights <= solution)] = 0.0
-    leaving = int(np.argmin(steps))
-    moved = weights + min(1.0, float(steps[leaving])) * (solution - weights)
-    return np.maximum(moved, 0.0), leaving
-
-
-def residual(q: FloatArray) -> FloatArray:
-    """Return the part of b orthogonal to the columns of Q."""
-    target = np.zeros(len(q))
-    target[-1] = 1.0
-    return project_out(q, target)
-
-
-def project_out(q: FloatArray, vector: FloatArray) -> FloatArray:
-    """Return the part orthogonal to the columns of Q, by two projections."""
-    once = vector - q @ (vector @ q)
-    return np.asarray(once - q @ (once @ q))
-
 
 #: An iterator over all points in blocks, with their row numbers, at each call.
 Blocks = Callable[[], Iterator[tuple[IntArray, FloatArray]]]
@@ -226,37 +90,59 @@ def distance_to_hull(
     if seen.origin is not None:
         row, point = np.array([seen.origin]), np.zeros((1, d))
         return _certified(blocks, row, point, np.ones(1), np.eye(1, d)[0], seen, 1)
-    search = NearestPoint(d)
     rows, points = _lowest(blocks, seen.mean, 2 * d + 2, seen.repeated)
-    search.add(points / seen.longest)
+    points /= seen.longest
+    active, held, weights = rows[:1], points[:1], np.ones(1)
     upper, lower, direction = np.inf, -np.inf, np.eye(1, d)[0]
     passes = 0
     while passes < MAX_PASSES:
         passes += 1
-        search.solve()
-        if len(rows) > POOL * (d + 1):
-            rows = rows[search.keep_active()]
-        shorter = float(np.linalg.norm(search.weights @ search.points[search.active]))
+        try:
+            at, convex, normal = nearest_point(points)
+        except RuntimeError:  # too many steps: the certificate decides what is known so far
+            break
+        shorter = float(np.linalg.norm(convex @ points[at]))
         # Exact arithmetic never lengthens it; if rounding does, the search has converged.
         if shorter >= upper:
             break
-        upper = shorter
-        if upper <= ZERO or not search.direction.any():
+        upper, active, held, weights = shorter, rows[at], points[at], convex
+        if upper <= ZERO or not normal.any():
             break
-        normal = search.direction / np.linalg.norm(search.direction)
+        normal /= np.linalg.norm(normal)
         far, far_points = _lowest(blocks, normal, 2 * d, seen.repeated)
         margin = float(far_points[0] @ normal) / seen.longest
         if margin > lower:
             lower, direction = margin, -normal
+        if len(rows) > POOL * (d + 1):
+            rows, points = rows[at], points[at]
         fresh = ~np.isin(far, rows)
         enough = max(GAP * upper, min(4.0 * rounding, COARSE_GAP * upper))
         known = lower > 0 and upper - lower <= enough
         if known or not fresh.any():
             break
         rows = np.concatenate([rows, far[fresh]])
-        search.add(far_points[fresh] / seen.longest)
-    points, rows = search.points[search.active] * seen.longest, rows[search.active]
-    return _certified(blocks, rows, points, search.weights, direction, seen, passes)
+        points = np.vstack([points, far_points[fresh] / seen.longest])
+    return _certified(blocks, active, held * seen.longest, weights, direction, seen, passes)
+
+
+def nearest_point(points: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the points that span the nearest one, their convex weights, and the plane's normal.
+
+    `points`: shape (m, d), of a length of at most 1. The normal points from the origin to the
+    nearest point and is not scaled.
+    """
+    from scipy.optimize import nnls
+
+    columns = np.c_[points, np.ones(len(points))].T
+    target = np.eye(1, len(columns), len(columns) - 1)[0]
+    weights, _ = nnls(columns, target, maxiter=20 * len(points) + 100)
+    active = np.flatnonzero(weights)
+    # From the residual, which is orthogonal to the active columns to all digits at any length: the
+    # sum of weighted points is not, and Qᵀb is the last row of Q. Projected twice, for rounding.
+    q = np.linalg.qr(columns[:, active])[0]
+    residual = target - q @ q[-1]
+    residual -= q @ (residual @ q)
+    return active, weights[active] / weights.sum(), -residual[:-1]
 
 
 def _certified(

@@ -17,7 +17,7 @@ from embgeo.cli.app import app
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.matrix import FinalNorm, Matrix
 from embgeo.core.values import Series
-from embgeo.numerics.convex_hull import Blocks, Hull, NearestPoint, distance_to_hull
+from embgeo.numerics.convex_hull import Blocks, Hull, distance_to_hull, nearest_point
 from tests.support import naive
 from tests.support.sampling import sample_cases
 
@@ -152,12 +152,12 @@ def test_few_passes_are_enough(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
     """And the combination gets shorter from each to the next."""
     lengths: list[float] = []
 
-    class Watched(NearestPoint):
-        def solve(self) -> None:
-            super().solve()
-            lengths.append(float(np.linalg.norm(self.weights @ self.points[self.active])))
+    def watch(points: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        active, weights, normal = nearest_point(points)
+        lengths.append(float(np.linalg.norm(weights @ points[active])))
+        return active, weights, normal
 
-    monkeypatch.setattr("embgeo.numerics.convex_hull.NearestPoint", Watched)
+    monkeypatch.setattr("embgeo.numerics.convex_hull.nearest_point", watch)
     points = hard(kind, np.random.default_rng(5))
     found = distance_to_hull(
         in_blocks(points, 500), 60, float(np.finfo(np.float32).eps), repeated(points)
@@ -165,6 +165,15 @@ def test_few_passes_are_enough(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert found.side != "undecided"
     assert found.passes == len(lengths) <= 20
     assert all(b < a for a, b in pairwise(lengths))
+
+
+def test_a_search_that_gives_up_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    def give_up(_: FloatArray) -> None:
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    monkeypatch.setattr("embgeo.numerics.convex_hull.nearest_point", give_up)
+    found = hull(np.random.default_rng(0).standard_normal((50, 3)) + 9.0)
+    assert (found.side, found.lower) == ("undecided", 0.0)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -1,20 +1,14 @@
 """A further plane by t-SNE: the places of scikit-learn, of rows of all frequencies."""
 
-import builtins
-from typing import Any
-
 import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.metrics import projection
 from embgeo.report.analysis import render
 from embgeo.report.payload import build
 from tests.support.outlined import outline_figures
-
-pytest.importorskip("sklearn")
 
 N, D, PLACED = 90, 5, 60
 
@@ -71,16 +65,3 @@ def test_the_page_holds_the_plane_and_says_what_it_does_not_mean(
 def test_without_the_option_there_is_no_such_plane() -> None:
     found = embgeo.analyze(make_matrix(), sections=["projection"], reference=False)
     assert "projection.tsne" not in found
-
-
-def test_without_scikit_learn_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def refuse(name: str, *rest: Any) -> Any:
-        if name.startswith("sklearn"):
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(BadOption, match="scikit-learn"):
-        embgeo.analyze(make_matrix(), plane="tsne", sections=["projection"], reference=False)
