@@ -159,12 +159,18 @@ def _minimize(
     """Return the parameters that minimize Σ(c·φ(p) − y)² within bounds, and that sum."""
     from scipy.optimize import least_squares
 
+    def rest(p: FloatArray) -> FloatArray:
+        return _linearize(shape, y, p)[0]
+
+    def slopes(p: FloatArray) -> FloatArray:
+        return _linearize(shape, y, p)[1]
+
     # A spectrum that the shape fits to all digits leaves no gradient, by which the search divides.
     with np.errstate(divide="ignore", invalid="ignore"):
         found = least_squares(
-            lambda p: _linearize(shape, y, p)[0],
+            rest,
             np.clip(start, low, high),
-            lambda p: _linearize(shape, y, p)[1],
+            slopes,
             bounds=(low, high),
             method="dogbox",
             xtol=SETTLED,
