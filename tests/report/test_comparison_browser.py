@@ -128,14 +128,13 @@ def test_hover_on_one_map_shows_the_token_on_all(page: Any, panel: int) -> None:
     assert all(0 <= x <= 48 for x in needles)
 
 
-def test_search_selects_in_all_maps_and_leads_to_the_token(page: Any) -> None:
+def test_search_highlights_in_all_maps_and_leads_to_the_token(page: Any) -> None:
     search(page, "tok19")
-    chosen = selected(page)
-    assert chosen == list(range(190, 200))
-    masks = page.execute_script(
-        "return embgeo.maps.maps.map(m => m.mask.reduce((sum, v) => sum + v, 0))"
-    )
-    assert masks == [10, 10]
+    count = "return embgeo.maps.maps.map(m => m.%s.reduce((sum, v) => sum + v, 0))"
+    assert page.execute_script(count % "found") == [10, 10]
+    page.execute_script("document.getElementById('search-only').click()")
+    assert selected(page) == list(range(190, 200))
+    assert page.execute_script(count % "mask") == [10, 10]
     page.execute_script("document.querySelector('#search-list button').click()")
     frame(page)
     for panel in (0, 1):
@@ -191,6 +190,7 @@ def test_escape_clears_everything(page: Any) -> None:
     from selenium.webdriver.common.keys import Keys
 
     search(page, "tok1")
+    page.execute_script("document.getElementById('search-only').click()")
     assert selected(page)
     page.find_element(By.CSS_SELECTOR, ".map canvas").send_keys(Keys.ESCAPE)
     frame(page)

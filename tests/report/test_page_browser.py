@@ -100,16 +100,31 @@ def test_hostile_tokens_are_text_in_tooltip_table_and_list(page: Any) -> None:
 # --- selection ------------------------------------------------------------------------------
 
 
-def test_search_counts_lists_and_selects(page: Any) -> None:
+def found(page: Any) -> list[int]:
+    return page.execute_script("return [...embgeo.store.found].flatMap((f, i) => (f ? [i] : []))")
+
+
+def show_only(page: Any) -> None:
+    page.execute_script("document.getElementById('search-only').click()")
+    frame(page)
+
+
+def test_search_counts_lists_and_highlights(page: Any) -> None:
     search(page, "tok19")
     expected = [i for i in range(len(HOSTILE), N) if f"tok{i}".find("tok19") == 0]
-    assert selected(page) == expected
+    assert found(page) == expected
+    # Nothing is hidden, so that a lasso still selects what it surrounds.
+    assert selected(page) == list(range(N))
     assert text(page, "#search-count") == f"{len(expected)} found"
     assert page.execute_script("return document.querySelectorAll('#search-list li').length") == 8
     assert text(page, "#search-list li bdi") == "tok190"
+    show_only(page)
+    assert selected(page) == expected
     assert text(page, "#selection-count").startswith(f"{len(expected)} of 2,000 tokens selected")
     sort_by_row(page)
     assert text(page, "#token-table tbody td") == "190"
+    show_only(page)
+    assert selected(page) == list(range(N))
 
 
 @pytest.mark.parametrize("arrows", [0, 1])
@@ -382,15 +397,16 @@ def test_a_walk_from_token_to_token_and_back_by_a_link(page: Any) -> None:
     page.execute_script("document.querySelector('#card p button').click()")
     assert page.execute_script("return embgeo.store.pinned") == near[0]
     search(page, "tok1")
-    found = selected(page)
+    show_only(page)
+    chosen = selected(page)
     page.execute_script("document.getElementById('copy-link').click()")
     link = page.current_url
     page.get("about:blank")
     page.get(link)
     page.execute_async_script(READY)
     assert page.execute_script("return embgeo.store.pinned") == near[0]
-    assert selected(page) == found
-    assert 0 < len(found) < N
+    assert selected(page) == chosen
+    assert 0 < len(chosen) < N
 
 
 def test_two_fingers_zoom(page: Any) -> None:

@@ -45,7 +45,8 @@ function makeChart(element, chart) {
     labelFont: "12px system-ui, sans-serif",
     font: "11px system-ui, sans-serif",
     values: (_plot, splits) => (log ? splits.map(writePower) : tickTexts(splits)),
-    ...(log ? { splits: (_plot, _axis, low, high) => decades(low, high) } : {}),
+    // uPlot's own filter would leave out labels of these ticks.
+    ...(log ? { splits: (_plot, _axis, low, high) => decades(low, high), filter: (_plot, splits) => splits } : {}),
   });
   const options = {
     width: Math.max(200, Math.floor(element.clientWidth)),

@@ -65,7 +65,9 @@ class Scatter {
   }
 
   spreadMask() {
-    this.mask = this.store.mask && this.inOrder(this.store.mask, Uint8Array);
+    const { mask, found } = this.store;
+    this.mask = mask && this.inOrder(mask, Uint8Array);
+    this.found = found && this.inOrder(found, Uint8Array);
   }
 
   buildIndex() {
@@ -169,10 +171,15 @@ class Scatter {
     const crowd = Math.max(0.3, Math.min(0.9, 60 / Math.sqrt(this.data.rows)));
     const alpha = Math.min(0.95, crowd * Math.sqrt(Math.max(1, this.scale / this.home)));
     if (this.mask) {
-      this.splat(size, 0, alpha * 0.6, [styleColor("--dim")], true);
-      this.splat(this.chosenSize(size), 1, Math.max(alpha, 0.85), this.palette, false);
+      this.splat(size, 0, alpha * 0.6, [styleColor("--dim")], true, this.mask);
+      this.splat(this.chosenSize(size, this.store.count), 1, Math.max(alpha, 0.85), this.palette, false, this.mask);
     } else {
       this.splat(size, -1, alpha, this.palette, false);
+    }
+    if (this.found) {
+      const large = this.chosenSize(size, this.found.reduce((a, b) => a + b, 0));
+      this.splat(large + 2 * this.dots, 1, 0.9, [styleColor("--map")], true, this.found);
+      this.splat(large, 1, 0.95, [styleColor("--text")], true, this.found);
     }
     this.context.putImageData(this.image, 0, 0);
     this.marks.axes(this);
@@ -189,13 +196,13 @@ class Scatter {
   }
 
   // A few chosen tokens must be found among many dimmed ones.
-  chosenSize(size) {
-    return this.store.count > 300 ? size : Math.max(size, Math.round(4 * this.dots));
+  chosenSize(size, count) {
+    return count > 300 ? size : Math.max(size, Math.round(4 * this.dots));
   }
 
   // Blend a square for each point; `wanted` is the mask value to draw, −1 for all.
-  splat(size, wanted, alpha, palette, single) {
-    const { x, y, levels, mask, pixels, width, height } = this;
+  splat(size, wanted, alpha, palette, single, mask = null) {
+    const { x, y, levels, pixels, width, height } = this;
     const a = Math.round(alpha * 256);
     const keep = 256 - a;
     const redBlue = Float64Array.from(palette, ([r, , b]) => ((Math.round(b) << 16) | Math.round(r)) * a);

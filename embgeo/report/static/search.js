@@ -1,4 +1,4 @@
-// Search for part of a token: how many, the first few as a list, all of them as a selection.
+// Search for part of a token: how many, the first few as a list, all of them highlighted on the map.
 
 const MOST_MATCHES = 8;
 
@@ -8,6 +8,8 @@ class Search {
     this.input = document.getElementById("search");
     this.list = document.getElementById("search-list");
     this.output = document.getElementById("search-count");
+    this.only = document.getElementById("search-only");
+    this.only.addEventListener("click", () => this.showOnly());
     this.lower = null;
     this.input.addEventListener("input", () => this.find());
     this.input.addEventListener("keydown", (event) => {
@@ -25,7 +27,8 @@ class Search {
       this.list.hidden = !this.list.children.length;
     });
     store.on("selection", () => {
-      if (!store.filters.has("search") && this.sought) this.reset();
+      if (!store.found && this.sought) this.reset();
+      this.only.setAttribute("aria-pressed", String(store.filters.has("search")));
     });
   }
 
@@ -38,9 +41,10 @@ class Search {
   find() {
     const sought = this.input.value.toLowerCase();
     this.sought = sought;
+    this.store.filter("search", null);
     if (sought === "") {
       this.reset();
-      this.store.filter("search", null);
+      this.store.mark(null);
       return;
     }
     const { rows, token } = this.data;
@@ -58,7 +62,14 @@ class Search {
     found.sort((a, b) => this.lower[a].length - this.lower[b].length || a - b);
     this.output.textContent = `${count.toLocaleString("en")} found`;
     this.fill(found.slice(0, MOST_MATCHES));
-    this.store.filter("search", mask, sought);
+    this.only.hidden = count === 0;
+    this.store.mark(mask);
+  }
+
+  // What is found becomes the selection, or stops to be it.
+  showOnly() {
+    const on = !this.store.filters.has("search");
+    this.store.filter("search", on ? this.store.found : null, on ? this.sought : null);
   }
 
   fill(rows) {
@@ -99,5 +110,6 @@ class Search {
     this.output.textContent = "";
     this.list.textContent = "";
     this.list.hidden = true;
+    this.only.hidden = true;
   }
 }

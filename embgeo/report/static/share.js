@@ -19,6 +19,7 @@ class Share {
   copyLink() {
     const { store } = this;
     const state = { view: byId("view").value, color: byId("color").value, pin: store.pinned };
+    state.find = byId("search").value;
     state.filters = [...store.sources];
     history.replaceState(null, "", `#at=${encodeURIComponent(JSON.stringify(state))}`);
     navigator.clipboard?.writeText(location.href).catch(() => {});
@@ -32,8 +33,9 @@ class Share {
       byId(id).value = value;
       byId(id).dispatchEvent(new Event("change"));
     }
+    if (state.find) search.seek(state.find);
     for (const [name, source] of state.filters) {
-      if (name === "search") search.seek(source);
+      if (name === "search") search.showOnly();
       else if (name.startsWith("lasso")) {
         const map = this.maps.at(Number(name.slice(5)));
         this.store.filter(name, rowsInside(map, source), source);

@@ -6,6 +6,7 @@ class Store {
     this.filters = new Map();
     this.mask = null; // Uint8Array, or null while everything is selected
     this.count = rows;
+    this.found = null; // Uint8Array of the tokens that a search found: shown among all others
     this.sources = new Map(); // the source of each filter, for a link
     this.hover = -1;
     this.pinned = -1;
@@ -25,7 +26,14 @@ class Store {
     this.combine();
   }
 
+  // Highlight tokens without hiding others; null highlights none.
+  mark(found) {
+    this.found = found;
+    this.notify();
+  }
+
   clear() {
+    this.found = null;
     this.filters.clear();
     this.sources.clear();
     this.combine();
@@ -41,6 +49,10 @@ class Store {
       this.count = 0;
       for (let i = 0; i < mask.length; i++) this.count += mask[i];
     }
+    this.notify();
+  }
+
+  notify() {
     for (const listener of this.listeners.selection) listener();
   }
 
