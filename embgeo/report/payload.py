@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.charts.render.view import fit_view
+from embgeo.charts.render.view import fit_cloud, fit_view
 from embgeo.charts.scatter import find_ring
 from embgeo.charts.specification import Ring
 from embgeo.core.arrays import FloatArray, IntArray
@@ -131,6 +131,8 @@ def pack_views(
             continue
         low = xy[known].min(axis=0)
         span = float(np.max(xy[known].max(axis=0) - low))
+        placed = p.xy[np.isfinite(p.xy).all(axis=1)]
+        cloud = fit_cloud(placed)
         out.append(
             {
                 "key": p.name,
@@ -138,7 +140,8 @@ def pack_views(
                 "x": block.add_floats(xy[:, 0], float(low[0]), float(low[0]) + span),
                 "y": block.add_floats(xy[:, 1], float(low[1]), float(low[1]) + span),
                 "labels": [p.x_label, p.y_label],
-                "box": list(fit_view(p.xy[np.isfinite(p.xy).all(axis=1)]).box),
+                "box": list(fit_view(placed).box),
+                "cloud": None if cloud is None else list(cloud.box),
                 "caption": caption(p),
                 "ring": pack_ring(find_ring(analysis, p)),
                 **pack_reference(analysis, p),
@@ -166,11 +169,10 @@ def pack_reference(analysis: Analysis, points: Points) -> dict[str, Any]:
 
 
 def pack_ring(ring: Ring | None) -> dict[str, Any] | None:
-    """Return a circle in the plane, and the lines above it."""
+    """Return a circle in the plane, and its label."""
     if ring is None:
         return None
-    lines = [ring.label, ", ".join(ring.examples)]
-    return {"x": ring.x, "y": ring.y, "radius": ring.radius, "lines": [x for x in lines if x]}
+    return {"x": ring.x, "y": ring.y, "radius": ring.radius, "label": ring.label}
 
 
 def pack_columns(

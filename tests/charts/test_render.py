@@ -18,7 +18,7 @@ from embgeo.charts.render.hexagons import count_hexagons
 from embgeo.charts.render.interactive import step_values
 from embgeo.charts.render.svg import render_svg, write_power
 from embgeo.charts.render.ticks import set_log_ticks, shorten
-from embgeo.charts.render.view import View, common_views, fit_view
+from embgeo.charts.render.view import View, common_views, fit_cloud, fit_view
 from embgeo.charts.specification import Axis, HistogramSteps, Line, MemberStyle, Panel
 from embgeo.core.errors import BadOption
 from embgeo.core.text import LONGEST, drawable
@@ -209,3 +209,14 @@ def test_every_point_is_drawn_in_a_picture() -> None:
     (cloud,) = ax.collections
     assert sorted(map(tuple, np.asarray(cloud.get_offsets()))) == sorted(map(tuple, xy))
     assert cloud.get_zorder() < ax.get_rasterization_zorder()
+
+
+@pytest.mark.parametrize(("shift", "alone"), [(20.0, True), (2.0, False)])
+def test_a_cloud_far_from_the_origin_is_shown_by_itself_first(shift: float, alone: bool) -> None:
+    xy = np.random.default_rng(0).standard_normal((500, 2))
+    xy[:, 0] += shift
+    view = fit_cloud(xy)
+    assert (view is not None) == alone
+    if view is not None:
+        assert view.left > 0.0
+        assert np.mean(view.holds(xy)) > 0.99

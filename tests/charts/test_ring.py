@@ -79,7 +79,7 @@ def test_every_renderer_draws_it():
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts == ["clump of 60 tokens"]
     ring = build(clumped()).meta["views"][0]["ring"]
-    assert ring["lines"][0] == "clump of 60 tokens"
+    assert ring["label"] == "clump of 60 tokens"
     assert ring["radius"] > 0
 
 

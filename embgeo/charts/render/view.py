@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 OUTSIDE = 0.001
 #: An arrow has at least this length, in points.
 SHORTEST_ARROW = 6.0
+#: A cloud that is narrower than this share of the picture with the origin is a sliver in it.
+SLIVER = 0.5
 #: All maps have the same scale unless the widest is this many times the narrowest.
 MOST_RATIO = 4.0
 
@@ -80,7 +82,17 @@ def is_seen(ax: Axes, mean: tuple[float, float]) -> bool:
 def fit_view(xy: FloatArray, outside: float = OUTSIDE) -> View:
     """Fit nearly all points, and the origin: a map shows whether they surround it."""
     low, high = np.quantile(xy, [outside, 1.0 - outside], axis=0)
-    low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    return surround(np.minimum(low, 0.0), np.maximum(high, 0.0))
+
+
+def fit_cloud(xy: FloatArray) -> View | None:
+    """Fit nearly all points by themselves; None if the view with the origin shows them well."""
+    view = surround(*np.quantile(xy, [OUTSIDE, 1.0 - OUTSIDE], axis=0))
+    return view if view.span < SLIVER * fit_view(xy).span else None
+
+
+def surround(low: FloatArray, high: FloatArray) -> View:
+    """Return the view of a box between two corners, with a margin."""
     span = max(float(np.max(high - low)), np.finfo(np.float64).tiny)
     margin = 0.04 * span
     # A flat cloud needs a picture of some height.

@@ -103,7 +103,7 @@ class Scatter {
 
   fit() {
     if (!this.view || !this.cssWidth) return;
-    const [left, right, bottom, top] = this.view.box;
+    const [left, right, bottom, top] = this.view.cloud ?? this.view.box;
     this.scale = Math.min(this.cssWidth / (right - left), this.cssHeight / (top - bottom));
     this.home = this.scale;
     this.center = [(left + right) / 2, (bottom + top) / 2];
@@ -312,13 +312,14 @@ class Marks {
     this.ticks = shape(overlay, "g", "ticks");
     this.names = [shape(overlay, "text", "axis-name"), shape(overlay, "text", "axis-name")];
     this.clump = shape(overlay, "circle", "clump");
-    this.clumpLines = [shape(overlay, "text", "axis-name"), shape(overlay, "text", "axis-name")];
+    this.clumpName = shape(overlay, "text", "axis-name");
     this.outline = shape(overlay, "polygon", "lasso");
     this.isotropic = shape(overlay, "circle", "isotropic");
     this.mean = shape(overlay, "path", "mean");
     this.meanName = shape(overlay, "text", "tick");
     this.near = shape(overlay, "path", "near");
     this.labelled = shape(overlay, "g", "named");
+    this.inset = new Inset(overlay);
     this.hovered = shape(overlay, "text", "axis-name");
     this.circle = this.hiddenRing(overlay, "ring", 7);
     this.pinnedCircle = this.hiddenRing(overlay, "ring pinned", 9);
@@ -353,11 +354,9 @@ class Marks {
     place(this.horizontal, { x1: 0, x2: w, y1: y, y2: y });
     place(this.vertical, { x1: x, x2: x, y1: 0, y2: h });
     this.origin.setAttribute("d", `M${x - 6} ${y}h12M${x} ${y - 6}v12`);
-    const buttons = map.tooltip.parentElement.querySelector(".buttons");
-    this.taken = buttons ? [[w - 176, w, 0, 44]] : [];
+    this.taken = this.inset.draw(map);
     this.write(this.names[0], `${map.view.labels[0]} →`, w - 6, h - 20, "end");
-    // On a narrow map the buttons take the top line, where it has any.
-    this.write(this.names[1], `↑ ${map.view.labels[1]}`, 6, buttons && w < 480 ? 52 : 16, "start");
+    this.write(this.names[1], `↑ ${map.view.labels[1]}`, 6, 16, "start");
     this.around(map);
     this.reference(map);
     this.ticks.textContent = "";
@@ -377,19 +376,15 @@ class Marks {
   around(map) {
     const ring = map.view.ring;
     this.clump.setAttribute("visibility", ring ? "visible" : "hidden");
-    if (!ring) return this.clumpLines.forEach((line) => (line.textContent = ""));
+    if (!ring) return this.write(this.clumpName, "", 0, 0);
     const [x, y] = map.toPixel(ring.x, ring.y);
     const r = ring.radius * map.scale;
     place(this.clump, { cx: x, cy: y, r });
-    const right = ring.x > (map.view.box[0] + map.view.box[1]) / 2;
-    const above = ring.y > (map.view.box[2] + map.view.box[3]) / 2;
-    const top = above ? y - r - 6 - 14 * (ring.lines.length - 1) : y + r + 15;
+    const right = ring.x > map.center[0];
+    const above = ring.y > map.center[1];
     const from = right ? Math.min(map.cssWidth - 6, x + r + 60) : Math.max(6, x - r - 60);
-    // Names of tokens do not fit into a small map.
-    const lines = map.cssWidth < 420 ? ring.lines.slice(0, 1) : ring.lines;
-    this.clumpLines.forEach((line, i) => {
-      this.write(line, lines[i] ?? "", from, top + 14 * i, right ? "end" : "start");
-    });
+    const outer = above ? y - r - 6 : y + r + 15;
+    this.write(this.clumpName, ring.label, from, Math.max(14, Math.min(map.cssHeight - 34, outer)), right ? "end" : "start");
   }
 
   // Where isotropic rows of the same norms would lie, and an arrow to the mean row.
@@ -459,6 +454,45 @@ class Marks {
 
   lasso(points) {
     this.outline.setAttribute("points", points.map((p) => p.join(",")).join(" "));
+  }
+}
+
+// Where the picture lies between the origin and all tokens, in a corner of a picture without the origin.
+class Inset {
+  constructor(overlay) {
+    this.root = shape(overlay, "svg", "inset");
+    this.isotropic = shape(this.root, "circle", "isotropic");
+    this.cloud = shape(this.root, "rect", "inset-cloud");
+    this.mean = shape(this.root, "path", "mean");
+    this.origin = shape(this.root, "path", "origin");
+    this.window = shape(this.root, "rect", "inset-window");
+  }
+
+  // Draw it where the origin is out of the picture; return the room that it takes.
+  draw(map) {
+    const [x, y] = map.toPixel(0, 0);
+    const { cssWidth: w, cssHeight: h } = map;
+    const [left, right, bottom, top] = map.view.box ?? [0, 0, 0, 0];
+    const inside = x >= 0 && y >= 0 && x <= w && y <= h;
+    this.root.setAttribute("visibility", inside ? "hidden" : "visible");
+    if (inside) return [];
+    const scale = Math.min(120 / (right - left), 90 / (top - bottom));
+    const [wide, high] = [(right - left) * scale, (top - bottom) * scale];
+    const at = (px, py) => [(px - left) * scale, (top - py) * scale];
+    place(this.root, { x: w - wide - 6, y: 6, width: wide, height: high });
+    const [ox, oy] = at(0, 0);
+    place(this.isotropic, { cx: ox, cy: oy, r: (map.view.isotropic ?? 0) * scale });
+    this.origin.setAttribute("d", `M${ox - 4} ${oy}h8M${ox} ${oy - 4}v8`);
+    this.mean.setAttribute("d", map.view.mean ? `M${ox} ${oy}L${at(...map.view.mean).join(" ")}` : "");
+    const box = (element, [a, b, c, d]) => {
+      const [x0, y0] = at(a, d);
+      place(element, { x: x0, y: y0, width: (b - a) * scale, height: (d - c) * scale });
+    };
+    box(this.cloud, map.view.cloud ?? map.view.box);
+    const [a, d] = map.toValue(0, 0);
+    const [b, c] = map.toValue(w, h);
+    box(this.window, [a, b, c, d]);
+    return [[w - wide - 8, w, 0, high + 8]];
   }
 }
 
