@@ -14,8 +14,6 @@ from embgeo.io.formats import FORMATS
 from embgeo.io.formats.format import GROUP
 from embgeo.io.mapped import torch_distributed
 from embgeo.io.model import folder as model_folder
-from embgeo.io.model.decoders import DECODERS
-from embgeo.io.model.quantized import NAMED
 
 TARGET = Path(__file__).with_name("formats.md")
 
@@ -51,36 +49,9 @@ AROUND = """
 
 FORMS = """
 
-## Stored forms
+## Stored forms, pieces and names
 
-What is stored is often not the matrix: a weight is decoded with the tensors beside it, row block
-by row block. `embgeo inspect` says how. The last column is what the tests compare with.
-
-| form | tensors below one module | matrix | compared with |
-|---|---|---|---|
-"""
-
-PIECES = """
-
-Named and not decoded: {named}.
-
-Files of one model are joined, from the folder or from any of them: shards with or without an
-index, a split GGUF, the folder of `torch.distributed.checkpoint`, and tensor-parallel slices
-(Llama, Megatron, DeepSpeed, DeepSeek, vLLM, nanotron, GPT-NeoX, TensorRT-LLM, and files or folders
-whose names differ in one number) where offsets (`DCP_SHARDING_INFO`), the sizes of the
-configuration, or the length of the norms prove the axis.
-Codes are decoded in each slice first. Other slices are refused, and so is a matrix with half of the
-rows or columns that the configuration says. Of several files the one is read that transformers
-would load: `model.safetensors`, its index, `pytorch_model.bin`, its index; a note names the others.
-
-The embedding is chosen by evidence: the sizes of the configuration, the name (that of the
-architecture first), and the place in the model. A name that is surely that of the embedding stops
-the choice if its form cannot be read. An output matrix alone is a question, unless the model
-is tied. A draft head beside an embedding (`d2t`) is an output over its own ids.
-
-A tokenizer labels rows if it has no more ids than there are rows (ids of added tokens may lie
-beyond), or if the file maps rows to ids (`mapping`, `d2t`, `trainable_token_indices`). Rows of
-other things (audio codes, class labels, positions, virtual tokens, one layer) get no labels.
+Which matrix is read of a file, in which stored forms and of how many files: [layouts](layouts.md).
 """
 
 PLUGINS = """
@@ -134,12 +105,6 @@ def list_refused() -> str:
     return prose("; ".join(dict.fromkeys(names))) + ".\n"
 
 
-def list_named() -> str:
-    """Forms that stop the choice by their names."""
-    kinds = dict.fromkeys(("bitsandbytes 4 bit", *NAMED.values()))
-    return ", ".join((*kinds, "packed types of safetensors (F4, F6), codes of unknown forms"))
-
-
 def document() -> str:
     folders = (torch_distributed, model_folder)
     files = [module for module in FORMATS if module not in folders]
@@ -156,12 +121,6 @@ def document() -> str:
         + "".join(map(make_row, folders))
         + around
         + FORMS
-        + "".join(
-            f"| {one.name} | {one.tensors} | {one.matrix} | {one.oracle} |\n"
-            for one in DECODERS
-            if one.matrix
-        )
-        + PIECES.format(named=list_named())
         + PLUGINS.format(group=GROUP)
         + REFUSED
         + list_refused()

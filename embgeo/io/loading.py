@@ -10,7 +10,7 @@ from embgeo.io.bounded.maps import count
 from embgeo.io.building import build_matrix
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.labels.corpus_text import ByteProgress
-from embgeo.io.model.choice import EMBEDDING, TensorRole
+from embgeo.io.model.input import EMBEDDING, TensorRole
 from embgeo.io.model_facts import find_final_norm
 from embgeo.io.opening import open_checkpoint
 from embgeo.io.remote.places import find_place

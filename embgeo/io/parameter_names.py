@@ -197,11 +197,15 @@ def is_sought(name: str) -> bool:
     return input_rank(name) is not None or output_rank(name) == 0
 
 
-def module_of(name: str) -> str:
-    """Find the outermost module on the path of a name that surely is an embedding or an output."""
+def module_of(name: str, *, sure: bool = True) -> str:
+    """Find the outermost module on the path of a name that surely is an embedding or an output.
+
+    If not `sure`, modules called by a plain word such as ``embedding`` count, too.
+    """
     ends = (at for at, sign in enumerate(name[:_LONGEST]) if sign in ".:/")
     found = (name[:end] for end in ends)
-    return next((one for one in found if input_rank(one) in (0, 1) or output_rank(one) == 0), "")
+    ranks = (0, 1) if sure else (0, 1, 3)  # not an encoder
+    return next((one for one in found if input_rank(one) in ranks or output_rank(one) == 0), "")
 
 
 def is_numbered(name: str) -> bool:

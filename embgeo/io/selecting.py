@@ -24,7 +24,8 @@ from embgeo.io.labels.rows import RowCut, RowLabels, lay_found, lay_given, misma
 from embgeo.io.labels.tokenizer_runs import NotUsable, count_tokens
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
 from embgeo.io.labels.word_lists import find_fitting
-from embgeo.io.model.choice import EMBEDDING, Choice, TensorRole, choose
+from embgeo.io.model.choice import Choice, choose
+from embgeo.io.model.input import EMBEDDING, TensorRole
 
 #: What ``embgeo train`` writes next to a model: tokens with counts.
 SETTINGS, VOCABULARY = "run.toml", "vocabulary.tsv"

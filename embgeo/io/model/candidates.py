@@ -11,17 +11,12 @@ from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import short
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.model.facts import ModelFacts
-from embgeo.io.model.parameter import PARTS
+from embgeo.io.model.parameter import BEFORE, PARTS
 
 #: An embedding may have this many rows more than the vocabulary, or this share of it: padding.
 PADDING_ROWS, PADDING_SHARE = 1024, 0.05
 #: An embedding of a pruned vocabulary has at least this share of its ids.
 _FEWEST = 0.75
-#: An unnamed matrix is the embedding if it has this many rows per column, and this many times as
-#: many rows as any other matrix has rows or columns.
-TALL = 4
-CLEARLY_LARGER = 2
-
 EvidenceKind = Literal["name", "rows", "columns", "place", "ids", "form", "layer"]
 
 
@@ -91,25 +86,6 @@ def group_matrices(tensors: tuple[Tensor, ...], named: Tensor | None) -> list[Ca
         if len(group.members) > 1:
             group.members.sort(key=lambda t: names.copy_kind(t.name))
     return list(by_root.values())
-
-
-def input_by_shape(groups: list[CandidateGroup]) -> tuple[Tensor, str] | None:
-    """Choose the unnamed matrix that is much taller than all others, if there is one.
-
-    The vocabulary is by far the largest dimension of a small language model; the output matrix
-    may share it, usually with the mirrored shape (d, N).
-    """
-    tallest = max(max(group.shape) for group in groups)
-    holders = [group for group in groups if tallest in group.shape]
-    others = [max(group.shape) for group in groups if tallest not in group.shape]
-    tall = [g for g in holders if g.shape[0] == tallest and tallest >= TALL * g.shape[1]]
-    wide = [g for g in holders if g.shape[1] == tallest]
-    if len(tall) != 1 or len(wide) > 1 or len(holders) != len(tall) + len(wide):
-        return None
-    if others and tallest < CLEARLY_LARGER * max(others):
-        return None
-    mirror = f", and tensor {short(wide[0].members[0].name)!r} mirrors its shape" if wide else ""
-    return tall[0].members[0], f"by shape: by far the most rows ({tallest:,}){mirror}"
 
 
 def _is_part(name: str) -> bool:
@@ -235,6 +211,23 @@ def _compare_sizes(
         word = "as" if d == facts.columns else "and"
         text = f"{d:,} columns, {word} hidden_size {'says' if word == 'as' else 'is '}"
         add("columns", d == facts.columns, text + ("" if word == "as" else f"{facts.columns:,}"))
+
+
+def find_fault(tensor: Tensor) -> tuple[str, str]:
+    """Explain why a tensor is no matrix of real numbers, and what to do."""
+    if tensor.problem:
+        return tensor.problem, tensor.way_out
+    if tensor.dtype.startswith("complex"):
+        return f"holds complex numbers ({tensor.dtype})", "save its real and imaginary parts"
+    if not is_real(tensor.dtype):
+        problem = f"holds whole numbers ({tensor.dtype}), and no scales of them are in the file"
+        return problem, BEFORE
+    if 0 in tensor.shape:
+        problem = "is empty: DeepSpeed's ZeRO stage 3 keeps its numbers in other files"
+        return problem, "join them with DeepSpeed's zero_to_fp32.py"
+    sizes = "×".join(f"{size:,}" for size in tensor.shape) or "one number"
+    way_out = "save the matrix that is meant in a file of its own"
+    return f"is stored as {sizes}, not as a matrix", way_out
 
 
 def describe(tensor: Tensor) -> str:

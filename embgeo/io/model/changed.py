@@ -1,4 +1,4 @@
-"""Weights that other tensors change: norms, mappings, adapters, codebooks.
+"""Weights that other tensors change: mappings, adapters, codebooks.
 
 Each reader returns the weight of a module, or None if the module is of another form.
 """
@@ -14,67 +14,12 @@ from embgeo.io.bounded.maps import Array
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.model import forms
 from embgeo.io.model.facts import ModelFacts
-from embgeo.io.model.parameter import Module, cannot, decoded, matrix_shape
+from embgeo.io.model.parameter import Module, decoded, matrix_shape
 
 #: Factors of LoRA, with the name of the adapter.
 _LOW_RANK = re.compile(r"\.?lora_(?:embedding_)?[AB](?:\.[^.]+)*$")
-#: Lengths of rows (of an output) or of columns (of an embedding) in DoRA.
-_MAGNITUDE = re.compile(r"\.?lora_magnitude_vector(?:\.[^.]+)*$")
 _SAVED = re.compile(r"(.*\.|)modules_to_save\.[^.]+\.")
 _LISTED = 4
-
-
-def read_weight_norm(m: Module) -> Tensor | None:
-    """Read ``weight_g`` and ``weight_v``, or the two originals of the parametrization."""
-    v = m.get("weight_v") or m.get("original1")
-    g = m.get("weight_g") or m.get("original0")
-    if v is None or g is None or len(v.shape) != 2:
-        return None
-    name = _unparametrized(m.prefix)
-    n, d = v.shape
-    axes = {(n,): "row", (n, 1): "row", (1, d): "column", (): "matrix", (1,): "matrix"}
-    if g.shape not in axes and g.shape != (1, 1):
-        return cannot(name, v, "has a weight norm whose factors do not fit", g)
-    axis = axes.get(g.shape, "matrix")
-
-    def norms_of(_: Array, b: Array) -> Array | None:
-        if axis == "row":
-            return None
-        summed = 0 if axis == "column" else None
-        return np.asarray(np.linalg.norm(forms.f32(b), axis=summed, keepdims=True))
-
-    form = f"weight norm, g · v / ‖v‖ of the {axis}"
-    return decoded(name, (n, d), form, (g, v), forms.weight_norm, norms_of)
-
-
-def read_spectral_norm(m: Module) -> Tensor | None:
-    weight = m.get("weight_orig") or m.get("original")
-    assert weight is not None
-    u = m.get("weight_u") or m.get("0._u")
-    v = m.get("weight_v") or m.get("0._v")
-    name = _unparametrized(m.prefix)
-    if len(weight.shape) != 2:
-        return None
-    mask = m.get("weight_mask")
-    if mask is not None and mask.shape == weight.shape:
-        form = "pruned, weight_orig · weight_mask"
-        return decoded(name, matrix_shape(weight), form, (weight, mask), forms.masked)
-    if u is None or v is None or u.shape != weight.shape[:1] or v.shape != weight.shape[1:]:
-        note = f"{short(weight.name)} is read as it is stored, before its parametrization"
-        return replace(weight, name=name, parts=(weight.name,), form="original", note=note)
-
-    def rows_of(w: Array, _a: Array, _b: Array, sigma: float, rows: slice) -> Array:
-        return forms.spectral_norm(w, sigma, rows)
-
-    def sigma_of(w: Array, a: Array, b: Array) -> float:
-        return float(forms.f32(a) @ (forms.f32(w) @ forms.f32(b)))
-
-    form = "spectral norm, V / (uᵀ V v)"
-    return decoded(name, matrix_shape(weight), form, (weight, u, v), rows_of, sigma_of)
-
-
-def _unparametrized(module: str) -> str:
-    return module.removesuffix("parametrizations.weight.") + "weight"
 
 
 def read_static(m: Module) -> Tensor | None:
@@ -129,31 +74,15 @@ def read_lora(m: Module) -> Tensor | None:
         parts = (base.name, *(t.name for t in beside))
         return replace(base, name=name, parts=parts, form="base", note=note)
     a, b = pair
-    is_embedding = "lora_embedding_" in a.name
     factor = _find_factor(m, outer, a.shape[0])
-    lengths = next((t for t in beside if _MAGNITUDE.search(t.name)), None)
 
-    def rows_of(
-        w: Array, x: Array, y: Array, g: Array | None, norms: Array | None, rows: slice
-    ) -> Array:
+    def rows_of(w: Array, x: Array, y: Array, rows: slice) -> Array:
         # Of an embedding A is (r, N) and B is (d, r).
-        left, right = (x.T, y.T) if is_embedding else (y, x)
-        return forms.low_rank(w, left, right, factor, rows, g, norms)
+        left, right = (x.T, y.T) if "lora_embedding_" in a.name else (y, x)
+        return forms.low_rank(w, left, right, factor, rows)
 
-    def column_norms(w: Array, x: Array, y: Array, g: Array | None) -> Array | None:
-        if g is None or not is_embedding:
-            return None
-        starts = range(0, len(w), 1024)
-        blocks = (rows_of(w, x, y, None, None, slice(i, min(i + 1024, len(w)))) for i in starts)
-        return np.asarray(
-            np.sqrt(sum(np.square(block, dtype=np.float64).sum(axis=0) for block in blocks))
-        )
-
-    formula = f"base + {factor:g} · B A"
-    form = f"LoRA, {formula}"
-    if lengths is not None:
-        form = f"DoRA, ({formula}) with the lengths of its magnitude vector"
-    return decoded(name, matrix_shape(base), form, (base, a, b, lengths), rows_of, column_norms)
+    form = f"LoRA, base + {factor:g} · B A"
+    return decoded(name, matrix_shape(base), form, (base, a, b), rows_of)
 
 
 def _find_problem(m: Module, outer: str, base: Tensor, pair: list[Tensor]) -> str:
@@ -167,11 +96,8 @@ def _find_problem(m: Module, outer: str, base: Tensor, pair: list[Tensor]) -> st
     expected = ((rank, n), (d, rank)) if is_embedding else ((rank, d), (n, rank))
     if (a.shape, b.shape) != expected or not rank:
         return "their shapes do not fit"
-    others = [t for t in m.adapters[outer] if t not in pair]
-    sizes = [(d,)] if is_embedding else [(n,), (n, 1)]
-    is_dora = [bool(_MAGNITUDE.search(t.name)) and t.shape in sizes for t in others]
-    if is_dora not in ([], [True]) or (adapter.get("use_dora") and not is_dora):
-        return "the adapter changes lengths, too (DoRA), in a form that is not known"
+    if len(m.adapters[outer]) > len(pair) or adapter.get("use_dora"):
+        return "the adapter changes lengths, too (DoRA)"
     if type(_find_alpha(m, outer)) not in (int, float):
         return "adapter_config.json does not say their factor"
     return ""

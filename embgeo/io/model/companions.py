@@ -1,42 +1,64 @@
 """Stored tensors become parameters: a weight with its scales, zero points, packing or mapping.
 
-What a reader used is not a separate matrix any more.
+What a reader used is not a separate matrix any more. What could be the embedding and is in no form
+that is read becomes a parameter with a problem, which stops the choice.
 """
 
 import re
 from collections import ChainMap
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import guard_opening, list_short, reading
 from embgeo.io.checkpoint import Checkpoint, Tensor, replace_open
 from embgeo.io.model import changed, quantized
-from embgeo.io.model.candidates import is_real
-from embgeo.io.model.decoders import DECODERS
+from embgeo.io.model.candidates import find_fault, is_real
 from embgeo.io.model.facts import ModelFacts
 from embgeo.io.model.parameter import BEFORE, Module, Reader, unreadable
-from embgeo.io.parameter_names import (
-    input_rank,
-    is_averaged_copy,
-    is_optimizer_state,
-    is_other_embedding,
-    is_sought,
-    layer_of,
-    module_of,
-)
 
-_READERS: dict[str, list[Reader]] = {}
-for _decoder in DECODERS:
-    if _decoder.read is not None:
-        for _end in _decoder.ends:
-            _READERS.setdefault(_end, []).append(_decoder.read)
+#: Readers of the modules that hold a tensor of this name, in the order in which they are asked.
+_READERS: dict[str, tuple[Reader, ...]] = {
+    "weight": (
+        quantized.read_nvfp4,
+        quantized.read_eight_bits,
+        quantized.read_mlx,
+        changed.read_static,
+        changed.read_trained_copy,
+        quantized.read_codes_alone,
+    ),
+    "weight_packed": (quantized.read_compressed,),
+    "embeddings": (changed.read_static,),
+    "embed_sum": (changed.read_codebook,),
+}
+#: Names of quantizers by the end of a tensor that they store; patterns of whole names.
+_QUANTIZERS = (
+    (r"qweight", "GPTQ or AWQ"),
+    (r"q_weight", "EXL2"),
+    (r"trellis", "EXL3"),
+    (r"W_q", "HQQ"),
+    (r"weight\.absmax|weight\.quant_state\..*", "bitsandbytes, 4 bit"),
+    (r"_?weight_qdata|weight:_?qdata", "torchao"),
+    (r"codebooks", "AQLM"),
+    (r"Qidxs", "QuIP#"),
+    (r"centroids(\.weight)?", "VPTQ"),
+    (r"bitmask", "compressed-tensors (sparse)"),
+)
+#: Spellings of ``quant_method`` in config.json.
+_METHODS = {
+    "gptq": "GPTQ", "awq": "AWQ", "exl2": "EXL2", "exl3": "EXL3", "hqq": "HQQ",
+    "auto-round": "AutoRound", "aqlm": "AQLM", "vptq": "VPTQ", "quip": "QuIP#",
+    "bitsandbytes": "bitsandbytes",
+}  # fmt: skip
 #: Types of weights that are stored as they are.
 _PLAIN = frozenset({"float16", "bfloat16", "float32", "float64"})
 #: Names of tensors that change a weight of a plain type.
-_PACKED = re.compile(r"\._packed_params.*$")
 _CHANGES = re.compile(r"(^|\.)(modules_to_save\.|mapping$)")
+#: Quantized modules of torch keep their weight among packed parameters.
+_PACKED = re.compile(r"\._packed_params.*$")
 #: Fewest bytes of codes of an embedding where the configuration says no sizes.
 _FEWEST_BYTES = 4096
 _LISTED = 3
@@ -44,7 +66,7 @@ _LISTED = 3
 
 def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
     """Read the checkpoint with its parameters in place of the stored tensors; nothing is read."""
-    stored = checkpoint.tensors
+    stored, facts = checkpoint.tensors, checkpoint.facts
     by = {tensor.name: tensor for tensor in stored}
     made: dict[str, Tensor] = {}
     adapters = _find_adapters(stored)
@@ -54,32 +76,24 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
             if tensor.dtype in _PLAIN and not is_changed and tensor.name.endswith("weight"):
                 continue  # most tensors of most checkpoints
             prefix, leaf = _split(tensor.name)
-            if not _is_read(leaf):
-                continue
-            found = _read(Module(prefix, by, checkpoint.facts, adapters), tensor, leaf)
+            found = None
+            if not tensor.problem:
+                found = _read(Module(prefix, by, facts, adapters), tensor, leaf)
             if found is not None:
                 opened = guard_opening(checkpoint.path, checkpoint.format, found.open)
                 made[tensor.name] = replace_open(found, opened)
     used = {part for tensor in made.values() for part in tensor.parts} - set(made)
-    tensors = _name_unknown([made.get(t.name, t) for t in stored if t.name not in used], checkpoint)
-    tensors = [_name_axes(tensor) for tensor in tensors]
-    names = {tensor.name for tensor in tensors}
+    tensors = [made.get(t.name, t) for t in stored if t.name not in used]
+    tensors = [_with_problem(tensor) for tensor in _name_codes(tensors, facts)]
+    known = {tensor.name for tensor in tensors}
     tensors += [
         replace(unreadable(name, (), "", f"cannot be read: {reason}", BEFORE), parts=(name,))
         for stored_name, reason in checkpoint.unread
-        # Quantized modules of torch keep their weight among packed parameters.
-        if is_sought(name := _PACKED.sub(".weight", stored_name)) and name not in names
+        if (name := _PACKED.sub(".weight", stored_name)) not in known
     ]
     if any(name.endswith("d2t") for name in by):
         tensors = [_with_ids(by, tensor) for tensor in tensors]
     return replace(checkpoint, tensors=tuple(tensors), stored=stored)
-
-
-def _is_read(leaf: str) -> bool:
-    """Tell whether a last part of a name is that of codes or factors."""
-    if leaf in _READERS or leaf in quantized.NAMED:
-        return True
-    return leaf.endswith("blocks") or leaf.startswith("trainable_tokens_delta")
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -104,8 +118,6 @@ def _read(module: Module, tensor: Tensor, leaf: str) -> Tensor | None:
     """Read the weight that a tensor is part of; a low-rank change comes after its decoding."""
     if leaf.endswith("blocks"):
         return quantized.read_blocks(module, leaf)
-    if leaf in quantized.NAMED:
-        return quantized.name_form(module, leaf)
     if leaf.startswith("trainable_tokens_delta"):
         return changed.read_trainable_tokens(module)
     readers = _READERS.get(leaf, ())
@@ -122,65 +134,84 @@ def _read(module: Module, tensor: Tensor, leaf: str) -> Tensor | None:
     return replace(merged, form=f"{found.form}; {merged.form}", parts=parts)
 
 
-def _name_unknown(tensors: list[Tensor], checkpoint: Checkpoint) -> list[Tensor]:
-    """Name an embedding or output of which there are only codes, in a form that is not known.
+def _name_codes(tensors: list[Tensor], facts: ModelFacts) -> list[Tensor]:
+    """Name each embedding or output that is stored as codes, in a form that is not read.
 
-    What is stored beside the codes, such as their scales, may have the rows of the vocabulary, and
-    must not take the place of the matrix.
+    Its scales, which may have the rows of the vocabulary, must not take its place. The name of the
+    quantizer is said where the configuration, or the name of a tensor, tells it.
     """
-    modules = {
-        module
-        for t in tensors
-        if not t.problem and _has_codes(t, checkpoint.facts) and (module := module_of(t.name))
-    }
-    if not modules:
-        return tensors
+    modules = {names.module_of(t.name) for t in tensors if _may_be_codes(t, facts)} - {""}
     held: dict[str, list[Tensor]] = {module: [] for module in modules}
+    if not held:
+        return tensors
     for t in tensors:
-        if (module := module_of(t.name)) in held:
+        if (module := names.module_of(t.name)) in held:
             held[module].append(t)
-    method = checkpoint.facts.quantization.get("quant_method")
-    by_whom = f" by {method}" if isinstance(method, str) and method.isprintable() else ""
-    kept = tensors
     for module, parts in held.items():
         if any(t.problem or t.form or _is_matrix(t) for t in parts):
             continue
+        if len(parts) == 1 and names.is_sought(parts[0].name):
+            continue  # whole numbers without anything beside them
         parts.sort(key=lambda t: -t.nbytes)
-        listed = list_short([t.name.removeprefix(module).lstrip(".:") for t in parts], _LISTED)
-        problem = f"is quantized{by_whom} in a form that is not known ({listed})"
+        ends = [t.name.removeprefix(module).lstrip(".:") for t in parts]
+        by = next(_find_quantizers(ends, facts), "")
+        problem = f"is quantized by {by}" if by else "is quantized"
+        if not any(_matches_quantizer(end) for end in ends):
+            problem += f" in a form that is not known ({list_short(ends, _LISTED)})"
         shape, dtype = parts[0].shape, parts[0].dtype
         named = unreadable(f"{module}.weight", shape, dtype, problem, BEFORE, *parts)
-        kept = [*(t for t in kept if t.name not in named.parts), named]
-    return kept
+        tensors = [*(t for t in tensors if t.name not in named.parts), named]
+    return tensors
 
 
-def _name_axes(tensor: Tensor) -> Tensor:
-    """Name an embedding that is stored with other than two axes: nothing takes its place."""
-    if len(tensor.shape) == 2 or tensor.problem or not is_real(tensor.dtype):
-        return tensor
-    name = tensor.name
-    if input_rank(name) not in (0, 1) or layer_of(name) is not None:
-        return tensor
-    if is_other_embedding(name) or is_optimizer_state(name) or is_averaged_copy(name):
-        return tensor
-    sizes = "×".join(f"{size:,}" for size in tensor.shape) or "one number"
-    problem = f"is stored as {sizes}, not as a matrix"
-    way_out = "save the matrix that is meant in a file of its own"
-    return unreadable(name, tensor.shape, tensor.dtype, problem, way_out, tensor)
-
-
-def _has_codes(tensor: Tensor, facts: ModelFacts) -> bool:
+def _may_be_codes(tensor: Tensor, facts: ModelFacts) -> bool:
     """Tell whether integers or FP8 numbers are as many as the codes of an embedding."""
-    if tensor.dtype in _PLAIN or layer_of(tensor.name) is not None:
+    if tensor.dtype in _PLAIN or tensor.problem or names.layer_of(tensor.name) is not None:
         return False
     fewest = _FEWEST_BYTES
     if facts.vocabulary and facts.columns:  # half a bit for each entry
         fewest = facts.vocabulary * facts.columns // 16
-    return tensor.nbytes >= fewest
+    return tensor.nbytes >= fewest or _matches_quantizer(tensor.name.rpartition(".")[2])
 
 
 def _is_matrix(tensor: Tensor) -> bool:
-    return len(tensor.shape) == 2 and is_sought(tensor.name) and is_real(tensor.dtype)
+    return len(tensor.shape) == 2 and names.is_sought(tensor.name) and is_real(tensor.dtype)
+
+
+def _matches_quantizer(end: str) -> bool:
+    return any(re.fullmatch(pattern, end) for pattern, _ in _QUANTIZERS)
+
+
+def _find_quantizers(ends: list[str], facts: ModelFacts) -> Iterator[str]:
+    """Yield the name of the quantizer as the configuration says it, then as the tensors do."""
+    method, bits = (facts.quantization.get(key) for key in ("quant_method", "bits"))
+    width = f", {bits} bit" if type(bits) is int and 0 < bits < 9 else ""
+    of_tensors = [name for pattern, name in _QUANTIZERS
+                  if any(re.fullmatch(pattern, end) for end in ends)]  # fmt: skip
+    if isinstance(method, str) and method.isprintable():
+        known = _METHODS.get(method.lower(), method)
+        yield next((name for name in of_tensors if name.startswith(f"{known},")), known) + width
+    yield from (name + width for name in of_tensors)
+
+
+def _with_problem(tensor: Tensor) -> Tensor:
+    """Say why a tensor that is named as an embedding is no matrix of real numbers, if it is none.
+
+    Tensors of one layer, of optimizers and of averages are none of the model's embedding. Of an
+    output only codes are named.
+    """
+    name, shape = tensor.name, tensor.shape
+    is_coded = not is_real(tensor.dtype)
+    if tensor.problem or (len(shape) == 2 and not is_coded):
+        return tensor
+    if not (names.is_sought(name) if is_coded else names.input_rank(name) is not None):
+        return tensor
+    if names.layer_of(name) is not None or names.is_other_embedding(name) or names.copy_kind(name):
+        return tensor
+    if is_coded and (len(shape) < 2 or tensor.dtype == "bool"):
+        return tensor  # numbers of rows, masks
+    problem, way_out = find_fault(tensor)
+    return unreadable(name, shape, tensor.dtype, problem, way_out, tensor)
 
 
 def _with_ids(by: dict[str, Tensor], tensor: Tensor) -> Tensor:

@@ -114,55 +114,15 @@ def affine(words: Array, scales: Array, biases: Array, bits: int, rows: slice) -
     return groups.reshape(len(codes), -1)
 
 
-def weight_norm(g: Array, v: Array, norms: Array | None, rows: slice) -> Rows:
-    """Get W = g · v / ‖v‖ with the norm of each row, or with `norms` of columns or of all entries.
-
-    torch.nn.utils.weight_norm: `dim` 0, 1 or None.
-    """
-    part = f32(v[rows])
-    if norms is not None:
-        return f32(f32(g) * part / f32(norms))
-    lengths = np.linalg.norm(part, axis=1, keepdims=True)
-    return f32(f32(g[rows]).reshape(-1, 1) * part / lengths)
-
-
-def spectral_norm(weight: Array, sigma: float, rows: slice) -> Rows:
-    """Return W = V / σ with σ = uᵀ V v (torch.nn.utils.parametrizations.spectral_norm)."""
-    return f32(weight[rows]) / np.float32(sigma)
-
-
-def masked(weight: Array, mask: Array, rows: slice) -> Rows:
-    """Return W = V · mask (torch.nn.utils.prune)."""
-    return f32(weight[rows]) * f32(mask[rows])
-
-
 def mapped(vectors: Array, mapping: Array | None, weights: Array | None, rows: slice) -> Rows:
     """Return W with the rows vectors[mapping[i]] · weights[i] (model2vec.StaticModel)."""
     made = f32(vectors[rows] if mapping is None else vectors[mapping[rows]])
     return made if weights is None else made * f32(weights[rows])[:, None]
 
 
-def low_rank(
-    base: Array,
-    left: Array,
-    right: Array,
-    factor: float,
-    rows: slice,
-    lengths: Array | None = None,
-    norms: Array | None = None,
-) -> Rows:
-    """Return W = base + factor · left · right, left (N, r) and right (r, d): LoRA of PEFT.
-
-    DoRA multiplies it by `lengths` over the norms of its rows, or of its columns, where `norms` has
-    those (peft.tuners.lora.dora).
-    """
-    made = f32(base[rows]) + np.float32(factor) * (f32(left[rows]) @ f32(right))
-    if lengths is None:
-        return made
-    if norms is not None:
-        return f32(made * (f32(lengths) / f32(norms)))
-    of_rows = np.linalg.norm(made, axis=1, keepdims=True)
-    return f32(made * (f32(lengths)[rows].reshape(-1, 1) / of_rows))
+def low_rank(base: Array, left: Array, right: Array, factor: float, rows: slice) -> Rows:
+    """Return W = base + factor · left · right, left (N, r) and right (r, d): LoRA of PEFT."""
+    return f32(base[rows]) + np.float32(factor) * (f32(left[rows]) @ f32(right))
 
 
 def replaced(base: Array, new: Array, ids: npt.NDArray[np.int64], rows: slice) -> Rows:

@@ -53,41 +53,17 @@ class Module:
 Reader = Callable[[Module], Tensor | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Decoder:
-    """A stored form: the tensors that make it up, what its matrix is, and who says so."""
-
-    name: str
-    #: For the documentation: tensors below one module, the formula, and what the tests compare
-    #: with; empty for a form that is named and not decoded.
-    tensors: str
-    matrix: str
-    oracle: str
-    #: Last parts of the names of the tensors whose modules `read` looks at.
-    ends: tuple[str, ...] = ()
-    #: Returns the weight of a module, decoded or with the reason why it cannot be read; None if the
-    #: module is of another form. None for forms that a format decodes.
-    read: Reader | None = None
-
-
 def decoded(
     name: str,
     shape: tuple[int, int],
     form: str,
     parts: tuple[Tensor | None, ...],
     rows_of: Callable[..., Array],
-    of_all: Callable[..., Any] | None = None,
 ) -> Tensor:
-    """Return a parameter of float32 whose rows ``rows_of(*arrays, rows=slice)`` gives.
-
-    The result of ``of_all(*arrays)``, such as norms of columns, comes as one more array.
-    """
+    """Return a parameter of float32 whose rows ``rows_of(*arrays, rows=slice)`` gives."""
 
     def decode() -> Array:
         arrays: list[Any] = [None if part is None else part.open() for part in parts]
-        if of_all is not None:
-            with np.errstate(all="ignore"):
-                arrays.append(of_all(*arrays))
         slices = (
             slice(start, min(start + _BLOCK_ROWS, shape[0]))
             for start in range(0, shape[0], _BLOCK_ROWS)

@@ -18,7 +18,7 @@ from embgeo.io.bounded.maps import Array
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.model import forms
 from embgeo.io.model.facts import ModelFacts
-from embgeo.io.model.parameter import PARTS, Module, cannot, decoded, matrix_shape
+from embgeo.io.model.parameter import Module, cannot, decoded, matrix_shape
 from embgeo.io.parameter_names import is_sought
 
 _E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
@@ -32,28 +32,6 @@ _SCALES = (
 #: Names of factors in forms that are not known; those of activations are none of a weight.
 _FACTOR = re.compile(r"(?!.*(?:input|output|act|embed_scale|[kqv]_scale)).*(?:scale|amax|absmax)")
 _EIGHT_BITS = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "int8")
-#: Forms that are named and not decoded, by the ending of the stored codes.
-NAMED = {
-    "qweight": "GPTQ or AWQ",
-    "q_weight": "EXL2",
-    "trellis": "EXL3",
-    "W_q": "HQQ",
-    "codes": "AQLM",
-    "Qidxs": "QuIP#",
-    "_weight_qdata": "torchao",
-    "weight_qdata": "torchao",
-    "B": "Marlin",
-    "indices": "VPTQ",
-    "compressed": "compressed-tensors (sparse)",
-}
-#: The tensor that has to lie beside codes whose ending alone says little.
-_BESIDE = {
-    "codes": ("codebooks",),
-    "B": ("s",),
-    "indices": ("centroids", "centroids.weight"),
-    "compressed": ("bitmask",),
-}
-_METHODS = {"gptq": "GPTQ", "awq": "AWQ", "exl2": "EXL2", "exl3": "EXL3", "auto-round": "AutoRound"}
 
 
 def read_eight_bits(m: Module) -> Tensor | None:
@@ -308,41 +286,18 @@ def _mlx_float(words: Tensor, scales: Tensor) -> Tensor:
     return decoded(words.name, (n, d), form, (words, scales), rows_of)
 
 
-def name_form(m: Module, leaf: str) -> Tensor | None:
-    """Name a form that is not decoded; its name says which one."""
-    codes = m[leaf]
-    if (beside := _BESIDE.get(leaf)) is not None and m.get(*beside) is None:
-        return None
-    method = str(m.facts.quantization.get("quant_method", "")).lower()
-    kind = _METHODS.get(method, NAMED[leaf]) if leaf == "qweight" else NAMED[leaf]
-    bits = m.facts.quantization.get("bits")
-    width = f", {bits} bit" if type(bits) is int and 0 < bits < 9 else ""
-    ends = (*sorted(PARTS), *_BESIDE.get(leaf, ()))
-    parts = [part for end in ends if (part := m.get(end)) is not None]
-    return cannot(m.name("weight"), codes, f"is quantized by {kind}{width}", *parts)
+def read_codes_alone(m: Module) -> Tensor | None:
+    """Refuse FP8 codes whose scales are in another file, or in a form that is not known.
 
-
-def read_bitsandbytes(m: Module) -> Tensor | None:
+    Without either, FP8 numbers are the matrix themselves.
+    """
     codes = m["weight"]
-    if codes.dtype in _EIGHT_BITS or m.get("weight.absmax") is None:
+    if len(codes.shape) != 2 or codes.dtype not in _EIGHT_BITS or codes.dtype == "int8":
         return None
-    parts = [m.get(f"weight.{end}") for end in ("absmax", "quant_map", "nested_absmax")]
-    return cannot(codes.name, codes, "is quantized by bitsandbytes, 4 bit", *parts)
-
-
-def read_whole_numbers(m: Module) -> Tensor | None:
-    """Read integers or FP8 codes without the scales that make them a matrix."""
-    codes = m["weight"]
-    if len(codes.shape) != 2:
-        return None
-    if codes.dtype.startswith(("int", "uint")):
-        problem = f"holds whole numbers ({codes.dtype}), and no scales of them are in the file"
-        return cannot(codes.name, codes, problem)
     has_scales = bool(m.facts.quantization) or m.facts.pieces > 1  # perhaps in another shard
-    if codes.dtype in _EIGHT_BITS and has_scales and not _is_ignored(m):
-        problem = "is quantized (FP8), and its scales are not in the file"
-        return cannot(codes.name, codes, problem)
-    if codes.dtype in _EIGHT_BITS and is_sought(codes.name):  # else too many names to look at
+    if has_scales and not _is_ignored(m):
+        return cannot(codes.name, codes, "is quantized (FP8), and its scales are not in the file")
+    if is_sought(codes.name):  # else too many names to look at
         of_module = [t for name, t in m.by.items() if name.startswith(m.prefix)]
         factors = [t for t in of_module if _FACTOR.match(t.name[len(m.prefix) :])]
         if factors:

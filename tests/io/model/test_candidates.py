@@ -13,6 +13,7 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import AmbiguousTensor, EmbgeoError
+from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.candidates import (
     collect_evidence,
     count_slices,
@@ -20,6 +21,8 @@ from embgeo.io.model.candidates import (
     has_vocabulary,
     is_named_by,
 )
+from embgeo.io.model.choice import choose
+from embgeo.io.model.companions import read_parameters
 from embgeo.io.model.facts import ModelFacts
 from embgeo.io.opening import open_checkpoint
 
@@ -144,16 +147,84 @@ def test_a_thinker_and_a_talker(tmp_path: Path) -> None:
         embgeo.load(write(tmp_path / "b", tensors))
 
 
-@pytest.mark.parametrize("shape", [(4, N, D), (N * D,), (0,)])
-def test_an_embedding_of_other_than_two_axes_stops_the_choice(
-    shape: tuple[int, ...], tmp_path: Path
+@pytest.mark.parametrize(
+    ("name", "shape", "dtype", "said"),
+    [
+        ("model.embed_tokens.weight", (4, N, D), "f4", "is stored as 4×120×16, not as a matrix"),
+        ("model.embed_tokens.weight", (N * D,), "f4", "is stored as 1,920, not as a matrix"),
+        ("model.embed_tokens.weight", (0,), "f4", "zero_to_fp32.py"),
+        ("embeddings", (1, N, D), "f4", "is stored as 1×120×16, not as a matrix"),
+        ("embeddings", (N, D), "i1", "holds whole numbers (int8)"),
+        ("vectors", (N, D), "u1", "holds whole numbers (uint8)"),
+        ("embedding.weight", (N, D), "i4", "holds whole numbers (int32)"),
+    ],
+)
+@pytest.mark.parametrize("other", ["lm_head.weight", "ranges", "proj.weight"])
+def test_an_embedding_that_is_no_matrix_of_real_numbers_stops_the_choice(
+    name: str, shape: tuple[int, ...], dtype: str, said: str, other: str, tmp_path: Path
 ) -> None:
-    """A stack of codebooks, a flattened parameter, or what ZeRO stage 3 leaves of one."""
-    tensors = {"model.embed_tokens.weight": np.ones(shape, np.float32), "lm_head.weight": rows(N)}
-    folder = write(tmp_path, tensors, vocab_size=N)
-    with pytest.raises(AmbiguousTensor, match=r"embed_tokens is stored as .*, not as a matrix"):
+    """A stack, a flat vector, what ZeRO stage 3 leaves, codes: nothing takes their place."""
+    folder = write(tmp_path, {name: np.ones(shape, dtype), other: rows(N)}, vocab_size=N)
+    with pytest.raises(AmbiguousTensor) as caught:
         embgeo.load(folder)
-    assert embgeo.load(folder, tensor="lm_head.weight").n == N
+    assert name.removesuffix(".weight") in str(caught.value)
+    assert said in str(caught.value)
+    assert embgeo.load(folder, tensor=other).n == N
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "dtype", "stops"),
+    [
+        ("audio_embeddings.weight", (4, N, D), "f4", True),
+        ("_flat_param", (N * D,), "f4", True),
+        ("_flat_param", (N * D - 1,), "f4", False),
+        ("q", (N, D), "i1", True),
+        ("q", (N - 1, D), "i1", False),
+        ("embedder.qweight", (D, D), "i4", True),
+        ("edge_index", (2, N * D), "i8", False),
+        ("mask", (N, D), "?", False),
+        ("conv.weight", (N, D, 3), "f4", False),
+        ("position_embeddings", (1, N, D), "f4", False),
+        ("layers.0.codebook", (1, N, D), "f4", False),
+    ],
+)
+def test_a_lone_matrix_is_not_taken_beside_what_may_be_the_embedding(
+    name: str, shape: tuple[int, ...], dtype: str, stops: bool, tmp_path: Path
+) -> None:
+    """A matrix without a name is chosen only where nothing else may be meant."""
+    folder = write(tmp_path, {name: np.ones(shape, dtype), "linear": rows(N)})
+    if stops:
+        with pytest.raises(AmbiguousTensor, match=rf"{name.split('.')[0]}.*tensor"):
+            embgeo.load(folder)
+    assert embgeo.load(folder, tensor="linear" if stops else None).origin.tensor == "linear"
+
+
+def test_members_that_a_format_cannot_read_stop_the_choice() -> None:
+    """By name, or because nothing else says which is the embedding; their shape may be unknown."""
+
+    def member(name: str, problem: str = "", shape: tuple[int, ...] = (N, D)) -> Tensor:
+        return Tensor(name, shape, "float32", np.zeros, problem=problem, way_out="convert it")
+
+    def chosen(*members: Tensor) -> str:
+        found = Checkpoint(Path("m.npz"), "npz", members, ())
+        return choose(read_parameters(found)).input.name
+
+    unread = "is an array of objects"
+    for held in (
+        [member("word_embeddings", unread, ()), member("linear")],
+        [member("word_embeddings", unread), member("embedding")],
+        [member("anything", unread, ()), member("linear")],
+        [member("anything", unread), member("lm_head.weight")],
+    ):
+        with pytest.raises(AmbiguousTensor, match=f"{held[0].name} {unread}; convert it"):
+            chosen(*held)
+    assert chosen(member("anything", unread), member("wte.weight")) == "wte.weight"
+    assert chosen(member("embedding", unread), member("wte.weight")) == "wte.weight"
+    assert chosen(member("layers.0.x", unread), member("linear")) == "linear"
+    assert chosen(member("position_embeddings", unread), member("linear")) == "linear"
+    only = Checkpoint(Path("m.npz"), "npz", (member("x", unread),), ())
+    with pytest.raises(AmbiguousTensor, match=unread):
+        choose(read_parameters(only))
 
 
 @pytest.mark.parametrize("name", ["layers/lstm/cell/vars/0", "dense/kernel:0", "rnn.weight_ih_l0"])
@@ -477,18 +548,6 @@ def test_a_column_for_each_token_is_turned_on_request(transposed: bool, tmp_path
     assert embgeo.load(folder, tensor="model.embed_tokens.weight").n == D
 
 
-@pytest.mark.parametrize("outer", ["model.embed_tokens", "wte"])
-def test_an_embedding_in_parts_that_are_not_known_stops_the_choice(
-    outer: str, tmp_path: Path
-) -> None:
-    """A tensor train, or factors: the output does not take its place."""
-    for number, parts in enumerate(([rows(4 * D).reshape(4, D, D)], [rows(N, 4), rows(D, 4)])):
-        tensors = {f"{outer}.cores.{k}": part for k, part in enumerate(parts)}
-        folder = write(tmp_path / str(number), tensors | {"lm_head.weight": rows(N)})
-        with pytest.raises(AmbiguousTensor, match=r"is stored in a form that is not known \(cores"):
-            embgeo.load(folder)
-
-
 def test_the_weight_of_hierarchical_reasoning_models(tmp_path: Path) -> None:
     inner = "_orig_mod.model.inner."
     tensors = {f"{inner}embed_tokens.embedding_weight": rows(N), f"{inner}lm_head.weight": rows(N)}
@@ -507,12 +566,6 @@ def test_the_weight_of_hierarchical_reasoning_models(tmp_path: Path) -> None:
 def test_rows_of_other_things_are_said(name: str, kind: str, tmp_path: Path) -> None:
     matrix = embgeo.load(write(tmp_path, {name: rows(N), "blocks.0.attn.qkv.weight": rows(48)}))
     assert any(note.endswith(f"are {kind}") for note in matrix.origin.notes)
-
-
-def test_flat_parameters_of_fsdp_stop_the_choice(tmp_path: Path) -> None:
-    tensors = {"_fsdp_wrapped_module._flat_param": rows(N).ravel(), "lm_head.weight": rows(N)}
-    with pytest.raises(AmbiguousTensor, match="not known \\(FSDP's flat parameters\\)"):
-        embgeo.load(write(tmp_path, tensors))
 
 
 @pytest.mark.parametrize("others", [0, 1])

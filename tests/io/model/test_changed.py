@@ -1,4 +1,4 @@
-"""Weights that other tensors change: norms, mappings, adapters and codebooks, against torch."""
+"""Weights that other tensors change: mappings, adapters and codebooks; others stop the choice."""
 
 from __future__ import annotations
 
@@ -39,44 +39,33 @@ def check(folder: Path, expected: Any, form: str, name: str = f"{NAME}.weight") 
     return matrix
 
 
-@pytest.mark.parametrize("dim", [0, 1, None])
-@pytest.mark.parametrize("old", [False, True])
-def test_weight_norm_is_that_of_torch(dim: int | None, old: bool, tmp_path: Path) -> None:
-    layer = torch.nn.Embedding.from_pretrained(numbers(N, D), freeze=False)
-    if old:
-        with pytest.warns(FutureWarning):
-            torch.nn.utils.weight_norm(layer, dim=dim)
-        layer.weight_g.data *= 1 + numbers(*layer.weight_g.shape).abs()
-        layer(torch.tensor([0]))
-    else:
-        torch.nn.utils.parametrizations.weight_norm(layer, dim=dim)
-        layer.parametrizations.weight.original0.data *= 2.5
-    state = {f"{NAME}.{k}": v for k, v in layer.state_dict().items()}
-    check(write(tmp_path, state), layer.weight, "weight norm, g · v / ‖v‖ of the")
+#: Parts of an embedding whose product, mask or norm is the matrix.
+UNKNOWN = {
+    "weight norm": {"weight_g": (N, 1), "weight_v": (N, D)},
+    "parametrization": {
+        "parametrizations.weight.original0": (N, 1),
+        "parametrizations.weight.original1": (N, D),
+    },
+    "spectral norm": {"weight_orig": (N, D), "weight_u": (N,), "weight_v": (D,)},
+    "pruning": {"weight_orig": (N, D), "weight_mask": (N, D)},
+    "factors": {"cores.0": (N, 4), "cores.1": (D, 4)},
+    "tensor train": {"cores.0": (4, D, D), "cores.1": (4, D, D)},
+}
 
 
-def test_spectral_norm_is_that_of_torch(tmp_path: Path) -> None:
-    layer = torch.nn.Embedding.from_pretrained(numbers(N, D), freeze=False)
-    torch.nn.utils.parametrizations.spectral_norm(layer)
-    layer.eval()
-    state = {f"{NAME}.{k}": v for k, v in layer.state_dict().items()}
-    check(write(tmp_path, state), layer.weight, "spectral norm")
-
-
-def test_pruning_is_that_of_torch(tmp_path: Path) -> None:
-    from torch.nn.utils import prune
-
-    layer = torch.nn.Embedding(N, D)
-    prune.random_unstructured(layer, "weight", 0.4)
-    folder = write(tmp_path, {f"{NAME}.{key}": one for key, one in layer.state_dict().items()})
-    check(folder, layer.weight, "pruned, weight_orig · weight_mask")
-
-
-def test_an_unknown_parametrization_is_read_as_stored_with_a_note(tmp_path: Path) -> None:
-    rows = numbers(N, D)
-    folder = write(tmp_path, {f"{NAME}.parametrizations.weight.original": rows})
-    matrix = check(folder, rows, "original")
-    assert "is read as it is stored, before its parametrization" in matrix.origin.notes[0]
+@pytest.mark.parametrize("outer", [NAME, "wte", "embedding"])
+@pytest.mark.parametrize("kind", UNKNOWN)
+@pytest.mark.parametrize("head", ["lm_head.weight", "projection.weight", ""])
+def test_forms_that_are_not_known_stop_the_choice(
+    outer: str, kind: str, head: str, tmp_path: Path
+) -> None:
+    """Neither a part nor the output takes the place of the embedding."""
+    tensors = {f"{outer}.{end}": numbers(*shape) for end, shape in UNKNOWN[kind].items()}
+    tensors |= {head: numbers(N, D)} if head else {}
+    with pytest.raises(embgeo.EmbgeoError) as caught:
+        embgeo.load(write(tmp_path, tensors))
+    assert f"{outer} is stored in a form that is not known" in caught.value.cause
+    assert next(iter(UNKNOWN[kind])) in caught.value.cause
 
 
 @pytest.mark.parametrize("parts", ["both", "mapping", "weights"])
@@ -146,7 +135,7 @@ def test_an_adapter_beside_the_embedding_is_merged(base: str, end: str, tmp_path
         ({"alpha_pattern": {"q_proj": 32}, "rank_pattern": {"v_proj": 2}}, 2),
         ({"alpha_pattern": {"embed_tokens": 32}}, 8),
         ({"alpha_pattern": {"embed_.*": 32}}, "does not say their factor"),
-        ({"use_dora": True}, "changes lengths, too (DoRA), in a form that is not known"),
+        ({"use_dora": True}, "changes lengths, too (DoRA)"),
         ({"lora_alpha": None}, "does not say their factor"),
         ("two adapters", "there are several adapters"),
         ("half", "a part of it is missing"),
@@ -168,29 +157,6 @@ def test_factors_of_adapters(settings: Any, factor: Any, tmp_path: Path) -> None
     matrix = check(folder, rows, "base")
     assert "are not merged into it: " in matrix.origin.notes[0]
     assert factor in matrix.origin.notes[0]
-
-
-def test_dora_gives_columns_of_an_embedding_and_rows_of_an_output_their_lengths(
-    tmp_path: Path,
-) -> None:
-    """As DoraEmbeddingLayer and DoraLinearLayer of PEFT do."""
-    rows, head = numbers(N, D), numbers(N, D, seed=3)
-    a, b = numbers(4, N, seed=1), numbers(D, 4, seed=2)
-    of_columns, of_rows = numbers(D, seed=4).abs(), numbers(N, seed=5).abs()
-    tensors = {
-        f"{NAME}.base_layer.weight": rows, f"{NAME}.lora_embedding_A": a,
-        f"{NAME}.lora_embedding_B": b, f"{NAME}.lora_magnitude_vector.weight": of_columns,
-        "lm_head.base_layer.weight": head, "lm_head.lora_A.weight": b.T,
-        "lm_head.lora_B.weight": a.T,
-        "lm_head.lora_magnitude_vector.weight": of_rows,
-    }  # fmt: skip
-    folder = write(tmp_path, tensors, adapter_config=ADAPTER | {"use_dora": True})
-    merged = rows + 2 * (b @ a).T
-    matrix = check(folder, merged * of_columns / merged.norm(dim=0), "DoRA, (base + 2 · B A)")
-    assert matrix.output is not None
-    merged = head + 2 * a.T @ b.T
-    expected = merged * of_rows[:, None] / merged.norm(dim=1, keepdim=True)
-    np.testing.assert_allclose(matrix.output.data, expected, rtol=2e-5, atol=1e-6)
 
 
 def test_an_adapter_of_codes_is_added_to_the_decoded_rows(tmp_path: Path) -> None:

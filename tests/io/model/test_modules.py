@@ -47,7 +47,7 @@ def test_an_fp8_layer_is_decoded() -> None:
 
 def test_codes_without_scales_are_refused() -> None:
     codes = torch.ones(N, D, dtype=torch.int8)
-    with pytest.raises(embgeo.EmbgeoError, match=r"embedding.weight holds whole numbers .int8."):
+    with pytest.raises(embgeo.EmbgeoError, match=r"embedding.weight: entries of type int8"):
         as_matrix(Model(quantized(codes)))
 
 

@@ -12,8 +12,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
-from embgeo.io.model import changed, forms, quantized
-from embgeo.io.model.decoders import DECODERS
+from embgeo.io.model import forms
 
 torch: Any = pytest.importorskip("torch")
 N, D = 96, 64
@@ -385,7 +384,7 @@ NAMED = {
     "VPTQ": (
         {"indices": torch.zeros(1, 8, N, dtype=I32), "centroids.weight": torch.ones(1, 2048)}, {},
     ),
-    "by torchao in a form that is not known (weight:qdata, weight:scale)": (
+    "is quantized by torchao": (
         {"weight:qdata": torch.zeros(N, D, dtype=torch.int8), "weight:scale": torch.ones(N, 1)},
         {"quant_method": "torchao"},
     ),
@@ -448,31 +447,3 @@ def test_a_quantized_output_is_left_out_and_not_known_to_be_tied(tmp_path: Path)
         assert matrix.tied_as_configured is None
         said = "the output matrix lm_head is quantized by GPTQ, 4 bit, and is left out"
         assert said in matrix.origin.notes
-
-
-# --- Every stored form that is decoded is in one list, with what its test compares with -----------
-
-
-HERE = Path(__file__).parent
-
-
-def test_every_reader_is_listed() -> None:
-    listed = {one.read for one in DECODERS if one.read is not None}
-    readers = {
-        getattr(module, name)
-        for module in (quantized, changed)
-        for name in vars(module)
-        if name.startswith("read_") and vars(module)[name].__module__ == module.__name__
-    }
-    # Asked apart: by an ending, after a decoding, and below the name of an adapter.
-    apart = {quantized.read_blocks, changed.read_lora, changed.read_trainable_tokens}
-    assert readers - apart == listed
-
-
-def test_a_form_that_is_decoded_has_an_oracle_in_the_tests() -> None:
-    tests = "".join(path.read_text("utf-8") for path in HERE.glob("test_*.py"))
-    tests += (HERE.parent / "test_gguf.py").read_text("utf-8")
-    for form in DECODERS:
-        assert bool(form.matrix) is bool(form.oracle), form.name
-        for oracle in form.oracle.split(", ") if form.oracle else ():
-            assert oracle.removeprefix("its ").replace("known numbers", "expected") in tests, oracle
