@@ -381,29 +381,3 @@ def test_fairy_tales_is_tied_and_cbow_carries_its_words() -> None:
     assert cbow.tokens is not None
     assert cbow.frequency is not None
     assert cbow.frequency.counts.min() > 0
-
-
-@pytest.mark.parametrize(
-    ("name", "second"),
-    [
-        ("consolidated.00.pth", "consolidated.01.pth"),
-        ("mp_rank_00_model_states.pt", "mp_rank_01_model_states.pt"),
-        ("mp_rank_00/model_optim_rng.pt", "mp_rank_01/model_optim_rng.pt"),
-    ],
-)
-def test_slices_of_a_tensor_parallel_model_are_no_matrix(
-    tmp_path: Path, name: str, second: str
-) -> None:
-    for each in (name, second):
-        path = tmp_path / each
-        path.parent.mkdir(exist_ok=True)
-        with path.open("wb") as stream:
-            np.save(stream, np.eye(4))
-        if each == name:  # alone, the first is a whole model
-            assert embgeo.load(path).n == 4
-    for each in (name, second):
-        with pytest.raises(UnreadableFile, match="one tensor-parallel slice of each matrix"):
-            embgeo.load(tmp_path / each)
-    (tmp_path / name).unlink()
-    with pytest.raises(UnreadableFile, match="one tensor-parallel slice"):
-        embgeo.load(tmp_path / second)

@@ -229,7 +229,9 @@ def _refuse_unknown_form(checkpoint: Checkpoint, lone: Tensor | None) -> None:
         name = tensor.name
         module = names.module_of(name, sure=False)
         is_outer = module and names.input_rank(module) is not None and names.layer_of(name) is None
-        if is_outer and not (names.is_other_embedding(name) or names.is_adapter(name)):
+        if not is_outer or names.is_adapter(name) or names.copy_kind(name):
+            continue
+        if not names.is_other_embedding(name):
             held.setdefault(module, []).append(tensor)
     for module, parts in held.items():
         if parts == [lone] or all(t.problem or len(t.shape) < 2 for t in parts):
