@@ -21,14 +21,13 @@ def option(
     text: str,
     *names: str,
     metavar: str | None = None,
-    least: int | None = None,
     complete: Callable[[str], list[str]] | None = None,
 ) -> Any:
     """Return the declaration of an option with its help and the completion of its values.
 
     By default it has the name of its parameter.
     """
-    return typer.Option(*names, help=text, metavar=metavar, min=least, autocompletion=complete)
+    return typer.Option(*names, help=text, metavar=metavar, autocompletion=complete)
 
 
 # --- loading --------------------------------------------------------------------------------
@@ -91,7 +90,7 @@ Reference = Annotated[
     bool | None,
     option("Compare with isotropic Gaussian rows of the same norms.", "--reference/--no-reference"),
 ]
-Seed = Annotated[int | None, option("Seed of all random samples; 0 by default.", least=0)]
+Seed = Annotated[int | None, option("Seed of all random samples; 0 by default.")]
 MinNorm = Annotated[
     float | None,
     option(
@@ -111,9 +110,9 @@ PopularShare = Annotated[
     option("Share of the tokens that count as frequent; 0.2 by default.", metavar="SHARE"),
 ]
 IsotropyRows = Annotated[
-    int | None, option("Also compute I1/I2 on random samples of this many rows.", least=1)
+    int | None, option("Also compute I1/I2 on random samples of this many rows.")
 ]
-IsotropyRuns = Annotated[int | None, option("Number of these samples; 10 by default.", least=1)]
+IsotropyRuns = Annotated[int | None, option("Number of these samples; 10 by default.")]
 Plane = Annotated[
     options.Plane | None,
     option("Add a plane to the map: tsne, of at most 5000 rows."),
@@ -144,7 +143,7 @@ Memory = Annotated[
     str | None,
     option("Memory for the passes; 640MiB by default, or more if columns need it.", metavar="SIZE"),
 ]
-Threads = Annotated[int | None, option("Threads; as many as BLAS uses by default.", least=1)]
+Threads = Annotated[int | None, option("Threads; as many as BLAS uses by default.")]
 Device = Annotated[
     str | None,
     option(

@@ -1,13 +1,14 @@
 """The options of measuring."""
 
-import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import Any, Literal, Self, TypeAlias, get_args, get_type_hints
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from embgeo.core.arguments import as_texts, refuse_name, refuse_type
+from msgspec import Meta
+
+from embgeo.core.arguments import as_texts, refuse_type
 from embgeo.core.errors import BadOption, argument
+from embgeo.core.settings import Natural, Positive, parse_fields, type_hints
 from embgeo.core.source import FREQUENCIES, Source
 
 #: Rows whose neighbors are searched.
@@ -19,8 +20,6 @@ Precision: TypeAlias = Literal["float64", "float32"]
 #: A token, and the tokens whose rank among its neighbors is reported.
 ListedToken: TypeAlias = tuple[str, tuple[str, ...]]
 
-#: The smallest whole number that an option takes.
-_LEAST = {"seed": 0, "pairs": 0, "isotropy_rows": 1, "isotropy_runs": 1, "neighbors": 1}
 #: The sections that an option is about; others are about all.
 _SECTIONS = {
     "pairs": ("cosine",),
@@ -68,14 +67,14 @@ class Options:
         If a value is invalid.
     """
 
-    seed: int = 0
-    min_norm: float | None = None
-    pairs: int | None = 100_000
-    popular_share: float = 0.2
-    isotropy_rows: int | None = None
-    isotropy_runs: int = 10
+    seed: Natural = 0
+    min_norm: Annotated[float, Meta(ge=0)] | None = None
+    pairs: Natural | None = 100_000
+    popular_share: Annotated[float, Meta(gt=0, lt=1)] = 0.2
+    isotropy_rows: Positive | None = None
+    isotropy_runs: Positive = 10
     row_errors: bool = True
-    neighbors: int = 10
+    neighbors: Positive = 10
     neighbors_of: Queries = "sample"
     plane: Plane = "none"
     precision: Precision = "float64"
@@ -88,26 +87,7 @@ class Options:
         if isinstance(listed, str) or not isinstance(listed, Iterable):
             listed = (listed,)
         object.__setattr__(self, "show_neighbors", tuple(map(_parse_token, listed)))
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if not isinstance(value, Integral):
-                raise BadOption(f"{value!r} is not a whole number", where=argument(name))
-            if value < least:
-                raise BadOption(f"{value} is less than {least}", where=argument(name))
-            object.__setattr__(self, name, int(value))
-        for name, kind in (("neighbors_of", Queries), ("plane", Plane), ("precision", Precision)):
-            if getattr(self, name) not in get_args(kind):
-                where = argument(name)
-                raise refuse_name("choice", getattr(self, name), get_args(kind), where)
-        limit: Any = self.min_norm
-        if limit is not None and not (isinstance(limit, Real) and 0.0 <= float(limit) < math.inf):
-            raise BadOption(f"{limit} is not a norm", where=argument("min_norm"))
-        share: Any = self.popular_share
-        if not isinstance(share, Real) or not 0.0 < float(share) < 1.0:
-            cause = f"{share} is not a share between 0 and 1"
-            raise BadOption(cause, where=argument("popular_share"))
+        parse_fields(self)
 
     @classmethod
     def of(cls, given: Mapping[str, Any], sections: Collection[str] | None = None) -> Self:
@@ -169,7 +149,7 @@ def _parse_token(one: Any) -> ListedToken:
 
 
 def _list_types(kind: type, without: Collection[str]) -> dict[str, Any]:
-    return {name: hint for name, hint in get_type_hints(kind).items() if name not in without}
+    return {name: hint for name, hint in type_hints(kind).items() if name not in without}
 
 
 #: Options of loading and their types, as commands and settings files give them.
@@ -177,7 +157,7 @@ LOADING = _list_types(Source, ("path", "hash_file"))
 #: Options of measuring, in the same way; the others are for Python only.
 MEASURING = _list_types(Options, ("row_errors", "neighbors", "show_neighbors"))
 MEASURING["pairs"] = int | str
-RESOURCES: dict[str, Any] = {"memory": str, "threads": int, "device": str}
+RESOURCES: dict[str, Any] = {"memory": str, "threads": Positive, "device": str}
 #: Further options of ``embgeo analyze``.
 OF_ANALYZE: dict[str, Any] = {
     "show_neighbors": tuple[str, ...],

@@ -1,19 +1,18 @@
 """The options of loading."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias
 
-from embgeo.core.arguments import as_path, parse_size, refuse_type
+from embgeo.core.arguments import as_path, parse_size
 from embgeo.core.errors import BadOption, argument
+from embgeo.core.settings import parse_fields
 
 #: ``"A:B"`` or (A, B), counted from 0, B excluded; None for all rows.
 RowRange: TypeAlias = str | tuple[int | None, int | None] | None
 #: Treatment of rows beyond the vocabulary.
 Padding: TypeAlias = Literal["auto", "mask", "keep"]
-PADDINGS: tuple[str, ...] = get_args(Padding)
 
 #: Instead of a file of tokens: rows have no labels.
 NO_TOKENS = "none"
@@ -67,23 +66,12 @@ class Source:
     hash_file: bool = True
 
     def __post_init__(self) -> None:
+        """Refuse values of a wrong type, and options that contradict each other."""
         as_path(self.path, "path")
         for name in FILES:
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, as_path(value, name))
-        for name in ("tensor", "output", "hidden_tensor", "max_download"):
-            if not isinstance(value := getattr(self, name), str | None):
-                raise refuse_type(value, name, "a text")
-        if not isinstance(self.rows, str | Sequence | None):
-            raise refuse_type(self.rows, "rows", 'a text such as "0:5000", or (0, 5000)')
-
-    def check(self) -> None:
-        """Raise BadOption for options that contradict each other."""
-        if self.padding not in PADDINGS:
-            raise BadOption(
-                f"{argument('padding')} {self.padding!r} is not known",
-                way_out="use auto, mask or keep",
-            )
+        parse_fields(self, without=("path", *FILES))
         given = [argument(name) for name in FREQUENCIES if getattr(self, name)]
         if len(given) > 1:
             raise BadOption(f"{' and '.join(given)} exclude each other", way_out="give one of them")

@@ -142,7 +142,6 @@ def open_source(
     on_demand : bool
         Whether rows that have to be decoded are read when they are needed.
     """
-    source.check()
     place = find_place(source)
     checkpoint = open_checkpoint(place.path)
     notes = (*checkpoint.notes, place.note) if place.note else checkpoint.notes

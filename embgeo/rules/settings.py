@@ -16,6 +16,7 @@ from typing import Any
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE, merge_options
+from embgeo.core.settings import parse_value, refuse_unknown
 from embgeo.core.source import FILES, NO_TOKENS
 from embgeo.io.bounded import settings
 
@@ -147,11 +148,11 @@ def _parse_options(
     trust_settings: bool,
 ) -> dict[str, Any]:
     """Parse options of analyze; paths are relative to the folder of the file."""
-    settings.refuse_unknown(table, known, name, path)
+    refuse_unknown(table, known, name, path)
     found = {}
     for key, value in table.items():
         hint = str if key in FILES else known[key]
-        read = settings.parse_value(value, hint, f"{key} of {name}", path)
+        read = parse_value(value, hint, f"{key} of {name}", path)
         is_file = key in FILES and (key, read) != ("tokens", NO_TOKENS)
         if is_file and not trust_settings:
             require_inside(read, path, f"{key} of {name}")

@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from embgeo.core.settings import Positive, parse_fields
 from embgeo.stats.block import Block
 from embgeo.stats.moments import are_few
 from embgeo.stats.statistic import Statistic, fold, merge_all
@@ -53,9 +54,12 @@ class Resources:
         latter where there is one.
     """
 
-    memory: int | None = None
-    threads: int | None = None
+    memory: Positive | None = None
+    threads: Positive | None = None
     device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        parse_fields(self)
 
     @property
     def room(self) -> int:

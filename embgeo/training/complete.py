@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from embgeo.core.errors import BadOption
-from embgeo.io.bounded.settings import refuse_unknown
+from embgeo.core.settings import refuse_unknown
 from embgeo.training.checks import list_defaults, name_table
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers

@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption, argument
+from embgeo.core.settings import Where, parse_value, refuse_unknown
 from embgeo.io.bounded import settings
 from embgeo.training import sections
 
@@ -149,7 +150,7 @@ def read_settings(path: Path) -> StudySettings:
     return parse_settings(settings.read_document(path, "give a file of settings in TOML"), path)
 
 
-def parse_settings(text: str, where: settings.Where) -> StudySettings:
+def parse_settings(text: str, where: Where) -> StudySettings:
     """Parse settings from a TOML document; `where` is named in errors."""
     return from_tables(settings.parse_document(text, where, "correct it there"), where)
 
@@ -169,7 +170,7 @@ def load_preset(name: str) -> StudySettings:
     return parse_settings(known[name].read_text(encoding="utf-8"), f"preset {name}")
 
 
-def from_tables(tables: Mapping[str, Any], where: settings.Where = None) -> StudySettings:
+def from_tables(tables: Mapping[str, Any], where: Where = None) -> StudySettings:
     """Return settings from tables of plain values.
 
     Raises
@@ -180,14 +181,14 @@ def from_tables(tables: Mapping[str, Any], where: settings.Where = None) -> Stud
     hints = get_type_hints(StudySettings, include_extras=True)
     tables_of = [(name, hint) for name, hint in hints.items() if is_dataclass(hint)]
     inner = [f"{name}.{entry.name}" for name, hint in tables_of for entry in fields(hint)]
-    settings.refuse_unknown(tables, hints, "settings", where, inner)
+    refuse_unknown(tables, hints, "settings", where, inner)
     parsed = {name: _parse_entry(name, value, hints[name], where) for name, value in tables.items()}
     return StudySettings(**parsed)
 
 
-def _parse_entry(name: str, value: Any, hint: Any, where: settings.Where) -> Any:
+def _parse_entry(name: str, value: Any, hint: Any, where: Where) -> Any:
     if name in ("compare", "seeds", "plugins"):
-        return settings.parse_value(value, hint, name, where)
+        return parse_value(value, hint, name, where)
     _require_table(name, value, where)
     if name == "tune":
         return _parse_tuned(value, where)
@@ -203,9 +204,7 @@ def _parse_entry(name: str, value: Any, hint: Any, where: settings.Where) -> Any
     return settings.parse_table(hint, value, f"[{name}]", where)
 
 
-def _parse_tuned(
-    table: Mapping[str, Any], where: settings.Where, outer: str = ""
-) -> dict[str, Any]:
+def _parse_tuned(table: Mapping[str, Any], where: Where, outer: str = "") -> dict[str, Any]:
     """Parse values to try by dotted name, from tables inside each other."""
     found: dict[str, Any] = {}
     for key, value in table.items():
@@ -214,7 +213,7 @@ def _parse_tuned(
             found |= _parse_tuned(value, where, f"{name}.")
             continue
         name = "optimizer.lr" if name == "lr" else name
-        values = settings.parse_value(value, tuple[Any, ...], f"{name} of [tune]", where)
+        values = parse_value(value, tuple[Any, ...], f"{name} of [tune]", where)
         if not values or any(one in values[:i] for i, one in enumerate(values)):
             cause = f"{name} of [tune] is {list(values)}"
             raise BadOption(cause, where=where, way_out="give one value or more, each once")
@@ -228,7 +227,7 @@ def _parse_tuned(
     return found
 
 
-def _require_table(name: str, value: Any, where: settings.Where) -> None:
+def _require_table(name: str, value: Any, where: Where) -> None:
     if not isinstance(value, Mapping):
         raise BadOption(f"{name} is not a table", where=where, way_out=f"write [{name}]")
 

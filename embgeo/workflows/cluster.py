@@ -117,7 +117,6 @@ def list_shards(paths: list[Path], source: Source) -> list[Shard]:
 
 def label_whole(matrix: Matrix, source: Source) -> Matrix:
     """Add the labels and counts that a source names, one for each row of several files."""
-    source.check()
     if str(source.tokens) == NO_TOKENS:
         matrix, source = replace(matrix, tokens=None), replace(source, tokens=None)
     refuse_if(

@@ -94,7 +94,6 @@ def fetch(
     source = Source(
         given, tensor=tensor, output=output, transpose=transpose, max_download=max_download
     )
-    source.check()
     target = None if out is None else as_path(out, "out")
     if target is not None:
         refuse_if(is_occupied(target), str(target), "exists and is not empty", ELSEWHERE)

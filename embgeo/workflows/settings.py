@@ -38,9 +38,7 @@ def read_settings(
 
         choose_families(chosen)
     options = Options.of(measuring, chosen)
-    source = Source(path, **loading)
-    source.check()
-    return source, options, chosen
+    return Source(path, **loading), options, chosen
 
 
 def fit_options(options: Options, matrix: Matrix) -> Options:

@@ -768,7 +768,7 @@ def test_python_m_embgeo_is_the_command_line() -> None:
         ("diff x --mach row", "--mach: no such option; did you mean --match?"),
         (
             "analyze x --isotropy-rows z",
-            "--isotropy-rows: 'z' is not a whole number of at least 1;",
+            "--isotropy-rows: 'z' is not a whole number;",
         ),
     ],
 )

@@ -446,7 +446,7 @@ def test_mistakes_end_in_one_line(arguments: tuple[object, ...], says: str) -> N
         ({"sections": "nothing"}, "unknown section 'nothing'"),
         ({"popular_share": 0.3}, "needs to know which tokens"),
         ({"seed": "x"}, "embgeo.toml: seed of [analyze] is 'x'; it has to be a whole number"),
-        ({"round_trip": True}, "[analyze]: unknown setting 'round_trip'; did you mean check_reach"),
+        ({"check_reach": True}, "unknown setting 'check_reach'; did you mean check_reachable"),
     ],
     ids=str,
 )

@@ -255,7 +255,7 @@ def test_options_that_contradict_each_other(tmp_path: Path) -> None:
     path = saved(tmp_path)
     assert "exclude each other" in refused(BadOption, path, counts="c", rank_order=True)
     assert "exclude each other" in refused(BadOption, path, counts="c", corpus="d")
-    assert "--padding 'drop'" in refused(BadOption, path, padding="drop")
+    assert "--padding is 'drop'" in refused(BadOption, path, padding="drop")
     assert "which has 6 rows" in refused(BadOption, path, rows="0:7")
 
 

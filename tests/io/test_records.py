@@ -15,9 +15,10 @@ import pytest
 from msgspec import Meta
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
+from embgeo.core.settings import describe, parse_value
 from embgeo.core.values import INLINE
 from embgeo.io.bounded.records import ARRAYS_NAME, RecordFormat, in_archive
-from embgeo.io.bounded.settings import describe, parse_table, parse_value
+from embgeo.io.bounded.settings import parse_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,4 +251,4 @@ def test_types_in_words() -> None:
     assert describe(int | None) == "a whole number"
     assert describe(dict[str, int]) == "a table"
     assert describe(Literal["a", "b"]) == "a or b"
-    assert describe(Annotated[float, Meta(ge=0, lt=1)]) == "a number from 0 below 1"
+    assert describe(Annotated[float, Meta(ge=0, lt=1)]) == "a number from 0 and below 1"

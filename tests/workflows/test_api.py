@@ -104,7 +104,7 @@ def test_labels_beside_a_path_may_be_files_or_objects() -> None:
     [
         ({"tensr": "x"}, "tensr: no argument has this name; did you mean tensor?"),
         ({"section": "x"}, "section: no argument has this name; did you mean sections?"),
-        ({"popular_share": 2.0}, "popular_share: 2.0 is not a share"),
+        ({"popular_share": 2.0}, "popular_share is 2.0"),
         ({"sections": "cosin"}, "cosin"),
         ({"sections": "tokens", "pairs": 5}, "pairs: is about the section cosine, which sections"),
         ({"options": embgeo.Options(), "seed": 1}, "seed: is in options already"),

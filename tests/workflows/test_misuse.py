@@ -42,9 +42,9 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
             lambda a: embgeo.figures(a, format="gif"),
             "format: unknown format 'gif'; did you mean pgf? choose from pdf",
         ),
-        (lambda _: embgeo.analyze(W, seed="a"), "seed: 'a' is not a whole number"),
-        (lambda _: embgeo.analyze(W, pairs=1e5), "pairs: 100000.0 is not a whole number"),
-        (lambda _: embgeo.Options(popular_share="x"), "popular_share: x is not a share"),  # type: ignore[arg-type]
+        (lambda _: embgeo.analyze(W, seed="a"), "seed is 'a'; it has to be a whole number"),
+        (lambda _: embgeo.analyze(W, pairs=1e5), "pairs is 100000.0; it has to be a whole number"),
+        (lambda _: embgeo.Options(popular_share="x"), "popular_share is 'x'"),  # type: ignore[arg-type]
         (lambda _: embgeo.analyze(W, options={"seed": 1}), "options: type dict is not acc"),  # type: ignore[arg-type]
         (
             lambda _: embgeo.analyze(W, sections=5),
@@ -72,9 +72,9 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
         ),
         (lambda _: embgeo.load(""), "path: is empty; name a file or a folder"),
         (lambda _: embgeo.load(5), "path: type int is not accepted; give a path"),  # type: ignore[arg-type]
-        (lambda _: embgeo.load("m.pt", tensor=5), "tensor: type int is not accepted; give a text"),
+        (lambda _: embgeo.load("m.pt", tensor=5), "tensor is 5; it has to be text"),
         (lambda _: embgeo.load("m.pt", counts=5), "counts: type int is not accepted; give a path"),
-        (lambda _: embgeo.load("m.pt", rows=5), "rows: type int is not accepted; give a text such"),
+        (lambda _: embgeo.load("m.pt", rows=5), "rows is 5; it has to be text"),
         (lambda _: embgeo.inspect(None), "path: type NoneType is not accepted; give a path"),  # type: ignore[arg-type]
         (lambda _: embgeo.load_analysis(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
         (lambda _: embgeo.load_comparison(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from typing import Any, get_args
 
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption
-from embgeo.io.bounded.settings import refuse_unknown
+from embgeo.core.settings import refuse_unknown
 from embgeo.training.methods import METHODS, Factorization, Method, Regularizer, Step, Tying
 from embgeo.training.methods.method import FACTORED, UNTIED
 from embgeo.training.methods.regularizer import list_settings

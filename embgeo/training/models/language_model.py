@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.io.bounded.settings import refuse_unknown
+from embgeo.core.settings import refuse_unknown
 from embgeo.training.checks import flag, list_defaults, share, whole
 from embgeo.training.methods.weights import make_embedding, make_linear
 from embgeo.training.registry import file_of

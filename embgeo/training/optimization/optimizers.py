@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from embgeo.core.arguments import is_number, refuse_name
-from embgeo.io.bounded.settings import refuse_unknown
+from embgeo.core.settings import refuse_unknown
 from embgeo.training.checks import list_defaults, natural, nonnegative, require, unit
 from embgeo.training.methods import CoupledAdam
 

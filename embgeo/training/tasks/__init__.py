@@ -1,6 +1,6 @@
 """The tasks that models can be trained on, one file each."""
 
-from embgeo.io.bounded.settings import refuse_unknown
+from embgeo.core.settings import refuse_unknown
 from embgeo.training.checks import list_defaults, name_table
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.data.vocabulary import Dataset
