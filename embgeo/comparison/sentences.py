@@ -171,8 +171,11 @@ def headline(comparison: Comparison) -> str:
         return f"{states} {_separation_of_many(comparison, verdicts)}".rstrip()
     old, new = verdicts[0], verdicts[-1]
     move = describe_unit_rows(rows_of(comparison, len(verdicts) - 1))
+    states = [verdict.state for verdict in verdicts]
     said = [
-        _states_of_two(comparison, old.state, new.state),
+        _states_of_two(states)
+        if comparison.track is None
+        else _states_of_track(comparison, states),
         _evidence(old, new),
         describe_separation(_is_separated(old), _is_separated(new)),
         f"{move}." if move else "",
@@ -180,13 +183,20 @@ def headline(comparison: Comparison) -> str:
     return " ".join(part for part in said if part)
 
 
-def _states_of_two(comparison: Comparison, before: State, after: State) -> str:
-    if comparison.track is None:
-        return f"{describe_state_change(before, after).capitalize()}."
-    first, last = member_name(comparison, 0), member_name(comparison, len(comparison.members) - 1)
-    if before == after:
-        return f"{_STATES[after].capitalize()} at {first} and still at {last}."
-    return f"{_STATES[before].capitalize()} at {first}, {_STATES[after]} at {last}."
+def _states_of_two(states: list[State]) -> str:
+    return f"{describe_state_change(*states).capitalize()}."
+
+
+def _states_of_track(comparison: Comparison, states: list[State]) -> str:
+    """Say since which checkpoint the state is that of the last one."""
+    last = _STATES[states[-1]].capitalize()
+    since = next(i for i in range(len(states)) if set(states[i:]) == {states[-1]})
+    if not since:
+        return f"{last} from {member_name(comparison, 0)} on."
+    place = member_name(comparison, since)
+    if states[0] == states[-1]:
+        return f"{last} at first and since {place}."
+    return f"{last} since {place}, {_STATES[states[0]]} at first."
 
 
 def _states_of_many(comparison: Comparison, states: list[State]) -> str:

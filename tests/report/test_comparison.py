@@ -148,7 +148,7 @@ def test_the_first_line_says_what_became_of_the_shape_and_of_i1() -> None:
         "rows rose from 0.198 to 0.961."
     )
     track = page(members=6, track=True).headings[1]
-    assert track.startswith("Degenerate at step 500, not degenerate at step 3,000. Before: ")
+    assert track.startswith("Not degenerate since step 1,000, degenerate at first. Before: ")
     many = page(members=4).headings[1]
     assert many == (
         "Degenerate: baseline. Healthy: other-1, other-2, other-3. Rare tokens are separated from "
@@ -438,14 +438,14 @@ def test_a_long_run_is_cut_to_its_ends_and_what_lies_between() -> None:
 def test_bends_are_listed_with_their_step() -> None:
     parsed = page(members=6, track=True)
     assert "Where the slope changes: I1 as stored at 1,000." in parsed.text
-    assert "None of these numbers bends" not in parsed.text
+    assert "No turning point" not in parsed.text
     found = sample_comparison(members=6, track=True)
     assert found.track is not None
     straight = tuple(
         replace(c, change_point=None, no_change_point="too few points") for c in found.track.curves
     )
     flat = replace(found, track=replace(found.track, curves=straight))
-    assert "None of these numbers bends (too few points)." in Page(render(flat)).text
+    assert "No turning point (too few points)." in Page(render(flat)).text
 
 
 def test_every_number_of_a_run_has_a_curve_and_both_ends() -> None:

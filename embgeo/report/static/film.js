@@ -110,7 +110,7 @@ class Film {
 
 function describeChange({ moved, changed, turned }) {
   if (moved === undefined) return "";
-  const rows = changed == null ? "" : `, rows by ${formatNumber(100 * changed, 2)}%`;
-  const why = turned ? ": the plane has turned" : "";
-  return `Since the checkpoint before, places changed by ${formatNumber(100 * moved, 2)}%${rows}${why}.`;
+  const dots = `dots by ${formatNumber(100 * moved, 2)}%`;
+  const said = changed == null ? dots : `vectors changed by ${formatNumber(100 * changed, 2)}%, their ${dots}`;
+  return `Since the checkpoint before, ${said}${turned ? ": the plane has turned" : ""}.`;
 }
