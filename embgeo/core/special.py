@@ -52,8 +52,8 @@ def cut_special(special: Iterable[SpecialToken], start: int, stop: int) -> tuple
 
 #: Reserved tokens that training never uses.
 UNUSED = re.compile(
-    r"[<\[]\|?(tokens?_)?(unused|reserved|extra_\d|dummy|placeholder|filler|control_\d)"
-    r"[ _a-z]*\d*\|?[>\]]"
+    r"[<\[]\|?(tokens?_)?(unused|reserved|dummy|placeholder|filler|control_\d)[ _a-z]*\d*\|?[>\]]"
+    r"|<\|extra_\d+\|>"
     r"|madeupword\d+|</?s>NOTUSED|<padding row \d+>|<row \d+>",
     re.IGNORECASE,
 )

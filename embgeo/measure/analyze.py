@@ -25,6 +25,7 @@ from embgeo.metrics import Facts
 from embgeo.metrics.frequency import explain_absence, rank_by_frequency
 from embgeo.metrics.hubs import is_sampled
 from embgeo.metrics.neighbors import ALL, find_all_neighbors
+from embgeo.metrics.suspects import join_sides
 from embgeo.result.analysis import Analysis
 from embgeo.stats import TopNeighbors
 from embgeo.stats.reader import RowReader
@@ -137,6 +138,9 @@ def complete(
             measurement.reader.stage = count_stages(measurement, compared, 2 + len(seen))
         values += measurement.compute(family)
         clock.lap(family.section)
+    if "suspects" in seen:
+        values = add_output_suspects(measurement, values)
+        clock.lap("suspects")
     searched = page and "tokens" in seen
     measurement.shared.nearest = add_mapped_rows(measurement, values, searched)
     clock.lap("neighbors on the map")
@@ -151,6 +155,22 @@ def complete(
         values, note = with_reference(values, measurement, referenced)
         clock.lap("reference")
     return replace(assemble(measurement, values, note, command, clock.seconds), treated=treated)
+
+
+def add_output_suspects(measurement: Passes, values: list[Value]) -> list[Value]:
+    """Add the suspects of the output matrix, which has passes of its own for them."""
+    reader, matrix = measurement.reader, measurement.reader.matrix
+    if matrix.output is None or not reader.is_local:
+        return values
+    output = replace(matrix.output, special=matrix.special)
+    rows = RowReader(output, reader.resources, reader.progress)
+    passes = Passes(rows, measurement.options, ("suspects",))
+    with passes.quiet():
+        passes.first_pass()
+        passes.second_pass()
+        found = [value for family in passes.families for value in passes.compute(family)]
+    measurement.shared.suspects += [replace(one, side="output") for one in passes.shared.suspects]
+    return join_sides(values, found, measurement.shared.suspects)
 
 
 def count_stages(measurement: Passes, compared: Sequence[str] | None, now: int) -> str:
@@ -303,6 +323,7 @@ def assemble(
         columns=tuple(v for v in values if isinstance(v, Column)),
         tables=tuple(v for v in values if isinstance(v, Table)),
         influences=tuple(v for v in values if isinstance(v, Influence)),
+        suspects=tuple(measurement.shared.suspects),
         nearest=measurement.shared.nearest if facts.listed is None else None,
         absent=measurement.absent,
         notes=notes(matrix, facts, hidden_left_out, count_dead_output_rows(measurement)),

@@ -25,7 +25,7 @@ from embgeo.core.special import DAMAGED_STATES, RowState
 from embgeo.core.values import Cell, Scalar, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts, note_shown
 from embgeo.metrics.family import Family, Measurement
-from embgeo.metrics.shared import SharedStatistics, norms, row_moments
+from embgeo.metrics.shared import SharedStatistics, norms, row_moments, row_sums
 from embgeo.numerics.row_norms import find_norm_gap, find_norm_limit, measure_log_norms
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.stats import OutputNorms
@@ -323,5 +323,9 @@ def root_mean_square(norms: FloatArray) -> float:
 
 
 FAMILY = Family(
-    "tokens", compute, first=(norms, row_moments), second=request_states, rows_read=rows_read
+    "tokens",
+    compute,
+    first=(norms, row_moments, row_sums),
+    second=request_states,
+    rows_read=rows_read,
 )

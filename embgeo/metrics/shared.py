@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray
 from embgeo.core.rows import NearestRows
+from embgeo.core.suspects import Suspects
 from embgeo.metrics.facts import Facts
 from embgeo.numerics.eigen import (
     BlockRotation,
@@ -27,6 +28,7 @@ from embgeo.stats import (
     Moments,
     Norms,
     RowHashes,
+    RowSums,
     StackedQR,
 )
 from embgeo.stats.moments import are_few
@@ -54,6 +56,10 @@ def norms(_: Facts) -> Norms:
 
 def hashes(facts: Facts) -> RowHashes:
     return RowHashes(facts.d)
+
+
+def row_sums(facts: Facts) -> RowSums:
+    return RowSums(facts.d)
 
 
 def row_moments(facts: Facts, rows: int | None = None) -> Moments:
@@ -90,6 +96,8 @@ class SharedStatistics:
         self.statistics: dict[tuple[str, str], Statistic] = {}
         #: Neighbors of the rows that a family has searched.
         self.nearest: NearestRows | None = None
+        #: Rows that stand out, of the input embedding and then of the output matrix.
+        self.suspects: list[Suspects] = []
         self._singular_values: dict[Spectrum, FloatArray] = {}
         self._eigh = eigh
 
@@ -120,6 +128,11 @@ class SharedStatistics:
     def unit_moments(self) -> Moments:
         """Mean and scatter of the rows divided by their norms."""
         return self.find(Moments, "unit")
+
+    @property
+    def sums(self) -> RowSums:
+        """Sums of the rows, and of the rows divided by their norms."""
+        return self.find(RowSums)
 
     @property
     def is_rough(self) -> bool:
@@ -169,7 +182,7 @@ class SharedStatistics:
 
     def request_mean_distances(self) -> list[Statistic]:
         """Return the statistic of the second pass that `mean_distances` reads."""
-        return [DistanceTo("mean row", self.moments.mean)]
+        return [DistanceTo("mean row", self.sums.rows / self.sums.n)]
 
     @property
     def mean_distances(self) -> FloatArray:

@@ -23,7 +23,7 @@ from embgeo.core.values import Cell, Table, Value
 from embgeo.metrics.facts import NO_ROWS, Facts, note_shown
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.rows import ORDER, RowStates, find_states, request_states
-from embgeo.metrics.shared import SharedStatistics, hashes, norms, row_moments
+from embgeo.metrics.shared import SharedStatistics, hashes, norms, row_moments, row_sums
 from embgeo.metrics.token_kinds import find_kinds
 from embgeo.metrics.tokens import group_equal_hashes, split_equal_rows
 from embgeo.stats.reader import RowReader
@@ -137,7 +137,7 @@ def list_output_cells(found: RowStates, row: int | None) -> tuple[Cell, ...]:
 FAMILY = Family(
     "tokens",
     compute,
-    first=(norms, row_moments, hashes),
+    first=(norms, row_moments, row_sums, hashes),
     second=second,
     rows_read=rows_read,
 )

@@ -114,12 +114,14 @@ class LogNorms(NamedTuple):
     ----------
     spread : float
         Standard deviation by the quartiles, at least that of Gaussian rows.
-    is_long : bool array, shape (M,)
-        Rows that are longer than the longest of M lognormal norms in all but one of 1,000 cases.
+    is_long, is_short : bool array, shape (M,)
+        Rows that are longer than the longest of M lognormal norms in all but one of 1,000 cases, or
+        shorter than the shortest.
     """
 
     spread: float
     is_long: Mask
+    is_short: Mask
 
 
 def measure_log_norms(norms: FloatArray, d: int) -> LogNorms:
@@ -136,7 +138,8 @@ def measure_log_norms(norms: FloatArray, d: int) -> LogNorms:
     logs = np.log(norms)
     low, median, high = np.quantile(logs, (0.25, 0.5, 0.75))
     spread = max(float(high - low) / (2.0 * float(ndtri(0.75))), (2.0 * d) ** -0.5)
-    return LogNorms(spread, logs > median - spread * float(ndtri(LONG_CHANCE / len(norms))))
+    most = -spread * float(ndtri(LONG_CHANCE / len(norms)))
+    return LogNorms(spread, logs > median + most, logs < median - most)
 
 
 def find_short_rows(norms: FloatArray) -> tuple[int, NormGap] | None:

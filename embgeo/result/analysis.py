@@ -27,6 +27,7 @@ from embgeo.core.quantities import (
     suggest,
 )
 from embgeo.core.rows import NearestRows
+from embgeo.core.suspects import Suspects
 from embgeo.core.text import visible
 from embgeo.core.treated import Treated
 from embgeo.diagnosis.verdict import Verdict, judge
@@ -111,6 +112,7 @@ class Analysis:
     columns: tuple[v.Column, ...] = ()
     tables: tuple[v.Table, ...] = ()
     influences: tuple[v.Influence, ...] = ()
+    suspects: tuple[Suspects, ...] = ()
     nearest: NearestRows | None = None
     absent: dict[str, str] = field(default_factory=dict)
     notes: tuple[v.Note, ...] = ()

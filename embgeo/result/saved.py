@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from embgeo.core import values as v
 from embgeo.core.rows import NearestRows
+from embgeo.core.suspects import Suspects
 from embgeo.core.treated import TREATMENTS, UNIT, Treated
 from embgeo.io.bounded.records import RecordFormat
 
@@ -32,6 +33,7 @@ class SavedAnalysis:
     columns: tuple[v.Column, ...]
     tables: tuple[v.Table, ...]
     influences: tuple[v.Influence, ...]
+    suspects: tuple[Suspects, ...]
     timing: dict[str, float]
     #: The matrix after each treatment; empty in earlier files, and for large matrices.
     treated: tuple[Treated, ...] = field(default=(), metadata={"later": True})

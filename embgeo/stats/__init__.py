@@ -13,8 +13,9 @@ from embgeo.stats.per_row import (
     OutputNorms,
     Projection2,
     RowHashes,
+    UnitProjections,
 )
-from embgeo.stats.sums import GroupMoments, PairedSums, SumWithout, WeightedSum
+from embgeo.stats.sums import GroupMoments, PairedSums, RowSums, SumWithout, WeightedSum
 
 #: Every statistic; the tests of the monoid law run over this tuple.
 STATISTICS = (
@@ -34,9 +35,11 @@ STATISTICS = (
     Projection2,
     SumWithout,
     RowHashes,
+    RowSums,
     StackedQR,
     TopNeighbors,
     NearestDistances,
+    UnitProjections,
     WeightedSum,
 )
 
@@ -58,8 +61,10 @@ __all__ = [
     "PairedSums",
     "Projection2",
     "RowHashes",
+    "RowSums",
     "StackedQR",
     "SumWithout",
     "TopNeighbors",
+    "UnitProjections",
     "WeightedSum",
 ]

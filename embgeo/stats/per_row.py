@@ -166,6 +166,28 @@ class Projection2(PerRow):
 
 
 @dataclass(eq=False)
+class UnitProjections(PerRow):
+    """Coordinates of unit rows on some axes, in float32; shape (M, axes)."""
+
+    name: str
+    #: Shape (d, axes).
+    axes: FloatArray
+
+    def compute(self, block: Block) -> Array:
+        wide = block.wide
+        axes = wide.constant(self.axes)
+        if block.is_divisible:
+            found = (block.rows @ axes) / block.norms[:, None]
+        else:
+            found = block.unit @ axes
+        return wide.to_host(found).astype(np.float32)
+
+    def update(self, block: Block) -> None:
+        if len(block.index):
+            self.add(block.index, self.compute(block))
+
+
+@dataclass(eq=False)
 class DistanceTo(PerRow):
     """Euclidean distance of each row to a point.
 

@@ -43,6 +43,35 @@ class WeightedSum(Statistic):
 
 
 @dataclass(eq=False)
+class RowSums(Statistic):
+    """The number of rows, Σ w_i and Σ w_i/‖w_i‖.
+
+    `rows`, `unit`: shape (d,).
+    """
+
+    STATE = ("n", "rows", "unit")
+
+    d: int
+
+    def clear(self) -> None:
+        self.n = 0
+        self.rows: FloatArray = np.zeros(self.d)
+        self.unit: FloatArray = np.zeros(self.d)
+
+    def update(self, block: Block) -> None:
+        if len(block.index):
+            wide, xp = block.wide, block.wide.xp
+            self.n += len(block.index)
+            self.rows = self.rows + wide.to_host(xp.sum(block.rows, axis=0))
+            unit = (
+                (1.0 / block.norms) @ block.rows
+                if block.is_divisible
+                else xp.sum(block.unit, axis=0)
+            )
+            self.unit = self.unit + wide.to_host(unit)
+
+
+@dataclass(eq=False)
 class SumWithout(Statistic):
     """Σ of the unit rows once a coordinate is zeroed, and the number of rows that are not 0 then.
 

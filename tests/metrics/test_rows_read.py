@@ -14,6 +14,7 @@ import pytest
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.measure.passes import Passes
+from embgeo.metrics import suspects
 from embgeo.stats.reader import RowReader
 from tests.support.matrices import ASKED, NAMES, case, gaussian
 
@@ -45,7 +46,8 @@ def check(matrix: Matrix, options: Options) -> int:
     measurement.shared.add(statistics)
     watched.rows.clear()
     for family in measurement.families:
-        measurement.compute(family)
+        if family is not suspects.FAMILY:  # which rows may be alike is known after the second pass
+            measurement.compute(family)
     every = set(np.concatenate(said).tolist())
     assert read_by_second | watched.rows <= every
     return len(every)

@@ -22,6 +22,7 @@ from embgeo.cli.app import COMMANDS, app
 from embgeo.core.matrix import Frequency, Matrix, Origin
 from embgeo.core.options import Options
 from embgeo.core.special import SpecialToken
+from embgeo.core.suspects import Reason
 from embgeo.core.values import Caveat, NoteCode
 from embgeo.diagnosis.finding import State
 from embgeo.diagnosis.findings import FINDINGS
@@ -303,6 +304,7 @@ def test_every_field_of_the_json_is_documented_and_the_other_way_round(
         ("verdict.findings[].key", [finding.QUESTION.key for finding in FINDINGS]),
         ("verdict.state", get_args(State)),
         ("notes[].code", get_args(NoteCode)),
+        ("suspects[].reason", get_args(Reason)),
         ("scalars.*.caveats", get_args(Caveat)),
     ],
 )
@@ -313,7 +315,7 @@ def test_every_word_of_a_field_is_documented(field: str, words: Iterable[str]) -
 
 
 ARRAYS = {"rows", "tokens_utf8", "tokens_end", "counts", "popular"}
-ARRAYS |= {"points/*", "columns/*", "influences/*", "nearest/*", "treated/*"}
+ARRAYS |= {"points/*", "columns/*", "influences/*", "nearest/*", "suspects/*", "treated/*"}
 
 
 def test_every_array_is_documented_and_the_other_way_round(

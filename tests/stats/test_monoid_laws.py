@@ -28,9 +28,11 @@ from embgeo.stats import (
     PairSample,
     Projection2,
     RowHashes,
+    RowSums,
     StackedQR,
     SumWithout,
     TopNeighbors,
+    UnitProjections,
     WeightedSum,
 )
 from embgeo.stats.block import Block
@@ -110,6 +112,8 @@ MAKERS = {
     "pair sample": (PairSample, PairSample),
     "projection": (Projection2, lambda: Projection2("svd2", DIRECTIONS[:, :2], np.full(D, 0.1))),
     "sum without a coordinate": (SumWithout, lambda: SumWithout(3, D)),
+    "row sums": (RowSums, lambda: RowSums(D)),
+    "unit projections": (UnitProjections, lambda: UnitProjections("axes", DIRECTIONS[:, :4])),
     "row hashes": (RowHashes, lambda: RowHashes(D)),
     "QR": (StackedQR, lambda: StackedQR("uncentered", D)),
     "QR, centered": (StackedQR, lambda: StackedQR("centered", D, shift=np.full(D, 0.2))),
@@ -202,6 +206,8 @@ def answers(statistic):
             return [statistic.values()]
         case WeightedSum():
             return [statistic.total]
+        case RowSums():
+            return [statistic.n, statistic.rows, statistic.unit]
         case _:
             return [statistic.index(), statistic.values()]
 
@@ -215,7 +221,8 @@ def same(a, b):
         else:
             finite = np.abs(y[np.isfinite(y)])
             scale = finite.max() if finite.size else 0.0
-            np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-13 * scale)
+            digits = 1e6 if x.dtype == np.float32 else 1.0
+            np.testing.assert_allclose(x, y, rtol=1e-12 * digits, atol=1e-13 * digits * scale)
 
 
 def cut(rows, size):
