@@ -114,7 +114,8 @@ class Matrix:
     special : tuple of SpecialToken
         Tokens that the tokenizer or a chat template names, in the order of their rows.
     vocabulary_size : int or None
-        Tokens of the tokenizer; None if unknown, or if a range of rows was cut out.
+        Tokens of the tokenizer, else of the configuration; None if unknown, or if a range of rows
+        was cut out.
     tied_as_configured : bool or None
         Whether the tying in the file agrees with the model's configuration; None if the
         configuration does not state it.

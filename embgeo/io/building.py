@@ -19,7 +19,7 @@ from embgeo.io.checkpoint import RowsOnDemand, Tensor
 from embgeo.io.labels.rows import PADDING_REASON
 from embgeo.io.labels.tokenizer_runs import NotUsable, find_unreachable
 from embgeo.io.model.choice import Choice, choose
-from embgeo.io.parameter_names import output_rank
+from embgeo.io.parameter_names import input_rank, kind_of, layer_of, output_rank
 from embgeo.io.selecting import Labeling, Selection, lay_counts
 
 _COMPARED_ROWS = 4096
@@ -238,11 +238,24 @@ def _has_same_values(one: Rows, other: Rows) -> bool:
 
 
 def _count_vocabulary(selection: Selection, labeling: Labeling) -> int | None:
-    """Number of tokens of the tokenizer that labels the rows; None without one, and for a cut."""
-    vocabulary = labeling.vocabulary
-    if vocabulary is None or vocabulary.encoder is None or not selection.cut.is_whole:
+    """Count the tokens: those of the tokenizer, else those that the configuration says.
+
+    None without either, for a cut, and for rows of other ids than text.
+    """
+    chosen, checkpoint, facts = (
+        selection.choice.input, selection.checkpoint, selection.checkpoint.facts
+    )  # fmt: skip
+    if not selection.cut.is_whole:
         return None
-    return len(vocabulary.tokens)
+    if labeling.vocabulary is not None and labeling.vocabulary.encoder is not None:
+        return len(labeling.vocabulary.tokens)
+    is_of_text = input_rank(chosen.name) is not None and not kind_of(chosen.name)
+    is_of_others = selection.cut.total in facts.others.values() or layer_of(chosen.name) is not None
+    if not is_of_text or is_of_others or chosen.row_ids is not None:
+        return None
+    if checkpoint.encoder is not None and checkpoint.tokens is not None:
+        return len(checkpoint.tokens)
+    return facts.vocabulary
 
 
 def _find_unreachable_rows(

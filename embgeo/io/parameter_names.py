@@ -57,7 +57,7 @@ _OTHER = re.compile(
     _START
     + r"wpe|pos|position|positions|positional|embed_positions|position_ids|pos_?embed\w*|pos_?emb|"
     r"token_type\w*|type_embeddings?|segment\w*|seg_emb|relative\w*|rel_\w+|rotary\w*|inv_freq|"
-    r"langs?|lang_embeddings|task_type\w*|entity_embeddings|time_?step\w*|patch_embed\w*|"
+    r"langs?(?!_)|lang_embeddings|task_type\w*|entity_embeddings|time_?step\w*|patch_embed\w*|"
     r"visual_?\w*embed\w*|per_layer|encoder_dp|embedding-segment|embedding-position"
     + _END
     + r"|(^|[./])ngram_embeddings($|[./:]weight$)"
@@ -90,7 +90,7 @@ _KERNEL = re.compile(
 _COPY = re.compile(r"(^|[./_])(mtp\w*|nextn|shared_head|multi_token\w*)[./]")
 _LAYER = re.compile(r"(^|[./])(layers?|blk|h|blocks?|groups?)[./](\d+)[./]")
 
-#: Other ids than those of text, by what a part of the name says.
+#: Other ids than those of text, by a whole part of the name.
 _KINDS = (
     (
         "audio codes",
@@ -103,9 +103,31 @@ _KINDS = (
     ("codes of a quantizer", r"quantize|quantizer|vq\w*"),
     ("class labels", r"y_embedder|label_emb\w*|class_(?:labels_)?embed\w*"),
     ("virtual tokens of a prompt", r"prompt_embeddings|prompt_encoder|soft_prompts?"),
-    ("hashes", r"hashbucketcodebook_\d+|\w*hash_tok_embedding\w*"),
+    ("hashes", r"hashbucketcodebook_\d+|\w*hash_\w*emb\w*|\w*engram\w*|\w*ngram_\w*emb\w*"),
 )
-_KIND = tuple((kind, re.compile(rf"(^|[./])({words})($|[./])")) for kind, words in _KINDS)
+#: The same by a word of a part that speaks of embeddings, codes or tokens: ``ar_audio_embedding``.
+_WORDS = (
+    ("audio codes", r"audio|speech|mel|acoustic|semantic|codec|coarse"),
+    ("speakers", r"speakers?|spk|spkr"),
+    ("pitches", r"pitch|f0"),
+    ("users", r"users?"),
+    ("entities", r"entity|entities"),
+    ("relations", r"relations?"),
+    ("hashes", r"hash|hashes|bucket|buckets"),
+    ("image tiles", r"tiles?"),
+)
+_KIND = (
+    *((kind, re.compile(rf"(^|[./])({words})($|[./])")) for kind, words in _KINDS),
+    *(
+        (
+            kind,
+            re.compile(
+                rf"(^|[./])(?=[^./]*(?:emb|code|token))([^./]*_)?({words})(_[^./]*)?($|[./])"
+            ),
+        )
+        for kind, words in _WORDS
+    ),
+)
 
 _TEXT = re.compile(r"(^|_)text_(emb|tokens)|embed_text")
 _ENCODER = re.compile(r"(^|[./:_])(encoder|enc|src_embed|source|src)([./:_]|$)")

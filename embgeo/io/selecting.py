@@ -158,6 +158,9 @@ def _without_proof(selection: Selection, tokens: Sequence[str]) -> str:
     own = len(tokens) - len(added)
     if own > selection.cut.total:
         return f"it has {own:,} ids, and the matrix has {selection.cut.total:,} rows"
+    is_known = bool(facts.model_type or facts.architecture)
+    if own + 1 == selection.cut.total and not is_known:
+        return "the matrix has one row more, and nothing says which row is of no token"
     draft = selection.cut.total in facts.others.values() and selection.cut.total != facts.vocabulary
     return "the rows are those of another vocabulary of the model" if draft else ""
 

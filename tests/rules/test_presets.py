@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -80,7 +81,12 @@ def test_tokens_without_a_row(damaged: Path, tmp_path: Path) -> None:
     (folder / "added_tokens.json").unlink(missing_ok=True)
     text = (folder / "tokenizer.json").read_text()
     (folder / "tokenizer.json").write_text(text.replace('"w2989": 2989', '"w2989": 3000'))
-    assert states(embgeo.gate(folder, preset=PRESET))["missing_rows"] == "unchecked"
+    assert states(embgeo.gate(folder, preset=PRESET))["missing_rows"] == "failed"
+    (folder / "tokenizer.json").unlink()  # the configuration says how many there are, too
+    config = json.loads((folder / "config.json").read_text())
+    for size, state in ((config["vocab_size"], "passed"), (4000, "failed"), (None, "unchecked")):
+        (folder / "config.json").write_text(json.dumps(config | {"vocab_size": size}))
+        assert states(embgeo.gate(folder, preset=PRESET))["missing_rows"] == state
 
 
 def test_what_a_matrix_does_not_say_cannot_be_checked() -> None:

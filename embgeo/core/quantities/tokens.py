@@ -157,7 +157,7 @@ SPECIAL_DAMAGED_ROWS = Quantity(
 MISSING_ROWS = Quantity(
     "tokens.missing_rows",
     "Tokens without a row",
-    "Tokens of the tokenizer for which the matrix has no row.",
+    "Tokens of the tokenizer, else of the configuration, for which the matrix has no row.",
     "#{tokens with an id of at least N}",
     better="lower",
     why="gate preset finetune-ready",

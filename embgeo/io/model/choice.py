@@ -161,9 +161,13 @@ def _size_notes(checkpoint: Checkpoint, chosen: Tensor, *, transpose: bool) -> t
     """Describe how the matrix differs from the sizes of the configuration."""
     n, d = chosen.shape[::-1] if transpose else chosen.shape
     facts, notes = checkpoint.facts, []
-    if facts.vocabulary is not None and n < facts.vocabulary and chosen.row_ids is None:
-        size = f"{facts.vocabulary:,}"
-        notes.append(f"config.json says vocab_size {size}, and the matrix has {n:,} rows")
+    known = facts.vocabulary if chosen.row_ids is None else None
+    said = f"config.json says vocab_size {known or 0:,}, and the matrix has {n:,} rows"
+    if known is not None and n < known:
+        notes.append(said)
+    is_padded = known is not None and n > known and n not in facts.others.values()
+    if is_padded and checkpoint.tokens is None and not names.kind_of(chosen.name):
+        notes.append(f"{said}, of which those from {known:,} on may be padding")
     if facts.columns is not None and d != facts.columns:
         size = f"{facts.columns:,}"
         notes.append(f"config.json says hidden_size {size}, and the matrix has {d:,} columns")

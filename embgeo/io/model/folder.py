@@ -41,7 +41,7 @@ WEIGHTS = (
     "model.weights.h5",
 )
 
-_ADAPTERS = ("adapter_model.safetensors", "adapter_model.bin")
+_ADAPTERS = ("adapter_model.safetensors", "adapter_model.bin", "adapters.safetensors")
 
 #: Files of training programs that hold arrays but no model.
 NOT_WEIGHTS = (

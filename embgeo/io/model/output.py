@@ -143,6 +143,14 @@ def _over_fewer_tokens(
     if surest and not checkpoint.tied:
         note = f"{describe(surest[0])} is over other ids than the embedding, and is left out"
         return OutputChoice(notes=(note,))
+    stacked = [
+        t
+        for t in checkpoint.tensors
+        if len(t.shape) > 2 and names.output_rank(t.name) == 0 and _is_outer(checkpoint, t)
+    ]
+    if stacked:
+        note = f"the output {describe(stacked[0])} is not a matrix, and is left out"
+        return OutputChoice(notes=(note,), is_unread=True)
     return OutputChoice()
 
 

@@ -407,7 +407,44 @@ def test_a_tokenizer_of_more_ids_than_rows_labels_nothing(tmp_path: Path) -> Non
     assert any(
         "labels no rows: it has 121 ids, and the matrix has 120" in n for n in matrix.origin.notes
     )
-    assert embgeo.load(write(tmp_path, {"embed_tokens.weight": rows(N)}, N - 1)).tokens is not None
+    assert embgeo.load(write(tmp_path, {"embed_tokens.weight": rows(N)}, N - 2)).tokens is not None
+
+
+@pytest.mark.parametrize("model_type", ["", "gpt2"])
+@pytest.mark.parametrize("file", ["tokenizer.json", "vocab.txt"])
+def test_one_row_more_than_tokens_may_be_any_row(
+    model_type: str, file: str, tmp_path: Path
+) -> None:
+    """A filler or padding before the first token, or padding behind: a model of a library says."""
+    config = {"model_type": model_type} if model_type else {}
+    folder = write(tmp_path, {"embed_tokens.weight": rows(N)}, N - 1, **config)
+    if file == "vocab.txt":
+        (folder / "tokenizer.json").unlink()
+        (folder / file).write_text("".join(f"w{i}\n" for i in range(N - 1)))
+    matrix = embgeo.load(folder)
+    assert (matrix.tokens is not None) is bool(model_type)
+    assert any("nothing says which row" in n for n in matrix.origin.notes) is not bool(model_type)
+
+
+@pytest.mark.parametrize(
+    ("n", "tokens", "is_noted"), [(N, 0, False), (N + 8, 0, True), (N + 8, N, False)]
+)
+def test_rows_beyond_the_vocabulary_of_the_configuration_are_noted(
+    n: int, tokens: int, is_noted: bool, tmp_path: Path
+) -> None:
+    folder = write(tmp_path, {"embed_tokens.weight": rows(n)}, tokens, vocab_size=N)
+    notes = embgeo.load(folder).origin.notes
+    said = "config.json says vocab_size 120, and the matrix has 128 rows, of which those from 120"
+    assert any(said in note for note in notes) is is_noted
+
+
+def test_an_output_that_is_no_matrix_is_noted(tmp_path: Path) -> None:
+    tensors = {"embed_tokens.weight": rows(N), "lm_head.weight": np.ones((2, N, D), np.float32)}
+    matrix = embgeo.load(write(tmp_path, tensors))
+    assert matrix.output is None
+    assert any(
+        "lm_head.weight (2×120×16 float32) is not a matrix" in n for n in matrix.origin.notes
+    )
 
 
 def test_a_matrix_outside_of_the_layers_goes_before_one_of_a_layer(tmp_path: Path) -> None:
@@ -561,11 +598,26 @@ def test_the_weight_of_hierarchical_reasoning_models(tmp_path: Path) -> None:
     [
         ("y_embedder.embedding_table.weight", "class labels"),
         ("quantize.embedding.weight", "codes of a quantizer"),
+        ("gpt.mel_embedding.weight", "audio codes"),
+        ("model.ar_audio_embedding.word_embeddings.weight", "audio codes"),
+        ("semantic_embedding.weight", "audio codes"),
+        ("spk_emb.weight", "speakers"),
+        ("pitch_embedding.weight", "pitches"),
+        ("encoder_hash_tok_embedding.weight", "hashes"),
+        ("blk.1.engram_embd.weight", "hashes"),
+        ("user_embedding.weight", "users"),
+        ("melody.word_embeddings.weight", ""),
+        ("gpt.text_embedding.weight", ""),
+        ("lang_model.token_embedding.weight", ""),
     ],
 )
-def test_rows_of_other_things_are_said(name: str, kind: str, tmp_path: Path) -> None:
-    matrix = embgeo.load(write(tmp_path, {name: rows(N), "blocks.0.attn.qkv.weight": rows(48)}))
-    assert any(note.endswith(f"are {kind}") for note in matrix.origin.notes)
+def test_rows_of_other_things_are_said_and_not_labeled(
+    name: str, kind: str, tmp_path: Path
+) -> None:
+    """Even if a tokenizer beside them has as many ids as there are rows."""
+    matrix = embgeo.load(write(tmp_path, {name: rows(N), "norm.weight": np.ones(D, np.float32)}, N))
+    assert any(note.endswith(f"are {kind}") for note in matrix.origin.notes) is bool(kind)
+    assert (matrix.tokens is None) is bool(kind)
 
 
 @pytest.mark.parametrize("others", [0, 1])

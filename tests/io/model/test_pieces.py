@@ -240,6 +240,7 @@ def test_a_single_file_goes_before_an_old_index(gone: bool, tmp_path: Path) -> N
         ("pytorch_model.bin", "as transformers does; pytorch_model.bin beside it is not"),
         ("consolidated.safetensors", "consolidated.safetensors beside it is not"),
         ("adapter_model.safetensors", "the adapter beside it is not merged into it"),
+        ("adapters.safetensors", "the adapter beside it is not merged into it"),  # MLX
     ],
 )
 def test_other_weights_beside_are_noted(other: str, said: str, tmp_path: Path) -> None:
