@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
-import shlex
-import shutil
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import embgeo
-from embgeo.cli.app import app
 from embgeo.core.matrix import Frequency, Matrix, Origin
 from tests.support import command
-from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.sample_analysis import sample
 
 run, refused = partial(command.call, "export"), partial(command.refused, "export")
@@ -180,16 +174,3 @@ def test_hostile_tokens_through_every_target(here: Path) -> None:
     for target in ("csv", "parquet"):
         result = run("hostile", "--to", target)
         assert result.exit_code == 0, result.output
-
-
-@pytest.mark.slow
-def test_commands_of_the_page_print_what_it_shows(tmp_path: Path) -> None:
-    """The story of docs/export.md, from its first command to its last."""
-    shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
-    story = [c for block in blocks(ROOT / "docs/export.md", "console") for c in commands(block)]
-    assert len(story) >= 3
-    with contextlib.chdir(tmp_path):
-        for command in story:
-            result = CliRunner().invoke(app, shlex.split(command.line)[1:])
-            assert result.exit_code == 0, result.output
-            assert agrees(command.output, result.output), f"{command.line}\n{result.output}"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -74,16 +72,6 @@ def test_how_to_measure_is_said_to_analyze_alone(command: str) -> None:
     names = {param.name for param in load_command(command).params}
     assert not names & {*LOADING, *MEASURING, *OF_ANALYZE}
     assert len(names) <= 20
-
-
-def test_the_page_of_all_options_is_up_to_date() -> None:
-    path = Path(__file__).parents[2] / "docs/make_options.py"
-    spec = importlib.util.spec_from_file_location("make_options", path)
-    assert spec is not None
-    assert spec.loader is not None
-    maker = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(maker)
-    assert maker.TARGET.read_text("utf-8") == maker.document(), "run: python docs/make_options.py"
 
 
 def test_groups_name_options_that_exist() -> None:

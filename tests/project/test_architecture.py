@@ -200,19 +200,6 @@ def test_heavy_packages_are_imported_where_they_are_used() -> None:
     assert not offenders
 
 
-def test_the_search_for_module_level_imports_sees_what_runs() -> None:
-    tree = ast.parse(
-        "import a\n"
-        "try:\n    import b\nexcept ImportError:\n    import c\n"
-        "class C:\n    import d\n"
-        "if TYPE_CHECKING:\n    import x\nelse:\n    import e\n"
-        "def f():\n    import y\n"
-    )
-    found = {n.names[0].name for n in at_module_level(tree) if isinstance(n, ast.Import)}
-    assert found >= {"a", "b", "d", "e"}
-    assert not found & {"x", "y"}
-
-
 @pytest.mark.slow
 def test_help_imports_nothing_heavy() -> None:
     """Also not numpy, which alone takes longer than the rest of ``--help``."""

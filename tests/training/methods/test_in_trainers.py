@@ -1,10 +1,7 @@
-"""docs/regularizers.md runs: its code prints what its comments say, its table is complete."""
+"""Regularizers in the real trainers of transformers and Lightning (docs/regularizers.md)."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,43 +9,19 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from embgeo.training.methods import REGULARIZERS  # noqa: E402
 from embgeo.training.methods.callbacks import (  # noqa: E402
     LightningRegularizer,
     TrainerRegularizer,
 )
-from tests.support.documents import FIRST_CELL, ROOT, agrees, blocks  # noqa: E402
+from tests.support.documents import ROOT, blocks  # noqa: E402
 
 PAGE = ROOT / "docs" / "regularizers.md"
-TEXT = PAGE.read_text("utf-8")
 PROGRAMS = blocks(PAGE, "python")
-ALONE = [program for program in PROGRAMS if not program.startswith("# with")]
 
 
 def program(comment: str) -> str:
     (found,) = [program for program in PROGRAMS if program.startswith(comment)]
     return found
-
-
-@pytest.mark.parametrize("number", range(len(ALONE)))
-@pytest.mark.slow
-def test_code_prints_what_its_comments_say(number: int) -> None:
-    code = ALONE[number]
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(code, str(PAGE), "exec"), {"__name__": "page"})
-    shown = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
-    assert len(shown) == len(re.findall(r"^print", code, re.MULTILINE)) > 0
-    assert agrees("\n".join(shown), printed.getvalue()), printed.getvalue()
-
-
-def test_the_table_names_every_method_and_what_it_needs() -> None:
-    assert FIRST_CELL.findall(TEXT) == [method.__name__ for method in REGULARIZERS]
-    for method in REGULARIZERS:
-        (row,) = [line for line in TEXT.splitlines() if line.startswith(f"| `{method.__name__}` |")]
-        needs = getattr(method, "NEEDS", ())
-        said = row.rstrip(" |").rpartition("| ")[2]
-        assert said.split(", ")[: len(needs)] == list(needs) or not needs
-        assert ("logits" in said) == bool(needs)
 
 
 # --- The real trainers ------------------------------------------------------------------------
