@@ -8,8 +8,7 @@ from typing import Any
 
 from embgeo.core.errors import on_command_line
 from embgeo.io.bounded.compressed import CODECS, MAX_BYTES, MAX_RATIO, RATIO_FREE_BYTES
-from embgeo.io.foreign import FOLDERS as FOREIGN_FOLDERS
-from embgeo.io.foreign import FOREIGN, GLOVE
+from embgeo.io.foreign import FOREIGN
 from embgeo.io.formats import FORMATS
 from embgeo.io.formats.format import GROUP
 from embgeo.io.mapped import torch_distributed
@@ -42,8 +41,6 @@ AROUND = """
 
 - Compressed by {codecs}. A file that unfolds to more than {free} MiB and {ratio} times its size, or
   to more than {most} GiB, is refused.
-- In a **zip** or **tar** archive, also `.tar.gz`: the only member that can be read, or the one that
-  is named behind two colons, as in `vectors.zip::glove.50d.txt`.
 - Through a pipe: `embgeo analyze -` reads stdin.
 """
 
@@ -72,7 +69,8 @@ Such formats are asked last. Their code runs as it is.
 REFUSED = """
 ## Known, and not read
 
-The error names the way out, such as the command that converts the file:
+| what | way out |
+|---|---|
 """
 
 
@@ -99,10 +97,9 @@ def codecs() -> str:
 
 
 def list_refused() -> str:
-    """What is recognized and refused."""
-    kinds = (kind.what for kind in (*FOREIGN, GLOVE, *FOREIGN_FOLDERS))
-    names = (re.sub(r"^(is|looks like) |(, which (is|are) not read)$", "", what) for what in kinds)
-    return prose("; ".join(dict.fromkeys(names))) + ".\n"
+    """What is recognized and refused, with the tool that converts it."""
+    rows = (f"| {re.sub(r'^is ', '', kind.what)} | {kind.way_out} |\n" for kind in FOREIGN)
+    return "".join(map(str, rows))
 
 
 def document() -> str:

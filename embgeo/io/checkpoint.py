@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from functools import partial
 from operator import attrgetter
@@ -18,13 +17,15 @@ import numpy.typing as npt
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.special import SpecialToken
-from embgeo.io.bounded.guard import Damaged, list_short, short
+from embgeo.io.bounded.guard import Damaged, list_short, refuse, short
 from embgeo.io.bounded.maps import SWAPPED, Array, Bytes, count, number_type, type_name, view
 from embgeo.io.labels.vocabulary import TextEncoder
 from embgeo.io.model.facts import ModelFacts
 
 #: Most tensors of a file. Files of the largest models, with a tensor for each expert, have fewer.
 MOST_TENSORS = 200_000
+#: Way out for a tensor whose form is not read.
+SAVE_FLOATS = "save it as an array of floating-point numbers"
 _LISTED = 4
 
 
@@ -101,6 +102,21 @@ def stored_tensor(
     return Tensor(name, shape, type_name(kind), partial(view, raw, kind, shape, swapped=swapped))
 
 
+def unreadable(
+    name: str, shape: tuple[int, ...], dtype: str, problem: str, way_out: str, *parts: Tensor
+) -> Tensor:
+    """Return a tensor that cannot be read; `problem` is a clause such as "is quantized by GPTQ".
+
+    Shape and type are empty where they are not known.
+    """
+
+    def refuse_opening() -> Array:
+        raise refuse(short(name), problem, way_out)
+
+    names = tuple(part.name for part in parts)
+    return Tensor(name, shape, dtype, refuse_opening, parts=names, problem=problem, way_out=way_out)
+
+
 def too_many_tensors(held: int) -> Damaged:
     """Return the error for a file with more than `MOST_TENSORS`, before they are looked at."""
     return Damaged(
@@ -141,35 +157,19 @@ class Checkpoint:
     label_error: EmbgeoError | None = None
     #: Ids of tokens that were added to the tokenizer.
     added: frozenset[int] = frozenset()
-    #: Names of tensors that are left out, and why.
-    unread: tuple[tuple[str, str], ...] = ()
     #: The tensors as they are stored, where `tensors` are parameters made of them.
     stored: tuple[Tensor, ...] = ()
 
 
-class Omissions:
-    """Collects the names of tensors that are not read, by reason."""
-
-    def __init__(self) -> None:
-        self._names: defaultdict[str, list[str]] = defaultdict(list)
-        #: Names of tensors of numbers, and why they are not read.
-        self.unread: list[tuple[str, str]] = []
-
-    def add(self, name: str, reason: str, *, is_tensor: bool = False) -> None:
-        """Note that `name` is not read because `reason`, a clause such as "it holds no numbers".
-
-        `is_tensor` says that it holds numbers, in a form that is not read.
-        """
-        self._names[reason].append(name)
-        if is_tensor:
-            self.unread.append((name, reason))
-
-    def notes(self) -> tuple[str, ...]:
-        """Return one sentence per reason."""
-        return tuple(
-            f"not read, because {reason}: {list_short(names, _LISTED)}"
-            for reason, names in self._names.items()
-        )
+def note_unread(tensors: Iterable[Tensor]) -> tuple[str, ...]:
+    """Return one note per reason why tensors cannot be read."""
+    names: dict[str, list[str]] = {}
+    for tensor in tensors:
+        if tensor.problem:
+            names.setdefault(tensor.problem, []).append(tensor.name)
+    return tuple(
+        f"not read: {list_short(listed, _LISTED)} ({problem})" for problem, listed in names.items()
+    )
 
 
 class RowsOnDemand:

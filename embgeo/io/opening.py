@@ -1,32 +1,24 @@
-"""From a path to an open checkpoint: folder, standard input, container or plain file.
+"""From a path to an open checkpoint: folder, standard input, compressed or plain file.
 
 Unpacked and piped content is in a scratch file, which lives as long as the checkpoint's tensors.
 Messages name the file that the user named.
 """
 
+import itertools
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from embgeo.core.errors import EmbgeoError, UnreadableFile, WayOut
+from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.source import Source
-from embgeo.io.bounded.compressed import MAX_BYTES
-from embgeo.io.bounded.guard import (
-    Damaged,
-    MissingPiece,
-    cannot_read,
-    reading,
-    refuse,
-    short,
-    without_collection,
-)
+from embgeo.io.bounded.compressed import MAX_BYTES, BoundedStream, codec_of
+from embgeo.io.bounded.guard import Damaged, cannot_read, reading, refuse, without_collection
 from embgeo.io.bounded.maps import Array
 from embgeo.io.bounded.scratch import ScratchFile, write_scratch
-from embgeo.io.bounded.small_files import read_head
+from embgeo.io.bounded.small_files import HEAD_BYTES, read_head
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.containers import MEMBER_SIGN, is_container, split_member, unpack
 from embgeo.io.foreign import refuse_unknown
 from embgeo.io.formats import find_format, sharded
 from embgeo.io.formats.format import open_with
@@ -44,7 +36,7 @@ _CALLED = Path("stdin")
 #: Formats of files that a configuration beside them describes.
 _OF_MODELS = (safetensors.NAME, torch_zip.NAME, torch_legacy.NAME, sharded.NAME)
 
-_PIECE = 2**20
+_PIECE = 4 * 2**20
 
 
 @without_collection()
@@ -54,10 +46,10 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
     Parameters
     ----------
     path : Path or str
-        A file in a format of :data:`embgeo.io.formats.FORMATS`, also compressed or in an archive; a
-        file of an archive (``vectors.zip::glove.50d.txt``); ``"-"`` for stdin; or a Hugging Face
-        model folder. Of a remote name (``hf://org/name``) the headers of safetensors files are
-        fetched, and tensors cannot be opened; other files are fetched whole.
+        A file in a format of :data:`embgeo.io.formats.FORMATS`, also compressed by gzip or zstd;
+        ``"-"`` for stdin; or a Hugging Face model folder. Of a remote name (``hf://org/name``) the
+        headers of safetensors files are fetched, and tensors cannot be opened; other files are
+        fetched whole.
 
     Raises
     ------
@@ -77,14 +69,11 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
     path = place.path
     try:
         is_folder = path.is_dir()
-        archive, member = ("", "") if path.exists() else split_member(str(path))
     except OSError as error:  # a name that is too long, for instance
         raise cannot_read(path, error) from error
     if is_folder:
         found = model_folder.open_folder(path, _open_file, _is_known)
         return read_parameters(_refuse_lone_split(found.files[0], found))
-    if member:
-        return read_parameters(_open_file(Path(archive), member))
     facts = _facts_beside(path)
     joined = open_pieces(path, facts, _open_file)
     found = joined or _open_file(path)
@@ -114,35 +103,25 @@ def _facts_beside(path: Path) -> ModelFacts:
         return ModelFacts()
 
 
-def _open_file(path: Path, member: str = "") -> Checkpoint:
-    """Open a plain file or the content of a container; `member` is a file of an archive."""
+def _open_file(path: Path) -> Checkpoint:
+    """Open a plain or a compressed file."""
     head = read_head(path)
-    unpacked = unpack(path, head, member)
-    if member and (unpacked is None or not unpacked.is_member):
-        raise refuse(
-            path,
-            f"is not an archive, it has no member {short(member)}",
-            f"leave {MEMBER_SIGN} and what follows out",
-            [WayOut(str(path))],
-        )
-    if unpacked is None:
+    codec = codec_of(head)
+    if codec is None:
         return _open_plain(path, head)
-    held = unpacked.content
+    with reading(path, f"{codec.name} file"), BoundedStream(path, codec) as source:
+        head = source.read(HEAD_BYTES)
+        if not head:
+            raise Damaged("the file is empty", "write or download it again")
+        pieces = itertools.chain([head], iter(lambda: source.read(_PIECE), b""))
+        held = write_scratch(pieces, "its decompressed content")
     try:
-        checkpoint = _open_plain(held.path, unpacked.head)
+        checkpoint = _open_plain(held.path, head)
     except EmbgeoError as error:
         held.remove()
-        if isinstance(error, MissingPiece) and unpacked.is_member:
-            way_out = "only one file of an archive is read: unpack it and name the file inside"
-            raise refuse(path, error.cause, way_out) from error
         raise _rename_error(path, error, held) from error
     named = _rename_checkpoint(path, checkpoint, held)
-    return replace(
-        named,
-        files=(path,),
-        format=", ".join((checkpoint.format, *unpacked.layers)),
-        notes=(*unpacked.notes, *named.notes),
-    )
+    return replace(named, files=(path,), format=f"{checkpoint.format}, {codec.name}")
 
 
 def _open_plain(path: Path, head: bytes) -> Checkpoint:
@@ -154,7 +133,7 @@ def _open_plain(path: Path, head: bytes) -> Checkpoint:
 
 def _is_known(path: Path) -> bool:
     head = read_head(path)
-    return is_container(path, head) or find_format(head) is not None
+    return codec_of(head) is not None or find_format(head) is not None
 
 
 def _open_stdin() -> Checkpoint:
@@ -165,7 +144,7 @@ def _open_stdin() -> Checkpoint:
     except EmbgeoError as error:
         held.remove()
         raise _rename_error(_CALLED, error, held) from error
-    # A container has a scratch file of its own; the piped bytes are hashed.
+    # A compressed file has a scratch file of its own; the piped bytes are hashed.
     return replace(_rename_checkpoint(_CALLED, checkpoint, held), files=(held.path,))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,11 @@ import pytest
 import embgeo
 from embgeo.core.errors import AmbiguousTensor, UnreadableFile
 from embgeo.io.formats import sharded
-from embgeo.io.mapped import pickled, vector_files
+from embgeo.io.mapped import pickled
 from tests.support.binary_files import (
     TORCH_DTYPES,
     arrays,
     as_numpy,
-    check_refused,
     is_mapped,
     npy,
     open_file,
@@ -89,9 +87,9 @@ def test_npz(tmp_path: Path, compress: bool) -> None:
     assert is_mapped(made["W"]) is not compress
     assert checkpoint.tokens == ("a", "né", "<b>", "d")
     assert checkpoint.tokens_source == "words in the file"
-    assert checkpoint.notes == (
-        "not read, because it is an array of Python objects, which is never unpickled: k",
-    )
+    unread = {t.name: t.problem for t in checkpoint.tensors if t.problem}
+    assert list(unread) == ["words", "k"]
+    assert "Python objects" in unread["k"]
 
 
 # pickles
@@ -188,9 +186,8 @@ def test_safetensors_unaligned_and_packed(tmp_path: Path) -> None:
     made = arrays(checkpoint)
     np.testing.assert_array_equal(made["w"].astype("f8"), expected.astype("f8"))
     assert list(made) == ["odd", "w"]
-    assert checkpoint.notes == (
-        "not read, because its type F4 packs several numbers into a byte: four",
-    )
+    four = checkpoint.tensors[-1]
+    assert (four.name, four.shape, "F4" in four.problem) == ("four", (4,), True)
 
 
 def shard(path: Path, name: str, value: float) -> None:
@@ -271,8 +268,10 @@ def test_index_whose_shard_leaves_the_tensor_out(tmp_path: Path) -> None:
     }
     (tmp_path / "s").write_bytes(safetensors_of(header, bytes(10)))
     checkpoint = open_file(write_index(tmp_path / "i.json", {"a": "s", "b": "s"}))
-    assert [tensor.name for tensor in checkpoint.tensors] == ["a"]
-    assert "packs several numbers into a byte: b" in checkpoint.notes[0]
+    assert [(tensor.name, "F4" in tensor.problem) for tensor in checkpoint.tensors] == [
+        ("a", False),
+        ("b", True),
+    ]
 
 
 def test_index_of_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,50 +340,10 @@ def test_real_whole_module() -> None:
     assert arrays(checkpoint)["encoder.weight"].shape == (4934, 100)
 
 
-# --- Files of vectors of benchmarks for nearest neighbors, and arrays saved one after the other ---
+# Arrays saved one after the other
 
 
 W = np.random.default_rng(0).standard_normal((30, 5)).astype("f4")
-
-
-def fvecs(matrix: np.ndarray) -> bytes:
-    return b"".join(struct.pack("<i", len(row)) + row.tobytes() for row in matrix)
-
-
-def fbin(matrix: np.ndarray) -> bytes:
-    return struct.pack("<II", *matrix.shape) + matrix.tobytes()
-
-
-@pytest.mark.parametrize("pack", [fvecs, fbin])
-@pytest.mark.parametrize("columns", [2, 5, 1022, 1023, 1024, 3000])
-def test_vectors_are_mapped(
-    tmp_path: Path, pack: Callable[[np.ndarray], bytes], columns: int
-) -> None:
-    matrix = np.random.default_rng(1).standard_normal((7, columns)).astype("f4")
-    (tmp_path / "a").write_bytes(pack(matrix))
-    found = embgeo.load(tmp_path / "a")
-    np.testing.assert_array_equal(found.data, matrix)
-    assert is_mapped(found.data)
-
-
-@pytest.mark.parametrize(
-    ("content", "match"),
-    [
-        (fvecs(W)[:-1], "no whole number of vectors"),
-        (fvecs(W)[:-24] + struct.pack("<i", 9) + W[0].tobytes(), "vector 30 has 9 numbers where 5"),
-        (fbin(W)[:-1], "and 599 follow"),
-        (fbin(W) + b"more", "it promises 30×5 numbers in 600 bytes"),
-        (struct.pack("<II", 2**32 - 1, 60_000) + W.tobytes(), "it promises 4,294,967,295×60,000"),
-    ],
-)
-def test_counts_that_lie(tmp_path: Path, content: bytes, match: str) -> None:
-    (tmp_path / "a").write_bytes(content)
-    check_refused(vector_files, tmp_path / "a", match)
-
-
-def test_bare_numbers_are_no_vectors_with_counts() -> None:
-    for content in (W.tobytes(), W.astype("f8").tobytes(), bytes(4096), b"text" * 99):
-        assert not vector_files.sniff(content)
 
 
 def saved(path: Path, *arrays: np.ndarray) -> Path:

@@ -91,12 +91,7 @@ def test_fasttext_unsupervised(
 
 
 @pytest.mark.parametrize("subwords", [{}, {"minn": 2, "maxn": 4, "bucket": 500}], ids=["", "n"])
-@pytest.mark.parametrize(
-    "quantized", [None, {"qnorm": True}, {"cutoff": 330, "qnorm": True}, {"qout": True}]
-)
-def test_fasttext_supervised(
-    fasttext: Any, tmp_path: Path, subwords: dict[str, int], quantized: dict[str, Any] | None
-) -> None:
+def test_fasttext_supervised(fasttext: Any, tmp_path: Path, subwords: dict[str, int]) -> None:
     text, path = tmp_path / "labeled.txt", tmp_path / "a.bin"
     text.write_text(
         "".join(f"__label__l{i % 280} word{i % 320} naïve thing{i % 13}\n" for i in range(640)),
@@ -105,35 +100,15 @@ def test_fasttext_supervised(
     model = fasttext.train_supervised(
         str(text), dim=5, thread=1, epoch=1, verbose=0, minCount=1, **subwords
     )
-    if quantized is not None:
-        model.quantize(str(text), dsub=2, **quantized)
     model.save_model(str(path))
     checkpoint = open_checkpoint(path)
     matrix = embgeo.load(path)
     assert matrix.tokens == tuple(model.get_words())
     assert not any(token.startswith("__label__") for token in matrix.tokens)
     assert matrix.output is None
-    assert ("quantized" in checkpoint.format) == (quantized is not None)
     assert "280 labels are not among the rows" in " ".join(checkpoint.notes)
     np.testing.assert_array_equal(matrix.data, vectors_of(fasttext, model, matrix.tokens, 5))
     assert arrays(checkpoint)["labels"].shape == (280, 5)
-
-
-@pytest.mark.skipif(
-    not SHARED.is_dir(), reason="the shared data folder is not next to the checkout"
-)
-def test_the_model_older_than_the_magic_number_equals_its_text() -> None:
-    binary = embgeo.load(SHARED / "lee_fasttext.bin")
-    text = embgeo.load(SHARED / "lee_fasttext.vec")
-    assert binary.tokens == text.tokens
-    # The text has five digits.
-    np.testing.assert_allclose(binary.data, text.data, rtol=5.1e-5)
-    assert binary.frequency is not None
-    assert binary.frequency.counts[:3].tolist() == [3523, 1674, 1531]
-    assert binary.output is not None
-    assert binary.origin.tensor == "word_vectors"
-    own = embgeo.load(SHARED / "lee_fasttext.bin", tensor="words")
-    assert not np.allclose(own.data, text.data, rtol=1e-2)
 
 
 def plain_hash(ngram: bytes) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.errors import AmbiguousTensor
+from embgeo.core.errors import AmbiguousTensor, EmbgeoError
 from embgeo.io import open_checkpoint
 from embgeo.io.convert import gensim as saves
 from tests.support.binary_files import arrays, check_refused, head, is_mapped, quick
@@ -215,7 +215,7 @@ def test_missing_foreign_and_damaged_sidecars(
     folder.mkdir()
     np.save(outside, VECTORS)
     path = with_sidecar(monkeypatch, folder / "a", ["vectors"])
-    check_refused(saves, path, r"a\.vectors\.npy is missing")
+    check_refused(saves, path, r"is in a\.vectors\.npy, which is missing")
     sidecar = folder / "a.vectors.npy"
     os.symlink(outside, sidecar)
     check_refused(saves, path, "leads out of the folder")
@@ -238,12 +238,14 @@ def test_fasttext_parts_that_do_not_fit(monkeypatch: pytest.MonkeyPatch, tmp_pat
         ({"bucket": 2**70}, "do not fit each other"),
         ({"bucket": 4}, "do not fit each other"),
         ({"index_to_key": ["one"]}, "do not fit each other"),
-        ({"max_n": 10**9}, "without vectors of words"),
-        ({"compatible_hash": False}, "without vectors of words"),
         ({"vectors_vocab": np.zeros(3)}, "without vectors of words"),
     ]:
         save_pickle(path, instance(kind, **(sound | changes)))
         check_refused(saves, path, match)
+    for changes in ({"max_n": 10**9}, {"compatible_hash": False}, {"vectors_ngrams": None}):
+        save_pickle(path, instance(kind, **(sound | changes)))
+        with pytest.raises(EmbgeoError, match="vectors is made of n-grams that"):
+            embgeo.load(path)
     save_pickle(path, instance(kind, **sound))
     assert embgeo.load(path).data.shape == (3, 4)
 
@@ -274,8 +276,8 @@ def test_other_arrays_that_are_not_there_are_noted(
     matrix = keyed_vectors(monkeypatch, tmp_path / "a", **noted)
     np.testing.assert_array_equal(matrix.data, VECTORS)
     notes = " ".join(matrix.origin.notes)
-    assert "a.norms.npy is missing" in notes
-    assert "it is a sparse matrix" in notes
+    assert "norms (is in a.norms.npy, which is missing)" in notes
+    assert "sims (is a sparse matrix)" in notes
 
 
 @pytest.mark.parametrize("integer", [np.int64, np.int32, np.uint16, int])

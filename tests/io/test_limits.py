@@ -10,7 +10,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.core.special import classify_token
 from embgeo.io.labels.counts_file import LARGEST_COUNT, read_counts, whole_counts
 from embgeo.io.labels.tokenizer_files import in_order
-from embgeo.io.mapped import gguf, pickled, safetensors, vector_files
+from embgeo.io.mapped import gguf, pickled, safetensors
 
 
 @pytest.mark.parametrize("form", ["lines", "json"])
@@ -46,15 +46,6 @@ def test_what_is_no_id_of_a_token(number: object) -> None:
 def test_protocols_of_pickle() -> None:
     known = [version for version in range(256) if pickled.sniff(bytes([0x80, version]) + b"}.")]
     assert known == [2, 3, 4, 5]
-
-
-def test_columns_of_fvecs() -> None:
-    def vector(columns: int) -> bytes:
-        return columns.to_bytes(4, "little") + b"\0\0\x80\x3f" * columns
-
-    sizes = (1, 2, 65_536, 65_537)
-    assert [vector_files.sniff(vector(columns)) for columns in sizes] == [False, True, True, False]
-    assert not vector_files.sniff(vector(4) + vector(3))
 
 
 def test_heads_that_are_one_byte_off() -> None:

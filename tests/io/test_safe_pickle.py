@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import embgeo
+from embgeo.core.errors import EmbgeoError
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.labels.word_lists import word_list
 from embgeo.io.pickle import machine, objects, opcodes, tree
@@ -23,6 +25,7 @@ from embgeo.io.pickle.loading import load
 from embgeo.io.pickle.numpy_arrays import PickledArray
 from embgeo.io.pickle.objects import Stub
 from embgeo.io.pickle.tree import walk
+from tests.support.torch_files import Built, pickle_value
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 
@@ -32,7 +35,7 @@ def read(program: bytes) -> Any:
 
 
 def arrays(value: object) -> dict[str, np.ndarray]:
-    return {name: leaf.open() for name, leaf in walk(value).leaves if not leaf.unread}
+    return {name: leaf.open() for name, leaf in walk(value).leaves if not leaf.problem}
 
 
 PLAIN = [
@@ -251,8 +254,8 @@ def test_large_arrays_are_views_of_the_pickle() -> None:
 def test_object_arrays_are_named_and_not_read(protocol: int) -> None:
     value = {"o": np.array([[1], "a"], dtype=object), "s": np.zeros(2, dtype=[("a", "f4")])}
     leaves = dict(walk(read(pickle.dumps(value, protocol=protocol))).leaves)
-    assert "Python objects" in leaves["o"].unread
-    assert leaves["s"].unread
+    assert "Python objects" in leaves["o"].problem
+    assert leaves["s"].problem
 
 
 def array_of(program: bytes) -> PickledArray:
@@ -262,17 +265,17 @@ def array_of(program: bytes) -> PickledArray:
 
 
 def test_arrays_that_hold_no_numbers_say_why() -> None:
-    assert array_of(b"\x80\x02" + RECONSTRUCT + b".").unread == "it has no data"
+    assert array_of(b"\x80\x02" + RECONSTRUCT + b".").problem == "has no data"
     odd = RECONSTRUCT + b"(K\x01K\x01\x85" + FLOAT.replace(b"f4", b"f3") + b"\x89U\x04abcdtb."
-    assert array_of(b"\x80\x02" + odd).unread == "its type f3 is not a plain number"
+    assert array_of(b"\x80\x02" + odd).problem == "is of type f3, which is not a plain number"
     text = array_of(pickle.dumps(np.array(["a"])))
-    assert text.unread == "it holds text"
+    assert text.problem == "holds text"
     with pytest.raises(Damaged, match="does not hold numbers"):
         text.open()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_texts_and_objects_of_arrays_are_those_of_numpy(protocol: int) -> None:
+def test_texts_of_arrays_are_those_of_numpy(protocol: int) -> None:
     def dumped(*args: Any, **kwargs: Any) -> PickledArray:
         return array_of(pickle.dumps(np.array(*args, **kwargs), protocol=protocol))
 
@@ -280,17 +283,6 @@ def test_texts_and_objects_of_arrays_are_those_of_numpy(protocol: int) -> None:
     assert dumped(["né".encode(), b"b"]).texts() == ["né", "b"]
     assert dumped([b"\xff"]).texts() is None
     assert dumped([1.0]).texts() is None
-    table = [["a", 1], ["b", 2], ["c", 3]]
-    for order in ("C", "F"):
-        assert dumped(table, dtype=object, order=order).columns() == table
-    assert dumped(["a", 1], dtype=object).columns() == [["a", 1]]
-    assert dumped([[["a"]]], dtype=object).columns() == []
-
-
-def test_objects_other_than_the_shape_promises_are_none() -> None:
-    array = array_of(pickle.dumps(np.array(["a", 1], dtype=object)))
-    array.shape = (3,)
-    assert array.columns() == []
 
 
 def test_text_scalars_of_numpy_become_text() -> None:
@@ -641,3 +633,30 @@ def test_the_readme_states_the_modules_and_limits() -> None:
         f"{tree.MOST_REPEATS:,} repeated entries",
     ):
         assert limit in text
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (np.arange(180.0).reshape(90, 2).tolist(), "is a list of lists of numbers"),
+        ([(0.5, 1.5)] * 3, "is a list of lists of numbers"),
+        (bytes(4096), "holds bytes"),
+    ],
+)
+def test_what_is_no_array_stops_the_choice(value: object, problem: str, tmp_path: Path) -> None:
+    held = {"embeddings": value, "projection": np.ones((16, 8), "f4")}
+    (tmp_path / "a.pkl").write_bytes(pickle.dumps(held, 4))
+    with pytest.raises(EmbgeoError, match=f"embeddings.* {problem}"):
+        embgeo.load(tmp_path / "a.pkl")
+
+
+def test_objects_of_other_packages_are_no_arrays(tmp_path: Path) -> None:
+    """A frame keeps its columns as rows of a block, a sparse matrix its numbers in vectors."""
+    for name in ("pandas.core.frame.DataFrame", "scipy.sparse._csr.csr_matrix"):
+        held = {"embeddings": Built(name, {"data": np.ones((2, 40))}), "w": np.ones((9, 4))}
+        (tmp_path / "a.pkl").write_bytes(pickle_value(held))
+        with pytest.raises(EmbgeoError, match=r"embeddings.* is a .* of (pandas|scipy)"):
+            embgeo.load(tmp_path / "a.pkl")
+        (tmp_path / "a.pkl").write_bytes(pickle_value(held["embeddings"]))
+        with pytest.raises(EmbgeoError, match=r"of (pandas|scipy), not an array"):
+            embgeo.load(tmp_path / "a.pkl")

@@ -57,7 +57,7 @@ def message(path: Path) -> str:
         (f"3 2\n{BODY}", "word2vec text"),
         (BODY.replace("\n", " \n"), "GloVe text"),  # fastText ends lines with a space
         (BODY.replace("\n", "\r\n"), "GloVe text"),
-        (BODY.replace(" ", "\t"), "GloVe text"),
+        (BODY.replace(" ", "\t"), "text table"),
         (BODY.replace(" ", "  "), "GloVe text"),
         (BODY.rstrip("\n"), "GloVe text"),
         (f"\ufeff{BODY}", "GloVe text"),

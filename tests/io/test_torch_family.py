@@ -16,7 +16,6 @@ from embgeo.core.errors import AmbiguousTensor, UnreadableFile
 from embgeo.io import open_checkpoint
 from tests.support.binary_files import (
     TORCH_DTYPES,
-    archive_of,
     arrays,
     as_numpy,
     is_mapped,
@@ -199,23 +198,6 @@ def test_frozen_torchscript_keeps_its_tensors_as_constants(torch: Any, tmp_path:
     assert all(name.startswith("constants.") for name in found)
     weights = [value for value in found.values() if value.shape == (9, 3)]
     assert same_bits(weights[0], model.embedding.weight.detach().numpy())
-
-
-@pytest.mark.parametrize(
-    ("names", "match"),
-    [
-        (["a/model.json", "a/version", "a/tensors/0"], r"before torch 1\.4.*torch\.jit\.load"),
-        (["p/.data/extern_modules", "p/m/m.pkl"], r"torch\.package"),
-        (["e/archive_format", "e/version", "e/models/model.json"], r"torch\.export"),
-        (["serialized_exported_program.json", "version"], r"torch\.export"),
-    ],
-)
-def test_other_archives_of_torch_are_refused_by_name(
-    tmp_path: Path, names: list[str], match: str
-) -> None:
-    (tmp_path / "a.pt").write_bytes(archive_of(dict.fromkeys(names, b"{}")))
-    with pytest.raises(UnreadableFile, match=match):
-        open_checkpoint(tmp_path / "a.pt")
 
 
 def test_a_distcp_file_alone_leads_to_its_folder(torch: Any, tmp_path: Path) -> None:

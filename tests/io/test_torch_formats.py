@@ -156,13 +156,13 @@ def test_torch_tensors_of_other_kinds_are_named(torch: Any, tmp_path: Path) -> N
         tmp_path / "a.pt",
     )
     checkpoint = open_file(tmp_path / "a.pt")
-    assert [t.name for t in checkpoint.tensors] == ["w"]
-    assert [note.split()[-1] for note in checkpoint.notes] == [
-        "quantized",
-        "sparse",
-        "meta",
-        "conj",
-    ]
+    assert {t.name: (t.shape, t.problem) for t in checkpoint.tensors} == {
+        "w": ((2, 2), ""),
+        "quantized": ((2, 2), "is a quantized tensor of torch"),
+        "sparse": ((3, 3), "is a sparse tensor of torch"),
+        "meta": ((2,), "is a meta tensor of torch"),
+        "conj": ((2,), "is a lazily negated or conjugated view"),
+    }
 
 
 def rezipped(source: Path, target: Path, change: Callable[[str, bytes], bytes | None]) -> None:
@@ -230,11 +230,11 @@ def test_two_views_of_one_storage_that_differ_by_offset(torch: Any, tmp_path: Pa
 def test_other_zip_archives_are_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.docx", "w") as archive:
         archive.writestr("word/document.xml", "<x/>")
-    with pytest.raises(UnreadableFile, match="neither a torch checkpoint nor"):
+    with pytest.raises(UnreadableFile, match="neither a torch checkpoint, nor"):
         open_file(tmp_path / "a.docx")
     with zipfile.ZipFile(tmp_path / "empty.zip", "w"):
         pass
-    with pytest.raises(UnreadableFile, match="neither a torch checkpoint nor"):
+    with pytest.raises(UnreadableFile, match="neither a torch checkpoint, nor"):
         open_file(tmp_path / "empty.zip")
 
 

@@ -1,7 +1,6 @@
 """Every way out that an error names as a step is taken, and ends in a matrix, never in a circle."""
 
 import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,17 +48,6 @@ def hub_cache(folder: Path) -> Path:
     return folder
 
 
-def nanotron(folder: Path) -> Path:
-    inner = folder / "model/model/token_position_embeddings/pp_block/token_embedding"
-    inner.mkdir(parents=True)
-    for rank, part in enumerate(np.split(W, 2)):
-        name = f"model_weight_pp-rank-0-of-1_tp-rank-{rank}-of-2.safetensors"
-        save_file({"data": part}, inner / name)
-    sizes = {"vocab_size": N, "hidden_size": D}
-    (folder / "model_config.json").write_text(json.dumps(sizes))
-    return folder
-
-
 def megatron(folder: Path) -> Path:
     torch = pytest.importorskip("torch")
     inner = folder / "iter_0000100/mp_rank_00"
@@ -83,24 +71,6 @@ def several_files(folder: Path) -> Path:
     return folder
 
 
-def archive(folder: Path) -> Path:
-    several_files(folder)
-    with zipfile.ZipFile(folder / "all.zip", "w") as file:
-        file.writestr("README", "two matrices")
-        file.write(folder / "a.npy", "inner/a.npy")
-        file.write(folder / "b.npy", "inner/b.npy")
-    return folder / "all.zip"
-
-
-def other_member(folder: Path) -> Path:
-    return Path(f"{archive(folder)}::c.npy")
-
-
-def member_of_arrays(folder: Path) -> Path:
-    np.savez(folder / "a.npz", a=W, b=W)
-    return Path(f"{folder / 'a.npz'}::a.npy")
-
-
 def several_tensors(folder: Path) -> Path:
     return weights(folder, {"a.weight": W, "b.weight": W[:50], "c.weight": W[:, :3]})
 
@@ -118,14 +88,6 @@ def layer_kernel(folder: Path) -> Path:
     return weights(folder, {"layers.lstm.cell.kernel": W})
 
 
-def slice_of_rows(folder: Path) -> Path:
-    return weights(folder, vocab_size=2 * N, hidden_size=D)
-
-
-def slice_of_columns(folder: Path) -> Path:
-    return weights(folder, vocab_size=N, hidden_size=4 * D)
-
-
 def few_rows(folder: Path) -> Path:
     return weights(folder, vocab_size=11 * N)
 
@@ -137,12 +99,6 @@ def tokens_as_columns(folder: Path) -> Path:
     return folder
 
 
-def json_kinds(folder: Path) -> Path:
-    kinds = {"float": W.tolist(), "int8": (10 * W).astype(int).tolist()}
-    (folder / "a.json").write_text(json.dumps({"embeddings": kinds}))
-    return folder / "a.json"
-
-
 def broken_tokenizer(folder: Path) -> Path:
     weights(folder)
     (folder / "tokenizer.json").write_text("{")
@@ -150,10 +106,10 @@ def broken_tokenizer(folder: Path) -> Path:
 
 
 CASES: tuple[Callable[[Path], Path], ...] = (
-    pipeline, trainer, sentence_transformer, hub_cache, nanotron, megatron, deepspeed,
-    several_files, archive, other_member, member_of_arrays, several_tensors, several_kinds,
+    pipeline, trainer, sentence_transformer, hub_cache, megatron, deepspeed,
+    several_files, several_tensors, several_kinds,
     lone_output,
-    layer_kernel, slice_of_rows, slice_of_columns, tokens_as_columns, few_rows, json_kinds,
+    layer_kernel, tokens_as_columns, few_rows,
     broken_tokenizer,
 )  # fmt: skip
 
@@ -200,7 +156,7 @@ def test_a_misspelled_name_leads_to_the_tensor(tmp_path: Path) -> None:
 
 def test_the_words_name_the_first_step(tmp_path: Path) -> None:
     """A path can be copied from the message."""
-    for make in (pipeline, several_files, lone_output, slice_of_rows, broken_tokenizer):
+    for make in (pipeline, several_files, lone_output, broken_tokenizer):
         folder = tmp_path / make.__name__
         folder.mkdir()
         with pytest.raises(EmbgeoError) as caught:

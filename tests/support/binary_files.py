@@ -19,25 +19,31 @@ import pytest
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.convert import fasttext as fasttext_binary
-from embgeo.io.formats import sharded as safetensors_index
+from embgeo.io.convert import fasttext
+from embgeo.io.formats import find_format, sharded
 from embgeo.io.formats.format import open_with
-from embgeo.io.mapped import npy as numpy_npy
-from embgeo.io.mapped import npz as numpy_npz
-from embgeo.io.mapped import pickled as pickle_arrays
-from embgeo.io.mapped import safetensors as safetensors_file
-from embgeo.io.mapped import torch_distributed, torch_legacy, torch_zip
+from embgeo.io.mapped import (
+    npy as numpy_npy,
+)
+from embgeo.io.mapped import (
+    npz,
+    pickled,
+    safetensors,
+    torch_distributed,
+    torch_legacy,
+    torch_zip,
+)
 
 FORMATS = (
     torch_zip,
     torch_legacy,
     torch_distributed,
-    fasttext_binary,
+    fasttext,
     numpy_npy,
-    numpy_npz,
-    safetensors_file,
-    safetensors_index,
-    pickle_arrays,
+    npz,
+    safetensors,
+    sharded,
+    pickled,
 )
 
 
@@ -47,15 +53,16 @@ def head(path: Path) -> bytes:
 
 
 def open_file(path: Path) -> Checkpoint:
-    """By the one format that recognizes the file."""
-    matching = [module for module in FORMATS if module.sniff(head(path))]
-    assert len(matching) == 1, [module.NAME for module in matching]
-    return open_with(matching[0], path)
+    """By the first format that recognizes the file."""
+    found = find_format(head(path))
+    assert found is not None
+    return open_with(found, path)
 
 
 def arrays(checkpoint: Checkpoint) -> dict[str, np.ndarray]:
-    made = {tensor.name: tensor.open() for tensor in checkpoint.tensors}
-    for tensor in checkpoint.tensors:
+    read = [tensor for tensor in checkpoint.tensors if not tensor.problem]
+    made = {tensor.name: tensor.open() for tensor in read}
+    for tensor in read:
         assert made[tensor.name].shape == tensor.shape
         assert made[tensor.name].dtype.name == tensor.dtype
         assert not made[tensor.name].flags.writeable
@@ -86,6 +93,8 @@ def quick(seconds: float = 5) -> Iterator[None]:
 
 def open_all(module: ModuleType, path: Path) -> None:
     for tensor in open_with(module, path).tensors:
+        if tensor.problem:
+            continue
         assert tensor.open().shape == tensor.shape
         assert tensor.nbytes >= 0
 

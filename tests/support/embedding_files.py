@@ -34,7 +34,7 @@ def fasttext_bytes(
     entries: Sequence[tuple[bytes, int, int]] = ((b"cat", 5, 0), (b"dog", 3, 0)),
     *,
     sizes: tuple[int, int, int] | None = None,
-    version: int | None = 12,
+    version: int = 12,
     pruned: int = -1,
     pairs: Sequence[tuple[int, int]] = (),
     quantized: int = 0,
@@ -44,20 +44,20 @@ def fasttext_bytes(
     end: bytes = b"",
     **settings: Any,
 ) -> bytes:
-    """A model as fastText writes it; without `version` one older than the magic number."""
+    """A model as fastText writes it."""
     values = {**SETTINGS, **settings}
     words = sum(kind == 0 for _, _, kind in entries)
     rng = np.random.default_rng(0)
     table = rng.normal(size=(words + max(SETTINGS["bucket"], 0), 3))
-    body = b"" if version is None else FASTTEXT_MAGIC + struct.pack("<i", version)
+    body = FASTTEXT_MAGIC + struct.pack("<i", version)
     body += struct.pack("<12id", *values.values())
     body += struct.pack("<3iq", *(sizes or (len(entries), words, len(entries) - words)), 8)
-    body += b"" if version is None else struct.pack("<q", pruned)
+    body += struct.pack("<q", pruned)
     body += b"".join(word + b"\0" + struct.pack("<qb", n, kind) for word, n, kind in entries)
     body += b"".join(struct.pack("<2i", *pair) for pair in pairs)
-    body += b"" if version is None else bytes([quantized])
+    body += bytes([quantized])
     body += matrix_bytes(table) if inputs is None else inputs
-    body += b"" if version is None else bytes([quantized_output])
+    body += bytes([quantized_output])
     return body + (matrix_bytes(table[:words]) if outputs is None else outputs) + end
 
 

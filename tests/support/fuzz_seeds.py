@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import pickle
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ from tests.support.framework_files import (
     onnx_tensor,
 )
 from tests.support.hostile_folders import piece
-from tests.support.torch_files import Built, Named, legacy, pickle_value, tar, tensor
+from tests.support.torch_files import Built, Named, legacy, pickle_value, tensor
 
 W = np.arange(12, dtype="<f4").reshape(4, 3) + 0.5
 RAW = W.tobytes()
@@ -81,12 +80,6 @@ def keep_content(content: bytes) -> Make:
     return lambda _folder: content
 
 
-def frame(_folder: Path) -> bytes:
-    import pandas as pd
-
-    return pickle.dumps(pd.DataFrame(W, index=WORDS), 4)
-
-
 def beside(content: bytes, **files: bytes) -> Make:
     """Other files too; two underscores in a name stand for a point."""
 
@@ -96,10 +89,6 @@ def beside(content: bytes, **files: bytes) -> Make:
         return content
 
     return make
-
-
-def zip_as(name: str) -> Callable[[bytes], bytes]:
-    return lambda content: archive_of({name: content}, zipfile.ZIP_DEFLATED)
 
 
 def zstd(content: bytes) -> bytes:
@@ -213,7 +202,6 @@ PICKLES = [
         keep_content(pickle.dumps(dict(zip(MANY, VECTORS, strict=True)), 4)),
     ),
     Seed("pickled dict of lists", keep_content(pickle.dumps(LISTS, 2))),
-    Seed("pickled frame", frame, needs="pandas"),
     Seed("pickled words and matrix", keep_content(pickle.dumps((WORDS, W), 4))),
     Seed("pickled tensors", pickled_tensors, needs="torch"),
     Seed("npz of words", keep_content(words_npz())),
@@ -248,24 +236,14 @@ BINARY = b"4 3\n" + b"".join(
 )
 TSV = b"".join(b"\t".join(b"%g" % x for x in row) + b"\n" for row in W)
 COMMAS = b"word,0,1,2\n" + GLOVE.encode().replace(b" ", b",")
-QUOTED = b'"","count","token","x y","z"\n' + b"".join(
-    b'%d,%d,"%b, ""a""",%g,%g\n' % (k, 9 - k, w.encode(), *row[:2])
-    for k, (w, row) in enumerate(zip(WORDS, W.tolist(), strict=True))
+QUOTED = b'"","x0","x1"\n' + b"".join(
+    b'"%b, ""a""",%g,%g\n' % (w.encode(), *row[:2])
+    for w, row in zip(WORDS, W.tolist(), strict=True)
 )
-JSON_VECTORS = dict(zip(WORDS, [[*row, 0.25] for row in W.tolist()], strict=True))
-JSON_RECORDS = [{"word": word, "vector": row} for word, row in JSON_VECTORS.items()]
-VECTOR_COLUMN = "word,vector\n" + "".join(f'{w},"{r}"\n' for w, r in JSON_VECTORS.items())
-COPIED = "".join(f"{k}\t{w}\t{r}\n" for k, (w, r) in enumerate(JSON_VECTORS.items()))
 TEXTS = [
     Seed("glove text", keep_content(GLOVE.encode())),
     Seed("word2vec text", keep_content(b"4 3\n" + GLOVE.encode())),
-    Seed("fvecs", keep_content(b"".join(b"\3\0\0\0" + row.tobytes() for row in W))),
-    Seed("fbin", keep_content(b"\4\0\0\0\3\0\0\0" + RAW)),
-    Seed("copy of PostgreSQL", keep_content(COPIED.encode())),
     Seed("word2vec binary", keep_content(BINARY)),
-    Seed("json vectors", keep_content(json.dumps(JSON_VECTORS).encode())),
-    Seed("json lines", keep_content("\n".join(map(json.dumps, JSON_RECORDS)).encode())),
-    Seed("column of vectors", keep_content(VECTOR_COLUMN.encode())),
     Seed("text table", keep_content(COMMAS)),
     Seed("text table with quotes", keep_content(QUOTED)),
     Seed("text table of numbers", keep_content(TSV.replace(b"\t", b" "))),
@@ -278,11 +256,6 @@ TEXTS = [
 WRAPPINGS = [
     Seed("gzip", keep_content(GLOVE.encode()), gzip.compress),
     Seed("zstd", keep_content(GLOVE.encode()), zstd, needs="zstandard"),
-    Seed("zip", keep_content(GLOVE.encode()), zip_as("v.txt")),
-    Seed("zip of npy", keep_content(SMALL["npy"][1]), zip_as("v.bin")),
-    Seed("tar", keep_content(tar({"v.txt": GLOVE.encode(), "readme.md": b"#"}))),
-    Seed("tar in gzip", keep_content(tar({"v.npy": SMALL["npy"][1]})), gzip.compress),
-    Seed("pickle in zip", keep_content(SMALL["pickle 4"][1]), zip_as("v.pkl")),
 ]
 
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import io
 import random
 import struct
-import tarfile
 import zipfile
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from tests.io.test_hostile_binary import NPZ
 from tests.support.binary_files import archive_of, header_of, npy
@@ -19,125 +15,6 @@ from tests.support.hostile_cases import Case, from_table, hold_content
 
 GLOVE = b"".join(b"t%d %d.5 2 3\n" % (row, row) for row in range(6))
 MEBI = 2**20
-
-#: Names that lead out of the folder, if anybody follows them.
-SLIPS = (
-    "../../evil.txt", "/absolute/evil.txt", "..\\evil.txt", "C:\\evil.txt", "a/../../evil.txt", "~",
-)  # fmt: skip
-
-
-def zip_link(target: str) -> bytes:
-    """An archive with a symbolic link next to the vectors."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        info = zipfile.ZipInfo("link.txt")
-        info.create_system, info.external_attr = 3, 0o120777 << 16
-        archive.writestr(info, target)
-        archive.writestr("a.txt", GLOVE)
-    return out.getvalue()
-
-
-def tar_of(entries: list[tuple[str, bytes, dict[str, Any]]]) -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        for name, content, more in entries:
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            for key, value in more.items():
-                setattr(info, key, value)
-            archive.addfile(info, io.BytesIO(content))
-    return out.getvalue()
-
-
-def tar_link(kind: bytes, target: str) -> bytes:
-    link = {"type": kind, "linkname": target}
-    return tar_of([("a.txt", b"", link), ("a.txt/evil.txt", b"", link), ("b.txt", GLOVE, {})])
-
-
-def tar_header(**fields: bytes) -> bytes:
-    """A header of one member with fields as they are given; its checksum is right."""
-    header = bytearray(tar_of([("a.txt", GLOVE, {})])[:512])
-    places = {"size": (124, 12), "kind": (156, 1), "name": (0, 100), "magic": (257, 8)}
-    for name, value in fields.items():
-        at, length = places[name]
-        header[at : at + length] = value.ljust(length, b"\0")
-    header[148:156] = b" " * 8
-    header[148:156] = b"%06o\0 " % sum(header)
-    return bytes(header)
-
-
-def base256(value: int) -> bytes:
-    return b"\x80" + value.to_bytes(11, "big")
-
-
-def pax(records: bytes) -> bytes:
-    padded = records + bytes(-len(records) % 512)
-    head = tar_header(kind=b"x", size=b"%011o" % len(records))
-    return head + padded + tar_header() + GLOVE + bytes(-len(GLOVE) % 512)
-
-
-TARS: dict[str, Callable[[], bytes]] = {
-    "size near 2^63": lambda: tar_header(size=base256(2**63 - 1)) + GLOVE,
-    "size 2^88": lambda: tar_header(size=b"\x80" + b"\xff" * 11) + GLOVE,
-    "negative size": lambda: tar_header(size=b"\xff" * 12) + GLOVE,
-    "size that is not a number": lambda: tar_header(size=b"99999999999") + GLOVE,
-    "pax size near 2^63": lambda: pax(b"28 size=9223372036854775807\n"),
-    "negative pax size": lambda: pax(b"12 size=-99\n"),
-    "pax record of 10^18 bytes": lambda: pax(b"1000000000000000000 path=a\n"),
-    "pax record of no length": lambda: pax(b"0 path=a\n" * 50),
-    "endless long names": lambda: (tar_header(kind=b"L", size=b"%011o" % 512) + b"n" * 512) * 9000,
-    "long name beyond the file": lambda: tar_header(kind=b"L", size=base256(2**40)),
-    "sparse": lambda: tar_header(kind=b"S") + GLOVE,
-    "a hundred thousand empty members": lambda: tar_header(size=b"0") * 100_000,
-    "a header only": lambda: tar_header(),
-}
-
-
-def with_directory(at: int, value: bytes) -> Callable[[], bytes]:
-    """An archive with bytes of its first directory entry replaced."""
-
-    def build() -> bytes:
-        content = bytearray(archive_of({"a.txt": GLOVE}, zipfile.ZIP_DEFLATED))
-        start = content.index(b"PK\x01\x02") + at
-        content[start : start + len(value)] = value
-        return bytes(content)
-
-    return build
-
-
-def zip64(size: int) -> bytes:
-    """A member whose sizes stand in an extra field of 64 bits."""
-    content = bytearray(archive_of({"a.txt": GLOVE}))
-    start = content.index(b"PK\x01\x02")
-    content[start + 20 : start + 28] = b"\xff" * 8
-    extra = struct.pack("<HHQQ", 1, 16, size, size)
-    content[start + 30 : start + 32] = struct.pack("<H", len(extra))
-    name_end = start + 46 + 5
-    content[name_end:name_end] = extra
-    end = content.rindex(b"PK\x05\x06")
-    length = struct.unpack_from("<I", content, end + 12)[0] + len(extra)
-    struct.pack_into("<I", content, end + 12, length)
-    return bytes(content)
-
-
-def overlapping(count: int) -> bytes:
-    """A better zip bomb: `count` entries of the directory over the same bytes."""
-    body = archive_of({"0.txt": bytes(10 * MEBI)}, zipfile.ZIP_DEFLATED)
-    start, end = body.index(b"PK\x01\x02"), body.rindex(b"PK\x05\x06")
-    entry = body[start:end]
-    names = [b"%05d" % number for number in range(count)]
-    directory = b"".join(entry.replace(b"0.txt", name) for name in names)
-    tail = bytearray(body[end:])
-    struct.pack_into("<HHI", tail, 8, count, count, len(directory))
-    return body[:start] + directory + bytes(tail)
-
-
-def nest_zip(depth: int) -> bytes:
-    """Zip in zip in zip, each of ten, as in the bomb of 42 kilobytes."""
-    content = archive_of({"0": bytes(MEBI)}, zipfile.ZIP_DEFLATED)
-    for _ in range(depth):
-        content = archive_of({f"{k}.zip": content for k in range(10)}, zipfile.ZIP_DEFLATED)
-    return content
 
 
 def words_bomb() -> bytes:
@@ -168,28 +45,6 @@ def zlib_machine() -> Any:
     import zlib
 
     return zlib.compressobj(1, zlib.DEFLATED, -15)
-
-
-ZIPS: dict[str, Callable[[], bytes]] = {
-    "header offset outside": with_directory(42, struct.pack("<I", 2**31)),
-    "packed size outside": with_directory(20, struct.pack("<I", 2**31)),
-    "size of 4 GB": with_directory(24, struct.pack("<I", 2**32 - 2)),
-    "size near 2^63": lambda: zip64(2**63 - 1),
-    "size 2^64-1": lambda: zip64(2**64 - 1),
-    "encrypted": with_directory(8, b"\x01"),
-    "name of 65,535 bytes": with_directory(28, b"\xff\xff"),
-    "unknown method": with_directory(10, b"\x62\x00"),
-    "a thousand members over the same bytes": lambda: overlapping(1000),
-    "zip in zip in zip": lambda: nest_zip(3),
-    "a directory of 200,000 members": lambda: archive_of(
-        dict.fromkeys(map(str, range(200_000)), b"")
-    ),
-    "a comment that is an archive": lambda: archive_of({"a.md": b""})[:-2] + b"\xff\xff" + GLOVE,
-}  # fmt: skip
-
-
-#: What Python's zipfile, and so this reader, takes for a name only.
-ODD_NAMES = ("name of 65,535 bytes",)
 
 
 def zstd(data: bytes) -> bytes:
@@ -242,20 +97,6 @@ ROWS: dict[str, Callable[[], bytes]] = {
 
 def cases() -> list[Case]:
     made = from_table("npz", NPZ, lambda make: make())
-    made += [
-        Case(name, "zip", hold_content(make), name in ODD_NAMES) for name, make in ZIPS.items()
-    ]
-    made += [Case(name, "tar", hold_content(make)) for name, make in TARS.items()]
-    for slip in SLIPS:
-        # Files whose names begin with a dot are left out, as hidden ones.
-        opens = ".." not in slip
-        made.append(Case(slip, "zip", hold_content(archive_of({slip: GLOVE})), opens))
-        made.append(Case(slip, "tar", hold_content(tar_of([(slip, GLOVE, {})])), opens))
-    # The text of the link is a file like others: two files, of which one can be read.
-    made.append(Case("link", "zip", hold_content(zip_link("../../secret")), opens=True))
-    for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE):
-        name = f"member of type {kind.decode()}"
-        made.append(Case(name, "tar", hold_content(tar_link(kind, "/etc/passwd")), opens=True))
     for codec in COMPRESSORS:
         made += list_compressed(codec)
     made.append(Case("sixty lists of words of zeros", "npz", hold_content(words_bomb)))
@@ -263,6 +104,4 @@ def cases() -> list[Case]:
         Case("1.5 GiB that fail their checksum", "npz", hold_content(large_then_wrong), dense=True)
     )
     made += [Case(name, "gzip", hold_content(make), dense=True) for name, make in ROWS.items()]
-    zeros = np.zeros((4, 3), "f4").tobytes()
-    made.append(Case("numbers only", "zip", hold_content(archive_of({"a.bin": zeros}))))
     return made

@@ -15,7 +15,7 @@ from tests.io.test_hostile_torch import LEGACY
 from tests.io.test_safe_pickle import BOMBS, hostile_programs, repeat_module
 from tests.support.binary_files import archive_of, checkpoint, header_of, npy
 from tests.support.hostile_cases import CANARY, Build, Case, from_table, hold_content
-from tests.support.torch_files import MAGIC, SYSTEM, legacy, pickle_value, tar, tensor
+from tests.support.torch_files import MAGIC, SYSTEM, legacy, pickle_value, tensor
 
 SIX = np.arange(6, dtype="<f4").tobytes()
 
@@ -53,7 +53,6 @@ PLACES: dict[str, tuple[Callable[[bytes], bytes], bool]] = {
     "npy": (lambda program: npy(header_of("'|O'", "(1,)"), program), False),
     "npz": (lambda program: archive_of({"w.npy": npy(header_of("'|O'", "(1,)"), program)}), False),
     "gzip of a pickle": (gzip.compress, False),
-    "tar of a pickle": (lambda program: tar({"a.pkl": program}), False),
     "gensim": (lambda program: b"\x80\x02cgensim.models\nWord2Vec\n0" + program[2:], False),
 }
 

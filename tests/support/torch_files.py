@@ -6,7 +6,6 @@ import io
 import pickle
 import struct
 import sys
-import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -110,16 +109,6 @@ def legacy(
     """The whole file."""
     keys = list(keys) if isinstance(keys, tuple) else keys
     return b"".join(map(pickle_value, (MAGIC, version, system, value, keys))) + storages
-
-
-def tar(members: dict[str, bytes]) -> bytes:
-    target = io.BytesIO()
-    with tarfile.open(fileobj=target, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for name, data in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return target.getvalue()
 
 
 @contextmanager

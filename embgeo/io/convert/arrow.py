@@ -22,7 +22,7 @@ from embgeo.io.bounded.guard import Damaged, plain, refuse
 from embgeo.io.bounded.maps import Array, Bytes, count, map_file, view
 from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.bounded.small_files import SIDE_FILE_BYTES, safe_text
-from embgeo.io.checkpoint import Checkpoint, RowRanges, Tensor
+from embgeo.io.checkpoint import Checkpoint, RowRanges, Tensor, unreadable
 from embgeo.io.convert.limited import MOST_MEMORY, fetch_array, run_limited
 from embgeo.io.formats.format import Box, join_grid
 from embgeo.io.labels.counts_file import LARGEST_COUNT
@@ -37,6 +37,7 @@ READ = (
 )
 EXTRA = "arrow"
 
+_AS_LISTS = "save the vectors as one column of lists of float32"
 _PARQUET = b"PAR1"
 _FILE = b"ARROW1"
 _OLD_FEATHER = b"FEA1"
@@ -65,10 +66,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
-    """Open the matrices of a table, one for each column of vectors, with words and counts.
-
-    Without such a column the floating-point columns together are the matrix ``columns``.
-    """
+    """Open the matrices of a table, one for each column of vectors, with words and counts."""
     stamp = FileStamp.of(path)
     data = map_file(path)
     head, size = data[: len(_FILE)].tobytes(), len(data)
@@ -95,11 +93,15 @@ def open_checkpoint(path: Path) -> Checkpoint:
     finally:
         labels.remove()
     known = _hash_samples(data) if answer["groups"] else ""
-    tensors = tuple(_tensor(path, stamp, answer, m, known) for m in answer["matrices"])
+    tensors = [_tensor(path, stamp, answer, m, known) for m in answer["matrices"]]
+    for column in answer["unread"]:
+        problem = f"is a column of {plain(column['type'])}, not of lists of floating-point numbers"
+        name = plain(column["name"])
+        tensors.append(unreadable(name, (answer["rows"],), "", problem, _AS_LISTS))
     return Checkpoint(
         path=path,
         format=name,
-        tensors=tensors,
+        tensors=tuple(tensors),
         files=(path,),
         tokens=tokens,
         tokens_source=f"column {plain(str(answer['labels']))} of the file",
@@ -146,12 +148,9 @@ def _tensor(
     if rows < 0 or width < 0 or promised > max(_RATIO_FREE_BYTES, _MOST_RATIO * stamp.size):
         raise Damaged(f"it promises {rows:,}×{width:,} numbers in {stamp.size:,} bytes")
     read = partial(_values, path, stamp, tuple(answer["groups"]), matrix)
-    columns = tuple(map(plain, matrix.get("columns", ())))
     ranges = RowRanges(read, f"{known} {matrix['name']}") if answer["groups"] else None
     whole = partial(read, 0, rows)
-    return Tensor(
-        plain(matrix["name"]), (rows, width), dtype.name, whole, ranges=ranges, columns=columns
-    )
+    return Tensor(plain(matrix["name"]), (rows, width), dtype.name, whole, ranges=ranges)
 
 
 def _hash_samples(data: Bytes) -> str:
@@ -208,13 +207,11 @@ def join_tables(folder: Path, tables: Sequence[Checkpoint]) -> Checkpoint:
     """Concatenate tables; tokens and counts are kept if all of them have some."""
     filled = [table for table in tables if any(t.shape[:1] != (0,) for t in table.tensors)]
     by_name = [{tensor.name: tensor for tensor in table.tensors} for table in filled]
-    columns = [
-        [own[name] for own in by_name]
-        for name in (by_name[0] if filled else ())
-        if all(name in own for own in by_name) and len({_kind(own[name]) for own in by_name}) == 1
-    ]
-    columns = [parts for parts in columns if parts[0].ranges is not None]
-    if not columns:
+    if not filled:
+        raise refuse(folder, "its Parquet files have no rows", "name another folder")
+    every = dict.fromkeys(name for own in by_name for name in own)
+    columns = [_join_column(name, [own.get(name) for own in by_name]) for name in every]
+    if all(column.problem for column in columns):
         cause = "its Parquet files have no column of vectors in common"
         raise refuse(folder, cause, "name one of the files")
     tokens = [table.tokens for table in filled if table.tokens is not None]
@@ -223,7 +220,7 @@ def join_tables(folder: Path, tables: Sequence[Checkpoint]) -> Checkpoint:
     return Checkpoint(
         folder,
         tables[0].format,
-        tuple(map(_join_column, columns)),
+        tuple(columns),
         tuple(file for table in tables for file in table.files),
         tokens=tuple(one for own in tokens for one in own) if has_tokens else None,
         tokens_source=filled[0].tokens_source,
@@ -236,16 +233,19 @@ def join_tables(folder: Path, tables: Sequence[Checkpoint]) -> Checkpoint:
     )
 
 
-def _kind(tensor: Tensor) -> tuple[object, ...]:
-    """Return what all files of a table have to share."""
-    return tensor.shape[1:], tensor.dtype, tensor.columns, tensor.ranges is None
-
-
-def _join_column(parts: Sequence[Tensor]) -> Tensor:
+def _join_column(name: str, found: Sequence[Tensor | None]) -> Tensor:
+    """Join the parts of a column; it cannot be read if it is not the same in all files."""
+    parts = [part for part in found if part is not None]
+    if len(parts) == len(found) and (unread := next((p for p in parts if p.problem), None)):
+        return unread
+    kinds = {(part.shape[1:], part.dtype) for part in parts}
+    known = [part.ranges.identity for part in parts if part.ranges is not None]
+    if len(known) < len(found) or len(kinds) > 1:
+        problem = "is not in all files of the folder with one width and type"
+        return unreadable(name, (), "", problem, "name one of the files")
     rows, width = sum(part.shape[0] for part in parts), parts[0].shape[1]
     read = partial(_read, tuple(parts))
     whole = partial(read, 0, rows)
-    known = [part.ranges.identity for part in parts if part.ranges is not None]
     ranges = RowRanges(read, hashlib.sha256("\n".join(known).encode()).hexdigest())
     return replace(parts[0], shape=(rows, width), open=whole, ranges=ranges)
 

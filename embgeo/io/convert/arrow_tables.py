@@ -18,7 +18,6 @@ _BATCH_BYTES = 4 * 2**20
 _WHITE = "\t\n\r "
 #: The column of the index in files of pandas.
 _INDEX = "__index_level_0__"
-_LISTED = 8
 #: Names of floating-point types in Arrow and in numpy.
 FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
@@ -44,24 +43,14 @@ def describe(path: str, output: str, most: int = SIDE_FILE_BYTES) -> dict[str, A
     names = [field.name for field in table.schema]
     if len(set(names)) < len(names):
         raise Damaged("two of its columns have the same name", "rename one of them")
-    lists = [place for place, name in enumerate(names) if item_type(table.schema, place)]
-    floats = [place for place in range(len(names)) if float_name(table.schema.field(place).type)]
-    matrices = [matrix_of(table, place) for place in lists]
-    if not matrices and len(floats) > 1:
-        wide = any(float_name(table.schema.field(p).type) == "float64" for p in floats)
-        dtype = "float64" if wide else "float32"
-        matrices = [{"name": "columns", "places": floats, "width": len(floats), "dtype": dtype}]
-        matrices[0]["columns"] = [names[place] for place in floats]
-    if not matrices:
-        shown = ", ".join(
-            f"{f.name[:40]}: {str(f.type)[:40]}" for f in list(table.schema)[:_LISTED]
-        )
-        raise Damaged(
-            f"no column of vectors, nor several of floating-point numbers ({shown})",
-            "save the vectors as one list column",
-        )
+    matrices = [m for place in range(len(names)) if (m := matrix_of(table, place)) is not None]
     labels, note = label_column(table.schema)
     counts = count_column(table.schema)
+    unread = [
+        {"name": field.name, "type": str(field.type)[:60]}
+        for place, field in enumerate(table.schema)
+        if place not in (labels, counts) and not item_type(table.schema, place)
+    ]
     with open(output, "w", encoding="ascii") as out:
         if labels is not None and not write_labels(table, labels, out, most):
             limit = f"{most / 2**20:,.4g} MiB"
@@ -78,6 +67,7 @@ def describe(path: str, output: str, most: int = SIDE_FILE_BYTES) -> dict[str, A
         "rows": table.rows,
         "groups": list(table.groups),
         "matrices": matrices,
+        "unread": unread,
         "labels": None if labels is None else names[labels],
         "counts": None if counts is None else names[counts],
         "notes": [note] if note else [],
@@ -114,18 +104,15 @@ def write_rows(table: BatchedTable, matrix: dict[str, Any], rows: Any, out: Bina
     """Write a range or an array of rows, or return the offset of a matrix in the mapped file."""
     start, stop = int(rows[0]), int(rows[-1]) + 1
     groups, row = choose_groups(table.groups, start, stop)
-    width, places = matrix["width"], matrix["places"]
+    width = matrix["width"]
     dtype = np.dtype(matrix["dtype"])
     batch_rows = max(1, _BATCH_BYTES // (width * 8))
-    for batch in table.batches(places, batch_rows, groups):
+    for batch in table.batches([matrix["place"]], batch_rows, groups):
         first, row = max(start, row), row + batch.num_rows
         if row <= first:
             continue
         batch = batch.slice(batch.num_rows - (row - first), min(stop, row) - first)
-        if matrix["name"] == "columns" and len(places) > 1:
-            block = np.column_stack([numbers(c, first) for c in batch.columns]).astype(dtype)
-        else:
-            block = list_values(batch.column(0), width, first)
+        block = list_values(batch.column(0), width, first)
         place = offset_in(table, block)
         if place is not None and len(block) == table.rows:
             return place
@@ -247,9 +234,13 @@ def item_type(schema: Any, place: int) -> str:
     return float_name(kind.value_type) if is_list else ""
 
 
-def matrix_of(table: BatchedTable, place: int) -> dict[str, Any]:
+def matrix_of(table: BatchedTable, place: int) -> dict[str, Any] | None:
+    """Describe a column of vectors; None for other columns."""
     from pyarrow import types
 
+    dtype = item_type(table.schema, place)
+    if not dtype:
+        return None
     field = table.schema.field(place)
     kind = storage(field.type)
     if types.is_fixed_size_list(kind):
@@ -257,12 +248,7 @@ def matrix_of(table: BatchedTable, place: int) -> dict[str, Any]:
     else:
         first = next((b for b in table.batches([place], 1, None) if b.num_rows), None)
         width = 0 if first is None else first.column(0).value_lengths()[0].as_py() or 0
-    return {
-        "name": field.name,
-        "places": [place],
-        "width": width,
-        "dtype": item_type(table.schema, place),
-    }
+    return {"name": field.name, "place": place, "width": width, "dtype": dtype}
 
 
 def label_column(schema: Any) -> tuple[int | None, str]:
@@ -294,12 +280,6 @@ def count_column(schema: Any) -> int | None:
         if types.is_integer(field.type) and field.name.strip(_WHITE).lower() in COUNT_HEADINGS
     ]
     return found[0] if len(found) == 1 else None
-
-
-def numbers(column: Any, row: int) -> Any:
-    """Return a column of numbers; `row` is the first row, for the message."""
-    refuse_missing(column, row, "a missing number")
-    return column.to_numpy(zero_copy_only=False)
 
 
 def refuse_missing(column: Any, row: int, what: str) -> None:

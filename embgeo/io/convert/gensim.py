@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import Array, map_file
-from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
+from embgeo.io.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 from embgeo.io.convert.subwords import LONGEST_NGRAM, Subwords, mean_vectors
 from embgeo.io.formats.format import find_shard
 from embgeo.io.labels.counts_file import LARGEST_COUNT
@@ -39,6 +39,7 @@ EXTRA = ""
 # PROTO; from protocol 4 on FRAME; then the module, as GLOBAL or as a string.
 _START = re.compile(rb"\x80[\x02-\x05](?:\x95.{8})?(?:c|\x8c.|X.{4})gensim\.", re.DOTALL)
 _VECTORS = ("vectors", "syn0")
+_SAVE_VECTORS = "load the model with gensim and save its vectors with save_word2vec_format"
 
 
 def sniff(head: bytes) -> bool:
@@ -51,25 +52,23 @@ def open_checkpoint(path: Path) -> Checkpoint:
     if not found:
         raise Damaged("the pickle holds no object of gensim")
     leaves = [leaf for saved in found for leaf in pickled_arrays(saved)]
-    left_out = Omissions()
-    by_name = {tensor.name: tensor for tensor in tensors_of(leaves, left_out)}
+    by_name = {tensor.name: tensor for tensor in tensors_of(leaves)}
     notes: tuple[str, ...] = ()
-    files, missing = [path], {}
+    files = [path]
     for saved in found:
-        for name, tensor, file in sidecars(saved, path):
-            if isinstance(tensor, str):
-                missing[name] = tensor
-            elif name not in by_name:
-                by_name[name] = tensor
-                files.append(file)
+        for tensor, file in sidecars(saved, path):
+            if tensor.name not in by_name:
+                by_name[tensor.name] = tensor
+                files += [] if tensor.problem else [file]
         notes += _compose(saved, by_name)
     # The object with the words and vectors of the model is ``wv``, or the only one.
     holders = [s for s in found if any(s.path_to(name) in by_name for name in _VECTORS)]
-    holder = next((s for s in holders if s.name == "wv"), holders[0] if holders else None)
-    if holder is None:
-        raise describe_missing(missing, found[0].kind)
-    for name, reason in missing.items():
-        left_out.add(name, reason)
+    if not holders:
+        raise Damaged(
+            f"a gensim {short(found[0].kind)} without vectors of words",
+            "name a Word2Vec, FastText, Doc2Vec or KeyedVectors model",
+        )
+    holder = next((s for s in holders if s.name == "wv"), holders[0])
     tokens = find_words(holder)
     counts, count_notes = _counts(holder, 0 if tokens is None else len(tokens))
     return Checkpoint(
@@ -79,7 +78,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         files=tuple(files),
         tokens=tokens,
         tokens_source="the words of the gensim model",
-        notes=(*notes, *left_out.notes(), *count_notes),
+        notes=(*notes, *count_notes),
         counts=counts,
         counts_source="counts of the gensim model",
     )
@@ -97,11 +96,13 @@ def _counts(holder: Saved, n: int) -> tuple[npt.NDArray[np.float64] | None, tupl
 
 def _compose(saved: Saved, tensors: dict[str, Tensor]) -> tuple[str, ...]:
     """Add the word vectors of a FastText model that stores their parts only, with a note."""
-    parts = [tensors.get(saved.path_to(f"vectors_{part}")) for part in ("vocab", "ngrams")]
+    own, ngrams = (tensors.get(saved.path_to(f"vectors_{part}")) for part in ("vocab", "ngrams"))
     name = saved.path_to("vectors")
-    if name in tensors or parts[0] is None:
+    if name in tensors or own is None:
         return ()
-    own, ngrams = parts[0], parts[1]
+    if own.problem:
+        tensors[name] = unreadable(name, (), "", own.problem, own.way_out)
+        return ()
     settings = [saved.attributes.get(key) for key in ("min_n", "max_n", "bucket")]
     if len(own.shape) != 2 or not all(type(value) is int for value in settings):
         return ()
@@ -111,12 +112,15 @@ def _compose(saved: Saved, tensors: dict[str, Tensor]) -> tuple[str, ...]:
     if subwords.is_none:
         tensors[name] = Tensor(name, (n, d), own.dtype, own.open, alias_of=own.name)
         return ()
-    words = find_words(saved)
+    words, problem = find_words(saved), ""
     if saved.attributes.get("compatible_hash") is not True:
-        return (f"{name} is not read: its n-grams are hashed in a way of old gensim versions",)
-    if ngrams is None or longest > LONGEST_NGRAM:
-        return (f"{name} is not read: its n-grams are missing, or implausibly long",)
-    if words is None or len(words) != n or ngrams.shape != (buckets, d):
+        problem = "is made of n-grams that old versions of gensim hash in another way"
+    elif ngrams is None or ngrams.problem or longest > LONGEST_NGRAM:
+        problem = "is made of n-grams that are missing, or implausibly long"
+    if problem:
+        tensors[name] = unreadable(name, (n, d), "", problem, _SAVE_VECTORS)
+        return ()
+    if ngrams is None or words is None or len(words) != n or ngrams.shape != (buckets, d):
         raise Damaged("its words, vectors_vocab and vectors_ngrams do not fit each other")
     spelt = [word.encode() for word in words]
     compute = partial(_means, spelt, subwords, own, ngrams)
@@ -200,24 +204,29 @@ def pickled_arrays(saved: Saved) -> Iterator[tuple[str, PickledArray]]:
             yield saved.path_to(key), value
 
 
-def sidecars(saved: Saved, path: Path) -> Iterator[tuple[str, Tensor | str, Path]]:
-    """Yield arrays in separate files: name, tensor or why it is not read, file."""
+def sidecars(saved: Saved, path: Path) -> Iterator[tuple[Tensor, Path]]:
+    """Yield arrays in separate files, with the file."""
     dense = saved.names("__numpys")
     for place, attribute in enumerate([*dense, *saved.names("__scipys")]):
         name = saved.path_to(attribute)
         file = path.with_name(f"{path.name}.{name}.npy")
-        yield name, _sidecar(name, file) if place < len(dense) else "it is a sparse matrix", file
+        if place < len(dense):
+            yield _sidecar(name, file), file
+        else:
+            yield unreadable(name, (), "", "is a sparse matrix", SAVE_FLOATS), file
 
 
-def _sidecar(name: str, file: Path) -> Tensor | str:
+def _sidecar(name: str, file: Path) -> Tensor:
     if not file.is_file():
-        return f"{file.name} is missing"
+        problem = f"is in {short(file.name)}, which is missing"
+        way_out = "put the files that gensim wrote next to it into its folder, unrenamed"
+        return unreadable(name, (), "", problem, way_out)
     find_shard(file.parent, file.name)
     data = map_file(file)
     try:
         return array_tensor(name, data, read_header(data, len(data)))
     except NotNumbers as error:
-        return f"{file.name} holds {error.cause}"
+        return unreadable(name, error.shape, "", f"is {error.cause}", error.way_out)
     except Damaged as error:
         raise Damaged(f"{file.name}: {error.cause}", error.way_out) from None
 
@@ -238,7 +247,7 @@ def find_counts(saved: Saved, n: int) -> npt.NDArray[np.float64] | None:
     extra = saved.attributes.get("expandos")
     array = extra.get("count") if isinstance(extra, dict) else None
     if isinstance(array, PickledArray):
-        if array.unread or array.shape != (n,):
+        if array.problem or array.shape != (n,):
             return None
         array.check()
         return _plausible(array.open().astype(np.float64))
@@ -273,7 +282,7 @@ def _scalar(stub: Stub) -> object:
         return None
     array = PickledArray()
     array.set((1,), stub.args[0], stub.args[1], fortran=False)
-    if array.unread or not array.dtype.startswith(("int", "uint")):
+    if array.problem or not array.dtype.startswith(("int", "uint")):
         return None
     array.check()
     return int(array.open()[0])
@@ -282,17 +291,3 @@ def _scalar(stub: Stub) -> object:
 def _plausible(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
     whole = np.isfinite(values) & (values >= 0) & (values <= LARGEST_COUNT)
     return values if whole.all() else None
-
-
-def describe_missing(missing: dict[str, str], kind: str) -> Damaged:
-    for attribute in ("vectors", "syn0", "vectors_vocab", "vectors_ngrams"):
-        for name, reason in missing.items():
-            if name.rpartition(".")[2] == attribute:
-                return Damaged(
-                    f"its {short(name)} cannot be read: {reason}",
-                    "put the files that gensim wrote next to it into its folder, unrenamed",
-                )
-    return Damaged(
-        f"a gensim {short(kind)} without vectors of words",
-        "name a Word2Vec, FastText, Doc2Vec or KeyedVectors model",
-    )

@@ -1,4 +1,4 @@
-"""HDF5 files, as Keras and pandas write them.
+"""HDF5 files, and the weights in the archives of Keras 3.
 
 The HDF5 library reads the file in a limited process (`hdf5_datasets`); contiguous datasets are
 mapped here.
@@ -7,22 +7,27 @@ mapped here.
 import importlib.util
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from embgeo.io.bounded import zip_members
 from embgeo.io.bounded.guard import Damaged, plain
 from embgeo.io.bounded.maps import Array, count, map_file, number_type, view, whole_numbers
-from embgeo.io.bounded.scratch import ScratchFile
-from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
+from embgeo.io.bounded.scratch import ScratchFile, write_scratch
+from embgeo.io.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 from embgeo.io.convert.limited import fetch_array, run_limited
 from embgeo.io.labels.word_lists import is_vocabulary_name, tokens_for
 from embgeo.io.stacked import stack_vectors
 
 NAME = "HDF5"
-RECOGNIZED = "begins with `\\x89HDF`; also `model.weights.h5` in a `.keras` archive"
+RECOGNIZED = (
+    "begins with `\\x89HDF`; of Keras a zip archive with `metadata.json` first, and in it "
+    "`model.weights.h5`"
+)
 READ = (
     "contiguous datasets are mapped; chunked and compressed ones are unpacked into a temporary "
     "file when opened; links, external and virtual datasets are not followed"
@@ -36,52 +41,72 @@ _LIBRARY = "the HDF5 library"
 _DESCRIBING, _READING = 5, 2
 _SLOWEST, _SLOWEST_WORDS = 20 * 2**20, 500_000
 _MOST_WORD_BYTES = 512 * 2**20
-#: The dataset of row labels in files of pandas.
-_ROW_LABELS = "axis1"
+#: The first member of an archive of Keras, and that of its weights.
+_KERAS_FIRST, _KERAS_WEIGHTS = "metadata.json", "model.weights.h5"
 
 
 def sniff(head: bytes) -> bool:
-    return head.startswith(_MAGIC)
+    return head.startswith(_MAGIC) or zip_members.first_name(head) == _KERAS_FIRST
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """Open every dataset of numbers, named by its path in the file."""
     if importlib.util.find_spec("h5py") is None:
         raise Damaged(
-            "is an HDF5 file (Keras, pandas), which needs an extra package",
-            "pip install 'embgeo[hdf5]'",
+            "is an HDF5 file (Keras), which needs an extra package", "pip install 'embgeo[hdf5]'"
         )
-    answer = run_limited("hdf5_datasets:describe", _LIBRARY, _DESCRIBING, path=str(path.resolve()))
-    left_out = Omissions()
-    for keys, reason in answer["left_out"]:
-        left_out.add(_name(keys), reason)
-    found = answer["datasets"]
-    tensors = tuple(_tensor(facts, path) for facts in found if facts["dtype"] != "words")
-    lists = [facts for facts in found if _holds_labels(facts)]
-    vocabularies = [(_name(facts["keys"]), _words(facts, path)) for facts in lists]
-    tokens, source = tokens_for(tensors, vocabularies)
-    return stack_vectors(
-        Checkpoint(path, NAME, tensors, (path,), tokens, source, notes=left_out.notes())
+    with path.open("rb") as file:
+        is_archive = file.read(len(_MAGIC)) != _MAGIC
+    held = _Held(path, _unpack(path) if is_archive else None)
+    answer = run_limited(
+        "hdf5_datasets:describe", _LIBRARY, _DESCRIBING, path=str(held.file.resolve())
     )
+    found = answer["datasets"]
+    tensors = [_tensor(facts, held) for facts in found if facts["dtype"] != "words"]
+    lists = [
+        facts
+        for facts in found
+        if facts["dtype"] == "words" and is_vocabulary_name(facts["keys"][-1])
+    ]
+    vocabularies = [(_name(facts["keys"]), _words(facts, held)) for facts in lists]
+    tokens, source = tokens_for(tensors, vocabularies)
+    for keys, problem, sizes in answer["unread"]:
+        shape = whole_numbers(sizes, "a shape")
+        tensors.append(unreadable(_name(keys), shape, "", problem, SAVE_FLOATS))
+    return stack_vectors(Checkpoint(path, NAME, tuple(tensors), (path,), tokens, source))
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The HDF5 file: what the user named, or the weights in an archive of Keras."""
+
+    path: Path
+    weights: ScratchFile | None
+
+    @property
+    def file(self) -> Path:
+        return self.path if self.weights is None else self.weights.path
+
+
+def _unpack(path: Path) -> ScratchFile:
+    archive = zip_members.open_archive(path)
+    if _KERAS_WEIGHTS not in archive.members:
+        raise Damaged(f"an archive of Keras without {_KERAS_WEIGHTS}", "save the model again")
+    return write_scratch(archive.pieces_of(_KERAS_WEIGHTS), "the weights in the archive")
 
 
 def _name(keys: Sequence[str]) -> str:
     return plain("/".join(keys))
 
 
-def _holds_labels(facts: dict[str, Any]) -> bool:
-    key = facts["keys"][-1]
-    return facts["dtype"] == "words" and (key == _ROW_LABELS or is_vocabulary_name(key))
-
-
-def _words(facts: dict[str, Any], path: Path) -> list[str]:
+def _words(facts: dict[str, Any], held: _Held) -> list[str]:
     output = ScratchFile()
     try:
         run_limited(
             "hdf5_datasets:words",
             _LIBRARY,
             _READING + facts["shape"][0] / _SLOWEST_WORDS,
-            path=str(path.resolve()),
+            path=str(held.file.resolve()),
             output=str(output.path),
             keys=facts["keys"],
             most=_MOST_WORD_BYTES,
@@ -92,30 +117,32 @@ def _words(facts: dict[str, Any], path: Path) -> list[str]:
         output.remove()
 
 
-def _tensor(facts: dict[str, Any], path: Path) -> Tensor:
+def _tensor(facts: dict[str, Any], held: _Held) -> Tensor:
     name = _name(facts["keys"])
     shape = whole_numbers(facts["shape"], f"the shape of {name}")
     dtype = number_type(facts["dtype"])
-    opened = partial(_array, facts, shape, dtype, path)
+    opened = partial(_array, facts, shape, dtype, held)
     return Tensor(name, shape, dtype.name, opened, _name(facts["alias_of"]))
 
 
 def _array(
-    facts: dict[str, Any], shape: tuple[int, ...], dtype: np.dtype[Any], path: Path
+    facts: dict[str, Any], shape: tuple[int, ...], dtype: np.dtype[Any], held: _Held
 ) -> Array:
     size = count(shape) * dtype.itemsize
     if size == 0:
         return view(np.zeros(0, dtype=np.uint8), dtype, shape)
     place = facts["offset"]
     if place is not None:
-        return view(map_file(path)[place : place + size], dtype, shape, swapped=facts["swapped"])
+        return view(
+            map_file(held.file)[place : place + size], dtype, shape, swapped=facts["swapped"]
+        )
     found = fetch_array(
         "hdf5_datasets:values",
         _LIBRARY,
         _READING + size / _SLOWEST,
         dtype,
         shape,
-        path=str(path.resolve()),
+        path=str(held.file.resolve()),
         keys=facts["keys"],
     )
     assert not isinstance(found, int)

@@ -34,8 +34,8 @@ _PIECE = 2**20
 _OPTIMIZER = frozenset({"optimizer_weights", "optimizer"})
 
 Keys = tuple[str, ...]
-#: Keys of what is left out, with the reason.
-LeftOut = list[tuple[Keys, str]]
+#: Keys of what cannot be read, why, a clause such as "holds no numbers", and its shape.
+Unread = list[tuple[Keys, str, tuple[int, ...]]]
 
 
 def _open(path: str) -> h5py.File:
@@ -46,13 +46,13 @@ def describe(path: str) -> dict[str, Any]:
     """Write every dataset of numbers or words, with its offset if its bytes are contiguous."""
     size = os.stat(path).st_size
     found: list[dict[str, Any]] = []
-    left_out: LeftOut = []
+    unread: Unread = []
     with _open(path) as file:
-        for keys, dataset, alias_of in datasets(file, left_out):
+        for keys, dataset, alias_of in datasets(file, unread):
             words = is_words(dataset)
             reason = reason_to_refuse(dataset, size, words)
             if reason:
-                left_out.append((keys, reason))
+                unread.append((keys, reason, dataset.shape or ()))
                 continue
             facts = {
                 "keys": keys,
@@ -63,7 +63,7 @@ def describe(path: str) -> dict[str, Any]:
                 "alias_of": alias_of,
             }
             found.append(facts)
-    return {"datasets": found, "left_out": left_out}
+    return {"datasets": found, "unread": unread}
 
 
 def values(path: str, output: str, keys: list[str]) -> None:
@@ -158,7 +158,7 @@ def at(file: h5py.File, keys: list[str]) -> h5py.Dataset:
     return item
 
 
-def datasets(file: h5py.File, left_out: LeftOut) -> Iterator[tuple[Keys, h5py.Dataset, Keys]]:
+def datasets(file: h5py.File, unread: Unread) -> Iterator[tuple[Keys, h5py.Dataset, Keys]]:
     """Yield every dataset under hard links, and the first keys of one that occurs again."""
     seen: dict[Any, Keys] = {h5py.h5o.get_info(file.id).addr: ()}
     pending: list[tuple[Keys, h5py.Group]] = [((), file)]
@@ -172,11 +172,11 @@ def datasets(file: h5py.File, left_out: LeftOut) -> Iterator[tuple[Keys, h5py.Da
         for key in group:
             keys = (*above, key)
             if not above and key in _OPTIMIZER:
-                left_out.append((keys, "it is the optimizer's state"))
+                unread.append((keys, "is the optimizer's state", ()))
                 continue
             # h5py takes a name with a slash for a path, which may lead through any link.
             if "/" in key or not isinstance(group.get(key, getlink=True), h5py.HardLink):
-                left_out.append((keys, "it is a link to another place or file"))
+                unread.append((keys, "is a link to another place or file", ()))
                 continue
             item = group[key]
             address = h5py.h5o.get_info(item.id).addr
@@ -192,22 +192,22 @@ def reason_to_refuse(dataset: h5py.Dataset, file_size: int, words: bool) -> str:
     """Explain why a dataset is not read; empty if it is."""
     properties = dataset.id.get_create_plist()
     if properties.get_external_count():
-        return "its numbers lie in another file"
+        return "has its numbers in another file"
     if properties.get_layout() == h5py.h5d.VIRTUAL:
-        return "it is put together from other datasets"
+        return "is a virtual dataset, put together from others"
     used = {properties.get_filter(place)[0] for place in range(properties.get_nfilters())}
     if not used <= _FILTERS or not all(map(h5py.h5z.filter_avail, used)):
-        return "it is compressed by a filter that is not read"
+        return "is compressed by a filter that is not read"
     if dataset.shape is None or not (words or number_name(dataset)):
-        return "it holds no numbers"
+        return "holds no numbers"
     if words and (len(dataset.shape) != 1 or dataset.shape[0] > _MOST_WORDS):
-        return "it holds no numbers"
+        return "holds no numbers"
     size = math.prod(dataset.shape) * dataset.dtype.itemsize
     stored = dataset.id.get_storage_size()
     if stored > file_size or size > max(_LARGE, _MOST_RATIO * stored):
-        return f"it promises {size:,} bytes, and the file holds {stored:,} of them"
+        return f"promises {size:,} bytes, and the file holds {stored:,} of them"
     if dataset.chunks and math.prod(dataset.chunks) * dataset.dtype.itemsize > _LARGEST_CHUNK:
-        return "its chunks are implausibly large"
+        return "has implausibly large chunks"
     return ""
 
 

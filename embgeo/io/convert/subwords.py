@@ -37,18 +37,12 @@ class Subwords:
     shortest: int
     longest: int
     buckets: int  # number of hash values
-    #: Hashes of a pruned model in ascending order, and their rows; other hashes have none.
-    kept: tuple[Integers, Integers] | None = None
     whole: bytes | None = None  # the word that is not cut
 
     @property
     def is_none(self) -> bool:
         """Whether words have no n-grams."""
-        return (
-            self.buckets <= 0
-            or self.longest < max(self.shortest, 1)
-            or (self.kept is not None and not len(self.kept[0]))
-        )
+        return self.buckets <= 0 or self.longest < max(self.shortest, 1)
 
 
 def ngram_rows(words: Sequence[bytes], subwords: Subwords) -> tuple[Integers, Integers]:
@@ -65,11 +59,6 @@ def ngram_rows(words: Sequence[bytes], subwords: Subwords) -> tuple[Integers, In
     begins, hashes = _hashes(flat, starts, word_of, cut, subwords)
     order = np.argsort(begins, kind="stable")
     owners, rows = word_of[begins[order]], hashes[order] % subwords.buckets
-    if subwords.kept is not None:
-        known, targets = subwords.kept
-        places = np.minimum(np.searchsorted(known, rows), len(known) - 1)
-        present = known[places] == rows
-        owners, rows = owners[present], targets[places[present]]
     return np.bincount(owners, minlength=len(words)).astype(np.int64), rows
 
 

@@ -1,11 +1,8 @@
 """Text with one vector per line or value, read in blocks: no file is held in memory."""
 
 import csv
-import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +10,7 @@ import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged
 from embgeo.io.bounded.scratch import fill_rows
-from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.labels.side_tables import order_of
-from embgeo.io.labels.word_lists import WordList
+from embgeo.io.checkpoint import Tensor
 
 #: Limits of a line of numbers.
 MAX_LINE_BYTES = 16 * 2**20
@@ -25,11 +20,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NUMBER = rb"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf)"
 
 _BLOCK_BYTES = 4 * 2**20
-_BLOCK_ROWS = 4096
 _PLAIN_NUMBER = re.compile(NUMBER, re.IGNORECASE)
-
-#: A vector and its label, None where the file has none.
-LabeledVector = tuple[str | None, list[float]]
 
 
 def is_plain_number(cell: bytes) -> bool:
@@ -89,62 +80,6 @@ def _all_blocks(path: Path) -> Iterator[LineBlock]:
         yield number, [rest]
 
 
-def read_vectors(
-    path: Path,
-    name: str,
-    read: Callable[[], Iterator[LabeledVector]],
-    source: str,
-    *,
-    unit: str = "vector",
-    first: int = 1,
-) -> Checkpoint:
-    """Read the labels and the shape of the vectors that `read` parses; numbers take another call.
-
-    Errors count vectors as `unit`, from `first`. Labels are used if every vector has one.
-    """
-    words, n, d, is_labeled = WordList(path), 0, 0, True
-    for label, vector in read():
-        if len(vector) > MAX_COLUMNS:
-            raise too_wide()
-        d = d or len(vector)
-        if len(vector) != d:
-            raise Damaged(
-                f"{unit} {n + first:,} has {len(vector):,} numbers where {d:,} are expected",
-                "every vector needs the same number of them",
-            )
-        is_labeled = is_labeled and label is not None
-        if is_labeled:
-            words.add_text(str(label))
-        n += 1
-    tokens, notes = words.finish() if is_labeled else (None, ())
-    tensor = Tensor("vectors", (n, d), "float32", partial(_fill, read, (n, d)))
-    return Checkpoint(path, name, (tensor,), (path,), tokens, source, notes=notes)
-
-
-def sort_rows_by_number(
-    checkpoint: Checkpoint, numbers: Sequence[int] | None, *, are_ids: bool
-) -> Checkpoint:
-    """Reorder the rows of the only tensor by their numbers; `are_ids` says that a heading does."""
-    order = None if numbers is None else order_of(numbers, are_ids=are_ids)
-    if order is None:
-        return checkpoint
-    (tensor,) = checkpoint.tensors
-    tokens, counts = checkpoint.tokens, checkpoint.counts
-
-    def read() -> npt.NDArray[np.float32]:
-        rows: npt.NDArray[np.float32] = tensor.open()[order]
-        rows.flags.writeable = False
-        return rows
-
-    return replace(
-        checkpoint,
-        tensors=(replace(tensor, open=read),),
-        tokens=None if tokens is None else tuple(tokens[place] for place in order),
-        counts=None if counts is None else counts[order],
-        notes=(*checkpoint.notes, "the rows are in the order of the row numbers in the file"),
-    )
-
-
 def tensor_of_lines(
     path: Path,
     headings: bool,
@@ -158,18 +93,6 @@ def tensor_of_lines(
         return fill_rows((parse(start, lines) for start, lines in blocks), shape)
 
     return Tensor("vectors", shape, "float32", read)
-
-
-def _fill(
-    read: Callable[[], Iterator[LabeledVector]], shape: tuple[int, int]
-) -> npt.NDArray[np.float32]:
-    def blocks() -> Iterator[npt.NDArray[np.float32]]:
-        vectors = (vector for _, vector in read())
-        while block := list(itertools.islice(vectors, _BLOCK_ROWS)):
-            with np.errstate(over="ignore"):  # 1e300 becomes inf, a non-finite row
-                yield np.array(block, dtype=np.float32)
-
-    return fill_rows(blocks(), shape)
 
 
 def are_plain(lines: Sequence[bytes], spaces: int) -> bool:

@@ -4,9 +4,7 @@ from embgeo.io.convert import (
     arrow,
     gensim,
     hdf5,
-    json_vectors,
     text_table,
-    vector_column,
     word2vec_binary,
     word_vectors,
 )
@@ -23,18 +21,17 @@ from embgeo.io.mapped import (
     torch_distributed,
     torch_legacy,
     torch_zip,
-    vector_files,
 )
 
 #: Formats recognized by their first bytes: those with a magic number first, text formats last.
 FORMATS: tuple[Format, ...] = (
-    torch_zip,
     npz,
+    hdf5,
+    torch_zip,
     npy,
     torch_legacy,
     torch_distributed,
     gguf,
-    hdf5,
     onnx,
     fasttext_model,
     arrow,
@@ -42,10 +39,7 @@ FORMATS: tuple[Format, ...] = (
     sharded,
     gensim,
     pickled,
-    vector_files,
     word2vec_binary,
-    json_vectors,
-    vector_column,
     text_table,
     word_vectors,
 )

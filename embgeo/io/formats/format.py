@@ -13,7 +13,8 @@ from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.io.bounded import scratch, small_files
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, Missing, guard_opening, reading, short
 from embgeo.io.bounded.maps import Array, Bytes, count, map_file, number_type
-from embgeo.io.checkpoint import Checkpoint, Tensor, replace_open
+from embgeo.io.checkpoint import Checkpoint, Tensor, note_unread, replace_open
+from embgeo.io.parameter_names import input_rank
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -68,13 +69,25 @@ def open_with(known: Format, path: Path) -> Checkpoint:
     with reading(path, known.NAME):
         checkpoint = known.open_checkpoint(path)
         if not checkpoint.tensors:
-            reason = f": {checkpoint.notes[0]}" if checkpoint.notes else ""
-            raise Damaged(f"it holds no tensor that can be read{reason}", RIGHT_FILE)
+            raise Damaged("it holds no array of numbers", RIGHT_FILE)
+        if all(tensor.problem for tensor in checkpoint.tensors):
+            raise _nothing_read(checkpoint.tensors)
     guarded = tuple(_guard_tensor(path, known.NAME, tensor) for tensor in checkpoint.tensors)
-    return replace(checkpoint, tensors=guarded)
+    notes = (*checkpoint.notes, *note_unread(checkpoint.tensors))
+    return replace(checkpoint, tensors=guarded, notes=notes)
+
+
+def _nothing_read(tensors: Sequence[Tensor]) -> Damaged:
+    """Return the error for a file without a tensor that can be read; embeddings come first."""
+    ordered = sorted(tensors, key=lambda t: input_rank(t.name) is None)
+    causes = [f"{short(t.name) or 'it'} {t.problem}" for t in ordered[:_LISTED]]
+    more = f" and {len(tensors) - _LISTED:,} more" if len(tensors) > _LISTED else ""
+    return Damaged(f"nothing in it can be read: {'; '.join(causes)}{more}", ordered[0].way_out)
 
 
 def _guard_tensor(path: Path, name: str, tensor: Tensor) -> Tensor:
+    if tensor.problem:
+        return tensor
     guarded = replace_open(tensor, guard_opening(path, name, tensor.open))
     if (ranges := tensor.ranges) is None:
         return guarded
@@ -82,6 +95,7 @@ def _guard_tensor(path: Path, name: str, tensor: Tensor) -> Tensor:
 
 
 GROUP = "embgeo.formats"
+_LISTED = 3
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.small_files import parse_json
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.convert import hdf5
-from embgeo.io.foreign import find_foreign, way_out_of
+from embgeo.io.foreign import find_foreign
 from embgeo.io.formats.format import find_shard, open_with
 from embgeo.io.mapped import safetensors, torch_legacy, torch_zip
 
@@ -49,12 +49,11 @@ def open_checkpoint(path: Path) -> Checkpoint:
         elif shards[shard].format == hdf5.NAME:
             prefix = f"{plain(tensor).strip('/')}/"  # of all variables of a layer
             tensors += [t for t in shards[shard].tensors if t.name.startswith(prefix)]
-        elif plain(tensor) not in dict(shards[shard].unread):
+        else:
             raise Damaged(f"the index puts {short(tensor)} into {shard}, which does not hold it")
     files = tuple(file for shard in shards.values() for file in shard.files)
     notes = tuple(note for shard in shards.values() for note in shard.notes)
-    unread = tuple(pair for shard in shards.values() for pair in shard.unread)
-    return Checkpoint(path, NAME, tuple(tensors), files, notes=notes, unread=unread)
+    return Checkpoint(path, NAME, tuple(tensors), files, notes=notes)
 
 
 def read_weight_map(path: Path) -> dict[str, str]:
@@ -78,7 +77,6 @@ def _open_shard(folder: Path, name: str) -> Checkpoint:
     for known in _SHARDS:
         if known.sniff(head):
             return open_with(known, shard)
-    other = find_foreign(shard, head)
-    if other is not None and isinstance(other.sign, bytes):
-        raise Damaged(f"the shard {name} {other.what}", way_out_of(other, shard, folder))
+    if (other := find_foreign("", head)) is not None:
+        raise Damaged(f"the shard {name} {other.what}", other.way_out)
     raise Damaged(f"the shard {name} is neither a safetensors file nor a torch checkpoint")

@@ -11,12 +11,12 @@ import numpy as np
 from embgeo.core.errors import LabelMismatch
 from embgeo.core.matrix import Frequency
 from embgeo.io.bounded.compressed import BoundedStream, codec_of
-from embgeo.io.bounded.guard import cannot_read, refuse
+from embgeo.io.bounded.guard import cannot_read, list_short, refuse
 from embgeo.io.bounded.small_files import read_head
-from embgeo.io.checkpoint import Omissions
 from embgeo.io.labels.counts_file import examples
 from embgeo.io.labels.vocabulary import has_sign, marks_words_by_spaces, word_of
 
+_LISTED = 4
 #: ``progress(bytes read, total)``; the total is 0 if a file is compressed.
 ByteProgress = Callable[[int, int], None]
 
@@ -39,7 +39,7 @@ class CorpusText:
         self.name = path.name or path.resolve().name
         self.invalid = 0  # bytes so far that are not UTF-8
         self._is_folder = path.is_dir()
-        self._left_out = Omissions()
+        self._left_out: dict[str, list[str]] = {}  # names of files by the reason
         self._progress = progress or (lambda _read, _total: None)
         self._files = _files(path) if self._is_folder else [path]
         self._codecs = {file: codec_of(read_head(file)) for file in self._files}
@@ -63,7 +63,10 @@ class CorpusText:
 
     def notes(self) -> tuple[str, ...]:
         """Describe the files left out and the invalid bytes."""
-        notes = list(self._left_out.notes())
+        notes = [
+            f"not read, because {why}: {list_short(names, _LISTED)}"
+            for why, names in self._left_out.items()
+        ]
         if self.invalid:
             notes.append(f"{self.invalid:,} bytes of {self.name} are not valid UTF-8")
         return tuple(notes)
@@ -77,7 +80,7 @@ class CorpusText:
                 if why := _describe_binary(block):
                     if not self._is_folder:
                         raise refuse(file, why, "give text in UTF-8")
-                    self._left_out.add(file.name, why)
+                    self._left_out.setdefault(why, []).append(file.name)
                     return
                 block = block.removeprefix(_MARK)
             self._read += len(block)

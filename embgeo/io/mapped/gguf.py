@@ -13,7 +13,7 @@ from embgeo.io.bounded import maps
 from embgeo.io.bounded.guard import Damaged, list_short, plain, short
 from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.bounded.small_files import safe_text
-from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Omissions, Tensor, stored_tensor
+from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Tensor, stored_tensor, unreadable
 from embgeo.io.labels.vocabulary import READERS, Scheme, guess_scheme
 from embgeo.io.model.facts import ModelFacts
 
@@ -80,7 +80,7 @@ class GGUFHeader:
     big_endian: bool
     metadata: dict[str, Any]  # entries of `_WANTED`
     tensors: tuple[TensorInfo, ...]  # of known types, in the order of the file
-    unknown: tuple[str, ...]  # names of tensors of unknown types
+    unknown: tuple[TensorInfo, ...]  # of unknown types
 
 
 def read_header(data: maps.Bytes) -> GGUFHeader:
@@ -106,7 +106,7 @@ def read_header(data: maps.Bytes) -> GGUFHeader:
     if len({info.name for info in known}) < len(known):
         raise Damaged("the header has two tensors of one name")
     maps.check_places(((info.name, info.start, info.end) for info in known), len(data))
-    unknown = tuple(info.name for info in described if info.type not in TYPES)
+    unknown = tuple(info for info in described if info.type not in TYPES)
     return GGUFHeader(cursor.order == ">", metadata, known, unknown)
 
 
@@ -263,22 +263,27 @@ def sniff(head: bytes) -> bool:
 def open_checkpoint(path: Path) -> Checkpoint:
     data = maps.map_file(path)
     header = read_header(data)
-    tensors = tuple(_tensor(data, info, header.big_endian) for info in header.tensors)
-    left_out = Omissions()
-    for name in header.unknown:
-        left_out.add(name, "its type is not known", is_tensor=True)
+    tensors = [_tensor(data, info, header.big_endian) for info in header.tensors]
+    tensors += [
+        unreadable(
+            plain(i.name),
+            i.shape,
+            "",
+            f"is of type {i.type} of ggml, which is not known",
+            "use another quantization of the model",
+        )
+        for i in header.unknown
+    ]
     tokens, token_notes = _tokens(header)
-    notes = (*left_out.notes(), *token_notes)
     return Checkpoint(
         path,
         NAME,
-        tensors,
+        tuple(tensors),
         (path,),
         tokens,
         f"{TOKENS} in the file",
-        notes=notes,
+        notes=tuple(token_notes),
         facts=_read_facts(header),
-        unread=tuple(left_out.unread),
     )
 
 

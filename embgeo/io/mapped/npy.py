@@ -83,10 +83,11 @@ def array_tensor(name: str, data: Bytes, header: NpyHeader) -> Tensor:
 
 
 class NotNumbers(Damaged):
-    """A sound array of objects that are not numbers."""
+    """A sound array of objects that are not numbers; `shape` is empty if it is not known."""
 
-    def __init__(self, cause: str) -> None:
+    def __init__(self, cause: str, shape: tuple[int, ...] = ()) -> None:
         super().__init__(cause, "save the matrix with a number type, e.g. float32")
+        self.shape = shape
 
 
 def read_header(data: Bytes, size: int) -> NpyHeader:
@@ -104,8 +105,8 @@ def read_header(data: Bytes, size: int) -> NpyHeader:
         raise NotNumbers(
             f"an array whose header does not describe a plain array: {short(text.strip())}"
         )
-    dtype = _dtype(descr[2] + descr[3])
     shape = _shape(shape_text[1])
+    dtype = _dtype(descr[2] + descr[3], shape)
     promised = count(shape) * dtype.itemsize
     if promised > size - start:
         raise Damaged(f"the header promises {promised:,} bytes, the file holds {size - start:,}")
@@ -140,15 +141,15 @@ def _header_text(data: Bytes) -> tuple[int, str]:
     return start, data[8 + size : start].tobytes().decode(encoding)
 
 
-def _dtype(code: str) -> np.dtype[Any]:
+def _dtype(code: str, shape: tuple[int, ...]) -> np.dtype[Any]:
     if code == "O":
-        raise NotNumbers("an array of Python objects, which is never unpickled")
+        raise NotNumbers("an array of Python objects, which is never unpickled", shape)
     if not _CODE.fullmatch(code):
-        raise NotNumbers(f"an array of type {short(code)}, not of numbers")
+        raise NotNumbers(f"an array of type {short(code)}, not of numbers", shape)
     try:
         return np.dtype(code)
     except TypeError:
-        raise NotNumbers(f"an array of the unknown type {short(code)}") from None
+        raise NotNumbers(f"an array of the unknown type {short(code)}", shape) from None
 
 
 def _shape(text: str) -> tuple[int, ...]:

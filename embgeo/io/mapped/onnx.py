@@ -3,8 +3,9 @@
 Field numbers are those of ``onnx.proto``. Graphs inside nodes are not read.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,16 @@ import numpy as np
 from embgeo.io.bounded import maps
 from embgeo.io.bounded import protobuf as wire
 from embgeo.io.bounded.guard import Damaged, plain, short
-from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Omissions, Tensor, stored_tensor
+from embgeo.io.checkpoint import (
+    MOST_TENSORS,
+    SAVE_FLOATS,
+    Checkpoint,
+    Tensor,
+    stored_tensor,
+    unreadable,
+)
 from embgeo.io.formats.format import SideFiles
-from embgeo.io.mapped.onnx_nodes import OPERATORS, Codes, Node, read_weights
+from embgeo.io.parameter_names import input_rank, output_rank
 
 NAME = "ONNX"
 RECOGNIZED = "a protocol buffer with the first fields of an ONNX model"
@@ -23,20 +31,13 @@ EXTRA = ""
 
 _MOST_FIELDS = 2_000_000
 
-
-#: Types of 4 bits: unsigned and signed.
-_UINT4, _INT4 = 21, 22
-_PACKED = (_UINT4, _INT4)
 _NODE = 1
 #: The operator of a node that holds a tensor, and the tensor among the fields of an attribute.
 _CONSTANT, _TENSOR = "Constant", 5
-#: Fields of numbers that are stored one by one; zero points often are.
-_INTEGERS, _MOST_INTEGERS = (5, 7), 1_000_000
-_WHOLE = ("uint8", "int8", "uint16", "int16", "int32", "int64")
-
 _IR_VERSION, _PRODUCER, _GRAPH = 1, 2, 7
 _LARGEST_IR_VERSION = 64
 _INITIALIZER, _SPARSE_INITIALIZER = 5, 15
+_SPARSE_VALUES, _SPARSE_DIMS = 1, 3
 _DIMS, _TYPE, _FLOATS, _NAME, _RAW, _DOUBLES, _EXTERNAL, _LOCATION = 1, 2, 4, 8, 9, 10, 13, 14
 _FLOAT, _DOUBLE, _STRING = 1, 11, 8
 
@@ -52,6 +53,24 @@ _DTYPES = {
 }  # fmt: skip
 
 
+#: Operators that compute with codes: the place of the codes among their inputs, and how many inputs
+#: from there on belong to the codes, such as their scales and zero points.
+_QUANTIZED = {
+    "DequantizeLinear": (0, 3),
+    "GatherBlockQuantized": (0, 4),
+    "MatMulNBits": (1, 3),
+    "MatMulBnb4": (1, 2),
+    "MatMulInteger": (1, 1),
+    "MatMulIntegerToFloat": (1, 1),
+    "DynamicQuantizeMatMul": (1, 3),
+    "QLinearMatMul": (3, 3),
+}
+_OPERATORS = frozenset({*_QUANTIZED, "Gather", "MatMul"})
+_WAY_OUT = "use the model of floating-point numbers that it was made from"
+#: What quantizers add to the name of a weight.
+_ENDING = re.compile(r"(_(?:q\d\w*|quant\w*|transposed|int[48]|weight_only))+$", re.IGNORECASE)
+
+
 @dataclass(slots=True)
 class _Initializer:
     """A TensorProto."""
@@ -61,9 +80,19 @@ class _Initializer:
     dims: list[int] = field(default_factory=list)
     raw: memoryview | None = None
     raw_type: int = 0
-    integers: list[int] = field(default_factory=list)
     is_external: bool = False
     external: dict[str, str] = field(default_factory=dict)
+    is_sparse: bool = False
+
+
+@dataclass(slots=True)
+class _Node:
+    """An operator with the names of its inputs and outputs."""
+
+    operator: str = ""
+    name: str = ""
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
 
 
 def sniff(head: bytes) -> bool:
@@ -85,41 +114,18 @@ def sniff(head: bytes) -> bool:
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """Open the initializers of the graph; files of external data are next to the model."""
-    left_out = Omissions()
     tensors: dict[str, Tensor] = {}
-    packed: dict[str, Codes] = {}
-    nodes: list[Node] = []
+    nodes: list[_Node] = []
     files = SideFiles(path.parent, "file of external data")
-    for found in _initializers(maps.map_file(path).data, left_out, nodes):
-        if found.type in _PACKED:
-            codes = _packed_codes(found, files)
-            if codes is not None:
-                packed[found.name] = codes
-            continue
-        tensor = _tensor(found, files, left_out)
-        if tensor is None:
-            continue
+    for found in _initializers(maps.map_file(path).data, nodes):
+        tensor = _tensor(found, files)
         if tensor.name in tensors:
             raise Damaged(f"the model has two initializers named {short(tensor.name)}")
         tensors[tensor.name] = tensor
-    weights = read_weights(tensors, packed, nodes)
-    used = {part for weight in weights for part in weight.parts}
-    for name in packed:
-        if name not in used:
-            left_out.add(name, "it holds numbers of 4 bits", is_tensor=True)
-    return Checkpoint(
-        path,
-        NAME,
-        weights,
-        (path, *files.paths.values()),
-        notes=left_out.notes(),
-        unread=tuple(left_out.unread),
-    )
+    return Checkpoint(path, NAME, _name_weights(tensors, nodes), (path, *files.paths.values()))
 
 
-def _initializers(
-    data: memoryview, left_out: Omissions, nodes: list[Node]
-) -> Iterator[_Initializer]:
+def _initializers(data: memoryview, nodes: list[_Node]) -> Iterator[_Initializer]:
     message = wire.Message(_MOST_FIELDS)
     seen = 0
     for place, _, graph in message.fields(data):
@@ -129,15 +135,14 @@ def _initializers(
             found = None
             if inner == _INITIALIZER:
                 found = _initializer(message, wire.raw(value))
+            elif inner == _SPARSE_INITIALIZER:
+                found = _sparse(message, wire.raw(value))
             elif inner == _NODE:
                 node, attributes = _node(message, wire.raw(value))
-                if node.operator in OPERATORS:
-                    node.numbers = _numbers(message, attributes)
+                if node.operator in _OPERATORS:
                     nodes.append(node)
                 elif node.operator == _CONSTANT and node.outputs:
                     found = _constant(message, attributes, node.outputs[0])
-            elif inner == _SPARSE_INITIALIZER:
-                left_out.add("an initializer", "it is sparse")
             if found is not None:
                 seen += 1
                 if seen > MOST_TENSORS:
@@ -145,9 +150,9 @@ def _initializers(
                 yield found
 
 
-def _node(message: wire.Message, data: memoryview) -> tuple[Node, list[memoryview]]:
+def _node(message: wire.Message, data: memoryview) -> tuple[_Node, list[memoryview]]:
     """Return a node, and its attributes as they are stored."""
-    made = Node()
+    made = _Node()
     attributes = []
     for place, _, value in message.fields(data):
         if place in (1, 2):
@@ -159,21 +164,6 @@ def _node(message: wire.Message, data: memoryview) -> tuple[Node, list[memoryvie
         elif place == 5:
             attributes.append(wire.raw(value))
     return made, attributes
-
-
-def _numbers(message: wire.Message, attributes: list[memoryview]) -> dict[str, int]:
-    """Return the attributes that are whole numbers."""
-    numbers = {}
-    for attribute in attributes:
-        name, number = "", None
-        for place, kind, value in message.fields(attribute):
-            if place == 1:
-                name = wire.text(value)
-            elif place == 3 and kind == wire.VARINT:
-                number = wire.signed(wire.number(value))
-        if number is not None:
-            numbers[name] = number
-    return numbers
 
 
 def _constant(
@@ -189,17 +179,15 @@ def _constant(
     return None
 
 
-def _packed_codes(found: _Initializer, files: SideFiles) -> Codes | None:
-    """Get numbers of 4 bits, two a byte with the low one first; None if rows do not fill bytes."""
-    shape = maps.whole_numbers(found.dims, f"the shape of {short(found.name)}")
-    if len(shape) != 2 or shape[1] % 2:
-        return None
-    stored = (shape[0], shape[1] // 2)
-    raw: maps.Bytes = np.frombuffer(found.raw or b"", dtype=np.uint8)
-    if found.is_external:
-        raw = _external(found, files, maps.count(stored))
-    tensor = stored_tensor(found.name, raw, "uint8", stored)
-    return Codes(tensor, 4, found.type == _INT4, shape)
+def _sparse(message: wire.Message, data: memoryview) -> _Initializer:
+    """Return a sparse initializer, whose name is that of its values."""
+    made = _Initializer(is_sparse=True)
+    for place, kind, value in message.fields(data):
+        if place == _SPARSE_VALUES and kind == wire.BYTES:
+            made.name = _initializer(message, wire.raw(value)).name
+        elif place == _SPARSE_DIMS:
+            _add_dims(made, kind, value)
+    return made
 
 
 def _initializer(message: wire.Message, data: memoryview) -> _Initializer:
@@ -210,14 +198,7 @@ def _initializer(message: wire.Message, data: memoryview) -> _Initializer:
         elif place == _TYPE:
             made.type = wire.number(value)
         elif place == _DIMS:
-            sizes = (
-                wire.varints(wire.raw(value), maps.MOST_DIMENSIONS)
-                if kind == wire.BYTES
-                else [wire.number(value)]
-            )
-            made.dims += map(wire.signed, sizes)
-        elif place in _INTEGERS and kind == wire.BYTES and len(wire.raw(value)) <= _MOST_INTEGERS:
-            made.integers = wire.varints(wire.raw(value), _MOST_INTEGERS)
+            _add_dims(made, kind, value)
         elif place in (_RAW, _FLOATS, _DOUBLES) and len(raw := wire.raw(value)):
             if made.raw is not None:
                 raise Damaged(f"{short(made.name)} has its numbers in several pieces")
@@ -229,30 +210,32 @@ def _initializer(message: wire.Message, data: memoryview) -> _Initializer:
     return made
 
 
+def _add_dims(made: _Initializer, kind: int, value: wire.Value) -> None:
+    packed = kind == wire.BYTES
+    sizes = wire.varints(wire.raw(value), maps.MOST_DIMENSIONS) if packed else [wire.number(value)]
+    made.dims += map(wire.signed, sizes)
+
+
 def _entry(message: wire.Message, data: memoryview) -> dict[str, str]:
     pair = {place: wire.text(value) for place, _, value in message.fields(data)}
     return {pair[1]: pair.get(2, "")} if pair.get(1) in _KEYS else {}
 
 
-def _tensor(found: _Initializer, files: SideFiles, left_out: Omissions) -> Tensor | None:
-    """Return the tensor, or None and a note for a kind that is not read."""
+def _tensor(found: _Initializer, files: SideFiles) -> Tensor:
     label = short(found.name)
-    if found.type not in _DTYPES:
-        kind = "strings" if found.type == _STRING else f"numbers of type {found.type}"
-        left_out.add(found.name, f"it holds {kind}", is_tensor=found.type != _STRING)
-        return None
-    dtype = _DTYPES[found.type]
     shape = maps.whole_numbers(found.dims, f"the shape of {label}")
+    if found.is_sparse or found.type not in _DTYPES:
+        kind = "strings" if found.type == _STRING else f"numbers of type {found.type}"
+        problem = "is a sparse initializer" if found.is_sparse else f"holds {kind}"
+        return unreadable(found.name, shape, "", problem, SAVE_FLOATS)
+    dtype = _DTYPES[found.type]
     size = maps.count(shape) * maps.number_type(dtype).itemsize
     raw: maps.Bytes = np.frombuffer(found.raw or b"", dtype=np.uint8)
     if found.is_external:
         raw = _external(found, files, size)
-    elif found.raw is None and len(found.integers) == maps.count(shape) > 0 and dtype in _WHOLE:
-        numbers = np.array(list(map(wire.signed, found.integers)), np.int64)
-        raw = numbers.astype(dtype).view(np.uint8)
     elif found.raw is None and size:
-        left_out.add(found.name, "its numbers are stored one by one as integers")
-        return None
+        problem = "has its numbers one by one, as integers"
+        return unreadable(found.name, shape, "", problem, SAVE_FLOATS)
     elif found.raw_type not in (0, found.type):
         raise Damaged(f"{label} holds numbers of another type than it says")
     return stored_tensor(found.name, raw, dtype, shape)
@@ -266,3 +249,41 @@ def _external(found: _Initializer, files: SideFiles, size: int) -> maps.Bytes:
     if not all(text.isascii() and text.isdigit() and len(text) < 19 for text in (offset, length)):
         raise Damaged(f"{label} has a damaged place in {short(location)}")
     return files.read(location, int(offset), int(offset) + int(length), label)
+
+
+def _name_weights(tensors: Mapping[str, Tensor], nodes: Iterable[_Node]) -> tuple[Tensor, ...]:
+    """Return all initializers; quantized ones, with their scales, as one that cannot be read."""
+    made: dict[str, Tensor] = {}
+    gathered: dict[str, str] = {}
+    for node in nodes:
+        if node.operator == "Gather":
+            gathered |= dict.fromkeys(node.outputs, node.inputs[0] if node.inputs else "")
+            continue
+        place, more = _QUANTIZED.get(node.operator, (1, 1))
+        inputs = node.inputs[place : place + more]
+        parts = [t for name in inputs if (t := tensors.get(gathered.get(name, name))) is not None]
+        if not inputs or not parts or parts[0].name != gathered.get(inputs[0], inputs[0]):
+            continue
+        weight = parts[0]
+        if len(weight.shape) < 2 or weight.name in made:
+            continue
+        name = _name_of(weight.name, node)
+        if name in tensors:
+            name = weight.name
+        if node.operator in _QUANTIZED:
+            problem = f"is quantized (a node {node.operator} of ONNX reads its codes)"
+            made[weight.name] = unreadable(name, weight.shape, "", problem, _WAY_OUT, *parts)
+        elif name != weight.name and output_rank(name) in (0, 1):
+            made[weight.name] = replace(weight, name=name, parts=(weight.name,))
+    used = {part for one in made.values() for part in one.parts}
+    return (*(t for name, t in tensors.items() if name not in used), *made.values())
+
+
+def _name_of(name: str, node: _Node) -> str:
+    """Name a weight without what quantizers add; by the layer of its node if that says nothing."""
+    name = _ENDING.sub("", name)
+    if input_rank(name) is not None or output_rank(name) is not None:
+        return name
+    layer = node.name.strip("/").rpartition("/")[0].replace("/", ".")
+    is_known = layer and (input_rank(layer) is not None or output_rank(layer) is not None)
+    return f"{layer}.weight" if is_known else name

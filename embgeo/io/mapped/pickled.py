@@ -15,8 +15,8 @@ from embgeo.io.pickle.machine import Constructor
 NAME = "pickle"
 RECOGNIZED = "a pickle of protocol 0 to 5"
 READ = (
-    "contiguous arrays are mapped; nothing in the pickle is executed; a dict of words and vectors, "
-    "or a frame of pandas, becomes a matrix"
+    "contiguous arrays are mapped; nothing in the pickle is executed; a dict of words and vectors "
+    "becomes a matrix"
 )
 EXTRA = ""
 

@@ -65,7 +65,6 @@ def open_checkpoint(path: Path) -> checkpoint.Checkpoint:
     data = map_file(path)
     start, entries = read_entries(data, path)
     body = data[start:]
-    left_out = checkpoint.Omissions()
     tensors = []
     for entry in entries:
         name, raw = plain(entry.name), body[entry.start : entry.end]
@@ -73,15 +72,13 @@ def open_checkpoint(path: Path) -> checkpoint.Checkpoint:
         if bits is None:
             tensors.append(checkpoint.stored_tensor(name, raw, DTYPES[entry.dtype], entry.shape))
         elif count(entry.shape) * bits == 8 * len(raw):
-            left_out.add(
-                name, f"its type {entry.dtype} packs several numbers into a byte", is_tensor=True
+            packed = f"is of the type {entry.dtype}, which packs several numbers into a byte"
+            tensors.append(
+                checkpoint.unreadable(name, entry.shape, "", packed, checkpoint.SAVE_FLOATS)
             )
         else:
             raise Damaged(f"{short(name)} has other than the bytes that its shape asks for")
-    notes, unread = left_out.notes(), tuple(left_out.unread)
-    return stack_vectors(
-        checkpoint.Checkpoint(path, NAME, tuple(tensors), (path,), notes=notes, unread=unread)
-    )
+    return stack_vectors(checkpoint.Checkpoint(path, NAME, tuple(tensors), (path,)))
 
 
 def read_entries(data: Bytes, path: Path, size: int | None = None) -> tuple[int, list[TensorEntry]]:

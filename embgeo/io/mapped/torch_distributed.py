@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from embgeo.io.bounded.guard import Damaged, plain, short
+from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, plain, short
 from embgeo.io.bounded.maps import Array, count, map_file, number_type, whole_numbers
 from embgeo.io.bounded.zip_members import MAGICS
-from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
+from embgeo.io.checkpoint import Checkpoint, Tensor, unreadable
 from embgeo.io.formats.format import Box, find_shard, is_grid, join_grid
 from embgeo.io.mapped.torch_tensors import DTYPES, TORCH
 from embgeo.io.mapped.torch_zip import saved_tensor
@@ -42,30 +42,21 @@ def open_checkpoint(path: Path) -> Checkpoint:
     fields = _fields(load(map_file(path).data, TORCH), "Metadata")
     places, sizes = _places(path.parent, _dict_of(fields, "storage_data"))
     tensors: list[Tensor] = []
-    left_out = Omissions()
     pieces_left = _MOST_PIECES
     for name, entry in _dict_of(fields, "state_dict_metadata").items():
         if not isinstance(name, str):
             raise Damaged("the metadata name a tensor that is not a string")
         if not isinstance(entry, Stub) or not entry.name.endswith(".TensorStorageMetadata"):
-            continue  # BytesStorageMetadata: an object of the training program
+            tensors.append(
+                unreadable(plain(name), (), "", "is an object of the training program", RIGHT_FILE)
+            )
+            continue  # BytesStorageMetadata
         listed = _fields(entry, "TensorStorageMetadata").get("chunks")
         pieces_left -= 1 + (len(listed) if isinstance(listed, (list, tuple)) else 0)
         if pieces_left < 0:
             raise Damaged("the metadata list implausibly many pieces")
-        made = _tensor(name, entry, places, sum(sizes.values()))
-        if isinstance(made, str):
-            left_out.add(name, made, is_tensor=True)
-        else:
-            tensors.append(made)
-    return Checkpoint(
-        path,
-        NAME,
-        tuple(tensors),
-        tuple(sizes),
-        notes=left_out.notes(),
-        unread=tuple(left_out.unread),
-    )
+        tensors.append(_tensor(name, entry, places, sum(sizes.values())))
+    return Checkpoint(path, NAME, tuple(tensors), tuple(sizes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,30 +80,35 @@ class _PiecePlace:
 _Places = dict[tuple[str, tuple[int, ...]], _PiecePlace]
 
 
-def _tensor(name: str, entry: Stub, places: _Places, room: int) -> Tensor | str:
-    """Return the tensor of an entry of the metadata, or the reason why it is not read."""
+def _tensor(name: str, entry: Stub, places: _Places, room: int) -> Tensor:
+    """Return the tensor of an entry of the metadata."""
     fields = _fields(entry, "TensorStorageMetadata")
     shape = whole_numbers(fields.get("size"), "a tensor's shape")
     dtype = _dtype(fields.get("properties"))
     if not dtype:
-        return "its type is not known"
+        return _cannot(name, shape, "is of a type that is not known")
     pieces: list[tuple[Box, _PiecePlace]] = []
     for first, part in _chunks(fields.get("chunks"), shape):
         place = places.get((name, first))
         if place is None:
             raise Damaged(f"a piece of {short(name)} is in no file")
         if place.transformed:
-            return "its pieces are compressed"
+            return _cannot(name, shape, "has compressed pieces")
         pieces.append(((first, part), place))
     if not pieces and count(shape):
         raise Damaged(f"{short(name)} has no pieces")
     if len(pieces) > 1:
         _check_room(name, pieces, number_type(dtype).itemsize, room)
     if not is_grid([box for box, _ in pieces], shape):
-        return "its pieces do not fill it like the cells of a grid"
+        return _cannot(name, shape, "has pieces that do not fill it like the cells of a grid")
     parts = [(box, partial(place.open, box[1], dtype)) for box, place in pieces]
     opened = parts[0][1] if len(parts) == 1 else partial(join_grid, parts, shape, dtype)
     return Tensor(plain(name), shape, dtype, opened)
+
+
+def _cannot(name: str, shape: tuple[int, ...], problem: str) -> Tensor:
+    way_out = "convert it: python -m torch.distributed.checkpoint.format_utils dcp_to_torch IN OUT"
+    return unreadable(plain(name), shape, "", problem, way_out)
 
 
 def _chunks(value: object, shape: tuple[int, ...]) -> list[Box]:

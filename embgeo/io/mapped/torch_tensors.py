@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from embgeo.io.bounded import maps
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.pickle.machine import Constructor, Machine
-from embgeo.io.pickle.objects import Global, Leaf, LeftOutLeaf, Stub
+from embgeo.io.pickle.objects import Global, Leaf, Stub, UnreadLeaf
 
 #: Names of types in torch, and in numpy or ml_dtypes.
 DTYPES = {
@@ -32,6 +32,12 @@ _STORAGES = {
     "ComplexFloatStorage": "complex64", "ComplexDoubleStorage": "complex128",
 }  # fmt: skip
 _UNTYPED = "UntypedStorage"
+#: The class of the tensors of one rank among several, and how ranks are joined.
+_OF_RANKS = "DTensor"
+_JOIN = (
+    "join the ranks with the tool of the trainer, such as verl's model merger: "
+    "python -m verl.model_merger merge"
+)
 
 #: Bytes of an element of storages that are not read but skipped.
 _QUANTIZED = {
@@ -100,17 +106,18 @@ def _rebuild(args: tuple[object, ...], dtype: object = None, metadata: object = 
         raise Damaged("a tensor lacks its storage, offset, shape or strides")
     storage, offset, shape, strides = args[:4]
     if not isinstance(storage, Storage):
-        return LeftOutLeaf("its storage is not part of this file")
+        return UnreadLeaf("has a storage that is not part of this file", _shape(shape))
     if isinstance(metadata, dict) and any(metadata.values()):
-        return LeftOutLeaf("it is a lazily negated or conjugated view")
+        return UnreadLeaf("is a lazily negated or conjugated view", _shape(shape))
     name = storage.dtype
     if dtype is not None:
         text = dtype.name if isinstance(dtype, Global) else ""
         name = DTYPES.get(text.removeprefix("torch."), "") if text.startswith("torch.") else ""
         if not name:
-            return LeftOutLeaf(f"its type {short(text or '?')} is not known")
+            problem = f"is of type {short(text or '?')}, which is not known"
+            return UnreadLeaf(problem, _shape(shape))
     if not name:
-        return LeftOutLeaf(f"its storage is a {short(storage.kind)}")
+        return UnreadLeaf(f"has a storage of the kind {short(storage.kind)}", _shape(shape))
     return TorchTensor(storage, name, offset, shape, strides)
 
 
@@ -137,11 +144,39 @@ def _rebuild_subclass(machine: Machine, args: tuple[object, ...]) -> object:
     return machine.make(args[0], args[2])
 
 
-def _not_read(kind: str) -> Constructor:
-    def constructor(_machine: Machine, _args: tuple[object, ...]) -> object:
-        return LeftOutLeaf(f"it is a {kind} tensor")
+def _not_read(kind: str, shape_at: int = -1) -> Constructor:
+    """Return a constructor for tensors of a kind that is not read; their shape is an argument."""
+
+    def constructor(_machine: Machine, args: tuple[object, ...]) -> object:
+        shape = args[shape_at] if len(args) > shape_at >= 0 else None
+        return UnreadLeaf(f"is a {kind} tensor of torch", _shape(shape))
 
     return constructor
+
+
+def _rebuild_sparse(_machine: Machine, args: tuple[object, ...]) -> object:
+    # (layout, (indices, values, shape, …)), of rows (layout, (starts, columns, values, shape))
+    data = args[1] if len(args) > 1 and isinstance(args[1], tuple) else ()
+    shape = next((part for part in data if isinstance(part, tuple)), None)
+    return UnreadLeaf("is a sparse tensor of torch", _shape(shape))
+
+
+def _rebuild_wrapper(_machine: Machine, args: tuple[object, ...]) -> object:
+    # (class, dtype, shape, …): a tensor that code of another package holds
+    cls, shape = (args[0] if args else None), (args[2] if len(args) > 2 else None)
+    name = cls.name.rpartition(".")[2] if isinstance(cls, Global) else "subclass"
+    if name == _OF_RANKS:
+        return UnreadLeaf(f"is a {name}, of which this file holds one rank", _shape(shape), _JOIN)
+    package = cls.name.partition(".")[0] if isinstance(cls, Global) else "torch"
+    return UnreadLeaf(f"is a {short(name)} of {short(package)}, not a plain tensor", _shape(shape))
+
+
+def _shape(given: object) -> tuple[int, ...]:
+    """Return the shape of a tensor that is not read; empty if it is not a shape."""
+    try:
+        return maps.whole_numbers(given, "a shape")
+    except Damaged:
+        return ()
 
 
 def _size(_machine: Machine, args: tuple[object, ...]) -> object:
@@ -160,12 +195,11 @@ TORCH: dict[str, Constructor] = {
     # An XLA or other device tensor, written as a numpy array.
     "torch._utils._rebuild_device_tensor_from_numpy": _first,
     "torch._utils._rebuild_xla_tensor": _first,
-    "torch._utils._rebuild_qtensor": _not_read("quantized"),
-    "torch._utils._rebuild_sparse_tensor": _not_read("sparse"),
-    "torch._utils._rebuild_sparse_csr_tensor": _not_read("sparse"),
+    "torch._utils._rebuild_qtensor": _not_read("quantized", 2),
+    "torch._utils._rebuild_sparse_tensor": _rebuild_sparse,
     "torch._utils._rebuild_nested_tensor": _not_read("nested"),
-    "torch._utils._rebuild_meta_tensor_no_storage": _not_read("meta"),
-    "torch._utils._rebuild_wrapper_subclass": _not_read("wrapper"),
+    "torch._utils._rebuild_meta_tensor_no_storage": _not_read("meta", 1),
+    "torch._utils._rebuild_wrapper_subclass": _rebuild_wrapper,
     "torch.Size": _size,
 }
 # TorchScript wraps lists and dicts with their types.

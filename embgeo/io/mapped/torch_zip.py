@@ -30,48 +30,10 @@ _CONSTANTS = "constants.pkl"
 _LONGEST_ORDER = 8
 _MOST_IN_CONSTANTS = 1_000_000
 
-#: Archives of torch that are not checkpoints: endings of their members, what they are, the way out.
-_EXPORTED = (
-    "an exported program (torch.export), a format that is not read",
-    "load it with torch.export.load and save its state_dict with torch.save",
-)
-_OTHERS = (
-    (
-        ("/.data/extern_modules",),
-        "a torch.package archive, whose tensors belong to code inside it",
-        "load it with torch.package and save the model's state_dict() with torch.save",
-    ),
-    (("/serialized_exported_program.json",), *_EXPORTED),
-    (("/archive_format", "/version"), *_EXPORTED),
-    (
-        ("/model.json", "/version"),
-        "a TorchScript archive from before torch 1.4, a format that is not read",
-        "load it with torch.jit.load and save its state_dict() with torch.save",
-    ),
-)
-
 
 def sniff(head: bytes) -> bool:
-    """Recognize any zip archive but those of numpy."""
-    return head.startswith(zip_members.MAGICS) and not zip_members.first_name(head).endswith(".npy")
-
-
-def is_of_torch(names: Iterable[str]) -> bool:
-    """Tell whether torch wrote an archive with these members, in any format."""
-    rooted = [f"/{name}" for name in names]
-    return _has(rooted, "/data.pkl") or _other(rooted) is not None
-
-
-def _has(rooted: list[str], ending: str) -> bool:
-    return any(name.endswith(ending) for name in rooted)
-
-
-def _other(rooted: list[str]) -> tuple[str, str] | None:
-    """Name an archive of torch that is not a checkpoint, with the way out."""
-    for endings, what, way_out in _OTHERS:
-        if all(_has(rooted, ending) for ending in endings):
-            return what, way_out
-    return None
+    """Recognize any zip archive; those of numpy and Keras are tried before."""
+    return head.startswith(zip_members.MAGICS)
 
 
 def open_checkpoint(path: Path) -> Checkpoint:
@@ -91,7 +53,7 @@ def saved_tensor(data: Bytes) -> Leaf:
     """Return the tensor that ``torch.save`` wrote into a part of a file."""
     archive = zip_members.archive_in(data)
     leaf = _object(archive, find_root(archive.members), _PICKLE)
-    if not isinstance(leaf, Leaf) or leaf.unread:
+    if not isinstance(leaf, Leaf) or leaf.problem:
         raise Damaged("a piece is not a saved tensor that can be read")
     leaf.check()
     return leaf
@@ -108,7 +70,6 @@ def _object(
 
 def find_root(members: Iterable[str]) -> str:
     """Find the folder of ``data.pkl``, with a slash at its end."""
-    members = list(members)
     roots = [
         name.removesuffix(_PICKLE)
         for name in members
@@ -116,12 +77,9 @@ def find_root(members: Iterable[str]) -> str:
     ]
     if len(roots) == 1:
         return roots[0]
-    other = _other([f"/{name}" for name in members])
-    if other is not None:
-        raise Damaged(*other)
     raise Damaged(
-        "a zip archive that is neither a torch checkpoint nor an .npz",
-        "unpack it and name the file inside",
+        "a zip archive that is neither a torch checkpoint, nor an .npz, nor a .keras file",
+        "unpack it and name the file inside; of a program of torch.export save the state_dict",
     )
 
 

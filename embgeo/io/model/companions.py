@@ -14,11 +14,11 @@ import numpy as np
 
 from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import guard_opening, list_short, reading
-from embgeo.io.checkpoint import Checkpoint, Tensor, replace_open
+from embgeo.io.checkpoint import Checkpoint, Tensor, replace_open, unreadable
 from embgeo.io.model import changed, quantized
 from embgeo.io.model.candidates import find_fault, is_real
 from embgeo.io.model.facts import ModelFacts
-from embgeo.io.model.parameter import BEFORE, Module, Reader, unreadable
+from embgeo.io.model.parameter import BEFORE, Module, Reader
 
 #: Readers of the modules that hold a tensor of this name, in the order in which they are asked.
 _READERS: dict[str, tuple[Reader, ...]] = {
@@ -67,33 +67,31 @@ _LISTED = 3
 def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
     """Read the checkpoint with its parameters in place of the stored tensors; nothing is read."""
     stored, facts = checkpoint.tensors, checkpoint.facts
-    by = {tensor.name: tensor for tensor in stored}
+    by = {tensor.name: tensor for tensor in stored if not tensor.problem}
     made: dict[str, Tensor] = {}
     adapters = _find_adapters(stored)
     is_changed = bool(adapters) or any(_CHANGES.search(name) for name in by)
     with reading(checkpoint.path, checkpoint.format):
-        for tensor in stored:
+        for tensor in by.values():
             if tensor.dtype in _PLAIN and not is_changed and tensor.name.endswith("weight"):
                 continue  # most tensors of most checkpoints
             prefix, leaf = _split(tensor.name)
-            found = None
-            if not tensor.problem:
-                found = _read(Module(prefix, by, facts, adapters), tensor, leaf)
+            found = _read(Module(prefix, by, facts, adapters), tensor, leaf)
             if found is not None:
                 opened = guard_opening(checkpoint.path, checkpoint.format, found.open)
                 made[tensor.name] = replace_open(found, opened)
     used = {part for tensor in made.values() for part in tensor.parts} - set(made)
     tensors = [made.get(t.name, t) for t in stored if t.name not in used]
-    tensors = [_with_problem(tensor) for tensor in _name_codes(tensors, facts)]
-    known = {tensor.name for tensor in tensors}
-    tensors += [
-        replace(unreadable(name, (), "", f"cannot be read: {reason}", BEFORE), parts=(name,))
-        for stored_name, reason in checkpoint.unread
-        if (name := _PACKED.sub(".weight", stored_name)) not in known
-    ]
+    tensors = [_with_problem(_name_packed(tensor)) for tensor in _name_codes(tensors, facts)]
     if any(name.endswith("d2t") for name in by):
         tensors = [_with_ids(by, tensor) for tensor in tensors]
     return replace(checkpoint, tensors=tuple(tensors), stored=stored)
+
+
+def _name_packed(tensor: Tensor) -> Tensor:
+    """Name the weight of a quantized module of torch, which is among its packed parameters."""
+    name = _PACKED.sub(".weight", tensor.name) if tensor.problem else tensor.name
+    return tensor if name == tensor.name else replace(tensor, name=name, parts=(tensor.name,))
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -181,8 +181,6 @@ def _weights_files(
         and _OF_OPTIMIZER not in file.name
         and is_known(file)
     ]
-    if len(known) > 1:
-        known = [file for file in known if file.suffix != ".json" or _opens(file, open_file)]
     if (index := _find_index(known)) is not None:
         return [index]
     if len(known) == 1 or is_dataset([file.name for file in known]):
@@ -231,15 +229,6 @@ def _find_index(known: list[Path]) -> Path | None:
         return None
     shards = {*read_weight_map(indexes[0]).values()}
     return indexes[0] if {file.name for file in known} - {indexes[0].name} <= shards else None
-
-
-def _opens(file: Path, open_file: Callable[[Path], Checkpoint]) -> bool:
-    """Tell whether JSON with lists of numbers is a matrix and not, for example, a training log."""
-    try:
-        open_file(file)
-    except UnreadableFile:
-        return False
-    return True
 
 
 def _find_inner(folder: Path) -> list[Path]:

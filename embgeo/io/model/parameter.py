@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.io.bounded.guard import refuse, short
 from embgeo.io.bounded.maps import Array
 from embgeo.io.bounded.scratch import fill_rows
-from embgeo.io.checkpoint import Tensor
+from embgeo.io.checkpoint import Tensor, unreadable
 from embgeo.io.model.facts import ModelFacts
 
 BEFORE = "use the checkpoint before quantization"
@@ -74,18 +73,6 @@ def decoded(
 
     names = tuple(part.name for part in parts if part is not None)
     return Tensor(name, shape, "float32", decode, parts=names, form=form)
-
-
-def unreadable(
-    name: str, shape: tuple[int, ...], dtype: str, problem: str, way_out: str, *parts: Tensor
-) -> Tensor:
-    """Return a parameter whose form is known and not decoded."""
-
-    def refuse_opening() -> Array:
-        raise refuse(short(name), problem, way_out)
-
-    names = tuple(part.name for part in parts)
-    return Tensor(name, shape, dtype, refuse_opening, parts=names, problem=problem, way_out=way_out)
 
 
 def cannot(name: str, codes: Tensor, problem: str, *parts: Tensor | None) -> Tensor:

@@ -197,7 +197,6 @@ def _open_shards(
         tensors=tuple(tensors),
         files=tuple(file for one in ([first] if first else []) + opened for file in one.files),
         facts=replace(_known(facts, head.facts), pieces=1),
-        unread=tuple(pair for one in opened for pair in one.unread),
         notes=(
             *dict.fromkeys(note for one in opened for note in one.notes),
             f"read from {total} files: {list_short([file.name for file in files], _LISTED)}",

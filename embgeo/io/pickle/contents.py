@@ -10,9 +10,8 @@ from embgeo.io.bounded.compressed import MAX_RATIO, RATIO_FREE_BYTES
 from embgeo.io.bounded.guard import GET_AGAIN, Damaged
 from embgeo.io.bounded.maps import Array, count, number_type
 from embgeo.io.bounded.scratch import fill_rows
-from embgeo.io.checkpoint import Checkpoint, Omissions, Tensor
+from embgeo.io.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 from embgeo.io.labels.word_lists import tokens_for, word_list, word_lists
-from embgeo.io.pickle.frames import SAVE_FRAME, Frame, read_frame
 from embgeo.io.pickle.objects import Leaf
 from embgeo.io.pickle.tree import walk
 from embgeo.io.stacked import FEWEST
@@ -22,7 +21,6 @@ _SHORT = 8
 #: Key of the names of parameters in files of Paddle.
 _PADDLE = "StructuredToParameterName@@"
 _BFLOAT16 = "whole numbers of 16 bits are read as bfloat16, as Paddle writes them"
-_SAVE_DENSE = "save it as a dense tensor of floating-point numbers"
 
 
 def checkpoint_of(
@@ -33,9 +31,6 @@ def checkpoint_of(
     Tensors of the second object `constants` are named ``constants.…``. `way_out` is that of the
     error for a file without a tensor.
     """
-    frame = read_frame(root)
-    if frame is not None:
-        return _open_frame(frame, path, name)
     vectors = _open_vectors(root, path, name) if constants is None else None
     if vectors is not None:
         return vectors
@@ -43,14 +38,10 @@ def checkpoint_of(
     leaves = found.leaves
     if constants is not None:
         leaves = leaves + walk({"constants": constants}).leaves
-    left_out = Omissions()
-    tensors = tensors_of(leaves, left_out)
-    notes = left_out.notes()
+    tensors, notes = tensors_of(leaves), tuple[str, ...]()
     if isinstance(root, dict) and _PADDLE in root and any(t.dtype == "uint16" for t in tensors):
-        tensors, notes = tuple(map(_as_bfloat16, tensors)), (*notes, _BFLOAT16)
+        tensors, notes = tuple(map(_as_bfloat16, tensors)), (_BFLOAT16,)
     if not tensors:
-        if notes:
-            raise Damaged(f"it holds no tensor that can be read: {notes[0]}", _SAVE_DENSE)
         raise Damaged("it holds no array of numbers and no tensor", way_out)
     vocabularies = [*found.vocabularies, *_walk_tuple(root)]
     tokens, source = tokens_for(tensors, vocabularies)
@@ -62,7 +53,6 @@ def checkpoint_of(
         tokens,
         source,
         notes=notes,
-        unread=tuple(left_out.unread),
         vocabularies=word_lists(vocabularies),
     )
 
@@ -73,15 +63,6 @@ def _as_bfloat16(tensor: Tensor) -> Tensor:
         return tensor
     dtype = number_type("bfloat16")
     return replace(tensor, dtype="bfloat16", open=lambda: tensor.open().view(dtype))
-
-
-def _open_frame(frame: Frame, path: Path, name: str) -> Checkpoint:
-    matrix = frame.matrix or (_stack_vectors(frame.vectors) if frame.vectors else None)
-    if matrix is None:
-        raise Damaged("its columns hold no vectors of one length", SAVE_FRAME)
-    _check_size(matrix, path)
-    source, form = "the words of the frame", f"{name} of pandas"
-    return Checkpoint(path, form, (matrix,), (path,), frame.words, source)
 
 
 def _open_vectors(root: object, path: Path, name: str) -> Checkpoint | None:
@@ -128,14 +109,14 @@ def _stack_vectors(values: Sequence[object]) -> Tensor | None:
 def _stack_leaves(values: Sequence[object]) -> Tensor | None:
     """Stack arrays or tensors of one shape, (d) or (1, d)."""
     first = values[0]
-    if not isinstance(first, Leaf) or first.unread:
+    if not isinstance(first, Leaf) or first.problem:
         return None
     shape, dtype = first.shape, first.dtype
     if len(shape) not in (1, 2) or count(shape[:-1]) != 1 or shape[-1] < 2:
         return None
     # Millions of entries may be the same few objects.
     distinct = {id(value): value for value in values}
-    leaves = [value for value in distinct.values() if isinstance(value, Leaf) and not value.unread]
+    leaves = [value for value in distinct.values() if isinstance(value, Leaf) and not value.problem]
     if len(leaves) != len(distinct):
         return None
     if any(leaf.shape != shape or leaf.dtype != dtype for leaf in leaves):
@@ -184,13 +165,15 @@ def _walk_tuple(root: object) -> Iterator[tuple[str, object]]:
                 yield f"entry {place}", value
 
 
-def tensors_of(leaves: Iterable[tuple[str, Leaf]], left_out: Omissions) -> tuple[Tensor, ...]:
-    """Make tensors of named leaves; note those that are not read in `left_out`."""
+def tensors_of(leaves: Iterable[tuple[str, Leaf]]) -> tuple[Tensor, ...]:
+    """Make tensors of named leaves."""
     tensors: list[Tensor] = []
     first: dict[object, str] = {}
     for name, leaf in leaves:
-        if leaf.unread:
-            left_out.add(name or "the array", leaf.unread, is_tensor=True)
+        if leaf.problem:
+            tensors.append(
+                unreadable(name, leaf.shape, "", leaf.problem, leaf.way_out or SAVE_FLOATS)
+            )
             continue
         leaf.check()
         alias = first.setdefault(leaf.key, name)

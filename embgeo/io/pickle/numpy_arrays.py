@@ -63,11 +63,11 @@ _OTHER_ORDER = ">" if np.little_endian else "<"
 class PickledArray(Leaf, Buildable):
     """A numpy array, constructed empty; its bytes stay where they are."""
 
-    __slots__ = ("_data", "_fortran", "_resolved", "_type", "dtype", "shape", "unread")
+    __slots__ = ("_data", "_fortran", "_resolved", "_type", "dtype", "problem", "shape")
 
     def __init__(self) -> None:
         self.shape: tuple[int, ...] = ()
-        self.dtype, self.unread = "", "it has no data"
+        self.dtype, self.problem = "", "has no data"
         self._type: PickledType | None = None
         self._resolved: np.dtype[Any] | None = None
         self._data: object = None
@@ -89,18 +89,18 @@ class PickledArray(Leaf, Buildable):
         self._data, self._fortran = data, fortran
         if self._resolved is not None:
             self.dtype = self._resolved.name
-            self.unread = "" if is_numeric(self._resolved) else "it holds text"
+            self.problem = "" if is_numeric(self._resolved) else "holds text"
         elif dtype.name.startswith("O"):
-            self.unread = "it holds Python objects"
+            self.problem = "holds Python objects"
         else:
-            self.unread = f"its type {short(dtype.name)} is not a plain number"
+            self.problem = f"is of type {short(dtype.name)}, which is not a plain number"
 
     @property
     def nbytes(self) -> int:
         return 0 if self._resolved is None else self._resolved.itemsize * count(self.shape)
 
     def open(self) -> Array:
-        if self._resolved is None or self.unread:
+        if self._resolved is None or self.problem:
             raise Damaged("a pickled array does not hold numbers")
         return self._view(self._resolved)
 
@@ -116,20 +116,6 @@ class PickledArray(Leaf, Buildable):
             return None
         self.check()
         return text_entries(self._view(dtype))
-
-    def columns(self) -> list[list[object]]:
-        """Return columns of a frame: a vector of texts or objects, or rows of a table of them."""
-        texts = self.texts()
-        if texts is not None:
-            return [[*texts]]
-        entries, shape = self._data, self.shape
-        if self._type is None or not self._type.name.startswith("O") or len(shape) not in (1, 2):
-            return []
-        if not isinstance(entries, list) or len(entries) != count(shape):
-            return []
-        # numpy lists objects in the order of C, whatever the order of the array.
-        rows, n = (1, *shape)[-2:]
-        return [entries[row * n : (row + 1) * n] for row in range(rows)]
 
     def _view(self, dtype: np.dtype[Any]) -> Array:
         swapped = self._type is not None and self._type.swapped

@@ -100,8 +100,9 @@ class Leaf:
     shape: tuple[int, ...]
     #: Name of the type in numpy or ml_dtypes.
     dtype: str
-    #: Why the leaf is not read; empty if it is.
-    unread: str = ""
+    #: Why the leaf cannot be read, a clause such as "holds text", and what to do.
+    problem: str = ""
+    way_out: str = ""
 
     @property
     def key(self) -> object:
@@ -115,13 +116,13 @@ class Leaf:
         raise NotImplementedError
 
 
-class LeftOutLeaf(Leaf):
-    """A tensor that is left out for a stated reason."""
+class UnreadLeaf(Leaf):
+    """An array or tensor of a form that is not read."""
 
-    __slots__ = ("unread",)
+    __slots__ = ("problem", "shape", "way_out")
 
-    def __init__(self, reason: str) -> None:
-        self.unread = reason
+    def __init__(self, problem: str, shape: tuple[int, ...] = (), way_out: str = "") -> None:
+        self.problem, self.shape, self.way_out = problem, shape, way_out
 
 
 _ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", re.DOTALL)

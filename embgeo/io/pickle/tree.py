@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from embgeo.io.bounded.guard import Damaged, plain
+from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.labels.word_lists import is_numbering, is_vocabulary_name
-from embgeo.io.pickle.objects import Leaf, Stub, as_key
+from embgeo.io.pickle.objects import Leaf, Stub, UnreadLeaf, as_key
 
 #: Entries that are visited again because several names or objects share their container.
 MOST_REPEATS = 100_000
@@ -21,6 +21,10 @@ _LONGEST_KEY = 200
 #: Containers up to this length are inspected before they are entered.
 _SHORT = 8
 _MOST_VOCABULARIES = 50
+#: Shorter strings of bytes are no matrix.
+_FEWEST_BYTES = 1024
+#: Packages whose objects keep arrays in a form of their own, such as transposed or sparse.
+_PACKAGES = ("pandas.", "scipy.sparse", "xarray.", "polars.", "pyarrow.")
 
 Children = Iterator[tuple[str | None, object]]
 
@@ -62,6 +66,7 @@ class _Walk:
         self.enter_again = True
 
     def run(self, root: object) -> PickleInventory:
+        root = unread_form(root) or root
         if isinstance(root, Leaf):
             self.add("", root)
         else:
@@ -83,6 +88,7 @@ class _Walk:
                 above.discard(owner)
                 continue
             key, value = entry
+            value = unread_form(value) or value
             if isinstance(value, Leaf):
                 self.add(_join(prefix, key), value)
             elif id(value) not in above:
@@ -183,6 +189,25 @@ class _Walk:
         return _of_sequence([state])
 
 
+def unread_form(value: object) -> UnreadLeaf | None:
+    """Return what holds numbers and is not an array, with the reason; None for everything else."""
+    if isinstance(value, (bytes, memoryview)) and len(value) >= _FEWEST_BYTES:
+        return UnreadLeaf("holds bytes, not an array")
+    if isinstance(value, (list, tuple)) and len(value) > 1:
+        first = value[0]
+        if isinstance(first, (list, tuple)) and len(first) > 1 and _are_numbers(first):
+            shape = (len(value), len(first))
+            return UnreadLeaf("is a list of lists of numbers, not an array", shape)
+    if isinstance(value, Stub) and value.name.startswith(_PACKAGES):
+        package, _, name = value.name.rpartition(".")
+        return UnreadLeaf(f"is a {short(name)} of {short(package.partition('.')[0])}, not an array")
+    return None
+
+
+def _are_numbers(values: list[Any] | tuple[Any, ...]) -> bool:
+    return all(type(value) in (float, int) for value in values[:_SHORT])
+
+
 def _of_sequence(values: object) -> Children:
     if not isinstance(values, (list, tuple)):
         return
@@ -205,6 +230,8 @@ def _is_list_of_named(values: list[Any] | tuple[Any, ...]) -> bool:
 
 
 def _holds_something(value: object) -> bool:
+    if isinstance(value, (bytes, memoryview)):
+        return len(value) >= _FEWEST_BYTES
     if isinstance(value, (dict, list, tuple)):
         return bool(value)
     if isinstance(value, Stub):

@@ -429,7 +429,7 @@ def test_packed_types_of_safetensors_stop_the_choice(tmp_path: Path) -> None:
     text = json.dumps(header).encode()
     data = len(text).to_bytes(8, "little") + text + bytes(end)
     (tmp_path / "model.safetensors").write_bytes(data)
-    with pytest.raises(EmbgeoError, match="embed_tokens cannot be read: its type F4 packs"):
+    with pytest.raises(EmbgeoError, match=r"embed_tokens.* is of the type F4, which packs"):
         embgeo.load(tmp_path)
 
 
