@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from embgeo.comparison.comparison import Member
-from embgeo.comparison.matching import Matching
+from embgeo.comparison.matching import Matching, match_rows
 from embgeo.comparison.pair import Change, Difference, Direction
 from embgeo.core.arrays import FloatArray
 from embgeo.core.numbers import Z_95, student_z
@@ -55,6 +55,15 @@ def differences(
                 row = replace(row, undefined=describe_absence(members, place, quantity, old))
             rows.append(row)
     return judge(rows)
+
+
+def find_difference(name: str, old: Analysis, new: Analysis) -> Difference | None:
+    """Find the difference of one scalar of two analyses; None if one of them has none."""
+    before, after = old.scalar(name), new.scalar(name)
+    if before is None or after is None:
+        return None
+    error = population_error(before, after, (old, new), match_rows(old, new))
+    return difference(before.quantity, 1, before, after, error, find_rounding((old, new)))
 
 
 def judge(rows: Sequence[Difference]) -> tuple[Difference, ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from embgeo.comparison.comparison import Comparison
+from embgeo.comparison.differences import find_difference
 from embgeo.comparison.track import name_steps
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.quantities import tokens
@@ -15,7 +17,7 @@ from embgeo.core.special import DAMAGED_STATES
 from embgeo.core.text import visible
 from embgeo.core.values import Cell, Scalar, Table, format_number
 from embgeo.result.analysis import Analysis
-from embgeo.rules.decide import BLOCKING, Decision, State, decide
+from embgeo.rules.decide import BLOCKING, Decision, State, decide, is_same
 from embgeo.rules.rule import Rule, is_called
 from embgeo.rules.rule_value import LEVEL, VERDICT, RuleValue, deviations
 
@@ -55,6 +57,8 @@ class Measured:
     #: Name of a count → some of the rows or steps that it counts.
     rows: Mapping[str, str] = field(default_factory=dict)
     is_run: bool = False
+    #: None for a baseline file.
+    analysis: Analysis | None = None
 
     @classmethod
     def of_track(cls, comparison: Comparison) -> list[Measured]:
@@ -92,6 +96,7 @@ class Measured:
             undecided,
             is_default,
             name_rows(analysis),
+            analysis=analysis,
         )
 
     @property
@@ -201,19 +206,49 @@ def check_rules(
             reading = matrix.reading(rule.name)
             before = None
             notes = []
+            deciding = reading, before
             if rule.is_relative:
                 other = counterpart(matrix, matrices, baseline, baseline_name)
                 before = other.reading(rule.name)
                 if cause := explain_incomparable(rule, matrix, other, reading, before):
                     reading = RuleValue.missing(cause)
-                notes = list_unlike(matrix, other)
-            decision = decide(rule, reading, before, z)
+                notes = list_unlike(rule, matrix, other)
+                deciding = pair_errors(rule, matrix, other, reading, before)
+            decision = decide(rule, *deciding, z)
             if decision.state in ("failed", "warned") and rule.name in matrix.rows:
                 notes.insert(0, matrix.rows[rule.name])
             reason = "; ".join([": ".join([decision.reason, *notes[:1]]), *notes[1:]])
             decision = Decision(decision.state, reason)
             checks.append(Check(rule, matrix, reading, before, decision))
     return Outcome(tuple(checks), tuple(matrices), level, baseline_name)
+
+
+def pair_errors(
+    rule: Rule, matrix: Measured, other: Measured, now: RuleValue, before: RuleValue
+) -> tuple[RuleValue, RuleValue]:
+    """Return a value and its baseline with the errors that decide.
+
+    None where they are equal, whatever their errors; where both analyses are at hand, that of the
+    difference, of which what both sides share drops out.
+    """
+    if now.value is None or before.value is None:
+        return now, before
+    if is_same(now.value, before.value):
+        return now.as_exact(), before.as_exact()
+    if (
+        matrix.analysis is None
+        or other.analysis is None
+        or "sampled" not in (now.known, before.known)
+    ):
+        return now, before
+    difference = find_difference(rule.name, other.analysis, matrix.analysis)
+    if difference is None or difference.error_kind != "population":
+        return now, before
+    share = rule.amount / 100.0 if rule.percent else 0.0
+    error = (difference.standard_error or 0.0) + share * (before.standard_error or 0.0)
+    if error >= math.hypot(now.standard_error or 0.0, before.standard_error or 0.0):
+        return now, before
+    return replace(now, standard_error=error, known="sampled", freedom=None), before.as_exact()
 
 
 def require_sense(rules: Sequence[Rule], has_baseline: bool) -> None:
@@ -256,7 +291,9 @@ def explain_incomparable(
 ) -> str:
     """Explain why a value and its baseline are different quantities; empty if they are one."""
     options, earlier = (m.provenance.get("options") or {} for m in (matrix, other))
-    for name in DEFINING & options.keys() & earlier.keys():
+    # A bound of other pairs is another bound.
+    defining = DEFINING | ({"pairs"} if {now.known, before.known} & {"least", "most"} else set())
+    for name in sorted(defining & options.keys() & earlier.keys()):
         if options[name] != earlier[name]:
             return f"the baseline was measured with {name} = {earlier[name]}, not {options[name]}"
     if now.size != before.size and before.value is not None:
@@ -270,9 +307,13 @@ def explain_incomparable(
     return ""
 
 
-def list_unlike(matrix: Measured, other: Measured) -> list[str]:
+def list_unlike(rule: Rule, matrix: Measured, other: Measured) -> list[str]:
     """List notes on facts that differ from those of the baseline."""
     notes = []
+    pairs = [(m.provenance.get("options") or {}).get("pairs", "") for m in (other, matrix)]
+    if pairs[0] != pairs[1] and matrix.reading(rule.name).known != "exact":
+        before, now = ("all" if one is None else one for one in pairs)
+        notes.append(f"the baseline was measured with pairs = {before}, not {now}")
     shapes = [(m.provenance.get("n"), m.provenance.get("d")) for m in (other, matrix)]
     if shapes[0] != shapes[1] and not any(None in shape for shape in shapes):
         notes.append(f"the baseline has {shapes[0][0]:,} × {shapes[0][1]:,} entries")

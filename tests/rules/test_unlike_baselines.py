@@ -75,15 +75,62 @@ def test_other_facts_are_noted() -> None:
     done = check("cosine.mean drop <= 0", d=32, n=4000)
     assert done.state == "passed"
     assert done.decision.reason.endswith("the baseline has 5,000 × 64 entries")
-    assert list_unlike(Measured(FACTS, {}), Measured(FACTS, {})) == []
-    for unknown in ("n", "d"):
-        assert list_unlike(Measured(FACTS | {unknown: None}, {}), Measured(FACTS, {})) == []
+    rule, same = Rule.parse("cosine.mean drop <= 0"), Measured(FACTS, VALUES)
+    for unknown in ({}, {"n": None}, {"d": None}):
+        assert list_unlike(rule, Measured(FACTS | unknown, VALUES), same) == []
     done = check("cosine.mean drop <= 0", tensor="decoder.weight")
     assert done.decision.reason.endswith("the baseline is of encoder.weight")
     done = check("cosine.mean drop <= 0", tensor="model.encoder.weight")
     assert ";" not in done.decision.reason  # the same tensor, wrapped
-    # The number of pairs decides how well a value is known, not what it is.
-    assert check("cosine.mean drop <= 0", options={"pairs": 9}).decision.reason.count(";") == 0
+
+
+@pytest.mark.parametrize(
+    ("known", "state", "notes"),
+    [("exact", "passed", 0), ("sampled", "passed", 1), ("least", "unchecked", 1)],
+)
+def test_other_pairs_are_told_apart(known: Any, state: str, notes: int) -> None:
+    """An exact value has no pairs, a sampled one is known less well, a bound is another one."""
+    rule = Rule.parse("cosine.cone_aperture change <= 0")
+    value = RuleValue(90.0, 1.0 if known == "sampled" else None, known)
+    sides = [
+        Measured(FACTS | {"options": {"pairs": pairs}}, {rule.name: value}) for pairs in (1000, 9)
+    ]
+    (done,) = check_rules([rule], sides[1:], baseline=sides[:1]).checks
+    assert done.state == state
+    assert done.decision.reason.count("with pairs = 1000, not 9") >= notes
+    (done,) = check_rules([rule], sides[:1], baseline=sides[:1]).checks
+    assert (done.state, "pairs" in done.decision.reason) == ("passed", False)
+
+
+def paired(limit: str, change: float, baseline: bool = False) -> Check:
+    """A rule about the intrinsic dimension, of which 300 of 700 rows are asked."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((700, 900)) @ np.diag(np.arange(1.0, 901.0) ** -1.0)
+    Y = X + change * rng.standard_normal(X.shape) * np.arange(1.0, 901.0) ** -1.0
+    before = embgeo.analyze(X, sections=["tokens"], reference=False)
+    assert before["tokens.intrinsic_dimension"].known == "sampled"
+    rule = f"tokens.intrinsic_dimension {limit}"
+    if not baseline:
+        return embgeo.gate(Y, rules=rule, baseline=before).checks[0]
+    sides = [replace(Measured.of(before), analysis=None)]
+    now = Measured.of(embgeo.analyze(Y, sections=["tokens"], reference=False))
+    return check_rules([Rule.parse(rule)], [now], baseline=sides).checks[0]
+
+
+def test_a_matrix_passes_against_itself() -> None:
+    for limit in ("change <= 3%", "change <= 0", "drop <= 1e-9%"):
+        assert paired(limit, 0.0).state == "passed"
+        assert paired(limit, 0.0, baseline=True).state == "passed"
+    assert paired("rise >= 1%", 0.0).state == "failed"
+
+
+def test_the_paired_error_decides_where_both_analyses_are_known() -> None:
+    """A hundredth of noise moves the dimension by little, and both sides in the same way."""
+    assert paired("change <= 5%", 0.01).state == "passed"
+    alone = paired("change <= 5%", 0.01, baseline=True)
+    assert alone.state == "failed"
+    assert "too large to tell" in alone.decision.reason
+    assert paired("change <= 5%", 1.0).state == "failed"
 
 
 def test_of_several_baselines_the_one_of_the_same_tensor_is_meant() -> None:
