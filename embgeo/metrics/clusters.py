@@ -44,12 +44,10 @@ RISING = 0.3
 #: strong structure; uniform directions in a plane, cut into arcs, reach 0.55.
 REASONABLE = 0.6
 #: Wide groups, as two modalities or scripts are, are not clusters by their silhouette. They count
-#: where rows held out have two modes between any two centers, this many times what chance gives.
-#: Parts of a circle or of a sphere of few dimensions are modes as well: of few dimensions, two
-#: groups count in a cone of that mean cosine only.
+#: where rows held out have two modes between any two centers, this many times what chance gives,
+#: and there is a gap. With a smaller mean cosine between them they are ends of lines.
 SURE = 2.0
-LEAST_BETWEEN = 0.1
-LEAST_DIMENSIONS = 8.0
+LEAST_BETWEEN = -0.1
 LEAST_OF_GROUPS = 200
 #: Numbers of wide groups, the largest that fits counts.
 GROUPS = (5, 4, 3, 2)
@@ -130,19 +128,28 @@ def measure_between(
 
 
 def choose_clusters(unit: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
-    """Choose labels and silhouettes of the best k.
+    """Choose labels and silhouettes of the best k, after clusters without a gap are joined.
 
     A single label if no clustering is reasonable.
     """
-    best, best_scores = np.zeros(len(unit), dtype=np.int64), np.full(len(unit), -1.0)
+    best, best_scores = np.zeros(len(unit), dtype=np.int64), np.zeros(len(unit))
+    pieces, largest = 0, -1.0
     cosines = unit @ unit.T
     distances = clusters.measure_distances(cosines)
     for k in (*TRIED, *FURTHER):
-        few = best_scores.mean() < RISING or best.max() + 1 < TRIED[-1]
+        few = largest < RISING or pieces < TRIED[-1]
         if 2 * k > len(unit) or (k in FURTHER and few):
             break
         labels = np.unique(clusters.find_clusters(cosines, k, rng), return_inverse=True)[1]
         scores = clusters.silhouettes(distances, labels)
+        if scores.mean() > largest:
+            pieces, largest = int(labels.max()) + 1, float(scores.mean())
+        if scores.mean() >= REASONABLE:
+            joined = clusters.join_without_gap(distances, labels)
+            if joined.max() == 0:
+                continue
+            if joined.max() < labels.max():
+                labels, scores = joined, clusters.silhouettes(distances, joined)
         if scores.mean() > best_scores.mean():
             best, best_scores = labels, scores
     if best_scores.mean() < REASONABLE:
@@ -153,7 +160,7 @@ def choose_clusters(unit: FloatArray, rng: np.random.Generator) -> tuple[IntArra
 def find_loose_groups(unit: FloatArray, rng: np.random.Generator) -> IntArray:
     """Label wide groups, from the centers of one half of the rows; all 0 if there are none.
 
-    Between any two centers the other half has to have two modes.
+    Between any two centers the other half has to have two modes, and between any two groups a gap.
     """
     none = np.zeros(len(unit), dtype=np.int64)
     distinct = np.unique(unit, axis=0, return_index=True)[1]
@@ -161,16 +168,17 @@ def find_loose_groups(unit: FloatArray, rng: np.random.Generator) -> IntArray:
         return none
     first, second = np.array_split(rng.permutation(distinct), 2)
     cosines = unit[first] @ unit[first].T
+    distances = clusters.measure_distances(unit @ unit.T)
     for k in GROUPS:
         found = clusters.find_clusters(cosines, k, rng)
         centers = np.array([unit[first[found == label]].mean(axis=0) for label in np.unique(found)])
         labels = np.argmax(unit @ centers.T - np.square(centers).sum(axis=1) / 2.0, axis=1)
-        if len(np.unique(labels)) < k or not are_apart(unit[second], labels[second], centers):
-            continue
-        between = clusters.mean_between(unit, labels)
-        few = count_dimensions(unit - centers[labels]) < LEAST_DIMENSIONS
-        least = LEAST_BETWEEN if few else -LEAST_BETWEEN
-        if between >= least and not (few and k > 2):
+        if (
+            len(np.unique(labels)) == k
+            and are_apart(unit[second], labels[second], centers)
+            and clusters.mean_between(unit, labels) >= LEAST_BETWEEN
+            and clusters.join_without_gap(distances, labels).max() + 1 == k
+        ):
             return np.asarray(labels, dtype=np.int64)
     return none
 
@@ -185,12 +193,6 @@ def are_apart(unit: FloatArray, labels: IntArray, centers: FloatArray) -> bool:
         if excess <= SURE * find_critical_excess(len(rows)):
             return False
     return True
-
-
-def count_dimensions(rows: FloatArray) -> float:
-    """Count the participation ratio of the rows' squared singular values."""
-    gram = rows.T @ rows if rows.shape[1] <= len(rows) else rows @ rows.T
-    return float(np.trace(gram) ** 2 / max(np.square(gram).sum(), np.finfo(float).tiny))
 
 
 FAMILY = Family("cosine", compute, rows_read=rows_read)

@@ -7,6 +7,10 @@ from embgeo.core.arrays import FloatArray, IntArray
 #: Number of starts of k-means, of which the best is kept, and most steps of each.
 STARTS = 3
 STEPS = 15
+#: Share of the rows of a cluster that lie at its boundary with another, and of its neighbors that
+#: are on the other side where there is no gap.
+BOUNDARY = 0.05
+CROSSING = 0.03
 #: Fits that agree to this share are equal: the first start counts.
 ROUNDING = 1e-12
 #: Largest squared length of a sum of unit rows that is due to rounding.
@@ -92,6 +96,37 @@ def silhouettes(distances: FloatArray, labels: IntArray) -> FloatArray:
     larger = np.maximum(within, across)
     alone = (own == 1) | ~np.isfinite(across) | (larger == 0)
     return np.where(alone, 0.0, (across - within) / np.where(alone, 1.0, larger))
+
+
+def join_without_gap(distances: FloatArray, labels: IntArray) -> IntArray:
+    """Join clusters that touch: rows at the boundary have neighbors on the other side.
+
+    K-means cuts a curve or a cloud into pieces as tight as clusters. Of the rows of one cluster
+    those lie at the boundary with another whose mean distance to it, less that to their own, is
+    smallest. Where there is a gap, hardly any of their nearest rows is there.
+
+    `distances`: shape (n, n). `labels`: shape (n,). Returns labels 0, 1, …
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    labels = np.unique(labels, return_inverse=True)[1]
+    belongs = members(labels, int(labels.max()) + 1)
+    sizes = belongs.sum(axis=0)
+    means = (distances @ belongs) / sizes
+    other = distances.copy()
+    np.fill_diagonal(other, np.inf)
+    counts = np.maximum(2, np.round(BOUNDARY * sizes)).astype(int)
+    nearest = np.argsort(other, axis=1, kind="stable")[:, : counts.max()]
+    touching = np.zeros((len(sizes), len(sizes)))
+    for own, count in enumerate(counts):
+        rows = np.flatnonzero(labels == own)
+        depths = means[rows] - means[rows, own, None]
+        for cluster in range(len(sizes)):
+            edge = rows[np.argsort(depths[:, cluster], kind="stable")[:count]]
+            touching[own, cluster] = (labels[nearest[edge, :count]] == cluster).mean()
+    return np.asarray(
+        connected_components(touching > CROSSING, directed=False)[1][labels], dtype=np.int64
+    )
 
 
 def members(labels: IntArray, k: int) -> FloatArray:

@@ -6,6 +6,7 @@ import pytest
 
 import embgeo
 from embgeo.metrics import clusters
+from embgeo.numerics.clusters import join_without_gap
 from embgeo.numerics.sampling import generator
 from tests.support import naive, one_family
 
@@ -51,14 +52,50 @@ def test_parts_of_a_small_sphere_are_no_groups(d: int) -> None:
     assert find(turned).max() == 0
 
 
-@pytest.mark.parametrize(
-    ("count", "between", "d", "expected"),
-    [(2, 0.08, 6, 1), (2, 0.12, 6, 2), (2, 0.08, 9, 2), (3, 0.15, 9, 3), (3, 0.15, 6, 2)],
-)
-def test_of_few_dimensions_two_groups_count_in_a_cone(
-    count: int, between: float, d: int, expected: int
-) -> None:
-    assert find(wide(count, 0.8, between, d=d)).max() + 1 == expected
+def trace(name: str) -> Rows:
+    """Smooth curves: an arc, a ring, position tables, and a walk; no part of them is a cluster."""
+    t, g = np.arange(1000.0), np.random.default_rng(4)
+    if name in ("sinusoidal", "rotary"):
+        angles = t[:, None] / 10_000.0 ** (np.arange(32) / 32)
+        pairs = np.stack([np.sin(angles), np.cos(angles)], axis=2)
+        return (
+            np.concatenate([pairs[..., 0], pairs[..., 1]], axis=1)
+            if name[0] == "s"
+            else (pairs.reshape(1000, 64))
+        )
+    if name == "walk":
+        return np.cumsum(g.standard_normal((1000, 16)), axis=0) + 10.0
+    angle = t * (2.5 if name == "arc" else 2.0 * np.pi) / 1000.0
+    return np.c_[np.cos(angle), np.sin(angle), np.zeros((1000, 6))] + 0.01 * g.standard_normal(
+        (1000, 8)
+    )
+
+
+@pytest.mark.parametrize("name", ["arc", "ring", "sinusoidal", "rotary", "walk"])
+def test_a_curve_has_clusters_only_with_a_gap(name: str) -> None:
+    """An arc seen on a chord has two modes; without its middle it is two clusters."""
+    rows = trace(name)
+    found = embgeo.analyze(rows, sections=["cosine"], pairs=10, reference=False)
+    assert found["cosine.clusters"] == 1
+    if name == "arc":
+        cut = embgeo.analyze(
+            np.delete(rows, slice(300, 700), axis=0), sections=["cosine"], pairs=10, reference=False
+        )
+        assert cut["cosine.clusters"] == 2
+
+
+@pytest.mark.parametrize(("gap", "count"), [(0.0, 1), (0.01, 1), (0.3, 2)])
+def test_clusters_without_a_gap_are_joined(gap: float, count: int) -> None:
+    """Two pieces of a line that are cut, or set apart by thirty times what neighbors are."""
+    at = np.arange(200) / 100.0
+    at[100:] += gap
+    labels = np.arange(200) // 50
+    labels[100:] += 3  # any numbers
+    joined = join_without_gap(np.abs(at[:, None] - at), labels)
+    assert len(np.unique(joined)) == count
+    assert set(joined) == set(range(count))
+    assert joined[0] == joined[99]
+    assert bool(joined[99] == joined[100]) is (count == 1)
 
 
 def test_rows_belong_to_the_nearest_center_however_long_it_is() -> None:
@@ -86,13 +123,6 @@ def test_too_few_rows_and_equal_rows_have_no_groups() -> None:
     assert find(unit[:199]).max() == 0
     assert find(unit[:200]).max() == 1
     assert find(np.repeat(unit[:100], 6, axis=0)).max() == 0
-
-
-def test_dimensions_of_rows_are_the_participation_ratio() -> None:
-    assert clusters.count_dimensions(np.tile(np.eye(5), (4, 1))) == pytest.approx(5.0)
-    assert clusters.count_dimensions(np.eye(5)[:3]) == pytest.approx(3.0)  # fewer rows than columns
-    assert clusters.count_dimensions(np.diag([2.0, 1.0, 1.0])) == pytest.approx(36 / 18)
-    assert clusters.count_dimensions(np.zeros((3, 2))) == 0.0
 
 
 def test_rows_are_apart_only_with_two_modes_between_every_two_centers() -> None:
@@ -124,7 +154,7 @@ def test_clusters_of_less_than_a_twentieth_make_nothing(sizes: list[int], count:
 
 
 @pytest.mark.parametrize(
-    ("count", "expected"), [(2, 2), (3, 3), (12, 12), (16, 16), (17, 20), (20, 20)]
+    ("count", "expected"), [(2, 2), (3, 3), (12, 12), (16, 16), (17, 17), (20, 20)]
 )
 def test_numbers_that_are_tried_are_found(count: int, expected: int) -> None:
     unit = naive.unit(tight([8] * count))
