@@ -40,7 +40,7 @@ class Question:
     any_size: bool = False
     #: What a fault costs, and what is known to help; docs/interpret.md says more.
     why: str = ""
-    advice: str = ""
+    advice: str | Callable[[Numbers], str] = ""
 
     def decide(self, analysis: Numbers) -> Finding:
         """Return the finding; undecided, with the reason, if a number is missing."""
@@ -56,7 +56,10 @@ class Question:
                 self.key, self.title, "undecided", (f"Not decided: {reason}.",), open=reason
             )
         finding = Finding(self.key, self.title, state, tuple(parts), clause)
-        return replace(finding, why=self.why, advice=self.advice) if finding.is_fault else finding
+        if not finding.is_fault:
+            return finding
+        advice = self.advice if isinstance(self.advice, str) else self.advice(analysis)
+        return replace(finding, why=self.why, advice=advice)
 
     def is_shown(self, finding: Finding) -> bool:
         if self.shown == "fault":

@@ -98,7 +98,7 @@ NEIGHBOR_GAP = Threshold(
 )
 ROGUE = Threshold(
     "rogue coordinate",
-    "share of the mean cosine that one coordinate makes",
+    "share of the mean cosine that one coordinate makes, no worse than the cone itself",
     0.25,
     0.5,
     "the common direction is then a matter of one coordinate, and centering removes it",
@@ -186,6 +186,9 @@ FEW_LONG_ROWS = 0.05
 #: Mean cosine, as a multiple of the cosine's spread among isotropic rows (1/√d), from which a cone
 #: that is not a fault is still mentioned: about 70% of the pairs are positive there.
 FAINT_CONE = 0.5
+
+#: Share of entries that are exactly zero from which rows are sparse codes; after a ReLU it is half.
+SPARSE = 0.9
 
 #: Mean squared cosine from which a two-sided collapse is along a line: a circle has 1/2.
 LINE_ALONE = 0.6

@@ -16,9 +16,11 @@ from embgeo.core.values import Note, NoteCode, format_number
 from embgeo.core.version import VERSION
 from embgeo.measure.passes import Passes
 from embgeo.metrics import Facts
+from embgeo.metrics.coordinates import are_principal
 from embgeo.metrics.facts import NO_ROWS
 from embgeo.metrics.rows import Side, find_dead_output_rows, find_output_side
 from embgeo.numerics.row_norms import find_initial_rows, find_short_rows
+from embgeo.stats import Moments
 
 #: Damaged special tokens that are named at most.
 MOST_NAMED = 20
@@ -89,6 +91,7 @@ def provenance(
     """Build the provenance of an analysis as JSON (``docs/analysis-json.md``)."""
     reader, facts, options = measurement.reader, measurement.facts, measurement.options
     matrix, origin = reader.matrix, reader.matrix.origin
+    moments = measurement.shared.get(Moments, "rows")
     frequency = None
     if matrix.frequency is not None and popular is not None:
         frequency = {
@@ -126,6 +129,8 @@ def provenance(
         "damaged": describe_damage(measurement),
         "nonnegative": facts.nonnegative,
         "nonpositive": facts.nonpositive,
+        "principal_axes": facts.d > 1 and moments is not None and are_principal(moments),
+        "zero_entries": measurement.shared.zero_entries,
         "frequency": frequency,
         "output": output,
         "hidden": None if matrix.hidden is None else describe_hidden(matrix.hidden),

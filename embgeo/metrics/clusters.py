@@ -70,6 +70,7 @@ def compute(m: Measurement) -> list[Value]:
         reason = f"fewer than {LEAST} rows" if facts.d > 1 else "d = 1: rows have two directions"
         return [quantity.undefined(reason) for quantity in ALL]
     unit = m.reader.take_unit(rows)
+    m.shared.zero_entries = float((unit == 0.0).mean())
     labels, scores, large = find_large(unit)
     starts = f"{clusters.STARTS} random starts"
     sample = f"{len(rows):,} of {facts.m:,} rows, {starts}" if len(rows) < facts.m else starts

@@ -50,6 +50,30 @@ def compute(m: Measurement) -> list[Value]:
     ]
 
 
+#: Squared correlations of principal axes, as a share of those of independent coordinates.
+UNCORRELATED = 1e-4
+
+
+def are_principal(moments: Moments) -> bool:
+    """Tell whether coordinates are principal axes, centered or not, as after an SVD or a PCA.
+
+    Their products cancel then, of any two columns. Those of independent coordinates cancel up to
+    chance: Σ_{j≠k} C_jk² is about Σ_{j≠k} C_jj·C_kk/n.
+    """
+    n, mean, diagonal = moments.n, moments.mean, moments.diagonal()
+    with np.errstate(over="ignore", invalid="ignore"):  # of very long rows
+        centered = moments.squares() - float(diagonal @ diagonal)
+        along = moments.along_mean() - float(diagonal @ np.square(mean))
+        across = float(mean @ mean) ** 2 - float((mean**4).sum())
+        whole = centered + 2.0 * n * along + n**2 * across
+        sides = (centered, diagonal), (whole, diagonal + n * np.square(mean))
+        chances = [(float(x.sum()) ** 2 - float(x @ x)) / max(n, 1) for _, x in sides]
+    return any(
+        products <= UNCORRELATED * chance and chance > 0.0
+        for (products, _), chance in zip(sides, chances, strict=True)
+    )
+
+
 def energies(moments: Moments) -> FloatArray:
     """Return the mean square of each coordinate, shape (d,)."""
     return np.asarray(moments.diagonal() / moments.n + np.square(moments.mean))

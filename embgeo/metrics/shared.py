@@ -98,6 +98,8 @@ class SharedStatistics:
         self.nearest: NearestRows | None = None
         #: Rows that stand out, of the input embedding and then of the output matrix.
         self.suspects: list[Suspects] = []
+        #: Share of the entries that are exactly zero, in a sample of rows.
+        self.zero_entries: float | None = None
         self._singular_values: dict[Spectrum, FloatArray] = {}
         self._eigh = eigh
 

@@ -406,14 +406,13 @@ def test_wide_coordinates_that_stand_apart_are_no_principal_axes() -> None:
     In principal axes of an ordinary spectrum the first of 256 has a share of 16%, and odds of four
     times that would be 44%: it is not the share that decides here.
     """
-    for factor, state in ((10.5, "mild"), (12.5, "degenerate")):  # 110 and 156 medians
+    for factor, state in ((9.2, "mild"), (12.5, "degenerate")):  # 85 and 156 medians
         rows = normal(26, 4_000, 256)
         rows[:, 70] *= factor
         verdict = look(rows, sections=["spectrum", "cosine", "coordinates"])
         finding = verdict.finding("coordinate")
         assert finding is not None
         assert finding.state == state
-        assert "3" in finding.sentence.partition("%")[0]
 
 
 def test_principal_axes_of_an_ordinary_spectrum_are_no_fault_of_coordinates() -> None:
@@ -421,13 +420,36 @@ def test_principal_axes_of_an_ordinary_spectrum_are_no_fault_of_coordinates() ->
 
     They were "degenerate" next to "no collapsed spectrum".
     """
-    rows = normal(23, N, 256) * np.arange(1, 257) ** -0.5
-    verdict = look(rows)
-    assert verdict.state == "mild"
-    assert verdict.headline.startswith("Mildly degenerate: 5 coordinates carry 3")
-    finding = verdict.finding("coordinate")
+    verdict = look(normal(23, N, 256) * np.arange(1, 257) ** -0.5)
+    assert verdict.state == "healthy"
+    assert verdict.finding("coordinate") is None
+
+
+def advice(rows: Rows, key: str = "cone") -> str:
+    finding = look(rows).finding(key)
     assert finding is not None
-    assert finding.sentence.endswith("in its principal axes has 37% in as many coordinates.")
+    assert finding.is_fault
+    return finding.advice
+
+
+def test_advice_follows_the_cause() -> None:
+    """A plain cone is trained apart; groups and signs are not, and shown as what they are."""
+    cone = normal(27, N, D) + 1.0
+    assert "cosreg" in advice(cone)
+    assert "sc-exp" in advice(cone + 2.0, "spectrum")
+    sides = cone.copy()
+    sides[::2, 0] += 12.0
+    sides[1::2, 1] += 12.0
+    for rows in (sides, np.log(np.random.default_rng(2).dirichlet(np.full(D, 0.5), N) + 1e-9)):
+        assert not any(word in advice(rows) for word in ("cosreg", "sc-exp"))
+    codes = np.maximum(normal(28, N, 256) - 1.8, 0.0) + np.eye(256)[0]
+    finding = look(codes).finding("cone")
+    assert finding is not None
+    assert "sparse codes without negative entries" in finding.clause
+    assert "active" in finding.advice
+    finding = look(np.maximum(normal(28, N, 64), 0.0)).finding("cone")
+    assert finding is not None
+    assert "a narrow cone of rows without negative entries" in finding.clause
 
 
 def test_a_circle_is_no_line() -> None:

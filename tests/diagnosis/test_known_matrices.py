@@ -107,11 +107,44 @@ def test_a_faint_cone_is_said():
     assert "standard errors" in sentence(two_raised(), "cone")
 
 
-def test_coordinates_are_asked_for_in_a_faint_cone():
+def test_coordinates_that_make_a_faint_cone_are_named_and_no_fault():
     found = two_raised()
-    assert found.state == "mild"
-    assert "2 coordinates contribute" in found.headline
-    assert "Without the largest of them the mean cosine is 0.0" in sentence(found, "coordinate")
+    assert found.state == "healthy"
+    assert "a faint cone that 2 coordinates make" in found.headline
+    assert "2 coordinates contribute most of it" in sentence(found, "cone")
+    assert found.finding("coordinate") is None
+
+
+@pytest.mark.parametrize(("shift", "state"), [(0.1, "healthy"), (0.5, "mild"), (1.0, "degenerate")])
+@pytest.mark.parametrize("center", [False, True])
+def test_a_state_is_that_of_the_rows_in_their_principal_axes(shift, state, center):
+    """As stored, in the axes of an SVD, and in those of a PCA; in float32, too."""
+    X = normal(1500, 32) + shift
+    axes = np.linalg.svd(X - X.mean(axis=0) * center, full_matrices=False)[2]
+    for W in (X, X @ axes.T, (X @ axes.T).astype(np.float32)):
+        found = verdict(W)
+        assert found.state == state
+        assert found.finding("coordinate") is None
+
+
+@pytest.mark.parametrize(("mean", "state"), [(0.09, ""), (0.1, "mild"), (0.3, "degenerate")])
+def test_a_coordinate_is_no_worse_than_the_cone_it_makes(mean, state):
+    """Of 64 dimensions one has all of the mean, and so nearly all of the mean cosine."""
+    W = normal(1500, 64)
+    W[:, 3] += np.sqrt(64 * (mean + 0.004) / (1 - mean))
+    found = verdict(W)
+    finding = found.finding("coordinate")
+    assert (finding.state if finding else "") == state
+    assert found.state == (state or "healthy")
+
+
+@pytest.mark.parametrize(("power", "cut", "fault"), [(0.5, 256, False), (0.5, 5, True)])
+def test_variances_that_fall_gradually_are_no_rogue_coordinates(power, cut, fault):
+    """λ_k ∝ 1/k in nearly principal axes; the same first five, and a gap below them."""
+    scale = np.arange(1.0, 257.0) ** -power
+    scale[cut:] = scale[-1]
+    found = verdict(normal(1500, 256) * scale)
+    assert (found.finding("coordinate") is not None) is fault
 
 
 def test_the_cone_is_compared_with_isotropic_rows_of_the_same_size():

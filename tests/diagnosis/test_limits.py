@@ -77,14 +77,6 @@ LIMITS = (
         2 * LARGEST_OF_32, 3 * LARGEST_OF_32, d=32,
     ),
     Limit("variance", "coordinate", lambda v: by_variance(v, 1000.0), 0.05, 0.25),
-    Limit(
-        "variance beyond that of principal axes", "coordinate", lambda v: by_variance(v, 124.0),
-        0.05, share_of_odds(4.0, FIRST_OF_FOUR), d=4,
-    ),
-    Limit(
-        "variance that does not fall gradually", "coordinate", lambda v: by_variance(0.3, v),
-        25.0, 125.0, d=4,
-    ),
     Limit("ratio of variances", "coordinate", lambda v: by_variance(0.9, v), 25.0, 100.0),
     Limit("silhouette", "clusters", lambda v: by_silhouette(v), 0.6, 0.7),
     Limit("near-duplicates", "duplicates", lambda v: by_twins(v), 0.05, 0.25),
@@ -111,7 +103,7 @@ def by_partition(value: float, reference: float) -> Scalar:
 
 
 def by_coordinate(share: float) -> list[Scalar]:
-    return [cosine.MEAN.measured(0.2), cosine.MAX_DIMENSION_SHARE.measured(share)]
+    return [cosine.MEAN.measured(0.3), cosine.MAX_DIMENSION_SHARE.measured(share)]
 
 
 def by_variance(share: float, ratio: float) -> list[Scalar]:

@@ -1,10 +1,14 @@
 """Do the rows point the same way? By the mean cosine of two different rows."""
 
+from functools import partial
+
 from embgeo.core.quantities import clump, cosine, tokens
 from embgeo.core.values import Scalar, format_number
 from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.findings.clusters import TWO_GROUPS, is_inside_cone
+from embgeo.diagnosis.findings.coordinate import count_makers
+from embgeo.diagnosis.origin import USUAL, advise, find_sign, is_sparse, share_of_zeros
 from embgeo.diagnosis.question import Answer, Question
 
 #: How the sentence begins, and what the headline calls the shape.
@@ -64,32 +68,26 @@ def answer(a: finding.Numbers) -> Answer:
     if cause:
         clause = f"a mean cosine of {finding.format_short(value)}{_name_groups(a)} without a cone"
     elif shape != "healthy":
-        cause, more = _describe_cone(a)
+        cause, more = _describe_cone(a, shape)
         clause = clause.replace(noun, noun + more, 1)
     return state, [*parts, *cause], clause
 
 
-#: Facts about the signs of entries, the sign that none has, and where that is usual.
-_ONE_SIGN = (
-    (
-        "nonnegative",
-        "negative",
-        "That is usual after a ReLU and for counts, binary rows and non-negative factorizations.",
-    ),
-    (
-        "nonpositive",
-        "positive",
-        "That is usual for logarithms of probabilities and for negated distances.",
-    ),
-)
-
-
-def _describe_cone(a: finding.Numbers) -> tuple[list[finding.Part], str]:
-    """Describe clusters inside the cone, and entries of one sign, in sentence and clause."""
-    for fact, sign, usual in _ONE_SIGN:
-        if a.provenance.get(fact):
-            entries = f" No entry is {sign}, which alone makes every cosine positive. {usual}"
-            return [entries], f" of rows without {sign} entries"
+def _describe_cone(a: finding.Numbers, shape: str) -> tuple[list[finding.Part], str]:
+    """Describe what makes the cone, in sentence and clause: signs, clusters in it, coordinates."""
+    sign = find_sign(a)
+    if sign:
+        kind, rows, zeros = sign, "rows", ""
+        if is_sparse(a):
+            kind, rows = "sparse", "sparse codes"
+            zeros = f", and {finding.format_percent(share_of_zeros(a))} are zero"
+        entries = f" No entry is {sign}{zeros}, which alone makes every cosine positive."
+        return [f"{entries} {USUAL[kind]}"], f" of {rows} without {sign} entries"
+    makers = count_makers(a) if shape == "faint" else 0
+    if makers:
+        who = "One coordinate contributes" if makers == 1 else f"{makers:,} coordinates contribute"
+        one = "one coordinate makes" if makers == 1 else f"{makers:,} coordinates make"
+        return [f" {who} most of it."], f" that {one}"
     clusters = finding.find_scalar(a, cosine.CLUSTERS)
     if clusters is None or clusters < 2 or not is_inside_cone(a):
         return [], ""
@@ -150,9 +148,12 @@ QUESTION = Question(
     essential=True,
     why="Unrelated tokens then have a large cosine too. Rare tokens, which lie closest to the "
     "mean direction, are hard to tell apart (Gao et al. 2019).",
-    advice="In training, cosine regularization (Gao et al. 2019) and Coupled Adam (Stollenwerk "
-    "and Stollenwerk 2025) keep rows apart: embgeo train --data TEXT --compare "
-    "mle,cosreg,coupled-adam, or CosReg in a training loop of your own "
-    "(docs/regularizers.md). For similarity search, subtract the mean row (Mu and "
-    "Viswanath 2018). Do not subtract it in a language model: its other layers expect it.",
+    advice=partial(
+        advise,
+        usual="In training, cosine regularization (Gao et al. 2019) and Coupled Adam (Stollenwerk "
+        "and Stollenwerk 2025) keep rows apart: embgeo train --data TEXT --compare "
+        "mle,cosreg,coupled-adam, or CosReg in a training loop of your own "
+        "(docs/regularizers.md). For similarity search, subtract the mean row (Mu and "
+        "Viswanath 2018). Do not subtract it in a language model: its other layers expect it.",
+    ),
 )

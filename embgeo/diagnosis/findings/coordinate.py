@@ -8,14 +8,16 @@ from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.findings.spectrum import explain_by_norms
 from embgeo.diagnosis.question import Answer, Question
 
-#: Wide coordinates stand apart if a fall as 1/k from the widest would make more than this many
-#: times their number; a fall as k^−1.5 makes four times their number.
-GRADUAL = 5
+#: Wide coordinates stand apart if the narrowest of them has more than this many times the variance
+#: of the next: where variances fall as k^−1.5, the first has 2.8 times that of the second.
+GAP = 3.0
 
 
 def answer(a: finding.Numbers) -> Answer:
     if finding.dimensions(a) < 2:
         raise finding.Undecided("there is only one coordinate")
+    if a.provenance.get("principal_axes"):
+        raise finding.Undecided("coordinates are principal axes, whose shares the spectrum judges")
     tests = [found for judge in (_by_variance, _by_mean_cosine) if (found := judge(a))]
     if not tests:
         raise finding.Undecided("there is no cone to explain, and no variances of coordinates")
@@ -37,12 +39,11 @@ def _by_variance(a: finding.Numbers) -> Answer | None:
         limits.ROGUE_VARIANCE.state(float(share)), limits.ROGUE_SPREAD.state(float(ratio))
     )
     count = int(wide)
-    # In principal axes coordinates are directions, whose shares the spectrum judges. Variances fall
-    # gradually there: as 1/k from a widest one of `ratio` medians, ratio/25 coordinates are wide.
-    ordinary = finding.ordinary_share(a, max(1, count))
-    odds = finding.relative_odds(float(share), ordinary)
-    is_gradual = float(ratio) <= GRADUAL * limits.ROGUE_SPREAD.mild * max(1, count)
-    is_ordinary = is_gradual and limits.TOP_ODDS.state(odds) != "degenerate"
+    # Where variances fall gradually, coordinates are much like principal axes, and shares of
+    # directions are the spectrum's.
+    odds = finding.relative_odds(float(share), finding.ordinary_share(a, max(1, count)))
+    if _fall_gradually(a, count) and limits.TOP_ODDS.state(odds) != "degenerate":
+        state = "healthy"
     lead = "The widest coordinate carries " if count < 2 else f"{count:,} coordinates carry "
     which = "" if count < 2 else " the widest of them"
     parts: list[finding.Part] = [
@@ -52,30 +53,29 @@ def _by_variance(a: finding.Numbers) -> Answer | None:
         finding.quote_short(ratio),
         " times that of the median coordinate.",
     ]
-    if is_ordinary and state == "degenerate":
-        state = "mild"
-        parts.append(
-            " An ordinary spectrum (λ_k ∝ 1/k) in its principal axes has "
-            f"{finding.format_percent(ordinary)} in as many coordinates."
-        )
     who = "one coordinate carries" if count < 2 else f"{count:,} coordinates carry"
     return state, parts, f"{who} {finding.format_percent(float(share))} of the variance"
 
 
+def _fall_gradually(a: finding.Numbers, wide: int) -> bool:
+    """Tell whether no gap lies below the wide coordinates, or they are not a few."""
+    table = finding.find_table(a, coordinates.LARGEST)
+    if not wide or table is None:
+        return False
+    at = table.columns.index("variance")
+    variances = sorted((float(row[at] or 0.0) for row in table.rows), reverse=True)
+    return wide >= len(variances) or variances[wide - 1] <= GAP * variances[wide]
+
+
 def _by_mean_cosine(a: finding.Numbers) -> Answer | None:
-    """Judge the mean cosine where the cone exceeds chance; at most mild where it is small."""
+    """Judge the mean cosine where the cone exceeds chance; never worse than the cone itself."""
     mean = finding.find_scalar(a, cosine.MEAN)
     if mean is None or not finding.is_cone_significant(a):
         return None
     share, d = finding.need(a, cosine.MAX_DIMENSION_SHARE), finding.dimensions(a)
-    expected = 2.0 * math.log(d) / d
-    shares = _list_rogue_shares(a, expected) or [float(share)]
-    count, value = len(shares), sum(shares)
-    state = finding.milder(
-        limits.ROGUE.state(value), limits.ROGUE_RATIO.state(value / (count * expected))
-    )
-    if limits.CONE.state(float(mean)) == "healthy":
-        state = finding.milder(state, "mild" if finding.is_faint_cone(a) else "healthy")
+    count, value, state = _judge_makers(a, float(share))
+    state = finding.milder(state, limits.CONE.state(float(mean)))
+    expected = _expect_share(d)
     who = "A single coordinate contributes" if count == 1 else f"{count:,} coordinates contribute"
     parts: list[finding.Part] = [
         f"{who} ",
@@ -89,6 +89,34 @@ def _by_mean_cosine(a: finding.Numbers) -> Answer | None:
         parts += [f". Without {one} the mean cosine is ", finding.quote_short(left)]
     who = "one coordinate contributes" if count == 1 else f"{count:,} coordinates contribute"
     return state, [*parts, "."], f"{who} {finding.format_percent(value)} of the mean cosine"
+
+
+def count_makers(a: finding.Numbers) -> int:
+    """Count the coordinates that make the mean cosine; 0 where no few do, or axes are principal."""
+    share = finding.find_scalar(a, cosine.MAX_DIMENSION_SHARE)
+    if share is None or finding.dimensions(a) < 2 or a.provenance.get("principal_axes"):
+        return 0
+    count, _, state = _judge_makers(a, float(share))
+    return 0 if state == "healthy" else count
+
+
+def _judge_makers(a: finding.Numbers, largest: float) -> tuple[int, float, finding.State]:
+    """Return how many coordinates make much of the mean cosine, their share, and how much it is."""
+    expected = _expect_share(finding.dimensions(a))
+    shares = _list_rogue_shares(a, expected) or [largest]
+    count, value = len(shares), sum(shares)
+    return (
+        count,
+        value,
+        finding.milder(
+            limits.ROGUE.state(value), limits.ROGUE_RATIO.state(value / (count * expected))
+        ),
+    )
+
+
+def _expect_share(d: int) -> float:
+    """Return the square of the largest coordinate of a random unit vector, about."""
+    return 2.0 * math.log(d) / d
 
 
 def _is_largest_among(a: finding.Numbers, count: int) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from embgeo.core.quantities import cosine, spectrum, tokens
 from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
+from embgeo.diagnosis.origin import advise
 from embgeo.diagnosis.question import Answer, Question
 
 _LEADS = {
@@ -125,6 +126,19 @@ def is_made_by_norms(a: finding.Numbers, share: float) -> bool:
     return squared is not None and squared**0.5 < share / 2.0
 
 
+def advise_on_spectrum(a: finding.Numbers) -> str:
+    if explain_by_norms(a):
+        return (
+            "Look at the table of the largest norms first, and compare rows by cosine, which norms "
+            "do not change."
+        )
+    return advise(
+        a,
+        usual="In training, spectrum control sets how singular values fall (Wang et al. 2020): "
+        "embgeo train --data TEXT --compare mle,sc-exp,sc-poly.",
+    )
+
+
 QUESTION = Question(
     "spectrum",
     "Has the spectrum collapsed?",
@@ -133,8 +147,5 @@ QUESTION = Question(
     essential=True,
     why="Tokens then differ along few directions. The other dimensions add little (Gao et "
     "al. 2019; Wang et al. 2020).",
-    advice="In training, spectrum control sets how singular values fall (Wang et al. 2020): "
-    "embgeo train --data TEXT --compare mle,sc-exp,sc-poly. If a few long rows carry the "
-    "variance, look at the table of the largest norms first, and compare rows by cosine, which "
-    "norms do not change.",
+    advice=advise_on_spectrum,
 )
