@@ -87,7 +87,9 @@ def search(reader: RowReader, rows: FloatArray, k: int) -> IntArray:
     if not k:
         return NO_NEIGHBORS
     m, d = rows.shape
-    return AllNearest(rows.__getitem__, (m, d), k).search(reader, "neighbors after treatments")[0]
+    return AllNearest(rows.__getitem__, (m, d), k, np.arange(m)).search(
+        reader, "neighbors after treatments"
+    )[0]
 
 
 def measure_cosines(unit: FloatArray, pairs: IntArray) -> tuple[float, FloatArray]:

@@ -8,12 +8,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray, IntArray, Mask
+from embgeo.core.arrays import Array, FloatArray, IntArray, Mask
 
 #: Cosines with a smaller difference are equal.
 TIE = 1e-12
 #: Cosines in memory at a time.
 HELD = 2**22
+
+
+#: Odd factors of `draw_order`, as 64-bit integers: the first of them is 2^64/φ (Weyl's sequence),
+#: the others are those of splitmix64 (Steele, Lea & Flood 2014).
+WEYL, FACTORS = -7046029254386353131, (-4658895280553007687, -7723592293110705685)
+
+
+def draw_order(queries: Array, rows: Array) -> Array:
+    """Return a number for each pair of a query and a row; equally near rows are sorted by it.
+
+    It is drawn by a hash: an order by row number would prefer frequent tokens where rows are sorted
+    by frequency, and one order for all queries would make hubs of the first rows.
+
+    `queries`, `rows`: int64; row numbers, of shapes that broadcast.
+    """
+    mixed = queries * WEYL + rows * FACTORS[0]
+    for factor in FACTORS:
+        mixed = (mixed ^ (mixed >> 32)) * factor
+    return mixed ^ (mixed >> 29)
 
 
 def count_places(cosines: FloatArray, k: int) -> FloatArray:
@@ -52,6 +71,10 @@ def count_occurrences(unit: FloatArray, k: int) -> tuple[FloatArray, IntArray, F
         own = np.arange(len(cosines))
         cosines[own, start + own] = -np.inf
         part = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+        least = np.take_along_axis(cosines, part, axis=1).min(axis=1)
+        tied = np.flatnonzero((cosines >= least[:, None] - TIE).sum(axis=1) > k)
+        if len(tied):
+            part[tied] = split_ties(cosines[tied], start + tied, k)
         found = np.take_along_axis(cosines, part, axis=1)
         order = np.argsort(-found, axis=1, kind="stable")
         here = slice(start, start + len(own))
@@ -59,6 +82,14 @@ def count_occurrences(unit: FloatArray, k: int) -> tuple[FloatArray, IntArray, F
         nearest[here] = np.take_along_axis(found, order, axis=1)
         counts += count_places(cosines, k)
     return counts, near, nearest
+
+
+def split_ties(cosines: FloatArray, queries: IntArray, k: int) -> IntArray:
+    """Find the columns of the k largest cosines, of equal ones some by chance."""
+    drawn = draw_order(queries[:, None], np.arange(cosines.shape[1]))
+    # Less than half a step of the grid on which cosines are equal.
+    ranks = np.round(cosines / TIE) - (drawn / 2.0**64 + 0.5) / 2.0
+    return np.argpartition(-ranks, k - 1, axis=1)[:, :k]
 
 
 def skewness(values: FloatArray) -> float | None:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, SingleArray, WorkingArray
+from embgeo.numerics.hubness import draw_order
 from embgeo.stats.backend.backend import HOST
 from embgeo.stats.nearest import (
     GRID,
@@ -49,7 +50,7 @@ def find_all_nearest(
         # The rows, too, where there is room: they may have to be decoded.
         held = reader.take_stored(rows) if 12 * math.prod(shape) <= room else None
         at, cosines = AllNearest(
-            lambda at: reader.take_stored(rows[at]) if held is None else held[at], shape, some
+            lambda at: reader.take_stored(rows[at]) if held is None else held[at], shape, some, rows
         ).search(reader, what)
         missing = ((0, 0), (0, k - some))
         near = np.pad(rows[at], missing, constant_values=-1)
@@ -69,16 +70,20 @@ class AllNearest:
 
     As :class:`~embgeo.stats.nearest.TopNeighbors` finds them, with half of the products: rows are
     multiplied in float32, and those that may be among the k largest again in float64. Cosines that
-    agree to 1e-12 are ordered by position.
+    agree to 1e-12 are ordered by chance of a fixed seed.
 
     `take`: takes positions and returns these rows, float32 or float64; none is zero or non-finite.
-    `shape`: m and d. `k`: less than m.
+    `shape`: m and d. `k`: less than m. `rows`: shape (m,); row numbers.
     """
 
     def __init__(
-        self, take: Callable[[slice | IntArray], WorkingArray], shape: tuple[int, int], k: int
+        self,
+        take: Callable[[slice | IntArray], WorkingArray],
+        shape: tuple[int, int],
+        k: int,
+        rows: IntArray,
     ) -> None:
-        self.take, self.k, (self.m, self.d) = take, k, shape
+        self.take, self.k, (self.m, self.d), self.rows = take, k, shape, rows
         self.unit = np.empty(shape, dtype=np.float32)
         self.lengths = np.empty(self.m)
         for part in tiles(self.m):
@@ -134,7 +139,8 @@ class AllNearest:
         cosines = round_to_grid(np, self.normalize(mine) @ self.normalize(theirs).T)
         every = np.arange(self.m)
         leave_out_self(HOST, cosines, every[mine], every[theirs])
-        best = np.argsort(-cosines, axis=1, stable=True)[:, : self.k]
+        drawn = draw_order(self.rows[mine][:, None], self.rows[theirs])
+        best = np.lexsort((drawn, -cosines))[:, : self.k]
         near = np.take_along_axis(cosines, best, axis=1)
         query, place = np.nonzero(near > -np.inf)
         rough = near[query, place].astype(np.float32)
@@ -161,7 +167,7 @@ class AllNearest:
         )
         cosines = np.empty(len(query))
         # Queries in order, so that each is divided by its norm once.
-        order = np.argsort(query * self.m + near, kind="stable")
+        order = np.lexsort((draw_order(self.rows[query], self.rows[near]), query))
         query, near = query[order], near[order]
         for part in tiles(len(query), max(1, HELD // self.d)):
             own, at = np.unique(query[part], return_inverse=True)

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from embgeo.core.arrays import Array, FloatArray, IntArray, Mask
+from embgeo.numerics.hubness import draw_order
 from embgeo.stats.backend.backend import HOST, Backend
 from embgeo.stats.block import Block
 from embgeo.stats.statistic import Statistic
@@ -57,12 +58,17 @@ def compute_pairs(backend: Backend, count: int, d: int, work: Callable[[slice], 
 
 
 def keep_best(
-    backend: Backend, best: tuple[Array, Array], query: Array, rows: Array, scores: Array
+    backend: Backend,
+    index: IntArray,
+    best: tuple[Array, Array],
+    query: Array,
+    rows: Array,
+    scores: Array,
 ) -> None:
-    """Add further rows to the k best of each query, in place: score falling, then row rising.
+    """Add further rows to the k best of each query, in place: score falling, then as drawn.
 
-    `best`: shape (queries, k); rows and scores; of a query without new rows they are unchanged.
-    `query`, `rows`, `scores`: shape (c,); `query` is rising.
+    `index`: shape (queries,); row numbers. `best`: shape (queries, k); rows and scores; of a query
+    without new rows they are unchanged. `query`, `rows`, `scores`: shape (c,); `query` is rising.
     """
     xp, (best_rows, best_scores) = backend.xp, best
     k = best_scores.shape[1]
@@ -74,7 +80,8 @@ def keep_best(
     all_scores = backend.put(np.full(shape, -np.inf))
     all_rows[:, :k], all_scores[:, :k] = best_rows[touched], best_scores[touched]
     all_rows[place, column], all_scores[place, column] = rows, scores
-    order = xp.argsort(all_rows, axis=1, stable=True)
+    drawn = draw_order(backend.put(index)[touched][:, None], all_rows)
+    order = xp.argsort(drawn, axis=1, stable=True)
     falling = xp.argsort(-xp.take_along_axis(all_scores, order, axis=1), axis=1, stable=True)
     order = xp.take_along_axis(order, falling[:, :k], axis=1)
     best_rows[touched] = xp.take_along_axis(all_rows, order, axis=1)
@@ -96,7 +103,7 @@ class TopNeighbors(Statistic):
     """The k rows of largest cosine for each query, the query's own row left out.
 
     A row is left out by its number, never by its similarity: an exact duplicate of the query is
-    a neighbor like any other. Cosines that agree to 1e-12 are ordered by row number.
+    a neighbor like any other. Cosines that agree to 1e-12 are ordered by chance of a fixed seed.
 
     Cosines are computed in the precision of the stored rows; those that may be among the k largest
     are computed again in float64.
@@ -129,7 +136,8 @@ class TopNeighbors(Statistic):
         backend, wide, stored = block.backend, block.wide, block.stored_unit
         scores = backend.constant(self.queries, stored.dtype) @ stored.T
         leave_out_self(backend, scores, self.index, block.index)
-        least, slack = wide.put(self.cosines)[:, -1], bound_rounding(backend, stored)
+        # Equal cosines of a later block take part, which the grid may have rounded up.
+        least, slack = wide.put(self.cosines)[:, -1], bound_rounding(backend, stored) + 1.0 / GRID
         found = find_candidates(backend, scores, least, slack, self.k)
         del scores
         self._join(
@@ -156,10 +164,14 @@ class TopNeighbors(Statistic):
         cosines = wide.constant(self.queries, xp.float64) @ block.unit.T
         cosines = round_to_grid(xp, cosines)
         leave_out_self(wide, cosines, self.index, block.index)
+        rows = wide.put(block.index)
+        drawn = xp.argsort(draw_order(wide.put(self.index)[:, None], rows[None, :]), axis=1)
+        cosines = xp.take_along_axis(cosines, drawn, axis=1)
         best = xp.argsort(-cosines, axis=1, stable=True)[:, : self.k]
         near = xp.take_along_axis(cosines, best, axis=1)
+        best = xp.take_along_axis(drawn, best, axis=1)
         query, place = xp.nonzero(near > -np.inf)
-        return query, wide.put(block.index)[best[query, place]], near[query, place]
+        return query, rows[best[query, place]], near[query, place]
 
     def merge(self, other: Self) -> None:
         query, column = np.nonzero(other.neighbors >= 0)
@@ -168,7 +180,7 @@ class TopNeighbors(Statistic):
     def _join(self, wide: Backend, query: Array, rows: Array, cosines: Array) -> None:
         if len(query):
             self.neighbors, self.cosines = wide.put(self.neighbors), wide.put(self.cosines)
-            keep_best(wide, (self.neighbors, self.cosines), query, rows, cosines)
+            keep_best(wide, self.index, (self.neighbors, self.cosines), query, rows, cosines)
 
 
 @dataclass(eq=False)
@@ -306,5 +318,5 @@ class NearestDistances(Statistic):
         if not len(query):
             return
         self.neighbors, nearness = wide.put(self.neighbors), -wide.put(self.distances)
-        keep_best(wide, (self.neighbors, nearness), query, rows, -distances)
+        keep_best(wide, self.index, (self.neighbors, nearness), query, rows, -distances)
         self.distances = -nearness

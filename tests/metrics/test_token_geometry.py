@@ -226,6 +226,32 @@ def test_ties_do_not_depend_on_the_order_of_rows() -> None:
     np.testing.assert_allclose(count_occurrences(lattice, 5)[0], naive.occurrences(lattice, 5))
 
 
+@pytest.mark.parametrize(
+    ("rows", "base"),
+    [
+        (np.sign(np.random.default_rng(0).standard_normal((1500, 8))), 0.8),
+        (np.eye(300), 0.8),
+        (np.round(np.random.default_rng(0).standard_normal((1500, 3))) + 0.25, 0.8),
+    ],
+    ids=["signs", "one-hot", "rounded"],
+)
+@pytest.mark.parametrize("how", ["sample", "all"])
+def test_neighbors_of_tied_rows_do_not_depend_on_their_order(
+    rows: npt.NDArray[np.float64], base: float, how: str
+) -> None:
+    """Sorted by frequency, four fifths of them are rare, and so are four fifths of neighbors."""
+    found = embgeo.analyze(
+        rows, rank_order=True, sections=["frequency", "tokens"], neighbors_of=how, reference=False
+    )
+    for name in ("rare", "popular"):
+        assert found[f"frequency.neighbor_rarity_{name}"].value == pytest.approx(base, abs=0.04)
+    nearest = found.nearest
+    assert nearest is not None
+    # None is preferred by all others, and none by its place.
+    counts = np.bincount(nearest.neighbors.ravel(), minlength=len(rows))
+    assert counts[: len(rows) // 5].mean() == pytest.approx(counts.mean(), rel=0.15)
+
+
 @pytest.mark.parametrize("asked", [90, 60], ids=["all rows", "a sample"])
 def test_the_nearest_rows_are_those_of_largest_cosine(
     asked: int, monkeypatch: pytest.MonkeyPatch

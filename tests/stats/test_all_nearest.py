@@ -11,6 +11,7 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.measure.analyze import analyze
+from embgeo.numerics.hubness import draw_order
 from embgeo.stats import all_nearest
 from embgeo.stats.all_nearest import find_all_nearest
 from embgeo.stats.nearest import GRID
@@ -28,13 +29,14 @@ def search(rows: FloatArray, k: int = K, memory: int | None = None) -> tuple[Int
 
 
 def search_slowly(rows: FloatArray, k: int = K) -> tuple[IntArray, FloatArray]:
-    """Cosines of all pairs on the grid; of equal ones the first row first."""
+    """Cosines of all pairs on the grid; equal ones by chance."""
     wide = rows.astype(np.float64)
     wide /= np.abs(wide).max(axis=1, keepdims=True)
     unit = wide / np.linalg.norm(wide, axis=1, keepdims=True)
     cosines = np.round(unit @ unit.T * GRID) / GRID
     np.fill_diagonal(cosines, -np.inf)
-    near = np.argsort(-cosines, axis=1, stable=True)[:, :k]
+    every = np.arange(len(rows))
+    near = np.lexsort((draw_order(every[:, None], every), -cosines))[:, :k]
     return near, np.take_along_axis(cosines, near, axis=1)
 
 

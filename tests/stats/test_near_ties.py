@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from embgeo.numerics.hubness import draw_order
 from embgeo.stats import (
     AngleTo,
     CloserRows,
@@ -58,13 +59,20 @@ def test_neighbors_that_float32_cannot_order_are_those_of_float64(size: int) -> 
 
 
 @pytest.mark.parametrize("size", [60, 13])
-def test_equal_rows_are_ordered_by_their_numbers(size: int) -> None:
+def test_equal_rows_are_ordered_by_chance(size: int) -> None:
+    """The same rows in any order and in blocks of any size, and other rows for each query."""
     rows = np.repeat(near_rows(1, 1.0), 60, axis=0)
     rows[::2] *= 3.0  # of any length
-    found = TopNeighbors("all", np.array([7]), unit(rows[7:8]), 5)
+    index = np.arange(60)
+    found = TopNeighbors("all", index, unit(rows), 5)
     for block in reversed(blocks(rows, size)):
         found.update(block)
-    assert found.neighbors[0].tolist() == [0, 1, 2, 3, 4]
+    drawn = draw_order(index[:, None], index)
+    drawn[index, index] = np.iinfo(np.int64).max
+    assert found.neighbors.tolist() == np.argsort(drawn, axis=1)[:, :5].tolist()
+    # Each row is a neighbor of five others on average, with a standard deviation of 2.1.
+    counts = np.bincount(found.neighbors.ravel(), minlength=60)
+    assert counts.max() < 5 + 5 * 2.2
 
 
 def test_a_rank_does_not_count_what_is_equally_near() -> None:
