@@ -271,6 +271,30 @@ def with_adapter(rng: Rng, n: int, d: int, rank: int) -> Array:
     return trained(rng, n, d) + 14.0 * added
 
 
+def in_own_axes(rows: Array) -> Array:
+    """The same rows in the basis of their singular vectors, as LSA tables are."""
+    return np.asarray(rows @ np.linalg.svd(rows, full_matrices=False)[2].T)
+
+
+def position_rows(n: int, d: int) -> Array:
+    """Sines and cosines of positions (Vaswani et al. 2017)."""
+    angles = np.arange(n)[:, None] / 10_000 ** (np.arange(d // 2) / (d // 2))
+    return np.hstack([np.sin(angles), np.cos(angles)])
+
+
+def trace_arc(degrees: float, rng: Rng) -> Array:
+    angle = np.radians(degrees) * np.linspace(0.0, 1.0, 1000)
+    return np.c_[np.cos(angle), np.sin(angle), np.zeros((1000, 14))] + 0.02 * rng.standard_normal(
+        (1000, 16)
+    )
+
+
+#: One connected curve each: a cone, and no clusters.
+CURVES: dict[str, Callable[[Rng], Array]] = {
+    "sinusoidal positions, 2,048 × 256": lambda _: position_rows(2048, 256),
+    "arc of 143°": lambda r: trace_arc(143.0, r),
+    "random walk": lambda r: np.cumsum(r.standard_normal((2000, 32)), axis=0) + 20.0,
+}
 #: Rows before training, and what they are drawn by.
 INITIALIZATIONS: dict[str, Callable[[Rng], Array]] = {
     "N(0, 0.02)": lambda r: 0.02 * r.standard_normal((3000, 64)),
@@ -397,10 +421,17 @@ def shapes_that_experts_saw() -> Iterator[Case]:
         says="without positive entries",
     )  # fmt: skip
     yield Case(
-        "principal axes", "λ_k ∝ 1/k, 3,000 × 256",
-        lambda r: r.standard_normal((3000, 256)) * np.arange(1, 257) ** -0.5, ("mild",),
-        "coordinate", says="5 coordinates carry 37%",
+        "principal axes", "λ_k ∝ 1/k, 3,000 × 256, nearly",
+        lambda r: r.standard_normal((3000, 256)) * np.arange(1, 257) ** -0.5,
     )  # fmt: skip
+    for rho, states in ((0.08, HEALTHY), (0.15, ("mild",)), (0.4, ("degenerate",))):
+        yield Case(
+            "principal axes", f"of a cone, ρ = {rho}",
+            lambda r, p=rho: in_own_axes(cone(r, 3000, 64, p)), states, "cone" * (rho > 0.1),
+        )  # fmt: skip
+    yield Case("nested", "the first 64 of 256 × 5", lambda r: widen_entries(r, 3000, 256, 64, 5.0))
+    for name, curve in CURVES.items():
+        yield Case("smooth curve", name, lambda r, make=curve: make(r), FAULTY, "cone")
     yield Case(
         "long rows",
         "all norms 300, 20,000 × 64",
@@ -459,12 +490,12 @@ def synthetic(large: bool) -> Iterator[Case]:
         FAULTY,
         "coordinate",
     )
+    # No state is worse for its axes: any other direction of this length is as healthy.
     yield Case(
         "rogue coordinate",
         "two at +6 of 768",
         lambda r: raise_entries(r, 3000, 768, 2, 6.0),
-        FAULTY,
-        "coordinate",
+        says="a faint cone that 2 coordinates make",
     )
     for d in (64, 768):
         yield Case(
