@@ -167,8 +167,8 @@ def headline(comparison: Comparison) -> str:
     """
     verdicts = [judge(member.analysis) for member in comparison.members]
     if comparison.track is None and len(verdicts) > 2:
-        states = _states_of_many(comparison, [v.state for v in verdicts])
-        return f"{states} {_separation_of_many(comparison, verdicts)}".rstrip()
+        grouped = _states_of_many(comparison, [v.state for v in verdicts])
+        return f"{grouped} {_separation_of_many(comparison, verdicts)}".rstrip()
     old, new = verdicts[0], verdicts[-1]
     move = describe_unit_rows(rows_of(comparison, len(verdicts) - 1))
     states = [verdict.state for verdict in verdicts]

@@ -206,7 +206,7 @@ def check_rules(
             reading = matrix.reading(rule.name)
             before = None
             notes = []
-            deciding = reading, before
+            deciding: tuple[RuleValue, RuleValue | None] = reading, None
             if rule.is_relative:
                 other = counterpart(matrix, matrices, baseline, baseline_name)
                 before = other.reading(rule.name)
