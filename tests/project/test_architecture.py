@@ -55,6 +55,7 @@ READABLE = (
     "embgeo.training.study",
     "embgeo.comparison.sentences",
     "embgeo.comparison.comparison",
+    "embgeo.comparison.differences",
     "embgeo.comparison.matching",
     "embgeo.comparison.pair",
     "embgeo.comparison.track",
