@@ -18,12 +18,13 @@ def export(
         Path,
         typer.Argument(
             metavar="FOLDER|CHECKPOINT",
-            help="Folder that embgeo analyze or train wrote; for the projector also a checkpoint.",
+            help="Folder that embgeo analyze, diff or train wrote; "
+            "for the projector also a checkpoint.",
         ),
     ],
     to: Annotated[
         Literal["projector", "parquet", "csv", "latex", "markdown"],
-        typer.Option(help="Format; of a study csv, latex or markdown."),
+        typer.Option(help="Format; of a study csv, latex or markdown, of a comparison latex."),
     ],
     out: Annotated[
         Path | None,
@@ -56,6 +57,10 @@ def export(
     binary: Annotated[
         bool, typer.Option("--bytes", help="Projector: vectors as bare numbers, not as text.")
     ] = False,
+    venue: Annotated[
+        Literal["iclr", "neurips", "icml", "acl"] | None,
+        typer.Option(help="LaTeX: venue that sets the width; iclr by default."),
+    ] = None,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
     help_all: HelpAll = False,
@@ -74,6 +79,7 @@ def export(
         checkpoint=checkpoint,
         at_most=at_most,
         bytes=binary,
+        venue=venue,
         command=command_line(),
         **loading,
     )

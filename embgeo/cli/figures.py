@@ -48,7 +48,7 @@ def figures(
     ] = None,
     table: Annotated[
         list[str] | None,
-        typer.Option(help="LaTeX table: isotropy or neighbors; repeatable."),
+        typer.Option(help="LaTeX table: numbers, isotropy or neighbors; repeatable."),
     ] = None,
     out: Annotated[
         Path | None,

@@ -171,7 +171,7 @@ def headline(comparison: Comparison) -> str:
         return f"{grouped} {_separation_of_many(comparison, verdicts)}".rstrip()
     old, new = verdicts[0], verdicts[-1]
     move = describe_unit_rows(rows_of(comparison, len(verdicts) - 1))
-    states = [verdict.state for verdict in verdicts]
+    states: list[State] = [verdict.state for verdict in verdicts]
     said = [
         _states_of_two(states)
         if comparison.track is None

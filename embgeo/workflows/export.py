@@ -11,11 +11,13 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.charts.render.paper import Venue
 from embgeo.core import errors
 from embgeo.core.arguments import as_path, refuse_if, refuse_name, refuse_type
 from embgeo.core.matrix import Matrix
 from embgeo.core.text import printable
 from embgeo.core.version import VERSION
+from embgeo.io.bounded.records import as_text
 from embgeo.io.bounded.saved import temporary_folder
 from embgeo.publish.export import TARGETS, csv_file, projector
 from embgeo.publish.export import study as of_study
@@ -26,9 +28,11 @@ from embgeo.publish.export.columns import (
     thin_rows,
 )
 from embgeo.publish.export.target import FORMAT, FORMAT_VERSION, Request, Target, Vectors
+from embgeo.publish.latex import numbers
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.record import STUDY_NAME, Study, load_study
 from embgeo.workflows import folders
+from embgeo.workflows.figure_files import choose_page, folder_name, load_items, make_table
 from embgeo.workflows.render import names_result
 from embgeo.workflows.saved_analysis import load_analyzed_matrix, result_name, saved_folder
 from embgeo.workflows.settings import load_source, read_settings
@@ -62,18 +66,20 @@ def export(
     checkpoint: Path | str | None = None,
     at_most: int | None = None,
     bytes: bool = False,
+    venue: str | None = None,
     command: str = "",
     **loading: Any,
 ) -> ExportedFiles:
-    """Write a saved analysis, or the tables of a study, in the format of another program.
+    """Write a saved analysis or comparison, or the tables of a study, for another program.
 
     Parameters
     ----------
     source : Analysis, Study or path
-        A folder that :func:`embgeo.analyze` or :func:`embgeo.train` saved; for the projector also a
-        checkpoint.
+        A folder that :func:`embgeo.analyze`, :func:`embgeo.diff` or :func:`embgeo.train` saved; for
+        the projector also a checkpoint.
     to : {"projector", "parquet", "csv", "latex", "markdown"}
-        Of a study: "csv", "latex" or "markdown". Of an analysis: all others and "csv".
+        Of a study: "csv", "latex" or "markdown". Of an analysis: all but "markdown". Of a
+        comparison: "latex".
     out : path, optional
         File, or folder for the projector; named after the source by default.
     checkpoint : path, optional
@@ -82,6 +88,8 @@ def export(
         Projector: at most this many rows, evenly over the order of frequency.
     bytes : bool
         Projector: write vectors as bare numbers, not as text.
+    venue : {"iclr", "neurips", "icml", "acl"}, optional
+        LaTeX: the venue whose widths tables have; "iclr" by default.
     command : str
         Recorded in the export.
     **loading
@@ -110,10 +118,20 @@ def export(
             f"is about {about}",
             "leave it out",
         )
+    about = errors.argument("to", "latex")
+    refuse_if(
+        venue is not None and to != "latex",
+        errors.argument("venue"),
+        f"is about {about}",
+        "leave it out",
+    )
+    page = choose_page(venue, None)
     if is_study(source):
-        return export_study(source, to, out, command)
+        return export_study(source, to, page, out, command)
     if not isinstance(source, Analysis | str | os.PathLike):
         raise refuse_type(source, "source", "an analysis or a study, or the folder of one")
+    if to == "latex":
+        return export_numbers(source, page, out, command)
     if to not in targets:
         raise refuse_no_study(source, to, targets)
     target = targets[to]
@@ -162,8 +180,29 @@ def refuse_no_study(
     )
 
 
+def export_numbers(
+    source: Analysis | Path | str, page: Venue, out: Path | str | None, command: str
+) -> ExportedFiles:
+    """Write the table of the main numbers of an analysis or of the members of a comparison."""
+    items = load_items([source])
+    made = make_table(numbers.TABLE, items, (), signs="both", page=page, command=command)
+    name = "analysis" if isinstance(source, Analysis) else folder_name(Path(source))
+    path = as_path(out, "out") if out is not None else Path(f"{name}.tex")
+    check_free(csv_file.TARGET, path)
+    path = path.absolute()
+    with errors.writing(path, ELSEWHERE), temporary_folder(path.parent) as fresh:
+        (fresh / path.name).write_bytes(made.files["numbers.tex"])
+        record = describe_export(
+            "latex", str(source) if not isinstance(source, Analysis) else "", command
+        )
+        written = {**record, "sources": made.record["sources"]}
+        (fresh / (path.name + csv_file.RECORD_ENDING)).write_text(as_text(written), "ascii")
+        folders.replace_files(fresh, path.parent)
+    return ExportedFiles((path,))
+
+
 def export_study(
-    source: Study | Path | str, to: str, out: Path | str | None, command: str
+    source: Study | Path | str, to: str, page: Venue, out: Path | str | None, command: str
 ) -> ExportedFiles:
     forms = of_study.FORMS
     way_out = f"choose from {', '.join(forms)}"
@@ -181,7 +220,7 @@ def export_study(
     record = describe_export(to, shown, command)
     path = path.absolute()
     with errors.writing(path, ELSEWHERE), temporary_folder(path.parent) as fresh:
-        of_study.write(study, to, record, fresh / path.name)
+        of_study.write(study, to, page, record, fresh / path.name)
         folders.replace_files(fresh, path.parent)
     return ExportedFiles((path,))
 

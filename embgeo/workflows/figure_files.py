@@ -10,7 +10,7 @@ from typing import Any
 
 from embgeo.charts.items import ChartItem, compared_items, log_curves, method_items
 from embgeo.charts.render.film import render_gif
-from embgeo.charts.render.paper import plain_text, render_paper
+from embgeo.charts.render.paper import VENUES, Venue, plain_text, render_paper
 from embgeo.charts.render.table import render_csv
 from embgeo.charts.specification import Chart, Choices
 from embgeo.comparison.comparison import (
@@ -19,7 +19,7 @@ from embgeo.comparison.comparison import (
     distinguish_names,
     load_comparison,
 )
-from embgeo.core.arguments import refuse_if, refuse_type
+from embgeo.core.arguments import refuse_if, refuse_name, refuse_type
 from embgeo.core.errors import UnreadableFile, argument
 from embgeo.core.version import VERSION
 from embgeo.io.bounded.records import as_text
@@ -106,16 +106,26 @@ def make_figure(
     return replace(written, size=(drawn.width, drawn.height))
 
 
+def choose_page(venue: str | None, width: float | None) -> Venue:
+    """Choose the widths of a column and of the text: those of the venue, or one for both."""
+    if width is not None:
+        return Venue(width, width)
+    if venue is not None and venue not in VENUES:
+        raise refuse_name("venue", venue, VENUES, argument("venue"))
+    return VENUES[venue or "iclr"]
+
+
 def make_table(
     table: LatexTable,
     items: Sequence[ChartItem],
     notes: Sequence[str],
     *,
     signs: str,
+    page: Venue,
     command: str,
 ) -> WrittenFigure:
-    methods = [TableColumn(s.label, s.analysis) for s in items if s.analysis is not None]
-    content = table.fill(methods, signs)
+    methods = [TableColumn(s.label, s.analysis, s.runs) for s in items if s.analysis is not None]
+    content = table.fill(methods, signs, page)
     maker = f"made by embgeo {VERSION}; {table.name}.json says how"
     files = {
         f"{table.name}.tex": render_table(table, content, maker).encode(),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from embgeo.charts import CHARTS, film
 from embgeo.charts.items import ChartItem, Unrelated
-from embgeo.charts.render.paper import VENUES, check_format
+from embgeo.charts.render.paper import check_format
 from embgeo.charts.specification import Chart, Choices
 from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, require_number
 from embgeo.core.errors import BadOption, argument
@@ -18,6 +18,7 @@ from embgeo.workflows.figure_files import (
     FORMAT,
     Result,
     WrittenFigure,
+    choose_page,
     load_items,
     make_figure,
     make_table,
@@ -35,8 +36,8 @@ CONCERNS = {
     "scalar": ("sweep", "training"),
     "signs": ("isotropy",),
 }
-#: Arguments about all figures.
-OF_FIGURES = ("format", "venue", "width", "text")
+#: Arguments about all figures, but no table.
+OF_FIGURES = ("format", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,7 @@ def figures(
     formats = formats or ("pdf",)
     one_width = choose_width(venue, text, width)
     row_width = choose_width(venue, True if width is None else None, width)
+    page = choose_page(venue, width)
     choices = Choices(
         color or "class", scalars, parameter or "", annotate=tokens, free_axes=free_axes
     )
@@ -156,7 +158,7 @@ def figures(
         one: Chart | LatexTable, able: Sequence[ChartItem], notes: Sequence[str]
     ) -> WrittenFigure:
         if isinstance(one, LatexTable):
-            return make_table(one, able, notes, signs=signs or "both", command=command)
+            return make_table(one, able, notes, signs=signs or "both", page=page, command=command)
         return make_figure(
             one,
             able,
@@ -256,9 +258,7 @@ def choose_width(venue: str | None, text: bool | None, width: float | None) -> f
         cause = f"cannot be combined with {argument('venue')} or {argument('text')}"
         refuse_if(both, argument("width"), cause, "leave one of them out")
         return width
-    if venue is not None and venue not in VENUES:
-        raise refuse_name("venue", venue, VENUES, argument("venue"))
-    of = VENUES[venue or "iclr"]
+    of = choose_page(venue, None)
     return of.text if text else of.column
 
 

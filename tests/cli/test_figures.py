@@ -69,7 +69,7 @@ def test_everything_that_can_be_drawn_is_drawn(
     items = [ChartItem(label, load_analysis(Path(label))) for label in ("baseline", "bare")]
     assert names == {chart.name for chart in charts if chart.specify(items) is not None}
     assert {"scatter", "spectrum", "cosines", "subspaces"} <= names
-    assert {path.stem for path in in_home.glob("*.tex")} == {"isotropy", "neighbors"}
+    assert {path.stem for path in in_home.glob("*.tex")} == {"numbers", "isotropy", "neighbors"}
     assert "note: left out bare: no token frequencies were given" in result.stdout
     assert "training" not in result.stdout
     for path in in_home.glob("*.json"):
@@ -212,7 +212,7 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
         (("nowhere",), "nowhere: no such folder; make an analysis with: embgeo analyze"),
         ((".",), ".: no saved analysis, comparison or log of a run; make"),
         (("baseline", "--figure", "x"), "--figure: unknown figure 'x'; choose from scatter,"),
-        (("baseline", "--table", "x"), "--table: unknown table 'x'; choose from isotropy, n"),
+        (("baseline", "--table", "x"), "--table: unknown table 'x'; choose from numbers, is"),
         (("bare", "--figure", "norms-by-frequency"), "norms-by-frequency: cannot be made; bare: "),
         (("baseline", "--figure", "sweep"), "sweep: cannot be made; baseline: no value of the p"),
         (("slow", "--figure", "scatter"), "scatter: cannot be made; slow: it is not an analysis"),
@@ -235,7 +235,7 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
         ),
         (("baseline", "--figure", "cosines", "--signs", "one"), "--signs: is about isotropy, w"),
         (("baseline", "--table", "isotropy", "--format", "svg"), "--format: is about figures, "),
-        (("baseline", "--table", "isotropy", "--venue", "acl"), "--venue: is about figures, w"),
+        (("baseline", "--table", "isotropy", "--text"), "--text/--column: is about figures, w"),
     ],
 )
 def test_what_a_user_can_get_wrong(in_home: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 import embgeo
+from embgeo.charts.render.paper import VENUES
 from embgeo.core.errors import BadOption
 from embgeo.publish.export.study import FORMS, latex_cell, make_csv, make_latex, make_markdown
+from embgeo.publish.latex.latex_table import BETWEEN, measure
 from embgeo.training.study.record import STUDY, STUDY_NAME
 from tests.support import command
 from tests.support.sample_analysis import HOSTILE, sample
@@ -22,6 +24,9 @@ from tests.support.sample_runs import sample_training
 run = partial(command.call, "export")
 
 ALL = ("mle", "cosreg", "sc-exp", "untied", "al")
+
+
+ICLR = VENUES["iclr"]
 
 
 def rows(content: bytes) -> list[dict[str, str]]:
@@ -40,7 +45,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_csv_holds_means_errors_differences_and_holm() -> None:
     study = sample_training(methods=ALL)
-    found = rows(make_csv(study))
+    found = rows(make_csv(study, ICLR))
     (one,) = (
         row for row in found if (row["method"], row["number"]) == ("cosreg", "test.perplexity")
     )
@@ -60,7 +65,7 @@ def test_csv_holds_means_errors_differences_and_holm() -> None:
 
 def test_csv_holds_every_number_of_every_matrix_and_every_claim() -> None:
     study = sample_training(methods=ALL)
-    found = rows(make_csv(study))
+    found = rows(make_csv(study, ICLR))
     for method in study.methods:
         own = [row for row in found if row["method"] == method.name]
         numbers = study.runs_of(method.name)[0].numbers
@@ -81,21 +86,31 @@ def test_csv_holds_every_number_of_every_matrix_and_every_claim() -> None:
 
 
 def test_one_seed_has_no_error() -> None:
-    (first, *_) = rows(make_csv(sample_training(methods=("mle",), seeds=1)))
+    (first, *_) = rows(make_csv(sample_training(methods=("mle",), seeds=1), ICLR))
     assert (first["seeds"], first["deviation"], first["difference"]) == ("1", "", "")
-    assert b"One seed." in make_markdown(sample_training(methods=("mle",), seeds=1))
+    assert b"One seed." in make_markdown(sample_training(methods=("mle",), seeds=1), ICLR)
+
+
+def measure_rows(table: str) -> float:
+    """Estimate the width of a table in points."""
+    ends = [line.strip() for line in table.split("\n") if line.endswith(r"\\")]
+    rows = [line.removesuffix(r"\\").split(" & ") for line in ends]
+    return sum(max(map(measure, column)) + BETWEEN for column in zip(*rows, strict=True))
 
 
 def test_markdown_and_latex_hold_two_tables() -> None:
     study = sample_training(methods=ALL)
-    said = make_markdown(study).decode()
+    said = make_markdown(study, ICLR).decode()
     assert "| cosreg | 97.1 ± 1.1 |" in said
     assert "| cosreg | mle | Perplexity, test | 101 | 97.1 | −3.86% | −4.2 … −3.52 |" in said
     assert "| untied | mle | test perplexity |" in said
-    written = make_latex(study).decode()
-    assert written.count(r"\begin{tabular}") == written.count(r"\end{table}") == 2
+    written = make_latex(study, ICLR).decode()
+    # The differences are wider than the text: a second block has the rest of their columns.
+    assert written.count(r"\end{table}") == 2
+    assert written.count(r"\begin{tabular}") > 2
     assert r"cosreg & $97.1$ $\pm$ $1.1$ &" in written
     assert r"$-3.86$\% & $-4.2$ \dots{} $-3.52$" in written
+    assert max(map(measure_rows, written.split(r"\begin{tabular}")[1:])) <= 5.5 * 72.27
     for table in written.split(r"\begin{tabular}")[1:]:
         lines = [line for line in table.split("\n") if line.endswith(r"\\")]
         assert len({line.count(" & ") for line in lines}) == 1
@@ -104,7 +119,7 @@ def test_markdown_and_latex_hold_two_tables() -> None:
 def test_hostile_names_are_text_in_every_format() -> None:
     study = sample_training(hostile=True)
     for form in FORMS.values():
-        assert form.make(study)
+        assert form.make(study, ICLR)
     for text in HOSTILE:
         cell = latex_cell(text)
         assert "\n" not in cell
@@ -139,7 +154,8 @@ def test_every_form_is_written_under_the_name_of_the_study(here: Path, to: str, 
         (("all.runs", "--to", "csv", "--bytes"), "--bytes: is about --to projector; leave it"),
         (("all.runs", "--to", "latex", "--rows", "0:3"), "--rows: is about --to projector"),
         (("all.runs", "--to", "csv", "-o", "own"), "own: exists and was not made by this"),
-        (("W.embgeo", "--to", "latex"), "--to latex: is about a study, and this is none; choose"),
+        (("W.embgeo", "--to", "markdown"), "--to markdown: is about a study, and this is none"),
+        (("W.embgeo", "--to", "csv", "--venue", "acl"), "--venue: is about --to latex"),
         (("nowhere", "--to", "markdown"), "nowhere: no such folder; make one with: embgeo train"),
         (("broken", "--to", "csv"), "broken/training.json: "),
     ],

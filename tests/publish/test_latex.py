@@ -12,20 +12,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embgeo.charts.render.paper import VENUES
 from embgeo.core.values import Quantity, Scalar, Table
 from embgeo.publish.latex import TABLES
 from embgeo.publish.latex.latex_table import (
     LIMIT,
+    Latex,
     LatexTable,
     TableColumn,
     latex_number,
     latex_text,
+    lay_out,
+    render_body,
     render_table,
 )
 from embgeo.result.analysis import Analysis
 from tests.support.paper_samples import add_neighbors
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar, without
+from tests.support.sample_runs import sample_training
 
+ICLR = VENUES["iclr"]
 NEAR = ("token", "class", "count", *(f"neighbor {i}" for i in range(1, 7)))
 
 
@@ -33,10 +39,12 @@ def named(name: str) -> LatexTable:
     return next(t for t in TABLES if t.name == name)
 
 
-def latex(name: str, methods: Sequence[TableColumn], signs: str = "both") -> str:
+def latex(
+    name: str, methods: Sequence[TableColumn], signs: str = "both", venue: str = "iclr"
+) -> str:
     table = named(name)
     assert [table.missing(m.analysis) for m in methods] == [""] * len(methods)
-    return render_table(table, table.fill(methods, signs), "made by a test")
+    return render_table(table, table.fill(methods, signs, VENUES[venue]), "made by a test")
 
 
 def with_neighbors(
@@ -94,7 +102,8 @@ def test_points_stand_below_each_other_and_the_most_isotropic_value_is_bold() ->
 
     methods = [TableColumn("a", of(0.0912, 1e-9)), TableColumn("b", of(0.7667, 0.25))]
     body = [
-        list(row["cells"][:2]) for row in named("isotropy").fill(methods, "both").values["body"]
+        list(row["cells"][:2])
+        for row in named("isotropy").fill(methods, "both", ICLR).values["body"]
     ]
     assert body[0] == ["$0.0912$", r"$\mathbf{1\times10^{-9}}$"]
     assert body[1] == [r"$\mathbf{0.7667}$", "$0.25$"]
@@ -106,7 +115,7 @@ def test_points_stand_below_each_other_and_the_most_isotropic_value_is_bold() ->
 
 def test_one_sign_takes_other_scalars_and_says_so() -> None:
     method = TableColumn("a", sample())
-    content = named("isotropy").fill([method], "one")
+    content = named("isotropy").fill([method], "one", ICLR)
     names = [row[1] for row in content.rows]
     assert names == ["isotropy.i1_mean_sign", "isotropy.i2_mean_sign"]
     assert "one sign of each eigenvector" in latex("isotropy", [method], "one")
@@ -118,6 +127,56 @@ def sampled(analysis: Analysis) -> Analysis:
         for i in ("i1", "i2")
     )
     return replace(analysis, scalars=(*analysis.scalars, *more))
+
+
+def test_main_numbers_have_errors_a_reference_and_the_closest_to_it_in_bold() -> None:
+    methods = [TableColumn("Base_line", sample("cone")), TableColumn("b" * 30, sample("isotropic"))]
+    text = latex("numbers", methods)
+    body = [line.strip() for line in text.splitlines() if line.strip().endswith(r"\\")]
+    heads = body[0].removesuffix(r" \\").split(" & ")
+    assert heads[:2] == ["Method", "Mean cosine"]
+    assert "$I_1(\\hat{W})$" in heads
+    first, second, reference = (line.split(" & ") for line in body[1:4])
+    assert first[0] == r"Base\_line"
+    assert second[0] == "b" * 19 + r"\dots{}"
+    assert "mathbf" in second[1]
+    assert "mathbf" not in first[1]
+    auc = heads.index("Probe AUC")
+    assert r"\pm" in first[auc]
+    assert reference[:2] == [r"\emph{Reference}", "$0$"]
+
+
+def test_a_study_has_means_over_seeds_and_its_score() -> None:
+    study = sample_training(methods=("mle", "cosreg"))
+    analysis = sample()
+    methods = [TableColumn(name, analysis, study.runs_of(name)) for name in ("mle", "cosreg")]
+    content = named("numbers").fill(methods, "both", ICLR)
+    found = {(row[0], row[1]): row[2:] for row in content.rows}
+    name = "cosine.mean"
+    values = [run.numbers[name] for run in study.runs_of("cosreg")]
+    assert found["cosreg", name] == pytest.approx((np.mean(values), np.std(values, ddof=1)))
+    heads = content.values["blocks"][0]["heads"]
+    assert heads[:2] == ["Method", "perplexity"]
+    perplexities = [row[1] for row in content.values["blocks"][0]["rows"]]
+    assert ["mathbf" in cell for cell in perplexities] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("columns", "environment", "widths"),
+    [(2, "table", [3]), (5, "table*", [6]), (12, "table*", [7, 7])],
+)
+def test_a_wide_table_spans_the_columns_of_the_page_or_is_split(
+    columns: int, environment: str, widths: list[int]
+) -> None:
+    cell = Latex("$0.123456789$")
+    heads = [Latex("Method"), *[cell] * columns]
+    values = lay_out(heads, [heads], VENUES["acl"], Latex("A table."), "x")
+    assert values["environment"] == environment
+    assert [len(block["heads"]) for block in values["blocks"]] == widths
+    assert all(block["width"] <= VENUES["acl"].text * 72.27 for block in values["blocks"])
+    assert render_body("grid", values).count("Method") == 2 * len(widths)
+    # Of a venue with one column, nothing spans two.
+    assert lay_out(heads, [heads], ICLR, Latex(""), "x")["environment"] == "table"
 
 
 def test_samples_have_columns_where_all_methods_have_them() -> None:
@@ -135,7 +194,7 @@ def test_undefined_and_basis_dependent_values_are_marked() -> None:
     undefined = with_scalar(sample(), "isotropy.i1", value=None, undefined="too small")
     marked = with_scalar(sample(), "isotropy.i2", caveats=("basis_dependent",))
     text = latex("isotropy", [TableColumn("a", undefined), TableColumn("b", marked)])
-    assert "a & --- & $" in text
+    assert "a & -- & $" in text
     assert r"$^\dagger$" in text
     assert r"$\dagger$: neighboring eigenvalues" in text
     assert "dagger" not in latex("isotropy", [TableColumn("a", sample())])
@@ -225,7 +284,7 @@ def test_numbers_as_latex(text: str, source: str) -> None:
 
 
 def hostile_document(folder: Path, encoding: str) -> None:
-    """A document with both tables, made of hostile labels, words and neighbors."""
+    """A document with all tables, made of hostile labels, words and neighbors."""
     words = [(token, "rare", *HOSTILE[:6]) for token in HOSTILE]
     signs = [chr(c) for c in (*range(33, 127), *range(161, 0x180))]
     # In the first column: each sign once at the start of a row.
@@ -233,7 +292,7 @@ def hostile_document(folder: Path, encoding: str) -> None:
     analysis = with_neighbors(sample(), words, ranks)
     methods = [TableColumn(label, analysis) for label in (r"\end{document}", "a & b", "% [*]")]
     inputs = ""
-    for name, of in (("isotropy", methods), ("neighbors", methods[:1])):
+    for name, of in (("numbers", methods), ("isotropy", methods), ("neighbors", methods[:1])):
         text = latex(name, of)
         (folder / f"{name}.tex").write_text(text, "utf-8")
         inputs += f"\\input{{{name}}}\n"

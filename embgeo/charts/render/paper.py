@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,51 +90,56 @@ MATH = {
 @contextmanager
 def settings(preamble: str = "") -> Iterator[None]:
     """Set what papers need; `preamble` is LaTeX that text in PGF needs."""
-    with drawing.default_settings(
-        {
-            "font.family": list(FONTS),
-            "mathtext.fontset": "stix",
-            "pdf.fonttype": 42,
-            "ps.fonttype": 42,
-            "svg.fonttype": "path",
-            "svg.hashsalt": "embgeo",
-            "pgf.texsystem": "pdflatex",
-            "pgf.rcfonts": False,
-            "pgf.preamble": preamble,
-            "font.size": 8,
-            "axes.labelsize": 8,
-            "axes.titlesize": 8,
-            "xtick.labelsize": 7,
-            "ytick.labelsize": 7,
-            "legend.fontsize": 7,
-            "axes.linewidth": 0.6,
-            "xtick.major.width": 0.6,
-            "ytick.major.width": 0.6,
-            "xtick.minor.width": 0.4,
-            "ytick.minor.width": 0.4,
-            "xtick.major.size": 2.5,
-            "ytick.major.size": 2.5,
-            "xtick.minor.size": 1.5,
-            "ytick.minor.size": 1.5,
-            "xtick.major.pad": 2,
-            "ytick.major.pad": 2,
-            "axes.labelpad": 2,
-            "axes.titlepad": 3,
-            "lines.linewidth": 1.1,
-            "lines.markersize": 3,
-            "text.color": theme.INK.light,
-            "axes.labelcolor": theme.INK.light,
-            "xtick.color": theme.INK.light,
-            "ytick.color": theme.INK.light,
-            "axes.spines.right": False,
-            "axes.spines.top": False,
-            "legend.frameon": False,
-            "legend.columnspacing": 1.2,
-            "legend.borderpad": 0.1,
-            "figure.constrained_layout.w_pad": 0.02,
-            "figure.constrained_layout.h_pad": 0.04,
-        }
+    with (
+        warnings.catch_warnings(),
+        drawing.default_settings(
+            {
+                "font.family": list(FONTS),
+                "mathtext.fontset": "stix",
+                "pdf.fonttype": 42,
+                "ps.fonttype": 42,
+                "svg.fonttype": "path",
+                "svg.hashsalt": "embgeo",
+                "pgf.texsystem": "pdflatex",
+                "pgf.rcfonts": False,
+                "pgf.preamble": preamble,
+                "font.size": 8,
+                "axes.labelsize": 8,
+                "axes.titlesize": 8,
+                "xtick.labelsize": 7,
+                "ytick.labelsize": 7,
+                "legend.fontsize": 7,
+                "axes.linewidth": 0.6,
+                "xtick.major.width": 0.6,
+                "ytick.major.width": 0.6,
+                "xtick.minor.width": 0.4,
+                "ytick.minor.width": 0.4,
+                "xtick.major.size": 2.5,
+                "ytick.major.size": 2.5,
+                "xtick.minor.size": 1.5,
+                "ytick.minor.size": 1.5,
+                "xtick.major.pad": 2,
+                "ytick.major.pad": 2,
+                "axes.labelpad": 2,
+                "axes.titlepad": 3,
+                "lines.linewidth": 1.1,
+                "lines.markersize": 3,
+                "text.color": theme.INK.light,
+                "axes.labelcolor": theme.INK.light,
+                "xtick.color": theme.INK.light,
+                "ytick.color": theme.INK.light,
+                "axes.spines.right": False,
+                "axes.spines.top": False,
+                "legend.frameon": False,
+                "legend.columnspacing": 1.2,
+                "legend.borderpad": 0.1,
+                "figure.constrained_layout.w_pad": 0.02,
+                "figure.constrained_layout.h_pad": 0.04,
+            }
+        ),
     ):
+        # Labels of PGF are set by the paper's fonts, not by those that measure here.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         yield
 
 

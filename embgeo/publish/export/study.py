@@ -10,13 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from embgeo.charts.render.paper import Venue
 from embgeo.core.numbers import format_optional
 from embgeo.core.text import write_table
 from embgeo.core.values import Cell
 from embgeo.io.bounded.records import as_text
 from embgeo.io.bounded.saved import csv_lines
 from embgeo.publish.export.csv_file import RECORD_ENDING
-from embgeo.publish.latex.latex_table import DEFINITION, latex_number, latex_text
+from embgeo.publish.latex.latex_table import (
+    DEFINITION,
+    Latex,
+    latex_number,
+    latex_text,
+    lay_out,
+    render_body,
+)
 from embgeo.report.study_tables import cell, claim_row
 from embgeo.report.text.study import method_lines
 from embgeo.training.study import deciding
@@ -160,22 +168,24 @@ ABOUT_DIFFERENCES = (
 )
 
 
-def make_csv(study: Study) -> bytes:
+def make_csv(study: Study, _page: Venue) -> bytes:
     return b"".join(csv_lines(COLUMNS, csv_rows(study)))
 
 
-def make_markdown(study: Study) -> bytes:
+def make_markdown(study: Study, _page: Venue) -> bytes:
     lines = [describe_means(study), "", *write_table(*split_means(study)), ""]
     lines += [ABOUT_DIFFERENCES, "", *write_table(DIFFERENCES, difference_lines(study))]
     return encode(lines)
 
 
-def make_latex(study: Study) -> bytes:
+def make_latex(study: Study, page: Venue) -> bytes:
     body = [
-        *latex_table(*split_means(study), describe_means(study), "means"),
-        *latex_table(DIFFERENCES, difference_lines(study), ABOUT_DIFFERENCES, "differences"),
+        latex_table(*split_means(study), page, describe_means(study), "means"),
+        latex_table(
+            DIFFERENCES, difference_lines(study), page, ABOUT_DIFFERENCES, "differences", "lll"
+        ),
     ]
-    defined = [DEFINITION] if any(r"\embgeochar" in line for line in body) else []
+    defined = [DEFINITION] if any(r"\embgeochar" in part for part in body) else []
     return encode([r"% needs \usepackage{booktabs}", *defined, *body])
 
 
@@ -184,25 +194,21 @@ def encode(lines: Sequence[str]) -> bytes:
 
 
 def latex_table(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str, label: str
-) -> Iterator[str]:
-    yield r"\begin{table}[t]"
-    yield rf"  \caption{{{' '.join(map(latex_cell, caption.split(' ')))}}}"
-    yield rf"  \label{{tab:study-{label}}}"
-    yield r"  \centering"
-    yield r"  \small"
-    yield rf"  \begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}"
-    yield r"    \toprule"
-    yield f"    {latex_row(heads)}"
-    yield r"    \midrule"
-    yield from (f"    {latex_row(row)}" for row in rows)
-    yield r"    \bottomrule"
-    yield r"  \end{tabular}"
-    yield r"\end{table}"
-
-
-def latex_row(cells: Sequence[str]) -> str:
-    return rf"{' & '.join(map(latex_cell, cells))} \\"
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    page: Venue,
+    caption: str,
+    label: str,
+    alignment: str = "l",
+) -> str:
+    """Write a table as wide as the page allows; the columns after `alignment` are numbers."""
+    cells = [[Latex(latex_cell(text)) for text in row] for row in (heads, *rows)]
+    words = Latex(" ".join(map(latex_cell, caption.split(" "))))
+    rest = "r" * (len(heads) - len(alignment))
+    named = (words, f"study-{label}")
+    return render_body(
+        "grid", lay_out(cells[0], cells[1:], page, *named, alignment=alignment + rest)
+    )
 
 
 def latex_cell(text: str) -> str:
@@ -226,7 +232,7 @@ class StudyForm:
     """A format of a study: the suffix of its file, and how it is made."""
 
     suffix: str
-    make: Callable[[Study], bytes]
+    make: Callable[[Study, Venue], bytes]
 
 
 FORMS: Mapping[str, StudyForm] = {
@@ -236,9 +242,9 @@ FORMS: Mapping[str, StudyForm] = {
 }
 
 
-def write(study: Study, form: str, record: Mapping[str, Any], path: Path) -> None:
+def write(study: Study, form: str, page: Venue, record: Mapping[str, Any], path: Path) -> None:
     """Write a file, with its provenance in a JSON file next to it."""
-    path.write_bytes(FORMS[form].make(study))
+    path.write_bytes(FORMS[form].make(study, page))
     known = {q.name: {"title": q.title, "meaning": q.meaning} for q in study.quantities}
     whole = {**record, "numbers": known, "study": dict(study.provenance)}
     path.with_name(path.name + RECORD_ENDING).write_text(as_text(whole), "ascii")

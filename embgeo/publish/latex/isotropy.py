@@ -3,19 +3,27 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from embgeo.charts.render.paper import Venue
 from embgeo.core.quantities import isotropy
 from embgeo.core.values import Cell, Quantity, Scalar, format_number
 from embgeo.publish.latex.latex_table import (
+    BETWEEN,
+    LETTER,
     Latex,
     LatexTable,
     TableColumn,
     TableContent,
+    choose_environment,
     latex_number,
+    latex_text,
+    measure,
 )
 from embgeo.result.analysis import Analysis
 
 #: Most decimals.
 MOST_DECIMALS = 4
+#: Longest label of a method.
+LABEL = 20
 CONVENTIONS = {
     "both": r"$Z$ is taken at both signs, $v$ and $-v$, of each eigenvector $v$ of "
     r"$W^\top W$, so that the values depend on no sign that a library happens to give",
@@ -55,7 +63,7 @@ def pair(analysis: Analysis, group: Group) -> tuple[Scalar | None, Scalar | None
     return analysis.scalar(first), analysis.scalar(second)
 
 
-def fill(methods: Sequence[TableColumn], signs: str) -> TableContent:
+def fill(methods: Sequence[TableColumn], signs: str, page: Venue) -> TableContent:
     sampled = all(None not in pair(method.analysis, SAMPLED) for method in methods)
     groups = [group for group in GROUPS[signs] if group is not SAMPLED or sampled]
     table = [[s for g in groups for s in pair(method.analysis, g)] for method in methods]
@@ -65,9 +73,14 @@ def fill(methods: Sequence[TableColumn], signs: str) -> TableContent:
         find_best(column, max if place % 2 == 0 else min)
         for place, column in enumerate(columns_of_scalars)
     ]
-    columns_of_cells = map(write_column, columns_of_scalars, best)
+    columns_of_cells = list(map(write_column, columns_of_scalars, best))
+    widths = [max(map(measure, column)) + BETWEEN for column in columns_of_cells]
+    # Two columns have at least the width of the title above them.
+    pairs = zip(groups, widths[::2], widths[1::2], strict=True)
+    width = sum(max(a + b, LETTER * len(group.title) + BETWEEN) for group, a, b in pairs)
+    width += max(LETTER * min(len(method.label), LABEL) for method in methods) + BETWEEN
     body = [
-        {"label": method.label, "cells": cells}
+        {"label": Latex(latex_text(method.label, LABEL)), "cells": cells}
         for method, cells in zip(methods, zip(*columns_of_cells, strict=True), strict=True)
     ]
     rows: list[tuple[Cell, ...]] = [
@@ -82,6 +95,7 @@ def fill(methods: Sequence[TableColumn], signs: str) -> TableContent:
         if SAMPLED in groups and (s := pair(m.analysis, SAMPLED)[0]) is not None
     }
     values = {
+        "environment": choose_environment(width, page),
         "groups": groups,
         "body": body,
         "convention": Latex(CONVENTIONS[signs]),
@@ -121,7 +135,7 @@ def count_decimals(text: str) -> int:
 def write_cell(scalar: Scalar | None, decimals: int, bold: float | None) -> str:
     """Write the value, the standard error if sampled, and a dagger if it depends on the basis."""
     if scalar is None or scalar.value is None:
-        return "---"
+        return "--"
     text = latex_number(write_number(scalar.value, decimals))
     if scalar.value == bold:
         text = rf"$\mathbf{{{text.strip('$')}}}$"

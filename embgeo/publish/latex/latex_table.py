@@ -1,15 +1,25 @@
 """LaTeX tables, from analyses to the content of a template, and untrusted text as LaTeX."""
 
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from embgeo.charts.render.paper import Venue
 from embgeo.core.values import Cell
 from embgeo.result.analysis import Analysis
+
+if TYPE_CHECKING:
+    from embgeo.training.study.record import Run
+
+#: Points of an inch in TeX.
+POINTS = 72.27
+#: Mean width of a letter of small text in points, and the room between two columns.
+LETTER, BETWEEN = 4.7, 12.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +28,8 @@ class TableColumn:
 
     label: str
     analysis: Analysis
+    #: Of a study: the runs of the method, one for each seed.
+    runs: tuple["Run", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +47,15 @@ class TableContent:
 class LatexTable:
     """A kind of table."""
 
-    #: Of the option, of the file and of the template.
+    #: Of the option and of the file.
     name: str
     #: Why an analysis cannot be in the table; empty if it can.
     missing: Callable[[Analysis], str]
-    #: Makes the content from the columns and the signs of the eigenvectors, "both" or "one".
-    fill: Callable[[Sequence[TableColumn], str], TableContent]
+    #: Makes the content from the columns, the signs of the eigenvectors ("both" or "one"), and the
+    #: width of the page.
+    fill: Callable[[Sequence[TableColumn], str, Venue], TableContent]
+    #: Name of the template; that of the table by default.
+    template: str = ""
 
 
 class Latex(str):
@@ -51,11 +66,73 @@ class Latex(str):
 
 def render_table(table: LatexTable, content: TableContent, made_by: str) -> str:
     """Render the table as a file to ``\\input``, with `made_by` in a comment on the first line."""
-    template = _environment().get_template(f"{table.name}.tex.j2")
-    body = template.render(content.values)
+    body = render_body(table.template or table.name, content.values)
     definition = f"{DEFINITION}\n" if r"\embgeochar" in body else ""
     comment = " ".join(made_by.split())
     return f"% {comment}\n% needs \\usepackage{{booktabs}}\n{definition}{body}"
+
+
+def render_body(template: str, values: dict[str, Any]) -> str:
+    return _environment().get_template(f"{template}.tex.j2").render(values)
+
+
+def lay_out(
+    heads: Sequence[Latex],
+    rows: Sequence[Sequence[Latex]],
+    page: Venue,
+    caption: Latex,
+    label: str,
+    *,
+    last: Sequence[Latex] = (),
+    alignment: str = "",
+) -> dict[str, Any]:
+    """Lay out a table for the template ``grid``: as wide as a column, else as the text.
+
+    What is wider than the text is split into tables below each other, which repeat the first
+    column. `alignment` is a letter for each column: by default numbers after a name.
+    """
+    columns = list(zip(heads, *rows, *([last] if last else []), strict=True))
+    widths = [max(map(measure, column)) + BETWEEN for column in columns]
+    alignment = alignment or "l" + "r" * (len(heads) - 1)
+    parts: list[list[int]] = [[]]
+    for place in range(1, len(heads)):
+        wide = widths[0] + sum(widths[i] for i in (*parts[-1], place))
+        if wide > page.text * POINTS and parts[-1]:
+            parts.append([])
+        parts[-1].append(place)
+    blocks: list[dict[str, Any]] = []
+    for part in ([0, *part] for part in parts):
+        blocks.append({
+            "alignment": Latex("".join(alignment[i] for i in part)),
+            "heads": [heads[i] for i in part],
+            "rows": [[row[i] for i in part] for row in rows],
+            "last": [last[i] for i in part] if last else [],
+            "width": sum(widths[i] for i in part),
+        })  # fmt: skip
+    widest = max(block["width"] for block in blocks)
+    return {
+        "environment": choose_environment(widest, page),
+        "caption": caption,
+        "label": label,
+        "blocks": blocks,
+    }
+
+
+def choose_environment(width: float, page: Venue) -> Latex:
+    """Return ``table``, or ``table*`` for what is wider in points than one of several columns."""
+    return Latex("table*" if page.column < page.text and width > page.column * POINTS else "table")
+
+
+def measure(cell: str) -> float:
+    r"""Estimate the width of a cell of LaTeX in points.
+
+    >>> round(measure(r"$0.5$"), 1), round(measure(r"\textbackslash{}x"), 1)
+    (14.1, 9.4)
+    """
+    text = re.sub(r"\\(?:mathbf|emph|textbf|hat|scriptsize|rlap)\b", "", cell)
+    # Any other command draws about one sign.
+    text = re.sub(r"\\[A-Za-z]+ ?(?:\{\})?", "x", text)
+    return LETTER * len(re.sub(r"[{}$^_ ]|\\,", "", text))
 
 
 @cache

@@ -4,14 +4,18 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
+from embgeo.charts.render.paper import Venue
 from embgeo.core.quantities import frequency
 from embgeo.core.values import Cell, Table
 from embgeo.publish.latex.latex_table import (
+    BETWEEN,
     Latex,
     LatexTable,
     TableColumn,
     TableContent,
+    choose_environment,
     latex_text,
+    measure,
 )
 from embgeo.result.analysis import Analysis
 
@@ -20,6 +24,8 @@ RANKS = frequency.NEIGHBOR_RANKS.name
 #: Neighbors of a word, and words next to each other, as in the paper.
 LISTED = 4
 ACROSS = 4
+#: Longest token, so that four stand next to each other in every venue.
+LONGEST = 18
 
 
 def list_asked(analysis: Analysis) -> list[str]:
@@ -41,7 +47,7 @@ def missing(analysis: Analysis) -> str:
     return ""
 
 
-def fill(methods: Sequence[TableColumn], _signs: str) -> TableContent:
+def fill(methods: Sequence[TableColumn], _signs: str, page: Venue) -> TableContent:
     words = list(dict.fromkeys(word for method in methods for word in list_asked(method.analysis)))
     found = [WordLists(method.analysis) for method in methods]
     rows: list[tuple[Cell, ...]] = []
@@ -53,7 +59,10 @@ def fill(methods: Sequence[TableColumn], _signs: str) -> TableContent:
         chunk = words[start : start + ACROSS]
         for method, lists in zip(methods, found, strict=True):
             blocks.append({"label": method.label, **lists.block(chunk)})
+    cells = [row for block in blocks for row in (block["words"], *block["near"], *block["ranks"])]
+    widths = [max(map(measure, column)) + BETWEEN for column in zip_longest(*cells, fillvalue="")]
     values = {
+        "environment": choose_environment(sum(widths), page),
         "across": min(ACROSS, len(words)),
         "blocks": blocks,
         "named": len(methods) > 1,
@@ -111,7 +120,7 @@ class WordLists:
 
 def add_star(token: str, rare: bool) -> str:
     """Return a token in LaTeX, with a star if it is rare."""
-    return latex_text(token) + ("*" if rare else "")
+    return latex_text(token, LONGEST) + ("*" if rare else "")
 
 
 def list_rows(analysis: Analysis, name: str) -> list[tuple[tuple[Cell, ...], list[bool]]]:

@@ -1,0 +1,136 @@
+"""The main numbers by method: of analyses with their errors, of a study as means over seeds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from embgeo.charts.render.paper import Venue
+from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
+from embgeo.core.values import Cell, Quantity, Scalar, format_number
+from embgeo.publish.latex.latex_table import (
+    Latex,
+    LatexTable,
+    TableColumn,
+    TableContent,
+    latex_number,
+    latex_text,
+    lay_out,
+)
+from embgeo.result.analysis import Analysis
+from embgeo.training.study.deciding import quality_name, spell_score
+from embgeo.training.study.numbers import PERPLEXITIES
+from embgeo.training.study.spread import Spread, spread
+
+#: Headings in mathematics, by quantity.
+HEADINGS: dict[Quantity, Latex] = {
+    cosine.MEAN: Latex("Mean cosine"),
+    spectrum.TOP_SHARE: Latex("Top share"),
+    spectrum.EFFECTIVE_RANK: Latex("Eff.\\ rank"),
+    isotropy.I1_UNIT_ROWS: Latex("$I_1(\\hat{W})$"),
+    frequency.PROBE_AUC: Latex("Probe AUC"),
+    frequency.NEIGHBOR_RARITY_RARE: Latex("Rare nbrs."),
+}
+#: Longest label of a method.
+LABEL = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A number, its spread, and how far it is from its reference; empty if it is not known."""
+
+    number: Spread | None
+    distance: float | None = None
+
+
+def missing(analysis: Analysis) -> str:
+    if all(analysis.scalar(quantity) is None for quantity in HEADINGS):
+        return "its analysis left out the sections spectrum, cosine, isotropy and frequency"
+    return ""
+
+
+def find_entry(method: TableColumn, quantity: Quantity) -> Entry:
+    """Find a number: the mean over the seeds of a study, else that of the analysis."""
+    scalar = method.analysis.scalar(quantity)
+    reference = None if scalar is None else scalar.reference
+    if method.runs:
+        found = [run.numbers[quantity.name] for run in method.runs if quantity.name in run.numbers]
+        number = spread(found)
+    elif scalar is None or scalar.value is None:
+        return Entry(None)
+    else:
+        number = Spread(scalar.value, scalar.standard_error, 1)
+    if number is None or reference is None:
+        return Entry(number)
+    return Entry(number, abs(number.mean - reference))
+
+
+def find_quality(methods: Sequence[TableColumn]) -> tuple[str, list[Entry]]:
+    """Find the score of the models of a study, and its name; lower is better of perplexities."""
+    runs = [run for method in methods for run in method.runs]
+    if not runs or not all(method.runs for method in methods):
+        return "", []
+    name = quality_name(runs)
+    score = name.partition(".")[2]
+    sign = 1.0 if score in PERPLEXITIES else -1.0
+    entries = []
+    for method in methods:
+        number = spread([run.numbers[name] for run in method.runs if name in run.numbers])
+        entries.append(Entry(number, None if number is None else sign * number.mean))
+    return spell_score(score), entries
+
+
+def write_column(entries: Sequence[Entry]) -> list[Latex]:
+    """Write the cells of a column; the number closest to its reference is bold."""
+    known = [e.distance for e in entries if e.distance is not None]
+    best = min(known) if len(set(known)) > 1 else None
+    cells = []
+    for entry in entries:
+        if entry.number is None:
+            cells.append(Latex("--"))
+            continue
+        mean, deviation = entry.number.parts
+        mean = mean if deviation else format_number(entry.number.mean, 3)
+        text = latex_number(mean)
+        if best is not None and entry.distance == best:
+            text = rf"$\mathbf{{{text.strip('$')}}}$"
+        error = rf" {{\scriptsize$\pm${latex_number(deviation)}}}" if deviation else ""
+        cells.append(Latex(text + error))
+    return cells
+
+
+def write_reference(scalar: Scalar | None) -> Latex:
+    if scalar is None or scalar.reference is None:
+        return Latex("--")
+    return Latex(latex_number(format_number(scalar.reference, 3)))
+
+
+def fill(methods: Sequence[TableColumn], _signs: str, page: Venue) -> TableContent:
+    shown = [q for q in HEADINGS if any(m.analysis.scalar(q) is not None for m in methods)]
+    entries = {q.name: [find_entry(method, q) for method in methods] for q in shown}
+    heads: list[Latex] = [HEADINGS[q] for q in shown]
+    columns = [write_column(entries[q.name]) for q in shown]
+    title, quality = find_quality(methods)
+    if quality:
+        entries[title] = quality
+        heads, columns = [Latex(latex_text(title)), *heads], [write_column(quality), *columns]
+    labels = [Latex(latex_text(method.label, LABEL)) for method in methods]
+    body = [list(row) for row in zip(labels, *columns, strict=True)]
+    first = methods[0].analysis
+    references = [write_reference(first.scalar(q)) for q in shown]
+    body_end = [Latex("\\emph{Reference}"), *([Latex("--")] if quality else []), *references]
+    said = "mean and standard deviation over seeds" if quality else "value and error over tokens"
+    caption = Latex(
+        f"Geometry of the embedding matrix, {said}. Reference: isotropic rows of the same norms; "
+        "of probe and neighbors, chance. Bold: the closest to the reference"
+        + (", and the best score." if quality else ".")
+    )
+    rows: list[tuple[Cell, ...]] = [
+        (method.label, name, e.number.mean, e.number.deviation)
+        for name, column in entries.items()
+        for method, e in zip(methods, column, strict=True)
+        if e.number is not None
+    ]
+    values = lay_out([Latex("Method"), *heads], body, page, caption, "geometry", last=body_end)
+    return TableContent(values, ("analysis", "name", "value", "spread"), rows)
+
+
+TABLE = LatexTable("numbers", missing, fill, template="grid")
