@@ -12,6 +12,8 @@ from embgeo.core.errors import BadOption, argument
 
 #: Bytes by unit. A size needs one: a plain number could mean bytes or megabytes.
 UNITS = {"MB": 10**6, "MIB": 2**20, "GB": 10**9, "GIB": 2**30, "TB": 10**12, "TIB": 2**40}
+#: Known names that an error lists.
+MOST_CHOICES = 8
 
 
 def refuse_type(value: object, name: str, way_out: str) -> BadOption:
@@ -26,7 +28,7 @@ def refuse_type(value: object, name: str, way_out: str) -> BadOption:
 def refuse_name(
     what: str, name: object, known: Iterable[str], where: str | None = None
 ) -> BadOption:
-    """Return the error for an unknown name, with the nearest known name.
+    """Return the error for an unknown name, with the nearest known name and the first of all.
 
     >>> refuse_name("section", "cosin", ["spectrum", "cosine"]).way_out
     'did you mean cosine? choose from spectrum, cosine'
@@ -34,7 +36,8 @@ def refuse_name(
     known = list(known)
     near = find_nearest(str(name).lower(), known)
     suggested = f"did you mean {near}? " if near else ""
-    listed = f"{suggested}choose from {', '.join(known)}"
+    more = [f"and {len(known) - MOST_CHOICES} more"] if len(known) > MOST_CHOICES else []
+    listed = f"{suggested}choose from {', '.join([*known[:MOST_CHOICES], *more])}"
     return BadOption(f"unknown {what} {name!r}", where=where, way_out=listed)
 
 
