@@ -27,21 +27,16 @@ def inspect(
 
     Example: embgeo inspect fixtures/baseline.pt
     """
-    from embgeo.io import open_checkpoint
-    from embgeo.io.inspection import inspect_checkpoint
-    from embgeo.io.remote.names import as_written
+    from embgeo.workflows.inspect import inspect as inspect_model
 
-    checkpoint = open_checkpoint(path)
-    found = inspect_checkpoint(checkpoint, tensor=tensor, output=output, transpose=bool(transpose))
+    found = inspect_model(path, tensor=tensor, output=output, transpose=bool(transpose))
     if json_:
-        shown = {"file": as_written(path), "format": checkpoint.format, **asdict(found)}
-        print_json(shown)
+        print_json(asdict(found))
     else:
-        named = str(checkpoint.path) if str(path) == "-" else as_written(path)
-        listing(found, named, checkpoint.format, every)
+        listing(found, every)
 
 
-def listing(found: Inspection, shown_path: str, format_: str, every: bool) -> None:
+def listing(found: Inspection, every: bool) -> None:
     """Print the candidates with their evidence, the choice and the notes.
 
     `every` lists all tensors.
@@ -55,7 +50,7 @@ def listing(found: Inspection, shown_path: str, format_: str, every: bool) -> No
         size = f"{one.nbytes / 1e6:,.3f} MB" if one.nbytes else ""
         cells.append((one.name, shape_text(one.shape, one.dtype), size, one.role))
     heading, *lines = align(cells, left=frozenset({0, 1, 3}))
-    print_lines(f"{shown_path}: {format_}", f"  {heading}")
+    print_lines(f"{found.file}: {found.format}", f"  {heading}")
     for one, line in zip(shown, lines, strict=True):
         print_lines(f"  {line}")
         for speaks_for, word in ((True, "for"), (False, "against")):

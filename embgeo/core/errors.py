@@ -121,6 +121,13 @@ class EmbgeoError(Exception):
         place = where if stated is None else stated
         return type(self)(cause, where=place, way_out=way_out, ways_out=self.ways_out)
 
+    def rename(self, old: str, new: str) -> Self:
+        """Return the error with another name of the same file or folder."""
+        cause, where, way_out = self._stated
+        place = None if where is None else str(where).replace(old, new)
+        cause, way_out = cause.replace(old, new), way_out.replace(old, new)
+        return type(self)(cause, where=place, way_out=way_out, ways_out=self.ways_out)
+
 
 class UnreadableFile(EmbgeoError):
     """A file that is missing, damaged, hostile or of an unknown format."""

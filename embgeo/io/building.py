@@ -15,7 +15,7 @@ from embgeo.core.special import cut_special, place_special
 from embgeo.io.bounded.guard import cannot_read, short
 from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.bounded.small_files import safe_text
-from embgeo.io.checkpoint import RowsOnDemand, Tensor
+from embgeo.io.checkpoint import Checkpoint, RowsOnDemand, Tensor
 from embgeo.io.labels.rows import PADDING_REASON
 from embgeo.io.labels.tokenizer_runs import NotUsable, find_unreachable
 from embgeo.io.model.choice import Choice, choose
@@ -56,7 +56,7 @@ def build_matrix(selection: Selection, labeling: Labeling, *, on_demand: bool = 
     origin = Origin(
         path=str(source.path),
         format=checkpoint.format,
-        sha256=sha256_of(checkpoint.files) if source.hash_file else "",
+        sha256=_digest(checkpoint) if source.hash_file else "",
         rows=None if source.rows is None else (cut.start, cut.stop),
         tied_by=choice.tied_by or tied_by,
         notes=notes,
@@ -197,6 +197,10 @@ def _note_copies(choice: Choice, data: Rows) -> tuple[str, ...]:
         which = "holds the same numbers" if equal else "differs, and is not analyzed"
         notes.append(f"{short(copy.name)}, for multi-token prediction, {which}")
     return tuple(notes)
+
+
+def _digest(checkpoint: Checkpoint) -> str:
+    return sha256_of(checkpoint.files) if checkpoint.digest is None else checkpoint.digest()
 
 
 def sha256_of(files: Sequence[Path]) -> str:

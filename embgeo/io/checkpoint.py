@@ -68,6 +68,13 @@ class Tensor:
     note: str = ""
     #: Returns the token ids of the rows, where they are not 0, 1, ….
     row_ids: Callable[[], npt.NDArray[np.int64]] | None = None
+    #: Bytes in the file, if they are not those of the values.
+    stored_bytes: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes in the file."""
+        return self.stored_bytes or self.nbytes
 
     @property
     def nbytes(self) -> int:
@@ -129,11 +136,8 @@ def too_many_tensors(held: int) -> Damaged:
 class Checkpoint:
     """An opened file or folder: headers are read, tensors are not."""
 
-    path: Path
     format: str
     tensors: tuple[Tensor, ...]
-    #: All files with tensors, in order; their SHA-256 goes into the provenance.
-    files: tuple[Path, ...]
     #: Labels from the file or folder, in row order.
     tokens: tuple[str, ...] | None = None
     #: Where the tokens come from, in words; has no meaning without tokens.
@@ -159,6 +163,14 @@ class Checkpoint:
     added: frozenset[int] = frozenset()
     #: The tensors as they are stored, where `tensors` are parameters made of them.
     stored: tuple[Tensor, ...] = ()
+    #: Names of the files that hold the tensors, in order; empty for the opened file itself.
+    holders: tuple[str, ...] = ("",)
+    #: The opened file or folder, and the files that hold the tensors, in order; their SHA-256 goes
+    #: into the provenance. Whoever opens a file adds them.
+    path: Path = Path()
+    files: tuple[Path, ...] = ()
+    #: Returns the SHA-256 of what was read, if the files lie elsewhere.
+    digest: Callable[[], str] | None = None
 
 
 def note_unread(tensors: Iterable[Tensor]) -> tuple[str, ...]:

@@ -52,6 +52,8 @@ class Inspection:
 
     Attributes
     ----------
+    file, format : str
+        The path or name as it was given, and the format.
     tensors : tuple of InspectedTensor
         Candidates first: the chosen ones, then the others.
     reason : str
@@ -65,6 +67,8 @@ class Inspection:
     notes : tuple of str
     """
 
+    file: str
+    format: str
     tensors: tuple[InspectedTensor, ...]
     reason: str
     problem: str
@@ -98,6 +102,8 @@ def inspect_checkpoint(
     unlabeled = () if checkpoint.label_error is None else (str(checkpoint.label_error),)
     notes = (*checkpoint.notes, *unlabeled, *chosen, *_vocabularies(checkpoint))
     return Inspection(
+        file=str(checkpoint.path),
+        format=checkpoint.format,
         tensors=_list_tensors(checkpoint, choice),
         reason=choice.reason if choice else "",
         problem=problem,

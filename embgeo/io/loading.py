@@ -1,5 +1,7 @@
 """From a path and options to a matrix: open, select, label and count, build."""
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +14,12 @@ from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.labels.corpus_text import ByteProgress
 from embgeo.io.model.input import EMBEDDING, TensorRole
 from embgeo.io.model_facts import find_final_norm
-from embgeo.io.opening import open_checkpoint
+from embgeo.io.opening import open_place
+from embgeo.io.remote.kept import KeptFolder
 from embgeo.io.remote.places import find_place
-from embgeo.io.selecting import count_rows, label_rows, select
+from embgeo.io.remote.reduced import check_plan, reduce_model
+from embgeo.io.remote.source_record import source_note
+from embgeo.io.selecting import Selection, count_rows, label_rows, select
 
 HIDDEN_STATES = TensorRole(
     "hidden_tensor",
@@ -37,7 +42,7 @@ def flatten(checkpoint: Checkpoint) -> Checkpoint:
 
 def shape_note(checkpoint: Checkpoint, states: Matrix) -> tuple[str, ...]:
     """Return a note on hidden states that are stored with more than two axes."""
-    stored = next(t for t in checkpoint.tensors if t.name == states.origin.tensor)
+    stored = next(t for t in checkpoint.stored if t.name == states.origin.tensor)
     if len(stored.shape) == 2:
         return ()
     shape = "×".join(f"{size:,}" for size in stored.shape)
@@ -142,19 +147,53 @@ def open_source(
     on_demand : bool
         Whether rows that have to be decoded are read when they are needed.
     """
-    place = find_place(source)
-    checkpoint = open_checkpoint(place.path)
-    notes = (*checkpoint.notes, place.note) if place.note else checkpoint.notes
-    matrix = read_matrix(
-        replace(checkpoint, notes=notes),
-        replace(source, path=place.given),
-        progress,
-        on_demand=on_demand,
-    )
-    if place.name:
-        matrix = _rename(matrix, place.name)
+    checkpoint, matrix = _open_and_read(source, progress, on_demand=on_demand)
     matrix = replace(matrix, final_norm=find_final_norm(checkpoint, matrix.d))
     return matrix if source.hidden is None else _with_hidden_states(matrix, source)
+
+
+def _open_and_read(
+    source: Source,
+    progress: ByteProgress | None = None,
+    role: TensorRole = EMBEDDING,
+    prepare: Callable[[Checkpoint], Checkpoint] | None = None,
+    *,
+    on_demand: bool = False,
+) -> tuple[Checkpoint, Matrix]:
+    """Read the matrix of a source, wherever it lies; `prepare` changes what was opened."""
+    place = find_place(source.path)
+    with nullcontext() if place.kept is None else place.kept.naming():
+        if place.kept is not None:
+            place.kept.most = source.most_bytes
+        checkpoint = open_place(place, source)
+        if prepare is not None:
+            checkpoint = prepare(checkpoint)
+        selection = select(checkpoint, source, role)
+        if place.kept is not None:
+            selection = _plan(place.kept, selection)
+        notes = (*selection.checkpoint.notes, *filter(None, [place.note]))
+        selection = replace(
+            selection,
+            source=replace(source, path=place.given),
+            checkpoint=replace(selection.checkpoint, notes=notes),
+        )
+        matrix = _build(selection, progress, on_demand=on_demand)
+    return checkpoint, _rename(matrix, place.name) if place.name else matrix
+
+
+def _plan(kept: KeptFolder, selection: Selection) -> Selection:
+    """Refuse to fetch too much; add a note on what is read of the model, and its digest."""
+    checkpoint = selection.checkpoint
+    reduced = reduce_model(kept, checkpoint, selection.choice)
+    check_plan(reduced, checkpoint, selection.choice)
+    if kept.whole:  # their content is hashed as that of other files
+        checkpoint = replace(checkpoint, files=tuple(kept.whole.values()))
+    else:
+        read = min(reduced.read, reduced.size)
+        note = source_note(kept.name, kept.commit, read, reduced.size)
+        notes = (*checkpoint.notes, note)
+        checkpoint = replace(checkpoint, files=(), digest=reduced.digest, notes=notes)
+    return replace(selection, checkpoint=checkpoint)
 
 
 def _rename(matrix: Matrix, name: str) -> Matrix:
@@ -173,17 +212,23 @@ def read_matrix(
     on_demand: bool = False,
 ) -> Matrix:
     """Read the matrix that a source selects; checks labels and counts before it reads a tensor."""
-    selection = select(checkpoint, source, role)
+    return _build(select(checkpoint, source, role), progress, on_demand=on_demand)
+
+
+def _build(selection: Selection, progress: ByteProgress | None, *, on_demand: bool) -> Matrix:
     labeling = count_rows(selection, label_rows(selection), progress)
     return build_matrix(selection, labeling, on_demand=on_demand)
 
 
 def _with_hidden_states(matrix: Matrix, source: Source) -> Matrix:
     assert source.hidden is not None
-    checkpoint = open_checkpoint(source.hidden)
     of_states = Source(
-        source.hidden, tensor=source.hidden_tensor, output="none", hash_file=source.hash_file
+        source.hidden,
+        tensor=source.hidden_tensor,
+        output="none",
+        max_download=source.max_download,
+        hash_file=source.hash_file,
     )
-    states = read_matrix(flatten(checkpoint), of_states, role=HIDDEN_STATES)
-    notes = (*matrix.origin.notes, *shape_note(checkpoint, states))
+    opened, states = _open_and_read(of_states, role=HIDDEN_STATES, prepare=flatten)
+    notes = (*matrix.origin.notes, *shape_note(opened, states))
     return replace(matrix, hidden=states, origin=replace(matrix.origin, notes=notes))

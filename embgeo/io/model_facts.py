@@ -107,7 +107,7 @@ def _metadata(path: Path, head: bytes) -> object:
     if not safetensors.sniff(head):
         return None
     with reading(path, safetensors.NAME):
-        return safetensors.read_header(map_file(path), path)[1].get(safetensors.METADATA)
+        return safetensors.read_header(map_file(path))[1].get(safetensors.METADATA)
 
 
 def _in_entries(found: object) -> tuple[float, str] | None:

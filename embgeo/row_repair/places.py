@@ -138,7 +138,7 @@ def _list_places(file: Path) -> list[TensorPlace]:
             "save the model as safetensors first (save_pretrained of transformers does)",
         )
     with reading(file, safetensors.NAME):
-        body, entries = safetensors.read_entries(map_file(file), file)
+        body, entries = safetensors.read_entries(map_file(file))
     return [
         TensorPlace(file, plain(e.name), e.dtype, e.shape, body + e.start, body + e.end)
         for e in entries

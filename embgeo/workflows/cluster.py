@@ -18,7 +18,7 @@ from embgeo.distributed.reader import analyze_remotely
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, RowLabels, lay_given
-from embgeo.io.remote.places import find_place
+from embgeo.io.remote.exporting import find_files as find_model_files
 from embgeo.io.selecting import Labeling, count_named
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
@@ -89,7 +89,7 @@ def find_files(path: Path) -> list[Path]:
 def make_shard(matrix: Matrix, source: Source) -> Shard:
     """Make a single file, opened by the workers as it was opened here; labels stay here."""
     opened = Source(
-        find_place(source).path.absolute(),
+        find_model_files(source).path.absolute(),
         tensor=matrix.origin.tensor or None,
         output="none" if matrix.output is None else matrix.output.origin.tensor,
         transpose=matrix.origin.transposed,

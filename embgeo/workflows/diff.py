@@ -299,7 +299,7 @@ def open_run(
     run: Checkpoints, source: Source, sections: Sequence[str] | None, progress: Progress | None
 ) -> list[Opened]:
     """Open the checkpoints of a run; revisions on the Hub with the same weights are opened once."""
-    paths = fetch_checkpoints(run, source) if run.commits else run.paths
+    paths = fetch_checkpoints(run) if run.commits else run.paths
     opened = {path: open_input(path, source, sections, progress) for path in dict.fromkeys(paths)}
     return [opened[path] for path in paths]
 

@@ -84,7 +84,7 @@ def fetch(
     UnreadableFile
         If nothing is there, it may not be read, or the server sends other bytes than requested.
     """
-    from embgeo.io.remote.fetching import fetch_into_cache
+    from embgeo.io.remote.exporting import fetch_model
     from embgeo.io.remote.source_record import SOURCE_RECORD
     from embgeo.workflows.folders import ELSEWHERE, is_occupied, write_whole
 
@@ -98,7 +98,7 @@ def fetch(
     if target is not None:
         refuse_if(is_occupied(target), str(target), "exists and is not empty", ELSEWHERE)
     report = report_bytes(progress, "fetching")
-    folder = fetch_into_cache(given, source, whole=whole, refresh=refresh, report=report)
+    folder = fetch_model(source, whole=whole, refresh=refresh, report=report)
     if target is not None:
         write_whole(target, partial(shutil.copytree, folder, dirs_exist_ok=True))
         folder = target

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ def inspect(
     output: str | None = None,
     transpose: bool = False,
 ) -> Inspection:
-    """List the tensors of a checkpoint and the chosen one; only headers are read.
+    """List the tensors of a checkpoint and the chosen one; no tensor is read.
 
     Parameters
     ----------
@@ -42,6 +43,9 @@ def inspect(
     """
     from embgeo.io import open_checkpoint
     from embgeo.io.inspection import inspect_checkpoint
+    from embgeo.io.remote.names import as_written
 
     checkpoint = open_checkpoint(as_path(path, "path"))
-    return inspect_checkpoint(checkpoint, tensor=tensor, output=output, transpose=transpose)
+    found = inspect_checkpoint(checkpoint, tensor=tensor, output=output, transpose=transpose)
+    # What comes through stdin is called so.
+    return found if str(path) == "-" else replace(found, file=as_written(path))

@@ -21,8 +21,8 @@ from embgeo.io.bounded.small_files import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.loading import read_matrix
 from embgeo.io.opening import open_checkpoint
+from embgeo.io.remote.exporting import find_files
 from embgeo.io.remote.names import is_remote
-from embgeo.io.remote.places import find_place
 from embgeo.row_repair.methods import (
     RowSource,
     check_method,
@@ -157,7 +157,7 @@ def repair(
     way_out = f"name a new folder, or look first with {argument('dry_run')}"
     refuse_if(out is None and not dry_run, argument("out"), cause, way_out)
     check_method(method)
-    place = find_place(Source(given, tensor=tensor, output=output, max_download=max_download))
+    place = find_files(Source(given, tensor=tensor, output=output, max_download=max_download))
     model = place.path
     if out is not None:
         check_target(out, model)

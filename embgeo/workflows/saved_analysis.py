@@ -6,9 +6,9 @@ from typing import Any
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
-from embgeo.core.source import Source
-from embgeo.io.remote.cache import find_cached
-from embgeo.io.remote.names import is_remote, read_hub_name, short_name
+from embgeo.io.remote.cache import find_whole_snapshot
+from embgeo.io.remote.kept import find_kept
+from embgeo.io.remote.names import is_remote, read_bare_name, read_hub_name, short_name
 from embgeo.result.analysis import Analysis
 from embgeo.result.saved import JSON_NAME
 
@@ -58,8 +58,14 @@ def locate_checkpoint(given: str, folder: Path | None) -> str | None:
     """Return the path of the existing file; a member of an archive keeps its name."""
     if is_remote(given):
         hub = read_hub_name(given)
-        found = None if hub is None else find_cached(hub, Source())
-        return None if found is None else str(found)
+        if hub is None:
+            return None
+        if (snapshot := find_whole_snapshot(hub)) is not None:
+            return str(snapshot / hub.path)
+        # A bare name never leads to the network, whoever wrote the analysis.
+        bare = hub.text.partition("://")[2]
+        is_bare = read_bare_name(bare) is not None and find_kept(hub) is not None
+        return bare if is_bare else None
     archive, sign, member = given.partition("::")
     if Path(given).exists():
         return given

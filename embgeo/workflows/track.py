@@ -20,8 +20,8 @@ from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.core.version import VERSION
 from embgeo.io.bounded.saved import atomic_file, write_text
-from embgeo.io.remote.cache import find_cached, is_offline, own_cache
-from embgeo.io.remote.names import HubName, as_written, is_remote, read_hub_name
+from embgeo.io.remote.cache import is_offline, own_cache
+from embgeo.io.remote.names import as_written, is_remote, read_hub_name
 from embgeo.measure.provenance import versions
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
@@ -136,22 +136,26 @@ class Checkpoints:
     commits: Mapping[Path, str] = field(default_factory=dict)
 
 
-def fetch_checkpoints(run: Checkpoints, source: Source) -> tuple[Path, ...]:
+def fetch_checkpoints(run: Checkpoints) -> tuple[Path, ...]:
     """Return what to read for each step.
 
     Revisions of the same commit, or with the same SHA-256 of all weights, are fetched once.
     """
-    from embgeo.io.remote.fetching import keep_revision
+    from embgeo.io.remote.kept import keep_revision, open_kept
 
     seen: dict[str, Path] = {}
-    folders: dict[Path, Path] = {}
+    alike: dict[object, Path] = {}
     read = []
     for path in run.paths:
         name, commit = read_hub_name(path), run.commits.get(path, "")
         if name is not None and commit:
             if commit not in seen:
-                seen[commit] = _find_weights(replace(name, revision=commit), source, folders)
-            keep_revision(name, source, commit)
+                at = replace(name, revision=commit).text
+                weights = open_kept(at).weights
+                is_stated = all(one.sha256 for one in weights.values())
+                key = repr(sorted(weights.items())) if is_stated else commit
+                seen[commit] = alike.setdefault(key, Path(at))
+            keep_revision(name, commit)
         read.append(seen.get(commit, path))
     return tuple(read)
 
@@ -208,17 +212,6 @@ def _list_revisions(path: Path, text: str) -> dict[Path, str]:
         Path(replace(hub, revision=revision).text): commit
         for revision, commit in list_revisions(hub).items()
     }
-
-
-def _find_weights(name: HubName, source: Source, folders: dict[Path, Path]) -> Path:
-    """Find the name of a commit, or of an earlier one with the same weights.
-
-    `folders` maps the folders of earlier commits to their names; this one is added.
-    """
-    from embgeo.io.remote.fetching import fetch_into_cache
-
-    folder = find_cached(name, source) or fetch_into_cache(name.text, source, known=list(folders))
-    return folders.setdefault(folder, Path(name.text))
 
 
 def steps_folder(folder: Path, run: Checkpoints) -> Path:

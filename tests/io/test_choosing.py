@@ -27,7 +27,7 @@ def checkpoint(
         shapes[name] = shapes[alias] if isinstance(entry, str) else entry
         shape = shapes[name]
         tensors.append(Tensor(name, shape, dtype, lambda: np.zeros(0), alias))
-    return Checkpoint(Path("model.bin"), "test", tuple(tensors), (), tied=tied)
+    return Checkpoint("test", tuple(tensors), path=Path("model.bin"), tied=tied)
 
 
 class Case(NamedTuple):

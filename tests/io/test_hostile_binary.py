@@ -17,12 +17,12 @@ import pytest
 
 from embgeo.io.bounded import zip_members
 from embgeo.io.formats import sharded as safetensors_index
-from embgeo.io.formats.format import open_with
 from embgeo.io.mapped import npy as numpy_npy
 from embgeo.io.mapped import npz as numpy_npz
 from embgeo.io.mapped import pickled as pickle_arrays
 from embgeo.io.mapped import safetensors as safetensors_file
 from embgeo.io.mapped import torch_zip
+from embgeo.io.opening import open_as
 from tests.support.binary_files import (
     FORMATS,
     archive_of,
@@ -197,9 +197,9 @@ def test_large_compressed_members_are_mapped(
 ) -> None:
     numbers = np.arange(600, dtype="<f4").reshape(20, 30)
     np.savez_compressed(tmp_path / "a.npz", w=numbers)
-    assert not is_mapped(open_with(numpy_npz, tmp_path / "a.npz").tensors[0].open())
+    assert not is_mapped(open_as(numpy_npz, tmp_path / "a.npz").tensors[0].open())
     monkeypatch.setattr(zip_members, "MEMORY_BYTES", 100)
-    made = open_with(numpy_npz, tmp_path / "a.npz").tensors[0].open()
+    made = open_as(numpy_npz, tmp_path / "a.npz").tensors[0].open()
     assert is_mapped(made)
     np.testing.assert_array_equal(made, numbers)
     content = bytearray((tmp_path / "a.npz").read_bytes())
@@ -224,7 +224,7 @@ def test_empty_members_overlap_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.npz").write_bytes(
         archive[: entry_of_empty + 42] + place + archive[entry_of_empty + 46 :]
     )
-    tensors = open_with(numpy_npz, tmp_path / "a.npz").tensors
+    tensors = open_as(numpy_npz, tmp_path / "a.npz").tensors
     assert [t.name for t in tensors if not t.problem] == ["a"]
 
 
@@ -263,7 +263,7 @@ def test_the_handmade_checkpoint_is_sound(tmp_path: Path) -> None:
     (tmp_path / "a.pt").write_bytes(
         checkpoint(tensor_program(), np.arange(6, dtype="<f4").tobytes())
     )
-    tensor = open_with(torch_zip, tmp_path / "a.pt").tensors[0]
+    tensor = open_as(torch_zip, tmp_path / "a.pt").tensors[0]
     assert tensor.open().tolist() == [[0, 1, 2], [3, 4, 5]]
 
 

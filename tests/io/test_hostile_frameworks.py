@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embgeo.io.formats.format import open_with
 from embgeo.io.mapped import gguf as gguf_file
 from embgeo.io.mapped import onnx as onnx_file
+from embgeo.io.opening import open_as
 from tests.support.binary_files import check_refused
 from tests.support.framework_files import (
     field,
@@ -100,7 +100,7 @@ def test_scales_beyond_half_precision_warn_nobody(tmp_path: Path) -> None:
     blocks = np.random.default_rng(0).integers(0, 256, (50, 144), dtype=np.uint8)
     blocks[:, :4] = 0xFF
     path.write_bytes(gguf_bytes({}, [gguf_tensor("w", [256, 50], 12, 0)], blocks.tobytes()))
-    (found,) = open_with(gguf_file, path).tensors
+    (found,) = open_as(gguf_file, path).tensors
     assert not np.isfinite(found.open()).all()
 
 
@@ -108,7 +108,7 @@ def test_token_types_of_another_length_say_nothing(tmp_path: Path) -> None:
     metadata = {"tokenizer.ggml.tokens": list("abcd"), "tokenizer.ggml.token_type": [3]}
     path = tmp_path / "a"
     path.write_bytes(gguf_bytes(metadata, [tensor()], RAW))
-    assert open_with(gguf_file, path).tokens == tuple("abcd")
+    assert open_as(gguf_file, path).tokens == tuple("abcd")
 
 
 # ONNX
@@ -188,7 +188,7 @@ def test_onnx_external_data_beside_the_model(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(b"1234" + RAW)
     path = tmp_path / "a"
     path.write_bytes(external("data", offset="4", length="48", checksum="x"))
-    (found,) = open_with(onnx_file, path).tensors
+    (found,) = open_as(onnx_file, path).tensors
     np.testing.assert_array_equal(found.open(), W)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from embgeo.io.convert import hdf5 as hdf5_file
-from embgeo.io.formats.format import open_with
+from embgeo.io.opening import open_as
 from tests.support.binary_files import check_refused
 from tests.support.framework_files import hdf5, needs
 
@@ -36,7 +36,7 @@ def test_hdf5_reads_no_other_file(tmp_path: Path) -> None:
         layout[:] = h5py.VirtualSource(str(tmp_path / "secret.h5"), "w", (4, 3))
         file.create_virtual_dataset("virtual", layout)
 
-    checkpoint = open_with(hdf5_file, hdf5(tmp_path, fill))
+    checkpoint = open_as(hdf5_file, hdf5(tmp_path, fill))
     unread = {found.name: found.problem for found in checkpoint.tensors if found.problem}
     assert [found.name for found in checkpoint.tensors if not found.problem] == ["own"]
     assert "link" in unread["external link"]
@@ -61,7 +61,7 @@ def test_hdf5_names_that_are_paths(tmp_path: Path) -> None:
     path.write_bytes(content.replace(b"xxxyzzz\0", b"own/zzz\0"))
     with h5py.File(path) as file:
         assert "own/zzz" in list(file)
-    own, other = open_with(hdf5_file, path).tensors
+    own, other = open_as(hdf5_file, path).tensors
     assert (own.name, own.problem) == ("own", "")
     assert "link" in other.problem
 
@@ -74,7 +74,7 @@ def test_hdf5_groups_in_a_circle(tmp_path: Path) -> None:
         file["a/b/again"] = file["a"]
         file["a/root"] = file["/"]
 
-    names = [t.name for t in open_with(hdf5_file, hdf5(tmp_path, fill)).tensors]
+    names = [t.name for t in open_as(hdf5_file, hdf5(tmp_path, fill)).tensors]
     assert names == ["a/b/w"]
 
 
@@ -144,7 +144,7 @@ def test_chunks(tmp_path: Path, compression: str | None, more: dict[str, bool]) 
         file.create_dataset("empty", (300, 4), "f4", **kept)
         file.create_dataset("words", data=["a", "b"] * 50, dtype="S3", **kept | {"chunks": (7,)})
 
-    checkpoint = open_with(hdf5_file, hdf5(tmp_path, fill))
+    checkpoint = open_as(hdf5_file, hdf5(tmp_path, fill))
     assert [tensor.name for tensor in checkpoint.tensors] == ["empty", "w"]
     for tensor, expected in zip(checkpoint.tensors, (np.zeros_like(stored), stored), strict=True):
         np.testing.assert_array_equal(tensor.open(), expected)
@@ -185,7 +185,7 @@ def test_filters_that_read_beyond_damaged_data(tmp_path: Path) -> None:
             made = h5py.h5d.create(file.id, name.encode(), h5py.h5t.STD_I32LE, space, properties)
             h5py.Dataset(made)[...] = np.arange(12).reshape(4, 3)
 
-    checkpoint = open_with(hdf5_file, hdf5(tmp_path, fill))
+    checkpoint = open_as(hdf5_file, hdf5(tmp_path, fill))
     unread = {tensor.name: tensor.problem for tensor in checkpoint.tensors if tensor.problem}
     assert unread.keys() == filters.keys()
     assert set(unread.values()) == {"is compressed by a filter that is not read"}

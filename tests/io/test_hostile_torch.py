@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from embgeo.io.formats.format import open_with
 from embgeo.io.mapped import torch_legacy, torch_zip
+from embgeo.io.opening import open_as
 from tests.support.binary_files import archive_of, check_refused, tensor_program
 from tests.support.torch_files import (
     MAGIC,
@@ -126,7 +126,7 @@ def test_commands_beside_a_sound_tensor_stay_text(
         "nested": [Called("builtins.exec", Called("builtins.compile", "open('CANARY', 'w')"))],
     }
     (tmp_path / "a.pt").write_bytes(legacy(value))
-    (found,) = open_with(torch_legacy, tmp_path / "a.pt").tensors
+    (found,) = open_as(torch_legacy, tmp_path / "a.pt").tensors
     assert found.open().tolist() == [[0, 1, 2], [3, 4, 5]]
     assert os.listdir(tmp_path) == ["a.pt"]
 
@@ -144,7 +144,7 @@ def test_torchscript_code_is_never_run(tmp_path: Path, monkeypatch: pytest.Monke
         "s/code/__torch__.py": b"import os; os.system('touch CANARY')",
     }
     (tmp_path / "a.pt").write_bytes(archive_of(members))
-    checkpoint = open_with(torch_zip, tmp_path / "a.pt")
+    checkpoint = open_as(torch_zip, tmp_path / "a.pt")
     assert checkpoint.format == "TorchScript archive"
     assert [t.name for t in checkpoint.tensors] == ["w"]
     assert os.listdir(tmp_path) == ["a.pt"]
@@ -171,4 +171,4 @@ def test_torchscript_constants(tmp_path: Path, constants: bytes, match: str) -> 
 def test_system_description_is_only_skipped(tmp_path: Path) -> None:
     path = tmp_path / "a.pt"
     path.write_bytes(legacy({"w": tensor()}, system={**SYSTEM, "type_sizes": "odd"}))
-    assert open_with(torch_legacy, path).tensors[0].shape == (2, 3)
+    assert open_as(torch_legacy, path).tensors[0].shape == (2, 3)

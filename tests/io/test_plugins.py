@@ -17,7 +17,6 @@ from embgeo.io.formats import FORMATS
 from embgeo.io.formats.format import Format
 
 MODULE = """
-from pathlib import Path
 import numpy as np
 from embgeo.io.checkpoint import Checkpoint, Tensor
 
@@ -29,10 +28,10 @@ EXTRA = ""
 def sniff(head):
     return {sniff}
 
-def open_checkpoint(path):
-    numbers = np.frombuffer(path.read_bytes()[8:], dtype="<f4").reshape(-1, 4)
+def open_checkpoint(data, beside):
+    numbers = np.frombuffer(data[8:].data, dtype="<f4").reshape(-1, 4)
     tensor = Tensor("vectors", numbers.shape, "float32", lambda: numbers)
-    return Checkpoint(path, NAME, (tensor,), (path,))
+    return Checkpoint(NAME, (tensor,))
 """
 TOY = MODULE.format(sniff='head.startswith(b"TOY!")')
 NUMBERS = np.arange(24, dtype="<f4").reshape(6, 4)

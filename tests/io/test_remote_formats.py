@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import sys
@@ -15,15 +16,14 @@ import pytest
 from safetensors.numpy import save
 
 import embgeo
-from embgeo.core import progress
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.source import Source
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.remote import headers, ranges
-from embgeo.io.remote.headers import find_names
+from embgeo.io.remote import kept, ranges
+from embgeo.io.remote.needed import find_names
 from embgeo.io.remote.ranges import RemoteFolder
 from embgeo.io.remote.stores import StoreFolder
-from tests.support.framework_files import needs
+from tests.support.framework_files import gguf_bytes, gguf_tensor, needs
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -148,34 +148,96 @@ def test_shards_that_are_not_needed_are_not_read(store: Any, received: list[int]
 def test_other_files_come_whole_after_their_size_was_said(
     store: Any, received: list[int], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    store.pipe("/run/vectors.txt", b"a 1 2\nb 3 4\n")
+    store.pipe("/run/vectors.txt", b"a 1 2\nb 3 4\n" + b"c 1 2\n" * 4000)
     np.savez(tmp_path / "w.npz", W=W)
     store.pipe("/zipped/w.npz", (tmp_path / "w.npz").read_bytes())
-    assert embgeo.load("memory://run/vectors.txt").tokens == ("a", "b")
-    assert capsys.readouterr().err == "memory://run/vectors.txt: fetching 0.00 MB\n"
+    tokens = embgeo.load("memory://run/vectors.txt").tokens
+    assert tokens is not None
+    assert tokens[:3] == ("a", "b", "c")
+    assert capsys.readouterr().err == "memory://run/vectors.txt: fetching 0.02 MB\n"
+    assert embgeo.load("memory://run").tokens == tokens
     assert np.array_equal(embgeo.load("memory://zipped/w.npz").data, W)
     assert [one.name for one in embgeo.inspect("memory://zipped/w.npz").tensors] == ["W"]
-    assert max(received) <= headers.FIRST_BYTES  # by ranges only the first bytes
-    store.pipe("/large/vectors.txt", b"a 1 2\n" * 1000)
-    said = "0.01 MB of 0.01 MB would be fetched, more than 0.00 MB"
+    assert max(received) <= kept.LEAST_BYTES  # by ranges only the first bytes
+    store.pipe("/large/vectors.txt", b"a 1 2\n" * 4000)
+    said = "0.02 MB of 0.02 MB would be fetched, more than 0.00 MB"
     assert said in refused("memory://large/vectors.txt", max_download="0.001MB")
-    assert "there are no weights" in refused("memory://run")
+    store.pipe("/none/README.md", b"# none")
+    assert "there are no weights" in refused("memory://none")
     assert "there is no such file" in refused("memory://other")
 
 
 @pytest.mark.parametrize("new", [True, False])
-def test_torch_checkpoints_come_whole(
-    new: bool, store: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_torch_checkpoints_ranges_come(new: bool, store: Any, received: list[int]) -> None:
     torch = needs("torch")
     held = io.BytesIO()
     state = {name: torch.from_numpy(value) for name, value in TENSORS.items()}
+    state["model.layers.1.mlp.weight"] = torch.zeros(10**6)
     torch.save(state, held, _use_new_zipfile_serialization=new)
     store.pipe("/run/pytorch_model.bin", held.getvalue())
-    token = progress.QUIET.set(True)
     assert check("memory://run").final_norm.name == "model.norm"
-    progress.QUIET.reset(token)
-    assert not capsys.readouterr().err
+    assert sum(received) < 10**6
+    received.clear()
+    check("memory://run")
+    assert not received
+
+
+def test_one_npz_in_a_folder_is_the_model(store: Any, tmp_path: Path) -> None:
+    np.savez(tmp_path / "w.npz", W=W)
+    store.pipe("/run/w.npz", (tmp_path / "w.npz").read_bytes())
+    assert np.array_equal(np.asarray(embgeo.load("memory://run").data), W)
+
+
+def test_hidden_states_may_lie_elsewhere(store: Any) -> None:
+    store.pipe("/run/model.safetensors", save(TENSORS))
+    store.pipe("/states/hidden.safetensors", save({"hidden": U}))
+    matrix = embgeo.load("memory://run", hidden="memory://states/hidden.safetensors")
+    assert matrix.hidden is not None
+    assert np.array_equal(np.asarray(matrix.hidden.data), U)
+
+
+def test_what_is_compared_only_counts_as_fetched(store: Any, received: list[int]) -> None:
+    """The stored output of a tied model is compared with the embedding."""
+    held = {"model.embed_tokens.weight": W, "lm_head.weight": W}
+    store.pipe("/run/model.safetensors", save(held))
+    store.pipe("/run/config.json", b'{"tie_word_embeddings": true, "vocab_size": 300}')
+    assert "0.02 MB of 0.02 MB would be fetched, more than 0.01 MB" in refused(
+        "memory://run", max_download="0.012MB"
+    )
+    assert sum(received) < 2**15  # the header, and small files
+    assert embgeo.load("memory://run", max_download="0.03MB").tied_as_configured
+
+
+def test_a_name_and_the_folder_fetched_of_it_have_one_digest(store: Any, tmp_path: Path) -> None:
+    store.pipe("/run/model.safetensors", save(TENSORS))
+    named = embgeo.load("memory://run")
+    embgeo.fetch("memory://run", tmp_path / "reduced")
+    assert named.origin.sha256 == embgeo.load(tmp_path / "reduced").origin.sha256
+    assert named.origin.sha256 == sha256((tmp_path / "reduced/model.safetensors").read_bytes())
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_of_a_quantized_gguf_the_header_and_one_tensor_are_read(
+    store: Any, received: list[int]
+) -> None:
+    pytest.importorskip("gguf")
+    blocks = np.zeros((300, 34), np.uint8)
+    blocks[:, 1] = 0x3C  # a scale of 1
+    blocks[:, 2:] = np.arange(32)
+    data = blocks.tobytes()
+    start = -(-len(data) // 32) * 32
+    own = gguf_tensor("token_embd.weight", [32, 300], 8, 0)
+    large = gguf_tensor("blk.0.ffn_up.weight", [1024, 1024], 0, start)
+    content = gguf_bytes({}, [own, large], data.ljust(start, b"\0") + bytes(4 * 2**20))
+    store.pipe("/run/model.gguf", content)
+    matrix = embgeo.load("memory://run")
+    assert np.array_equal(
+        np.asarray(matrix.data), np.tile(np.arange(32, dtype=np.float32), (300, 1))
+    )
+    assert sum(received) < 2**20 + 2**16 < len(content)
 
 
 def test_several_files_are_a_question(store: Any) -> None:
@@ -218,7 +280,7 @@ def test_an_index_that_puts_a_tensor_elsewhere_is_refused(store: Any) -> None:
     assert "shard b.safetensors of the index was not found" in refused("memory://run")
     assert "b.safetensors of the index was not found" in refused_fetch("memory://run", whole=True)
     store.pipe("/run/b.safetensors", save({"x": LAYER}))
-    said = "puts model.embed_tokens.weight into a shard that does not hold it"
+    said = "puts model.embed_tokens.weight into a.safetensors, which does not hold it"
     assert said in refused("memory://run")
 
 

@@ -13,11 +13,10 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.core.source import Source
 from embgeo.io.remote import source_record
 from embgeo.io.remote.cache import hub_cache, read_reference
 from embgeo.io.remote.names import HubName, as_written, is_remote, read_bare_name, read_hub_name
-from embgeo.io.remote.places import find_here
+from embgeo.io.remote.places import find_place
 from embgeo.io.remote.source_record import SOURCE_RECORD, ReducedSource, read_source
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -265,4 +264,4 @@ def test_sizes_beyond_numbers_in_a_cached_configuration(
     (tmp_path / "models--org--name/refs/main").write_text("1" * 40)
     (snapshot / "config.json").write_text(f'{{"vocab_size": 1{"0" * 400}, "hidden_size": 4}}')
     with pytest.raises(UnreadableFile, match=r"name it hf://org/name$"):
-        find_here(Source("org/name"))
+        find_place("org/name")

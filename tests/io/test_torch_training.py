@@ -114,7 +114,7 @@ def test_optimizer_state_in_the_shape_of_the_embedding_is_no_candidate(
 
 def names_of(*names: str, shape: tuple[int, int] = (N, D)) -> Checkpoint:
     tensors = tuple(Tensor(name, shape, "float32", lambda: np.zeros(0)) for name in names)
-    return Checkpoint(Path("model.ckpt"), "test", tensors, ())
+    return Checkpoint("test", tensors, path=Path("model.ckpt"))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.convert import fasttext
 from embgeo.io.formats import find_format, sharded
-from embgeo.io.formats.format import open_with
 from embgeo.io.mapped import (
     npy as numpy_npy,
 )
@@ -33,6 +32,7 @@ from embgeo.io.mapped import (
     torch_legacy,
     torch_zip,
 )
+from embgeo.io.opening import open_as
 
 FORMATS = (
     torch_zip,
@@ -56,7 +56,7 @@ def open_file(path: Path) -> Checkpoint:
     """By the first format that recognizes the file."""
     found = find_format(head(path))
     assert found is not None
-    return open_with(found, path)
+    return open_as(found, path)
 
 
 def arrays(checkpoint: Checkpoint) -> dict[str, np.ndarray]:
@@ -92,7 +92,7 @@ def quick(seconds: float = 5) -> Iterator[None]:
 
 
 def open_all(module: ModuleType, path: Path) -> None:
-    for tensor in open_with(module, path).tensors:
+    for tensor in open_as(module, path).tensors:
         if tensor.problem:
             continue
         assert tensor.open().shape == tensor.shape

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import pickle
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
-from embgeo.io.bounded import maps
 from embgeo.io.bounded.guard import Damaged, reading
 from embgeo.io.bounded.zip_members import archive_in
 from embgeo.io.mapped import gguf, npy, pickled, safetensors
@@ -48,27 +45,15 @@ def open_format(module: ModuleType) -> Callable[[bytes], None]:
     """Open and read everything, as for a file that holds these bytes."""
 
     def read(data: bytes) -> None:
-        with mapped(module, data), reading(PATH, module.NAME):
-            for tensor in module.open_checkpoint(PATH).tensors:
+        content = np.frombuffer(data, dtype=np.uint8)
+        with reading(PATH, module.NAME):
+            for tensor in module.open_checkpoint(content, None).tensors:
                 if tensor.nbytes <= MOST_READ:
                     array = tensor.open()
                     assert array.shape == tensor.shape
                     array.tobytes()
 
     return read
-
-
-@contextmanager
-def mapped(module: ModuleType, data: bytes) -> Iterator[None]:
-    """Let the module map these bytes, whatever path it is given."""
-    holder: Any = module if hasattr(module, "map_file") else maps
-    map_file = holder.map_file
-    content = np.frombuffer(data, dtype=np.uint8)
-    holder.map_file = lambda _path: content
-    try:
-        yield
-    finally:
-        holder.map_file = map_file
 
 
 def open_zip(data: bytes) -> None:

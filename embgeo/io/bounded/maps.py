@@ -32,12 +32,19 @@ class Bytes(Protocol):
 
 
 class Ranged:
-    """Bytes that lie elsewhere; ``read(start, stop)`` fetches a map of some of them."""
+    """Bytes that lie elsewhere.
+
+    ``read(start, stop)`` fetches a map of some of them, and ``whole()`` the path of the whole file.
+    """
 
     def __init__(
-        self, read: Callable[[int, int], npt.NDArray[np.uint8]], start: int, stop: int
+        self,
+        read: Callable[[int, int], npt.NDArray[np.uint8]],
+        whole: Callable[[], Path],
+        start: int,
+        stop: int,
     ) -> None:
-        self._read, self._start, self._stop = read, start, stop
+        self._read, self.whole, self._start, self._stop = read, whole, start, stop
 
     def __len__(self) -> int:
         return self._stop - self._start
@@ -45,7 +52,8 @@ class Ranged:
     def __getitem__(self, index: slice, /) -> Ranged:
         start, stop, step = index.indices(len(self))
         assert step == 1
-        return Ranged(self._read, self._start + start, self._start + max(start, stop))
+        first = self._start + start
+        return Ranged(self._read, self.whole, first, self._start + max(start, stop))
 
     def tobytes(self) -> bytes:
         return self.fetch().tobytes()
@@ -82,6 +90,16 @@ def map_file(path: Path) -> npt.NDArray[np.uint8]:
     if status.st_size == 0:
         raise Damaged("the file is empty")
     return np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))  # slices of a memmap are slow
+
+
+def path_of(data: Bytes) -> Path:
+    """Return the path of a whole file, for libraries that open files themselves."""
+    if isinstance(data, Ranged):
+        return data.whole()
+    base: Any = data
+    while not isinstance(base, np.memmap):
+        base = base.base
+    return Path(str(base.filename))
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ from typing import Any
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.bounded.compressed import BoundedStream, codec_of
-from embgeo.io.bounded.guard import RIGHT_FILE, cannot_read, refuse
+from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, cannot_read, reading, refuse
 
 #: Number of first bytes for every format's ``sniff``.
 HEAD_BYTES = 4096
@@ -96,37 +96,40 @@ def split_lines(text: str) -> list[str]:
     return [line[:-1] if line.endswith("\r") else line for line in lines]
 
 
-def check_json(text: str, path: Path) -> None:
+def check_json(text: str) -> None:
     """Refuse a JSON text whose values might take too much memory, before they are built.
 
     ``[],[],…`` takes thirty times its length.
     """
     cost = sys.getsizeof(text) + sum(text.count(sign) * cost for sign, cost in _COST.items())
     if cost > _MOST_MEMORY:
-        raise refuse(path, "its JSON holds implausibly many values", RIGHT_FILE)
+        raise Damaged("its JSON holds implausibly many values", RIGHT_FILE)
+
+
+def load_json(text: str, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """Parse a JSON text; raises Damaged for malformed and deeply nested ones.
+
+    `make_object` makes an object of its pairs, in which a key may be repeated; by default a dict.
+    """
+    check_json(text)
+    try:
+        return json.loads(text, object_pairs_hook=make_object)
+    except json.JSONDecodeError as error:
+        cause = f"is not valid JSON at line {error.lineno} column {error.colno} ({error.msg})"
+        raise Damaged(cause, "write or download it again") from error
+    except RecursionError as error:
+        raise Damaged("its JSON is nested too deeply to be read", RIGHT_FILE) from error
+    except ValueError as error:
+        cause = f"its JSON holds a value that cannot be read ({str(error)[:80]})"
+        raise Damaged(cause, RIGHT_FILE) from error
 
 
 def parse_json(
     text: str, path: Path, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None
 ) -> Any:
-    """Parse a JSON text; refuses malformed and deeply nested ones in one line.
-
-    `make_object` makes an object of its pairs, in which a key may be repeated; by default a dict.
-    """
-    check_json(text, path)
-    try:
-        return json.loads(text, object_pairs_hook=make_object)
-    except json.JSONDecodeError as error:
-        raise refuse(
-            path,
-            f"is not valid JSON at line {error.lineno} column {error.colno} ({error.msg})",
-            "write or download it again",
-        ) from error
-    except RecursionError as error:
-        raise refuse(path, "its JSON is nested too deeply to be read", RIGHT_FILE) from error
-    except ValueError as error:
-        cause = f"its JSON holds a value that cannot be read ({str(error)[:80]})"
-        raise refuse(path, cause, RIGHT_FILE) from error
+    """Parse the JSON text of the file `path`; see :func:`load_json`."""
+    with reading(path, "JSON file"):
+        return load_json(text, make_object)
 
 
 def read_json(path: Path) -> Any:

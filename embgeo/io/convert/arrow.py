@@ -19,12 +19,12 @@ import numpy.typing as npt
 from embgeo.core.arrays import IntArray
 from embgeo.core.matrix import FileStamp
 from embgeo.io.bounded.guard import Damaged, plain, refuse
-from embgeo.io.bounded.maps import Array, Bytes, count, map_file, view
+from embgeo.io.bounded.maps import Array, Bytes, count, map_file, path_of, view
 from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.bounded.small_files import SIDE_FILE_BYTES, safe_text
 from embgeo.io.checkpoint import Checkpoint, RowRanges, Tensor, unreadable
 from embgeo.io.convert.limited import MOST_MEMORY, fetch_array, run_limited
-from embgeo.io.formats.format import Box, join_grid
+from embgeo.io.formats.format import Beside, Box, join_grid
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 
 NAME = "Arrow table"
@@ -65,10 +65,10 @@ def sniff(head: bytes) -> bool:
     return head.startswith(_CONTINUATION) and length % 8 == 0 and 0 < length < _LONGEST_SCHEMA
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
+def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     """Open the matrices of a table, one for each column of vectors, with words and counts."""
+    path = path_of(data)
     stamp = FileStamp.of(path)
-    data = map_file(path)
     head, size = data[: len(_FILE)].tobytes(), len(data)
     name = "Parquet" if head.startswith(_PARQUET) else "Arrow"
     if head.startswith(_OLD_FEATHER):
@@ -99,10 +99,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
         name = plain(column["name"])
         tensors.append(unreadable(name, (answer["rows"],), "", problem, _AS_LISTS))
     return Checkpoint(
-        path=path,
         format=name,
         tensors=tuple(tensors),
-        files=(path,),
         tokens=tokens,
         tokens_source=f"column {plain(str(answer['labels']))} of the file",
         notes=tuple(plain(note) for note in (*answer["notes"], *why_no_counts)),
@@ -218,10 +216,10 @@ def join_tables(folder: Path, tables: Sequence[Checkpoint]) -> Checkpoint:
     counts = [table.counts for table in filled if table.counts is not None]
     has_tokens, has_counts = len(tokens) == len(filled), len(counts) == len(filled)
     return Checkpoint(
-        folder,
         tables[0].format,
         tuple(columns),
-        tuple(file for table in tables for file in table.files),
+        path=folder,
+        files=tuple(file for table in tables for file in table.files),
         tokens=tuple(one for own in tokens for one in own) if has_tokens else None,
         tokens_source=filled[0].tokens_source,
         notes=(

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.bounded.maps import SWAPPED, Bytes, map_file, view
+from embgeo.io.bounded.maps import SWAPPED, Bytes, path_of, view
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.convert.subwords import (
     END_OF_SENTENCE,
@@ -31,6 +31,7 @@ from embgeo.io.convert.subwords import (
     Subwords,
     mean_vectors,
 )
+from embgeo.io.formats.format import Beside
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.word_lists import decode_words, room_for_words
 
@@ -153,20 +154,17 @@ def sniff(head: bytes) -> bool:
     return head.startswith(MAGIC)
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
-    data = map_file(path)
-    dictionary = read_dictionary(path)
+def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
+    dictionary = read_dictionary(path_of(data))
     inputs, at = _read_matrix(data, dictionary.end)
     outputs, end = _read_matrix(data, at)
     notes = _check_shapes(dictionary, inputs, outputs)
     if end < len(data):
         notes += (f"{len(data) - end:,} bytes after the model were not read",)
-    tokens, word_notes = decode_words(dictionary.words, path)
+    tokens, word_notes = decode_words(dictionary.words, len(data))
     return Checkpoint(
-        path=path,
         format=NAME,
         tensors=_tensors(dictionary, inputs, outputs),
-        files=(path,),
         tokens=tokens,
         tokens_source="the dictionary of the file itself",
         notes=(*notes, *word_notes),

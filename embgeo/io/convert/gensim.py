@@ -13,16 +13,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.io.bounded.guard import Damaged, short
-from embgeo.io.bounded.maps import Array, map_file
+from embgeo.io.bounded.guard import Damaged, Missing, short
+from embgeo.io.bounded.maps import Array, Bytes
 from embgeo.io.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 from embgeo.io.convert.subwords import LONGEST_NGRAM, Subwords, mean_vectors
-from embgeo.io.formats.format import find_shard
+from embgeo.io.formats.format import Beside
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.word_lists import word_list
 from embgeo.io.mapped.npy import NotNumbers, array_tensor, read_header
@@ -46,36 +45,35 @@ def sniff(head: bytes) -> bool:
     return _START.match(head) is not None
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
+def open_checkpoint(data: Bytes, beside: Beside) -> Checkpoint:
     """Open the arrays of a model, in the pickle and in files next to it, its words and counts."""
-    found = find_objects(load(map_file(path).data))
+    found = find_objects(load(data.data))
     if not found:
         raise Damaged("the pickle holds no object of gensim")
     leaves = [leaf for saved in found for leaf in pickled_arrays(saved)]
     by_name = {tensor.name: tensor for tensor in tensors_of(leaves)}
     notes: tuple[str, ...] = ()
-    files = [path]
+    holders = [""]
     for saved in found:
-        for tensor, file in sidecars(saved, path):
+        for tensor, file in sidecars(saved, beside):
             if tensor.name not in by_name:
                 by_name[tensor.name] = tensor
-                files += [] if tensor.problem else [file]
+                holders += [] if tensor.problem else [file]
         notes += _compose(saved, by_name)
     # The object with the words and vectors of the model is ``wv``, or the only one.
-    holders = [s for s in found if any(s.path_to(name) in by_name for name in _VECTORS)]
-    if not holders:
+    owners = [s for s in found if any(s.path_to(name) in by_name for name in _VECTORS)]
+    if not owners:
         raise Damaged(
             f"a gensim {short(found[0].kind)} without vectors of words",
             "name a Word2Vec, FastText, Doc2Vec or KeyedVectors model",
         )
-    holder = next((s for s in holders if s.name == "wv"), holders[0])
+    holder = next((s for s in owners if s.name == "wv"), owners[0])
     tokens = find_words(holder)
     counts, count_notes = _counts(holder, 0 if tokens is None else len(tokens))
     return Checkpoint(
-        path=path,
         format=f"{NAME} {found[0].kind}",
         tensors=tuple(by_name.values()),
-        files=tuple(files),
+        holders=tuple(holders),
         tokens=tokens,
         tokens_source="the words of the gensim model",
         notes=(*notes, *count_notes),
@@ -204,31 +202,31 @@ def pickled_arrays(saved: Saved) -> Iterator[tuple[str, PickledArray]]:
             yield saved.path_to(key), value
 
 
-def sidecars(saved: Saved, path: Path) -> Iterator[tuple[Tensor, Path]]:
-    """Yield arrays in separate files, with the file."""
+def sidecars(saved: Saved, beside: Beside) -> Iterator[tuple[Tensor, str]]:
+    """Yield arrays in separate files, with the name of the file."""
     dense = saved.names("__numpys")
     for place, attribute in enumerate([*dense, *saved.names("__scipys")]):
         name = saved.path_to(attribute)
-        file = path.with_name(f"{path.name}.{name}.npy")
+        file = f"{beside.name}.{name}.npy"
         if place < len(dense):
-            yield _sidecar(name, file), file
+            yield _sidecar(name, file, beside), file
         else:
             yield unreadable(name, (), "", "is a sparse matrix", SAVE_FLOATS), file
 
 
-def _sidecar(name: str, file: Path) -> Tensor:
-    if not file.is_file():
-        problem = f"is in {short(file.name)}, which is missing"
+def _sidecar(name: str, file: str, beside: Beside) -> Tensor:
+    try:
+        data = beside.open(file)
+    except Missing:
+        problem = f"is in {short(file)}, which is missing"
         way_out = "put the files that gensim wrote next to it into its folder, unrenamed"
         return unreadable(name, (), "", problem, way_out)
-    find_shard(file.parent, file.name)
-    data = map_file(file)
     try:
         return array_tensor(name, data, read_header(data, len(data)))
     except NotNumbers as error:
         return unreadable(name, error.shape, "", f"is {error.cause}", error.way_out)
     except Damaged as error:
-        raise Damaged(f"{file.name}: {error.cause}", error.way_out) from None
+        raise Damaged(f"{short(file)}: {error.cause}", error.way_out) from None
 
 
 def find_words(saved: Saved) -> tuple[str, ...] | None:

@@ -16,10 +16,20 @@ import numpy as np
 
 from embgeo.io.bounded import zip_members
 from embgeo.io.bounded.guard import Damaged, plain
-from embgeo.io.bounded.maps import Array, count, map_file, number_type, view, whole_numbers
+from embgeo.io.bounded.maps import (
+    Array,
+    Bytes,
+    count,
+    map_file,
+    number_type,
+    path_of,
+    view,
+    whole_numbers,
+)
 from embgeo.io.bounded.scratch import ScratchFile, write_scratch
 from embgeo.io.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 from embgeo.io.convert.limited import fetch_array, run_limited
+from embgeo.io.formats.format import Beside
 from embgeo.io.labels.word_lists import is_vocabulary_name, tokens_for
 from embgeo.io.stacked import stack_vectors
 
@@ -49,15 +59,14 @@ def sniff(head: bytes) -> bool:
     return head.startswith(_MAGIC) or zip_members.first_name(head) == _KERAS_FIRST
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
+def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     """Open every dataset of numbers, named by its path in the file."""
     if importlib.util.find_spec("h5py") is None:
         raise Damaged(
             "is an HDF5 file (Keras), which needs an extra package", "pip install 'embgeo[hdf5]'"
         )
-    with path.open("rb") as file:
-        is_archive = file.read(len(_MAGIC)) != _MAGIC
-    held = _Held(path, _unpack(path) if is_archive else None)
+    is_archive = data[: len(_MAGIC)].tobytes() != _MAGIC
+    held = _Held(_unpack(data)) if is_archive else _Held(None, path_of(data))
     answer = run_limited(
         "hdf5_datasets:describe", _LIBRARY, _DESCRIBING, path=str(held.file.resolve())
     )
@@ -73,23 +82,23 @@ def open_checkpoint(path: Path) -> Checkpoint:
     for keys, problem, sizes in answer["unread"]:
         shape = whole_numbers(sizes, "a shape")
         tensors.append(unreadable(_name(keys), shape, "", problem, SAVE_FLOATS))
-    return stack_vectors(Checkpoint(path, NAME, tuple(tensors), (path,), tokens, source))
+    return stack_vectors(Checkpoint(NAME, tuple(tensors), tokens, source))
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
     """The HDF5 file: what the user named, or the weights in an archive of Keras."""
 
-    path: Path
     weights: ScratchFile | None
+    path: Path = Path()
 
     @property
     def file(self) -> Path:
         return self.path if self.weights is None else self.weights.path
 
 
-def _unpack(path: Path) -> ScratchFile:
-    archive = zip_members.open_archive(path)
+def _unpack(data: Bytes) -> ScratchFile:
+    archive = zip_members.archive_in(data)
     if _KERAS_WEIGHTS not in archive.members:
         raise Damaged(f"an archive of Keras without {_KERAS_WEIGHTS}", "save the model again")
     return write_scratch(archive.pieces_of(_KERAS_WEIGHTS), "the weights in the archive")

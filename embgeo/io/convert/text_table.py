@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged, short
-from embgeo.io.bounded.maps import map_file
+from embgeo.io.bounded.maps import Bytes, path_of
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.convert import text_blocks
+from embgeo.io.formats.format import Beside
 from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
 
 NAME = "text table"
@@ -153,10 +154,10 @@ def _are_ids(rows: Sequence[Sequence[bytes]]) -> bool:
     return len(first) > 1 and any(_DECIMAL.fullmatch(cell) for row in rows for cell in row[1:])
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
-    map_file(path)  # refuses what is not a regular file
+def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
+    path = path_of(data)
     layout = _read_layout(path)
-    words = WordList(path)
+    words = WordList(len(data))
     n = 0
     for start, lines in text_blocks.line_blocks(path, headings=layout.has_headings):
         first = _first_cells(start, lines, layout)
@@ -173,9 +174,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     is_labeled = layout.has_words and not _number_rows(tokens)
     if layout.has_headings:
         notes = ("the first line is taken for headings", *notes)
-    return Checkpoint(
-        path, NAME, (tensor,), (path,), tokens if is_labeled else None, WORDS_OF_FILE, notes=notes
-    )
+    return Checkpoint(NAME, (tensor,), tokens if is_labeled else None, WORDS_OF_FILE, notes=notes)
 
 
 def _number_rows(words: Sequence[str]) -> bool:

@@ -15,8 +15,10 @@ import numpy.typing as npt
 
 from embgeo.io.bounded import scratch
 from embgeo.io.bounded.guard import Damaged
+from embgeo.io.bounded.maps import Bytes, path_of
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.convert import word_vectors
+from embgeo.io.formats.format import Beside
 from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
 
 NAME = "word2vec binary"
@@ -37,10 +39,10 @@ def sniff(head: bytes) -> bool:
     return bool(word and space and vector)
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
-    size = path.stat().st_size
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        header = _HEADER.match(data[:64])
+def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
+    path = path_of(data)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        header = _HEADER.match(content[:64])
         if header is None:
             raise Damaged("no word2vec header", "write it again")
         promised, d = int(header[1]), int(header[2])
@@ -48,19 +50,19 @@ def open_checkpoint(path: Path) -> Checkpoint:
             raise Damaged(
                 f"its header says {promised:,} vectors of {d:,} numbers", "write it again"
             )
-        words, starts, end = _scan(data, header.end(), promised, 4 * d, path)
+        words, starts, end = _scan(content, header.end(), promised, 4 * d)
     tokens, notes = words.finish()
-    if size - end > 1:
-        notes += (f"{size - end:,} bytes after the last promised vector were not read",)
+    if (left := len(data) - end) > 1:
+        notes += (f"{left:,} bytes after the last promised vector were not read",)
     tensor = Tensor("vectors", (promised, d), "float32", partial(_vectors, path, starts, d))
-    return Checkpoint(path, NAME, (tensor,), (path,), tokens, WORDS_OF_FILE, notes=notes)
+    return Checkpoint(NAME, (tensor,), tokens, WORDS_OF_FILE, notes=notes)
 
 
 def _scan(
-    data: mmap.mmap, start: int, promised: int, width: int, path: Path
+    data: mmap.mmap, start: int, promised: int, width: int
 ) -> tuple[WordList, npt.NDArray[np.int64], int]:
     """Return the words, the offset of each vector, and the end of the last one."""
-    words = WordList(path)
+    words = WordList(len(data))
     starts = array("q")
     size = len(data)
     position = start

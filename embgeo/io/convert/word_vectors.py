@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.io.bounded.guard import Damaged
+from embgeo.io.bounded.maps import Bytes, path_of
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.convert import text_blocks
+from embgeo.io.formats.format import Beside
 from embgeo.io.labels.side_tables import is_float
 from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
 
@@ -91,7 +93,8 @@ def _trailing_numbers(fields: list[bytes]) -> int:
     return count
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
+def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
+    path = path_of(data)
     layout = _layout(path)
     tokens, notes = _words(path, layout).finish()
     n, d = len(tokens), layout.columns
@@ -99,7 +102,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         notes += (f"the header promises {layout.promised:,} vectors, the file holds {n:,}",)
     tensor = text_blocks.tensor_of_lines(path, layout.has_header, partial(_parse, d), (n, d))
     name = "word2vec text" if layout.has_header else "GloVe text"
-    return Checkpoint(path, name, (tensor,), (path,), tokens, WORDS_OF_FILE, notes=notes)
+    return Checkpoint(name, (tensor,), tokens, WORDS_OF_FILE, notes=notes)
 
 
 def _layout(path: Path) -> _LineForm:
@@ -163,7 +166,7 @@ def _split(line: bytes, number: int, columns: int) -> tuple[bytes, bytes]:
 
 def _words(path: Path, layout: _LineForm) -> WordList:
     """Return the words of all lines; checks the structure of each line and their number."""
-    words = WordList(path)
+    words = WordList(path.stat().st_size)
     promised = layout.promised or 0
     way_out = "it is probably cut off; write or download it again"
     try:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
-from embgeo.io.bounded import scratch, small_files
-from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, Missing, guard_opening, reading, short
-from embgeo.io.bounded.maps import Array, Bytes, count, map_file, number_type
+from embgeo.io.bounded import scratch
+from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, guard_opening, reading, short
+from embgeo.io.bounded.maps import Array, Bytes, count, number_type
 from embgeo.io.checkpoint import Checkpoint, Tensor, note_unread, replace_open
 from embgeo.io.parameter_names import input_rank
 
@@ -48,11 +48,13 @@ class Format(Protocol):
     def sniff(self, head: bytes, /) -> bool:
         """Tell whether a file that begins with `head` (at most 4,096 bytes) has this format."""
 
-    def open_checkpoint(self, path: Path, /) -> Checkpoint:
+    def open_checkpoint(self, data: Bytes, beside: Beside, /) -> Checkpoint:
         """Open the tensors of a file, not yet read, with its labels and counts.
 
         Compare every size in the file with the file before using it, and execute nothing. The
-        caller, :func:`open_with`, names the file in errors.
+        caller, :func:`open_with`, names the file in errors. The bytes may lie elsewhere and be
+        fetched when they are read: slice first. :func:`embgeo.io.bounded.maps.path_of` gives the
+        path of the whole file to a library that opens files itself.
 
         Raises
         ------
@@ -61,20 +63,36 @@ class Format(Protocol):
         """
 
 
-def open_with(known: Format, path: Path) -> Checkpoint:
+class Beside(Protocol):
+    """The folder of an opened file, whose other files may hold its tensors."""
+
+    @property
+    def name(self) -> str:
+        """Name of the opened file."""
+
+    def open(self, name: str, what: str = "shard", /) -> Bytes:
+        """Open a file of the folder; raises Missing, or Damaged if the name leads out of it."""
+
+    def open_with(self, known: Format, name: str, /) -> Checkpoint:
+        """Open a file of the folder as one of a format."""
+
+
+def open_with(known: Format, data: Bytes, beside: Beside, path: Path) -> Checkpoint:
     """Open a file of this format.
 
-    Errors of a bad file, now or when a tensor of it is opened, become one line that names it.
+    Errors of a bad file, now or when a tensor of it is opened, become one line that names it as
+    `path`.
     """
     with reading(path, known.NAME):
-        checkpoint = known.open_checkpoint(path)
+        checkpoint = known.open_checkpoint(data, beside)
         if not checkpoint.tensors:
             raise Damaged("it holds no array of numbers", RIGHT_FILE)
         if all(tensor.problem for tensor in checkpoint.tensors):
             raise _nothing_read(checkpoint.tensors)
     guarded = tuple(_guard_tensor(path, known.NAME, tensor) for tensor in checkpoint.tensors)
     notes = (*checkpoint.notes, *note_unread(checkpoint.tensors))
-    return replace(checkpoint, tensors=guarded, notes=notes)
+    files = tuple(path.with_name(name) if name else path for name in checkpoint.holders)
+    return replace(checkpoint, tensors=guarded, notes=notes, path=path, files=files)
 
 
 def _nothing_read(tensors: Sequence[Tensor]) -> Damaged:
@@ -129,8 +147,8 @@ class PluginFormat:
     def sniff(self, head: bytes) -> bool:
         return bool(self._call(lambda: self._format.sniff(head)))
 
-    def open_checkpoint(self, path: Path) -> Checkpoint:
-        return self._call(lambda: self._format.open_checkpoint(path))
+    def open_checkpoint(self, data: Bytes, beside: Beside) -> Checkpoint:
+        return self._call(lambda: self._format.open_checkpoint(data, beside))
 
     def _call(self, action: Callable[[], T]) -> T:
         try:
@@ -183,40 +201,3 @@ def join_grid(
         whole[tuple(slice(a, a + n) for a, n in zip(first, part, strict=True))] = read()
     whole.flags.writeable = False
     return whole
-
-
-class SideFiles:
-    """Files next to a checkpoint that hold its tensors; `what` names them in errors."""
-
-    def __init__(self, folder: Path, what: str) -> None:
-        self.paths: dict[str, Path] = {}
-        self._maps: dict[str, Bytes] = {}
-        self._folder, self._what = folder, what
-
-    def read(self, name: str, start: int, end: int, label: str) -> Bytes:
-        """Map bytes `start` to `end` of a file; `label` names the tensor in errors."""
-        if name not in self._maps:
-            self.paths[name] = find_shard(self._folder, name, self._what)
-            self._maps[name] = map_file(self.paths[name])
-        if end > len(self._maps[name]):
-            raise Damaged(f"{label} reaches beyond the end of {short(name)}")
-        return self._maps[name][start:end]
-
-    @property
-    def size(self) -> int:
-        return sum(map(len, self._maps.values()))
-
-
-def find_shard(folder: Path, name: str, what: str = "shard") -> Path:
-    """Find the file that an index or other metadata in `folder` names."""
-    if not small_files.is_plain_name(name):
-        raise Damaged(f"the index names the {what} {short(name)}, which is not a plain file name")
-    shard = folder / name
-    if not shard.is_file():
-        raise Missing(
-            f"the {what} {short(name)} is missing",
-            f"put every {what} that it names next to it",
-        )
-    if small_files.is_foreign_link(shard):
-        raise Damaged(f"the {what} {shard.name} {small_files.FOREIGN_LINK}", small_files.COPY_IT)
-    return shard

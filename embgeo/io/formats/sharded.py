@@ -6,15 +6,14 @@ Hugging Face writes ``model.safetensors.index.json`` and, for torch checkpoints,
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 from embgeo.io.bounded.guard import Damaged, plain, short
-from embgeo.io.bounded.maps import map_file
-from embgeo.io.bounded.small_files import parse_json
+from embgeo.io.bounded.maps import Bytes
+from embgeo.io.bounded.small_files import load_json
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.convert import hdf5
 from embgeo.io.foreign import find_foreign
-from embgeo.io.formats.format import find_shard, open_with
+from embgeo.io.formats.format import Beside
 from embgeo.io.mapped import safetensors, torch_legacy, torch_zip
 
 NAME = "sharded checkpoint"
@@ -33,11 +32,11 @@ def sniff(head: bytes) -> bool:
     return _START.match(head) is not None and b'"weight_map"' in head
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
+def open_checkpoint(data: Bytes, beside: Beside) -> Checkpoint:
     """Open the tensors of all shards, in the order of the index."""
-    weight_map = read_weight_map(path)
+    weight_map = read_weight_map(data)
     names = list(dict.fromkeys(weight_map.values()))
-    shards = {name: _open_shard(path.parent, name) for name in names}
+    shards = {name: _open_shard(beside, name) for name in names}
     places = {name: {t.name: t for t in shards[name].tensors} for name in names}
     tensors: list[Tensor] = []
     for tensor, shard in weight_map.items():
@@ -51,16 +50,14 @@ def open_checkpoint(path: Path) -> Checkpoint:
             tensors += [t for t in shards[shard].tensors if t.name.startswith(prefix)]
         else:
             raise Damaged(f"the index puts {short(tensor)} into {shard}, which does not hold it")
-    files = tuple(file for shard in shards.values() for file in shard.files)
     notes = tuple(note for shard in shards.values() for note in shard.notes)
-    return Checkpoint(path, NAME, tuple(tensors), files, notes=notes)
+    return Checkpoint(NAME, tuple(tensors), notes=notes, holders=tuple(names))
 
 
-def read_weight_map(path: Path) -> dict[str, str]:
-    data = map_file(path)
+def read_weight_map(data: Bytes) -> dict[str, str]:
     if len(data) > _LONGEST_INDEX:
         raise Damaged(f"an index of {len(data):,} bytes is not an index")
-    index = parse_json(data.tobytes().decode("utf-8"), path)
+    index = load_json(data.tobytes().decode("utf-8"))
     weight_map = index.get("weight_map") if isinstance(index, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
         raise Damaged("the index has no weight map")
@@ -70,13 +67,11 @@ def read_weight_map(path: Path) -> dict[str, str]:
     return weight_map
 
 
-def _open_shard(folder: Path, name: str) -> Checkpoint:
-    shard = find_shard(folder, name)
-    with shard.open("rb") as file:
-        head = file.read(_HEAD)
+def _open_shard(beside: Beside, name: str) -> Checkpoint:
+    head = beside.open(name)[:_HEAD].tobytes()
     for known in _SHARDS:
         if known.sniff(head):
-            return open_with(known, shard)
+            return beside.open_with(known, name)
     if (other := find_foreign("", head)) is not None:
         raise Damaged(f"the shard {name} {other.what}", other.way_out)
     raise Damaged(f"the shard {name} is neither a safetensors file nor a torch checkpoint")

@@ -8,7 +8,7 @@ from typing import Any
 
 from embgeo.io.bounded import small_files
 from embgeo.io.bounded.compressed import codec_of
-from embgeo.io.bounded.guard import refuse, short
+from embgeo.io.bounded.guard import reading, refuse, short
 from embgeo.io.labels import side_tables, tokenizer_files
 from embgeo.io.labels.counts_file import whole_counts
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
@@ -63,7 +63,8 @@ def _json_or_none(text: str, path: Path) -> Any:
     """Return the JSON value, or None for a text file whose first token is ``[`` or ``{``."""
     if path.name.lower().removesuffix(".gz").endswith(".json"):
         return small_files.parse_json(text, path)
-    small_files.check_json(text, path)
+    with reading(path, "JSON file"):
+        small_files.check_json(text)
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

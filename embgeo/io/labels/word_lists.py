@@ -3,7 +3,6 @@
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -161,11 +160,11 @@ def room_for_words(size: int) -> int:
 
 
 class WordList:
-    """The words of a file, decoded one by one within a limit of memory."""
+    """The words of a file of `size` bytes, decoded one by one within a limit of memory."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, size: int) -> None:
         self.tokens: list[str] = []
-        self._room = room_for_words(path.stat().st_size)
+        self._room = room_for_words(size)
         self._undecodable = 0
 
     def __len__(self) -> int:
@@ -213,9 +212,9 @@ class WordList:
         return tuple(self.tokens), tuple(notes)
 
 
-def decode_words(raw_words: Iterable[bytes], path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def decode_words(raw_words: Iterable[bytes], size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Decode tokens and notes, as :class:`WordList` gives them."""
-    words = WordList(path)
+    words = WordList(size)
     for raw in raw_words:
         words.add(raw)
     return words.finish()

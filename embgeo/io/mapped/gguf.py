@@ -4,7 +4,6 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from embgeo.io.bounded.guard import Damaged, list_short, plain, short
 from embgeo.io.bounded.scratch import fill_rows
 from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Tensor, stored_tensor, unreadable
+from embgeo.io.formats.format import Beside
 from embgeo.io.labels.vocabulary import READERS, Scheme, guess_scheme
 from embgeo.io.model.facts import ModelFacts
 
@@ -260,8 +260,12 @@ def sniff(head: bytes) -> bool:
     return head.startswith(MAGIC)
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
-    data = maps.map_file(path)
+def open_checkpoint(data: maps.Bytes, _beside: Beside) -> Checkpoint:
+    return read(data)
+
+
+def read(data: maps.Bytes) -> Checkpoint:
+    """Read the header of a file, which may hold no tensor if it is the first of several."""
     header = read_header(data)
     tensors = [_tensor(data, info, header.big_endian) for info in header.tensors]
     tensors += [
@@ -276,10 +280,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
     ]
     tokens, token_notes = _tokens(header)
     return Checkpoint(
-        path,
         NAME,
         tuple(tensors),
-        (path,),
         tokens,
         f"{TOKENS} in the file",
         notes=tuple(token_notes),
@@ -316,7 +318,9 @@ def _tensor(data: maps.Bytes, info: TensorInfo, big_endian: bool) -> Tensor:
         return stored_tensor(name, raw, PLAIN[kind], info.shape, swapped=big_endian != maps.SWAPPED)
     opened = partial(_dequantize, raw, info, big_endian)
     form = f"{kind} of ggml, as gguf decodes it"
-    return Tensor(name, info.shape, "float32", opened, parts=(name,), form=form)
+    return Tensor(
+        name, info.shape, "float32", opened, parts=(name,), form=form, stored_bytes=len(raw)
+    )
 
 
 def _dequantize(raw: maps.Bytes, info: TensorInfo, big_endian: bool) -> maps.Array:

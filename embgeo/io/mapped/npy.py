@@ -4,14 +4,14 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from embgeo.io.bounded.guard import Damaged, short
-from embgeo.io.bounded.maps import Array, Bytes, count, is_numeric, map_file, view, whole_numbers
+from embgeo.io.bounded.maps import Array, Bytes, count, is_numeric, view, whole_numbers
 from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Tensor, too_many_tensors
+from embgeo.io.formats.format import Beside
 from embgeo.io.stacked import stack_vectors
 
 NAME = "npy"
@@ -52,15 +52,14 @@ def sniff(head: bytes) -> bool:
     return head.startswith(MAGIC)
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
+def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     """Open the array of the file, with an empty name, or the arrays saved into it in turn."""
-    data = map_file(path)
     pieces = list(_arrays(data))
     if len(pieces) == 1:
-        return Checkpoint(path, NAME, (array_tensor("", data, pieces[0][1]),), (path,))
+        return Checkpoint(NAME, (array_tensor("", data, pieces[0][1]),))
     tensors = [array_tensor(str(k), piece, header) for k, (piece, header) in enumerate(pieces)]
     note = f"{len(tensors):,} arrays were saved into the file one after the other"
-    return stack_vectors(Checkpoint(path, NAME, tuple(tensors), (path,), notes=(note,)))
+    return stack_vectors(Checkpoint(NAME, tuple(tensors), notes=(note,)))
 
 
 def _arrays(data: Bytes) -> Iterator[tuple[Bytes, NpyHeader]]:

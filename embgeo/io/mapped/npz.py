@@ -1,12 +1,12 @@
 """numpy's .npz archives: stored members are mapped, compressed ones inflated in bounds."""
 
 from functools import partial
-from pathlib import Path
 
 from embgeo.io.bounded.guard import Damaged, plain
-from embgeo.io.bounded.maps import Array, is_numeric
-from embgeo.io.bounded.zip_members import Archive, ZipMember, first_name, open_archive
+from embgeo.io.bounded.maps import Array, Bytes, is_numeric
+from embgeo.io.bounded.zip_members import Archive, ZipMember, archive_in, first_name
 from embgeo.io.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
+from embgeo.io.formats.format import Beside
 from embgeo.io.labels.word_lists import MOST_WORD_BYTES, MOST_WORDS, is_vocabulary_name, tokens_for
 from embgeo.io.mapped.npy import HEADER_BYTES, NotNumbers, NpyHeader, read_array, read_header
 from embgeo.io.pickle.numpy_arrays import text_entries
@@ -24,9 +24,9 @@ def sniff(head: bytes) -> bool:
     return first_name(head).endswith(_SUFFIX)
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
+def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     """Open the arrays of the archive; a vector of strings such as ``words`` gives the tokens."""
-    archive = open_archive(path)
+    archive = archive_in(data)
     tensors: list[Tensor] = []
     vocabularies: list[tuple[str, object]] = []
     words_left, bytes_left = MOST_WORDS, MOST_WORD_BYTES
@@ -51,7 +51,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
                 raise Damaged("the archive holds implausibly many words")
             vocabularies.append((name, text_entries(_array(archive, member))))
     tokens, source = tokens_for(tensors, vocabularies)
-    return stack_vectors(Checkpoint(path, NAME, tuple(tensors), (path,), tokens, source))
+    return stack_vectors(Checkpoint(NAME, tuple(tensors), tokens, source))
 
 
 def _header(archive: Archive, member: ZipMember) -> NpyHeader:

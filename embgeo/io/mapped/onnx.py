@@ -6,7 +6,6 @@ Field numbers are those of ``onnx.proto``. Graphs inside nodes are not read.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from embgeo.io.checkpoint import (
     stored_tensor,
     unreadable,
 )
-from embgeo.io.formats.format import SideFiles
+from embgeo.io.formats.format import Beside
 from embgeo.io.parameter_names import input_rank, output_rank
 
 NAME = "ONNX"
@@ -95,6 +94,10 @@ class _Node:
     outputs: list[str] = field(default_factory=list)
 
 
+#: Opened files of external data by name.
+Files = dict[str, maps.Bytes]
+
+
 def sniff(head: bytes) -> bool:
     """Get a version number, then the graph or the name of the producer in printable characters."""
     if len(head) < 6 or head[0] != _IR_VERSION << 3 or not 0 < head[1] < _LARGEST_IR_VERSION:
@@ -112,17 +115,17 @@ def sniff(head: bytes) -> bool:
     )
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
+def open_checkpoint(data: maps.Bytes, beside: Beside) -> Checkpoint:
     """Open the initializers of the graph; files of external data are next to the model."""
     tensors: dict[str, Tensor] = {}
     nodes: list[_Node] = []
-    files = SideFiles(path.parent, "file of external data")
-    for found in _initializers(maps.map_file(path).data, nodes):
-        tensor = _tensor(found, files)
+    files: Files = {}
+    for found in _initializers(data.data, nodes):
+        tensor = _tensor(found, files, beside)
         if tensor.name in tensors:
             raise Damaged(f"the model has two initializers named {short(tensor.name)}")
         tensors[tensor.name] = tensor
-    return Checkpoint(path, NAME, _name_weights(tensors, nodes), (path, *files.paths.values()))
+    return Checkpoint(NAME, _name_weights(tensors, nodes), holders=("", *files))
 
 
 def _initializers(data: memoryview, nodes: list[_Node]) -> Iterator[_Initializer]:
@@ -221,7 +224,7 @@ def _entry(message: wire.Message, data: memoryview) -> dict[str, str]:
     return {pair[1]: pair.get(2, "")} if pair.get(1) in _KEYS else {}
 
 
-def _tensor(found: _Initializer, files: SideFiles) -> Tensor:
+def _tensor(found: _Initializer, files: Files, beside: Beside) -> Tensor:
     label = short(found.name)
     shape = maps.whole_numbers(found.dims, f"the shape of {label}")
     if found.is_sparse or found.type not in _DTYPES:
@@ -232,7 +235,7 @@ def _tensor(found: _Initializer, files: SideFiles) -> Tensor:
     size = maps.count(shape) * maps.number_type(dtype).itemsize
     raw: maps.Bytes = np.frombuffer(found.raw or b"", dtype=np.uint8)
     if found.is_external:
-        raw = _external(found, files, size)
+        raw = _external(found, files, beside, size)
     elif found.raw is None and size:
         problem = "has its numbers one by one, as integers"
         return unreadable(found.name, shape, "", problem, SAVE_FLOATS)
@@ -241,14 +244,19 @@ def _tensor(found: _Initializer, files: SideFiles) -> Tensor:
     return stored_tensor(found.name, raw, dtype, shape)
 
 
-def _external(found: _Initializer, files: SideFiles, size: int) -> maps.Bytes:
+def _external(found: _Initializer, files: Files, beside: Beside, size: int) -> maps.Bytes:
     label = short(found.name)
     location = found.external.get("location", "")
     offset = found.external.get("offset", "0")
     length = found.external.get("length", str(size))
     if not all(text.isascii() and text.isdigit() and len(text) < 19 for text in (offset, length)):
         raise Damaged(f"{label} has a damaged place in {short(location)}")
-    return files.read(location, int(offset), int(offset) + int(length), label)
+    if location not in files:
+        files[location] = beside.open(location, "file of external data")
+    start, end = int(offset), int(offset) + int(length)
+    if end > len(files[location]):
+        raise Damaged(f"{label} reaches beyond the end of {short(location)}")
+    return files[location][start:end]
 
 
 def _name_weights(tensors: Mapping[str, Tensor], nodes: Iterable[_Node]) -> tuple[Tensor, ...]:

@@ -1,11 +1,11 @@
 """Pickles of numpy arrays in lists, dicts and objects, read without running them."""
 
 import re
-from pathlib import Path
 
 from embgeo.io.bounded.guard import Damaged
-from embgeo.io.bounded.maps import map_file
+from embgeo.io.bounded.maps import Bytes
 from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.formats.format import Beside
 from embgeo.io.mapped import torch_distributed, torch_legacy
 from embgeo.io.mapped.torch_tensors import TORCH
 from embgeo.io.pickle.contents import checkpoint_of
@@ -41,14 +41,13 @@ def sniff(head: bytes) -> bool:
     return _OLD.match(head) is not None
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
+def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     """Open the arrays of a pickle, named by keys, indices and attributes.
 
     A dict of words and vectors, or a list of vectors, becomes one matrix. A vocabulary in the
     pickle with one word for each row of a matrix gives the tokens.
     """
-    data = map_file(path).data
-    if _JOBLIB in bytes(data[:_LOOKED_AT]):
+    if _JOBLIB in data[:_LOOKED_AT].tobytes():
         raise Damaged(
             "was saved by joblib, whose pickles are not read",
             "load it with joblib and save the matrix with numpy.save",
@@ -58,4 +57,4 @@ def open_checkpoint(path: Path) -> Checkpoint:
         "torch.storage._load_from_bytes": torch_legacy.StorageLoader(),
     }
     way_out = "save the matrix as .npy or .safetensors"
-    return checkpoint_of(load(data, known), path, NAME, way_out=way_out)
+    return checkpoint_of(load(data.data, known), len(data), NAME, way_out=way_out)

@@ -6,12 +6,12 @@ The numpy interface of the safetensors library does not support bfloat16 and the
 import json
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from embgeo.io import checkpoint
 from embgeo.io.bounded.guard import Damaged, plain, short
-from embgeo.io.bounded.maps import Bytes, check_places, count, map_file, whole_numbers
+from embgeo.io.bounded.maps import Bytes, check_places, count, whole_numbers
 from embgeo.io.bounded.small_files import check_json
+from embgeo.io.formats.format import Beside
 from embgeo.io.stacked import stack_vectors
 
 NAME = "safetensors"
@@ -61,9 +61,8 @@ def sniff(head: bytes) -> bool:
     return b"\0" in head[:LENGTH_BYTES] and _OBJECT.match(head, LENGTH_BYTES) is not None
 
 
-def open_checkpoint(path: Path) -> checkpoint.Checkpoint:
-    data = map_file(path)
-    start, entries = read_entries(data, path)
+def open_checkpoint(data: Bytes, _beside: Beside) -> checkpoint.Checkpoint:
+    start, entries = read_entries(data)
     body = data[start:]
     tensors = []
     for entry in entries:
@@ -78,22 +77,19 @@ def open_checkpoint(path: Path) -> checkpoint.Checkpoint:
             )
         else:
             raise Damaged(f"{short(name)} has other than the bytes that its shape asks for")
-    return stack_vectors(checkpoint.Checkpoint(path, NAME, tuple(tensors), (path,)))
+    return stack_vectors(checkpoint.Checkpoint(NAME, tuple(tensors)))
 
 
-def read_entries(data: Bytes, path: Path, size: int | None = None) -> tuple[int, list[TensorEntry]]:
-    """Read the end of the header and the tensors in the order of their bytes, which do not overlap.
-
-    `data` may be the beginning of a file of `size` bytes.
-    """
-    start, header = read_header(data, path)
+def read_entries(data: Bytes) -> tuple[int, list[TensorEntry]]:
+    """Read the end of the header and its tensors by their bytes, which do not overlap."""
+    start, header = read_header(data)
     entries = [_entry(name, facts) for name, facts in header.items() if name != METADATA]
     entries.sort(key=lambda entry: (entry.start, entry.end))
-    check_places(((e.name, e.start, e.end) for e in entries), (size or len(data)) - start)
+    check_places(((e.name, e.start, e.end) for e in entries), len(data) - start)
     return start, entries
 
 
-def read_header(data: Bytes, path: Path) -> tuple[int, dict[str, object]]:
+def read_header(data: Bytes) -> tuple[int, dict[str, object]]:
     """Read the end of the header, and its entries by name."""
     if len(data) < LENGTH_BYTES:
         raise Damaged("the file ends inside its header")
@@ -104,7 +100,7 @@ def read_header(data: Bytes, path: Path) -> tuple[int, dict[str, object]]:
     if start > len(data):
         raise Damaged("the file ends inside its header")
     text = data[LENGTH_BYTES:start].tobytes().decode("utf-8")
-    check_json(text, path)
+    check_json(text)
     if (held := text.count(_PLACE)) > checkpoint.MOST_TENSORS:
         raise checkpoint.too_many_tensors(held)
     header = json.loads(text, object_pairs_hook=_without_repeats)

@@ -7,13 +7,12 @@ mapped; several pieces are copied, beyond `scratch.MEMORY_BYTES` into a temporar
 
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, plain, short
-from embgeo.io.bounded.maps import Array, count, map_file, number_type, whole_numbers
+from embgeo.io.bounded.maps import Array, Bytes, count, number_type, whole_numbers
 from embgeo.io.bounded.zip_members import MAGICS
 from embgeo.io.checkpoint import Checkpoint, Tensor, unreadable
-from embgeo.io.formats.format import Box, find_shard, is_grid, join_grid
+from embgeo.io.formats.format import Beside, Box, is_grid, join_grid
 from embgeo.io.mapped.torch_tensors import DTYPES, TORCH
 from embgeo.io.mapped.torch_zip import saved_tensor
 from embgeo.io.pickle.loading import load
@@ -38,9 +37,10 @@ def sniff(head: bytes) -> bool:
     return head[:1] == b"\x80" and any(module in head[:128] for module in _MODULES)
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
-    fields = _fields(load(map_file(path).data, TORCH), "Metadata")
-    places, sizes = _places(path.parent, _dict_of(fields, "storage_data"))
+def open_checkpoint(data: Bytes, beside: Beside) -> Checkpoint:
+    fields = _fields(load(data.data, TORCH), "Metadata")
+    places, files = _places(beside, _dict_of(fields, "storage_data"))
+    room = sum(map(len, files.values()))
     tensors: list[Tensor] = []
     pieces_left = _MOST_PIECES
     for name, entry in _dict_of(fields, "state_dict_metadata").items():
@@ -55,24 +55,22 @@ def open_checkpoint(path: Path) -> Checkpoint:
         pieces_left -= 1 + (len(listed) if isinstance(listed, (list, tuple)) else 0)
         if pieces_left < 0:
             raise Damaged("the metadata list implausibly many pieces")
-        tensors.append(_tensor(name, entry, places, sum(sizes.values())))
-    return Checkpoint(path, NAME, tuple(tensors), tuple(sizes))
+        tensors.append(_tensor(name, entry, places, room))
+    return Checkpoint(NAME, tuple(tensors), holders=tuple(files))
 
 
 @dataclass(frozen=True, slots=True)
 class _PiecePlace:
-    file: Path
-    start: int
-    stop: int
+    file: str
+    data: Bytes
     transformed: bool
 
     def open(self, shape: tuple[int, ...], dtype: str) -> Array:
-        data = map_file(self.file)[self.start : self.stop]
-        if data[:4].tobytes() != MAGICS[0]:
-            raise Damaged(f"a piece in {self.file.name} was not written by torch.save")
-        leaf = saved_tensor(data)
+        if self.data[:4].tobytes() != MAGICS[0]:
+            raise Damaged(f"a piece in {self.file} was not written by torch.save")
+        leaf = saved_tensor(self.data)
         if leaf.shape != shape or leaf.dtype != dtype:
-            raise Damaged(f"a piece in {self.file.name} has another shape or type than promised")
+            raise Damaged(f"a piece in {self.file} has another shape or type than promised")
         return leaf.open()
 
 
@@ -131,21 +129,20 @@ def _chunks(value: object, shape: tuple[int, ...]) -> list[Box]:
 
 def _check_room(name: str, pieces: list[tuple[Box, _PiecePlace]], item: int, room: int) -> None:
     """Refuse pieces that would take more memory than their bytes in the files."""
-    sizes = [place.stop - place.start for _, place in pieces]
+    sizes = [len(place.data) for _, place in pieces]
     if any(count(box[1]) * item > size for (box, _), size in zip(pieces, sizes, strict=True)):
         raise Damaged(f"a piece of {short(name)} is larger than the bytes that hold it")
     if sum(sizes) > room:
         raise Damaged(f"the pieces of {short(name)} use the same bytes over and over")
 
 
-def _places(folder: Path, storage: dict[object, object]) -> tuple[_Places, dict[Path, int]]:
-    """Return the places of all pieces, and the files with their sizes.
+def _places(beside: Beside, storage: dict[object, object]) -> tuple[_Places, dict[str, Bytes]]:
+    """Return the places of all pieces, and the files by name.
 
     Checks that the pieces are in them.
     """
     places: _Places = {}
-    files: dict[str, Path] = {}
-    sizes: dict[Path, int] = {}
+    files: dict[str, Bytes] = {}
     for key, value in storage.items():
         index = _fields(key.value if isinstance(key, KeyBox) else key, "MetadataIndex")
         name, first = index.get("fqn"), index.get("offset")
@@ -158,14 +155,13 @@ def _places(folder: Path, storage: dict[object, object]) -> tuple[_Places, dict[
         if not isinstance(name, str) or not isinstance(file, str):
             raise Damaged("the metadata have a damaged list of pieces")
         if file not in files:
-            files[file] = find_shard(folder, file)
-            sizes[files[file]] = files[file].stat().st_size
-        if start + length > sizes[files[file]]:
+            files[file] = beside.open(file)
+        if start + length > len(files[file]):
             raise Damaged(f"a piece lies outside of its file {short(file)}")
         transformed = bool(fields.get("transform_descriptors"))
-        place = _PiecePlace(files[file], start, start + length, transformed)
+        place = _PiecePlace(file, files[file][start : start + length], transformed)
         places[name, whole_numbers(first, "the place of a piece")] = place
-    return places, sizes
+    return places, files
 
 
 def _dtype(properties: object) -> str:

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
-from embgeo.io.bounded.guard import Damaged, short
-from embgeo.io.bounded.maps import Bytes, map_file
+from embgeo.io.bounded.guard import CAUSED_BY_BYTES, Damaged, short
+from embgeo.io.bounded.maps import Bytes, Ranged
 from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.formats.format import Beside
 from embgeo.io.mapped.torch_tensors import TORCH, Storage, storage_bytes
 from embgeo.io.pickle.contents import checkpoint_of
 from embgeo.io.pickle.loading import Pickles
@@ -36,6 +36,8 @@ _NUMBER = b"\x8a\x0a" + 0x1950A86A20F9469CFC6C.to_bytes(10, "little") + b"."
 _MAGIC = re.compile(rb"\x80.(\x95.{8})?" + re.escape(_NUMBER), re.DOTALL)
 _PROTOCOL = 1001
 
+#: Bytes of a file that lies elsewhere in which its pickles are looked for.
+_FIRST_BYTES = 2**18
 #: Memory of a storage that is loaded from bytes.
 _LOADED_COST = 4000
 #: Before each storage: the number of its elements.
@@ -51,29 +53,40 @@ def sniff(head: bytes) -> bool:
     return _MAGIC.match(head) is not None
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
-    data = map_file(path)
-    storages, root = read_object(data, len(data))
-    checkpoint = checkpoint_of(root, path, NAME)
+def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
+    storages, root = read_object(data)
+    checkpoint = checkpoint_of(root, len(data), NAME)
     if not storages.rest:
         return checkpoint
     note = f"{storages.rest:,} bytes after the last storage were not read"
     return replace(checkpoint, notes=(*checkpoint.notes, note))
 
 
-def read_object(data: Bytes, size: int) -> tuple[LegacyStorages, object]:
+def read_object(data: Bytes) -> tuple[LegacyStorages, object]:
     """Read the pickled object and its located storages.
 
-    `data` may be the beginning of a file of `size` bytes, with all of its pickles.
+    The pickles at the beginning do not say how long they are: of bytes that lie elsewhere, ever
+    more are fetched until they hold all of them.
     """
-    pickles = Pickles(data.data)
+    size = _FIRST_BYTES if isinstance(data, Ranged) else len(data)
+    while size < len(data):
+        try:
+            return _read_pickles(data, size)
+        except (Damaged, *CAUSED_BY_BYTES):
+            size *= 8
+    return _read_pickles(data, len(data))
+
+
+def _read_pickles(data: Bytes, size: int) -> tuple[LegacyStorages, object]:
+    """Read the pickles in the first `size` bytes."""
+    pickles = Pickles(data[:size].data)
     pickles.next(most=_MOST_SMALL)
     version = pickles.next(most=_MOST_SMALL)
     if version != _PROTOCOL:
         said = short(str(version)) if isinstance(version, int) else "no number"
         raise Damaged(f"its protocol version is {said}, not {_PROTOCOL}")
     pickles.next(most=_MOST_SMALL)  # the description of the machine
-    storages = LegacyStorages(data, size)
+    storages = LegacyStorages(data)
     root = pickles.next(TORCH, storages.find)
     storages.locate(pickles.next(most=_MOST_IN_KEYS), pickles.at)
     return storages, root
@@ -93,7 +106,7 @@ class StorageLoader:
         if id(raw) not in self._found:
             machine.charge(_LOADED_COST)
             data = np.frombuffer(raw, dtype=np.uint8)
-            _, root = read_object(data, len(data))
+            _, root = read_object(data)
             if isinstance(root, Storage):
                 root = replace(root, key=f"{root.key} at {machine.at}")
             self._found[id(raw)] = raw, root
@@ -112,8 +125,8 @@ class _StoragePlace:
 class LegacyStorages:
     """Storages by key: named while the object is loaded, located when the keys are known."""
 
-    def __init__(self, data: Bytes, size: int) -> None:
-        self.data, self.size = data, size
+    def __init__(self, data: Bytes) -> None:
+        self.data, self.size = data, len(data)
         self.places: dict[str, _StoragePlace] = {}
         self.rest = 0
 
@@ -140,10 +153,7 @@ class LegacyStorages:
         return Storage(name, kind, stop - start, lambda: self.bytes_of(key)[start:stop])
 
     def locate(self, keys: object, at: int) -> None:
-        """Locate the storages, which begin at byte `at` in the order of `keys`.
-
-        If `data` does not reach the element count of a storage, that of the object is used.
-        """
+        """Locate the storages, which begin at byte `at` in the order of `keys`."""
         if not isinstance(keys, list):
             raise Damaged("the list of storages is damaged")
         for entry in keys:
@@ -156,9 +166,7 @@ class LegacyStorages:
             start = at + COUNT_BYTES
             if start > self.size:
                 raise Damaged(f"the file ends before the storage {short(key)}")
-            elements = place.promised // place.item
-            if start <= len(self.data):
-                elements = int.from_bytes(self.data[at:start].tobytes(), "little", signed=True)
+            elements = int.from_bytes(self.data[at:start].tobytes(), "little", signed=True)
             at = start + elements * place.item
             if elements < 0 or at > self.size:
                 raise Damaged(

@@ -7,12 +7,12 @@ tensors of a frozen module.
 """
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from embgeo.io.bounded import zip_members
 from embgeo.io.bounded.guard import Damaged, short
 from embgeo.io.bounded.maps import SWAPPED, Bytes
 from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.formats.format import Beside
 from embgeo.io.mapped.torch_tensors import TORCH, Storage, storage_bytes
 from embgeo.io.pickle.contents import checkpoint_of
 from embgeo.io.pickle.loading import load
@@ -36,8 +36,8 @@ def sniff(head: bytes) -> bool:
     return head.startswith(zip_members.MAGICS)
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
-    archive = zip_members.open_archive(path)
+def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
+    archive = zip_members.archive_in(data)
     _refuse_several(archive)
     root = find_root(archive.members)
     constants = None
@@ -46,7 +46,8 @@ def open_checkpoint(path: Path) -> Checkpoint:
         is_scripted = True
         constants = _object(archive, root, _CONSTANTS, _MOST_IN_CONSTANTS)
     name = SCRIPT_NAME if is_scripted else NAME
-    return checkpoint_of(_object(archive, root, _PICKLE), path, name, constants=constants)
+    found = _object(archive, root, _PICKLE)
+    return checkpoint_of(found, len(data), name, constants=constants)
 
 
 def saved_tensor(data: Bytes) -> Leaf:

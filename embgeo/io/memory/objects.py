@@ -262,7 +262,7 @@ def decode_layer(layer: Any, name: str) -> npt.NDArray[Any] | None:
         Tensor(key, tuple(one.shape), str(one.dtype).removeprefix("torch."), partial(as_array, one))
         for key, one in held.items()
     )
-    found = read_parameters(Checkpoint(Path(name), "torch module", tensors, ()))
+    found = read_parameters(Checkpoint("torch module", tensors, path=Path(name)))
     weight = next(one for one in found.tensors if one.name == "weight")
     if weight.problem:
         raise BadOption(f"{name} {weight.problem}", way_out=weight.way_out)

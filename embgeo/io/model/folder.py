@@ -1,13 +1,14 @@
 """A Hugging Face model folder: configuration, weights, tokenizer."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile, WayOut, argument
 from embgeo.core.special import SpecialToken
 from embgeo.io.bounded.guard import Damaged, cannot_read, list_short, refuse
+from embgeo.io.bounded.maps import map_file
 from embgeo.io.bounded.small_files import FOREIGN_LINK, is_foreign_link
 from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.convert.arrow import is_dataset, join_tables
@@ -81,6 +82,14 @@ def open_folder(
             raise refuse(file, FOREIGN_LINK, "name that file instead of the folder")
     facts = read_facts(folder)
     weights = _open_weights(folder, files, facts, open_file)
+    notes = list(_note_other_weights(files))
+    if (source := read_source(folder)) is not None:
+        notes.append(source.note)
+    return describe_model(replace(weights, notes=(*weights.notes, *notes)), folder, facts)
+
+
+def describe_model(weights: Checkpoint, folder: Path, facts: ModelFacts) -> Checkpoint:
+    """Add what configuration and tokenizer in a folder say of the weights."""
     if facts == ModelFacts():
         facts = weights.facts
     # Vectors with counts have words: the vocab.txt of GloVe is not a list of tokens.
@@ -97,9 +106,7 @@ def open_folder(
         vocabulary = None
         label_error = error.also(unlabeled, [WayOut(arguments={"tokens": "none"})])
         weights = replace(weights, tokens=None)
-    notes = [*weights.notes, *_note_other_weights(files), *left_out, *facts.notes]
-    if (source := read_source(folder)) is not None:
-        notes.append(source.note)
+    notes = [*weights.notes, *left_out, *facts.notes]
     if vocabulary is not None:
         notes += vocabulary.notes
         weights = replace(
@@ -152,9 +159,43 @@ def _is_index_of(other: Path, read: Path) -> bool:
     if not other.name.endswith(".index.json"):
         return False
     try:
-        return {*read_weight_map(other).values()} == {read.name}
+        return {*read_weight_map(map_file(other)).values()} == {read.name}
     except (Damaged, UnreadableFile, ValueError):
         return False
+
+
+def choose_weights(
+    sizes: Mapping[str, int],
+    is_known: Callable[[str], bool],
+    shards_of: Callable[[str], set[str]],
+) -> list[str]:
+    """Choose the file with the weights, or the files of a table, among names with sizes.
+
+    All that may hold the matrix if none is the one; `shards_of` reads an index.
+    """
+    for name in WEIGHTS:
+        if name in sizes:
+            return [name]
+    if sizes.get(METADATA) and is_known(METADATA):
+        return [METADATA]
+    known = [
+        name
+        for name, size in sorted(sizes.items())
+        if size
+        and not name.startswith((".", *NOT_WEIGHTS))
+        and _OF_OPTIMIZER not in name
+        and is_known(name)
+    ]
+    # The only index, of a variant such as fp16, if it names all other files.
+    indexes = [name for name in known if ".index." in name and name.endswith(".json")]
+    if len(indexes) == 1 and {*known} - {*indexes} <= shards_of(indexes[0]):
+        return indexes
+    return known
+
+
+def is_one(names: Sequence[str]) -> bool:
+    """Tell whether files are one file, or those of one table."""
+    return len(names) == 1 or is_dataset(list(names))
 
 
 def _weights_files(
@@ -164,26 +205,16 @@ def _weights_files(
     try:
         entries = sorted(folder.iterdir())
         files = [entry for entry in entries if entry.is_file()]
+        sizes = {file.name: file.stat().st_size for file in files}
     except OSError as error:
         raise cannot_read(folder, error) from error
-    by_name = {file.name: file for file in files}
-    for name in WEIGHTS:
-        if name in by_name:
-            return [by_name[name]]
-    metadata = by_name.get(METADATA)
-    if metadata is not None and metadata.stat().st_size and is_known(metadata):
-        return [metadata]
-    known = [
-        file
-        for file in files
-        if file.stat().st_size
-        and not file.name.startswith((".", *NOT_WEIGHTS))
-        and _OF_OPTIMIZER not in file.name
-        and is_known(file)
-    ]
-    if (index := _find_index(known)) is not None:
-        return [index]
-    if len(known) == 1 or is_dataset([file.name for file in known]):
+
+    def shards_of(name: str) -> set[str]:
+        return {*read_weight_map(map_file(folder / name)).values()}
+
+    named = choose_weights(sizes, lambda name: is_known(folder / name), shards_of)
+    known = [folder / name for name in named]
+    if is_one(named):
         return known
     if are_shards(known):
         return known[:1]
@@ -214,21 +245,12 @@ def _weights_files(
         )
     if (foreign := refuse_files(files)) is not None:
         raise foreign
-    listing = list_short(list(by_name), _LISTED) or "no files"
+    listing = list_short(list(sizes), _LISTED) or "no files"
     raise refuse(
         folder,
         f"no model weights in this folder (it holds {listing})",
         "name a checkpoint file, or a folder with model.safetensors or pytorch_model.bin",
     )
-
-
-def _find_index(known: list[Path]) -> Path | None:
-    """Find the only index, of a variant such as fp16, if it names all other files."""
-    indexes = [file for file in known if ".index." in file.name and file.suffix == ".json"]
-    if len(indexes) != 1:
-        return None
-    shards = {*read_weight_map(indexes[0]).values()}
-    return indexes[0] if {file.name for file in known} - {indexes[0].name} <= shards else None
 
 
 def _find_inner(folder: Path) -> list[Path]:

@@ -209,8 +209,8 @@ def _metadata_only(file: Path) -> Checkpoint | None:
     if file.suffix != ".gguf" or not gguf.sniff(read_head(file)):
         return None
     with reading(file, gguf.NAME):
-        found = gguf.open_checkpoint(file)
-    return None if found.tensors else found
+        found = gguf.read(map_file(file))
+    return None if found.tensors else replace(found, path=file, files=(file,))
 
 
 def _open_numbered(path: Path, facts: ModelFacts, open_file: OpenFile) -> Checkpoint | None:
@@ -325,7 +325,7 @@ def _read_offsets(file: Path) -> dict[str, tuple[int, ...]]:
         data = map_file(file)
         if _OFFSETS.encode() not in data[: min(length, safetensors.LONGEST_HEADER)].tobytes():
             return {}  # most files; headers of large models take seconds to parse
-        metadata: Any = safetensors.read_header(data, file)[1].get(safetensors.METADATA)
+        metadata: Any = safetensors.read_header(data)[1].get(safetensors.METADATA)
         stated = json.loads(metadata[_OFFSETS])
         return {name: tuple(map(int, one["saved_offsets"])) for name, one in stated.items()}
     except (Damaged, UnreadableFile, LookupError, TypeError, ValueError, AttributeError):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -24,14 +23,14 @@ _BFLOAT16 = "whole numbers of 16 bits are read as bfloat16, as Paddle writes the
 
 
 def checkpoint_of(
-    root: object, path: Path, name: str, *, constants: object = None, way_out: str = GET_AGAIN
+    root: object, size: int, name: str, *, constants: object = None, way_out: str = GET_AGAIN
 ) -> Checkpoint:
     """Collect the arrays and tensors of an unpickled object, and the word lists next to them.
 
-    Tensors of the second object `constants` are named ``constants.…``. `way_out` is that of the
-    error for a file without a tensor.
+    Tensors of the second object `constants` are named ``constants.…``. `size` is that of
+    the file, and `way_out` is for one without a tensor.
     """
-    vectors = _open_vectors(root, path, name) if constants is None else None
+    vectors = _open_vectors(root, size, name) if constants is None else None
     if vectors is not None:
         return vectors
     found = walk(root)
@@ -46,10 +45,8 @@ def checkpoint_of(
     vocabularies = [*found.vocabularies, *_walk_tuple(root)]
     tokens, source = tokens_for(tensors, vocabularies)
     return Checkpoint(
-        path,
         name,
         tensors,
-        (path,),
         tokens,
         source,
         notes=notes,
@@ -65,7 +62,7 @@ def _as_bfloat16(tensor: Tensor) -> Tensor:
     return replace(tensor, dtype="bfloat16", open=lambda: tensor.open().view(dtype))
 
 
-def _open_vectors(root: object, path: Path, name: str) -> Checkpoint | None:
+def _open_vectors(root: object, size: int, name: str) -> Checkpoint | None:
     """Open the vectors of a dict or list that holds nothing else, as one matrix.
 
     The keys of a dict are its words, unless they are 0, 1, …, N−1.
@@ -74,18 +71,18 @@ def _open_vectors(root: object, path: Path, name: str) -> Checkpoint | None:
     vectors = _stack_vectors(values) if len(values) >= FEWEST else None
     if vectors is None:
         return None
-    _check_size(vectors, path)
+    _check_size(vectors, size)
     words = None
     if keys is not None:
         words = word_list([str(key) if isinstance(key, (int, float)) else key for key in keys])
     source = "the keys of the vectors"
     note = f"{len(values):,} vectors that the file holds one by one are the rows of a matrix"
-    return Checkpoint(path, name, (vectors,), (path,), words, source, notes=(note,))
+    return Checkpoint(name, (vectors,), words, source, notes=(note,))
 
 
-def _check_size(stacked: Tensor, path: Path) -> None:
+def _check_size(stacked: Tensor, size: int) -> None:
     """Bound what is copied by the size of the file."""
-    if stacked.nbytes > max(RATIO_FREE_BYTES, MAX_RATIO * path.stat().st_size):
+    if stacked.nbytes > max(RATIO_FREE_BYTES, MAX_RATIO * size):
         raise Damaged("its vectors use the same bytes over and over")
 
 

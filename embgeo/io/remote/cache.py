@@ -1,11 +1,10 @@
-"""Two caches on this machine: the Hub's, and embgeo's own of reduced model folders.
+"""Two caches on this machine: the Hub's, and embgeo's own, which has the same layout.
 
 The layout of the Hub's cache is public: ``models--org--name/refs/REVISION`` holds a commit, and
 ``snapshots/COMMIT`` is a model folder. This module reads it without huggingface_hub.
 """
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -13,13 +12,11 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from embgeo.core.errors import UnreadableFile, writing
-from embgeo.core.source import Source
 from embgeo.io.bounded.saved import write_text
 from embgeo.io.bounded.small_files import is_foreign_link, read_json
 from embgeo.io.model.folder import WEIGHTS
 from embgeo.io.remote.names import HubName
 from embgeo.io.remote.ranges import PIECE_BYTES, RemoteFile, link_or_copy
-from embgeo.io.remote.source_record import require_kept
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _FEWEST_DIGITS = 7
@@ -41,19 +38,11 @@ def hub_cache() -> Path:
 
 
 def own_cache() -> Path:
-    """Return the folder of reduced model folders: ``$EMBGEO_CACHE``, or in the user's cache."""
+    """Return the folder of what embgeo keeps: ``$EMBGEO_CACHE``, or in the user's cache."""
     if value := os.environ.get("EMBGEO_CACHE"):
         return Path(value).expanduser()
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "embgeo"
-
-
-def choice_key(path: str, source: Source, *, whole: bool = False) -> str:
-    """Name of the folder in the own cache for everything fetched with the same choices."""
-    choices = [path, source.tensor, source.output, source.transpose]
-    if whole:
-        return f"whole-{hash_text(path)}" if path else "whole"
-    return f"reduced-{hash_text(json.dumps(choices))}" if any(choices) else "reduced"
 
 
 def hash_text(text: str) -> str:
@@ -117,7 +106,7 @@ def list_kept_revisions(name: HubName) -> dict[str, str]:
     """List commits by branch or tag, for all of a repository in either cache."""
     own = repository_folder(name)
     found: dict[str, str] = {}
-    for home in (hub_cache() / own, *sorted(own_cache().glob(f"*/{own}"))):
+    for home in (hub_cache() / own, own_cache() / own):
         for file in sorted((home / "refs").rglob("*")):
             revision = unquote(file.relative_to(home / "refs").as_posix())
             commit = read_reference(home, revision)
@@ -132,15 +121,6 @@ def keep_reference(home: Path, revision: str, commit: str) -> None:
     with writing(reference, "set EMBGEO_CACHE to another folder"):
         reference.parent.mkdir(parents=True, exist_ok=True)
         write_text(reference, commit)
-
-
-def find_cached(name: HubName, source: Source) -> Path | None:
-    """Find a model with all of its weights in the Hub's cache, else its reduced folder."""
-    snapshot = find_whole_snapshot(name)
-    if snapshot is not None:
-        return snapshot / name.path
-    reduced = find_snapshot(name, own_cache() / choice_key(name.path, source))
-    return None if reduced is None else require_kept(reduced)
 
 
 def find_whole_snapshot(name: HubName) -> Path | None:

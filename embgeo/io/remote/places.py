@@ -8,14 +8,14 @@ from pathlib import Path
 
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import EmbgeoError, argument
-from embgeo.core.source import Source
 from embgeo.io.bounded.guard import refuse
 from embgeo.io.bounded.maps import number_type
 from embgeo.io.bounded.small_files import read_json
 from embgeo.io.model.facts import read_facts
 from embgeo.io.remote import names
-from embgeo.io.remote.cache import find_cached, find_revision, find_snapshot
-from embgeo.io.remote.source_record import bytes_text, read_source
+from embgeo.io.remote.cache import find_revision, find_snapshot, find_whole_snapshot
+from embgeo.io.remote.kept import KeptFolder, find_kept, open_kept
+from embgeo.io.remote.source_record import bytes_text
 
 #: ``org/name`` with one of these endings is a path, not a model of the Hub.
 FILE_ENDINGS = frozenset(
@@ -26,8 +26,9 @@ FILE_ENDINGS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where to read a source on this machine."""
+    """Where to read a source."""
 
+    #: File or folder on this machine; of a remote one the folder of its configuration.
     path: Path
     #: Path or name as the user wrote it.
     given: str
@@ -35,27 +36,19 @@ class SourcePlace:
     name: str = ""
     #: Note on the commit in the Hub's cache, or empty.
     note: str = ""
+    #: The remote folder, of which no file has to be on this machine.
+    kept: KeptFolder | None = None
 
 
-def find_place(source: Source) -> SourcePlace:
-    """Find the file or folder of a source; fetch it if its path has a remote scheme."""
-    here = find_here(source)
-    if here is not None:
-        return here
-    from embgeo.io.remote.fetching import fetch_into_cache
-
-    given = names.as_written(source.path)
-    return SourcePlace(fetch_into_cache(given, source), given, names.short_name(given))
-
-
-def find_here(source: Source) -> SourcePlace | None:
-    """Find the file or folder of a source without the network; None if it has to be fetched."""
-    given = names.as_written(source.path)
+def find_place(path: Path | str) -> SourcePlace:
+    """Find a file or folder: on disk, in a cache, or over the network if `path` has a scheme."""
+    given = names.as_written(path)
     refuse_if(not given, argument("path"), "is empty", "name a file or a folder")
     if names.is_remote(given):
         hub = names.read_hub_name(given)
-        found = None if hub is None else find_cached(hub, source)
-        return None if hub is None or found is None else _of_cache(found, given, hub.text)
+        if hub is not None and (snapshot := find_whole_snapshot(hub)) is not None:
+            return _of_cache(snapshot / hub.path, given, hub.text)
+        return _of_kept(open_kept(given), given)
     path = Path(given)
     try:
         if path.exists():
@@ -74,17 +67,21 @@ def find_here(source: Source) -> SourcePlace | None:
         )
     if bare is None:
         return SourcePlace(path, given)
-    found = find_cached(bare, source)
-    if found is None and path.suffix in FILE_ENDINGS:
+    if (snapshot := find_whole_snapshot(bare)) is not None:
+        return _of_cache(snapshot, given, bare.text)
+    if (kept := find_kept(bare)) is not None:
+        return _of_kept(kept.without_network(), given)
+    if path.suffix in FILE_ENDINGS:
         return SourcePlace(path, given)
-    if found is None:
-        raise refuse(
-            given,
-            "there is no such file, and no such model in the cache",
-            f"check the path; if it is a model on the Hub, name it {bare.text}"
-            f"{_expected_size(bare)}",
-        )
-    return _of_cache(found, given, bare.text)
+    raise refuse(
+        given,
+        "there is no such file, and no such model in the cache",
+        f"check the path; if it is a model on the Hub, name it {bare.text}{_expected_size(bare)}",
+    )
+
+
+def _of_kept(kept: KeptFolder, given: str) -> SourcePlace:
+    return SourcePlace(kept.folder, given, names.short_name(given), kept=kept)
 
 
 def _expected_size(name: names.HubName) -> str:
@@ -114,9 +111,6 @@ def _of_path(path: Path, given: str) -> SourcePlace:
 
 
 def _of_cache(found: Path, given: str, name: str) -> SourcePlace:
-    """Return a place in a cache; reduced folders have a note of their own."""
-    if read_source(found) is not None:
-        return SourcePlace(found, given, names.short_name(name))
     commit = next((p.name for p in (found, *found.parents) if p.parent.name == "snapshots"), "")
     return SourcePlace(
         found, given, names.short_name(name), f"commit {commit[:12]} of the Hub's cache"

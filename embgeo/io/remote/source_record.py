@@ -54,13 +54,8 @@ class ReducedSource:
     @property
     def note(self) -> str:
         """Note for analyses of the folder."""
-        stated = f"from {short(self.source)}, commit {short(self.commit[:12])}"
-        if self.whole:
-            return stated
-        return (
-            f"{stated}: {bytes_text(self.read)} of {bytes_text(self.size)} were read; the SHA-256 "
-            "of the files cannot be checked from a part"
-        )
+        read = self.size if self.whole else self.read
+        return source_note(self.source, self.commit, read, self.size)
 
 
 def _check_sizes(record: ReducedSource) -> None:
@@ -79,12 +74,12 @@ SOURCE_RECORD = RecordFormat(
 )
 
 
-def list_kept(folder: Path) -> tuple[SourceFile, ...]:
+def list_files(folder: Path, record: str) -> tuple[SourceFile, ...]:
     """List the files of a folder with their SHA-256, without its record."""
     return tuple(
         SourceFile(path.name, path.stat().st_size, digest_of(path))
         for path in sorted(folder.iterdir())
-        if path.name != SOURCE_RECORD.file
+        if path.name != record and path.is_file()
     )
 
 
@@ -92,13 +87,24 @@ def require_kept(folder: Path) -> Path:
     """Return the reduced folder; UnreadableFile if its files are not as they were fetched."""
     record = read_source(folder)
     try:
-        is_same = record is not None and list_kept(folder) == record.kept
+        is_same = record is not None and list_files(folder, SOURCE_RECORD.file) == record.kept
     except OSError:
         is_same = False
     if not is_same:
         cause = "is not as it was fetched (another SHA-256)"
         raise UnreadableFile(cause, where=folder, way_out="remove this folder and fetch it again")
     return folder
+
+
+def source_note(source: str, commit: str, read: int, size: int) -> str:
+    """Say where a matrix comes from, and whether parts of the files were read."""
+    stated = f"from {short(source)}, commit {short(commit[:12])}"
+    if read == size:
+        return stated
+    return (
+        f"{stated}: {bytes_text(read)} of {bytes_text(size)} were read; the SHA-256 of the files "
+        "cannot be checked from a part"
+    )
 
 
 def bytes_text(size: int) -> str:
