@@ -111,6 +111,7 @@ _WORDS = (
     ("speakers", r"speakers?|spk|spkr"),
     ("pitches", r"pitch|f0"),
     ("users", r"users?"),
+    ("items", r"items?"),
     ("entities", r"entity|entities"),
     ("relations", r"relations?"),
     ("hashes", r"hash|hashes|bucket|buckets"),

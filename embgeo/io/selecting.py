@@ -24,6 +24,7 @@ from embgeo.io.labels.rows import RowCut, RowLabels, lay_found, lay_given, misma
 from embgeo.io.labels.tokenizer_runs import NotUsable, count_tokens
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
 from embgeo.io.labels.word_lists import find_fitting
+from embgeo.io.model.candidates import is_padded
 from embgeo.io.model.choice import Choice, choose
 from embgeo.io.model.input import EMBEDDING, TensorRole
 
@@ -161,6 +162,8 @@ def _without_proof(selection: Selection, tokens: Sequence[str]) -> str:
     is_known = bool(facts.model_type or facts.architecture)
     if own + 1 == selection.cut.total and not is_known:
         return "the matrix has one row more, and nothing says which row is of no token"
+    if not is_padded(selection.cut.total, own) and not is_known:
+        return f"it has {own:,} ids, and the matrix has {selection.cut.total:,} rows"
     draft = selection.cut.total in facts.others.values() and selection.cut.total != facts.vocabulary
     return "the rows are those of another vocabulary of the model" if draft else ""
 

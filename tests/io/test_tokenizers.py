@@ -119,7 +119,7 @@ def test_sentencepiece_models_as_the_package_reads_them(
     vocabulary = read_labels(path)
     assert vocabulary.tokens == tuple(piece.replace("▁", " ") for piece in pieces)
     assert " the" in vocabulary.tokens
-    folder = model_folder(tmp_path / "model", len(pieces) + 1, {"tokenizer.model": data})
+    folder = model_folder(tmp_path / "model", len(pieces) + 2, {"tokenizer.model": data})
     matrix = embgeo.load(folder)
     assert matrix.tokens == (*vocabulary.tokens, f"<padding row {len(pieces)}>")
 
@@ -261,10 +261,10 @@ def test_tiktoken_files(tmp_path: Path, name: str) -> None:
     path = written(tmp_path / name, ranks(RANKS))
     assert read_labels(path).tokens == ("!", '"', " the", "é", "<0xE2><0x80>", "\n")
     if name == "tokenizer.model":
-        folder = model_folder(tmp_path / "model", 7, {name: ranks(RANKS)})
+        folder = model_folder(tmp_path / "model", 8, {name: ranks(RANKS)})
         tokens = embgeo.load(folder).tokens
         assert tokens is not None
-        assert tokens[2:] == (" the", "é", "<0xE2><0x80>", "\n", "<padding row 6>")
+        assert tokens[2:7] == (" the", "é", "<0xE2><0x80>", "\n", "<padding row 6>")
 
 
 def test_broken_tiktoken_files(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from embgeo.io.model.parameter import BEFORE, PARTS
 PADDING_ROWS, PADDING_SHARE = 1024, 0.05
 #: An embedding of a pruned vocabulary has at least this share of its ids.
 _FEWEST = 0.75
+#: Numbers of slices that programs cut matrices into.
+_SLICES = (2, 3, 4, 6, 8, 16, 32, 64)
 EvidenceKind = Literal["name", "rows", "columns", "place", "ids", "form", "layer"]
 
 
@@ -99,7 +101,8 @@ def input_rank(tensor: Tensor, facts: ModelFacts) -> int | None:
     A name that only contains "embed" counts if the matrix has the rows of the vocabulary.
     """
     rank = names.input_rank(tensor.name)
-    if rank is None and has_vocabulary(tensor, facts) and "embed" in tensor.name.lower():
+    is_like = "embed" in tensor.name.lower() and tensor.shape[1:] > (1,)  # no scales of rows
+    if rank is None and is_like and has_vocabulary(tensor, facts):
         return 1 if names.output_rank(tensor.name) is None else None
     return rank
 
@@ -107,10 +110,12 @@ def input_rank(tensor: Tensor, facts: ModelFacts) -> int | None:
 def has_vocabulary(tensor: Tensor, facts: ModelFacts) -> bool:
     """Tell whether a matrix has the rows of the vocabulary of text, perhaps padded."""
     known = facts.vocabulary
-    if known is None or len(tensor.shape) != 2:
-        return False
-    padding = max(min(PADDING_ROWS, known), int(PADDING_SHARE * known))
-    return 0 <= tensor.shape[0] - known <= padding
+    return known is not None and len(tensor.shape) == 2 and is_padded(tensor.shape[0], known)
+
+
+def is_padded(rows: int, known: int) -> bool:
+    """Tell whether a matrix has the rows of `known` ids, perhaps with padding."""
+    return 0 <= rows - known <= max(min(PADDING_ROWS, known), int(PADDING_SHARE * known))
 
 
 def contradicts(tensor: Tensor, facts: ModelFacts, *, transposed: bool = False) -> bool:
@@ -152,13 +157,13 @@ def count_slices(tensor: Tensor, others: tuple[Tensor, ...], facts: ModelFacts) 
     if n == columns and has_vocabulary(replace(tensor, shape=(d, n)), facts):
         return 1  # tokens are columns
     if 1 < n < known:
-        for pieces in (2, 3, 4, 6, 8, 16, 32, 64):
+        for pieces in _SLICES:
             padded = n * pieces - known
             if 0 <= padded < 128 * pieces and padded < known / 4:
                 return pieces
     if not has_vocabulary(tensor, facts) or not columns or columns % d:
         return 1
-    if columns // d not in (2, 4, 8, 16, 32, 64):
+    if columns // d not in _SLICES:
         return 1
     # A factorized embedding has a matrix beside it that leads to the hidden size.
     projections = {(columns, d), (d, columns)}

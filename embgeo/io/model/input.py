@@ -71,7 +71,7 @@ def find_input(
     if chosen.problem:
         raise _stopped(checkpoint, chosen)
     _refuse_slice(checkpoint, chosen)
-    if lacks_rows(chosen, checkpoint.facts):
+    if 0 not in chosen.shape and lacks_rows(chosen, checkpoint.facts):
         raise _ambiguous(checkpoint, surest, role)
     return chosen, "the only matrix in the file" if len(groups) == 1 else reason
 
@@ -183,7 +183,9 @@ def _find_output(
 
 def _may_be_embedding(checkpoint: Checkpoint, tensor: Tensor) -> bool:
     """Tell whether neither the kind of layer nor the configuration speaks against it."""
-    if names.is_layer_kernel(tensor.name) or contradicts(tensor, checkpoint.facts):
+    if names.is_layer_kernel(tensor.name) or names.is_other_embedding(tensor.name):
+        return False
+    if contradicts(tensor, checkpoint.facts):
         return False
     return not is_lone_output(tensor, checkpoint.facts)
 

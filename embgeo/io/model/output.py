@@ -6,7 +6,7 @@ import numpy as np
 
 from embgeo.core.errors import BadOption, argument
 from embgeo.io import parameter_names as names
-from embgeo.io.bounded.guard import short
+from embgeo.io.bounded.guard import list_short, short
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.candidates import (
     PADDING_ROWS,
@@ -143,14 +143,22 @@ def _over_fewer_tokens(
     if surest and not checkpoint.tied:
         note = f"{describe(surest[0])} is over other ids than the embedding, and is left out"
         return OutputChoice(notes=(note,))
-    stacked = [
-        t
-        for t in checkpoint.tensors
-        if len(t.shape) > 2 and names.output_rank(t.name) == 0 and _is_outer(checkpoint, t)
-    ]
-    if stacked:
-        note = f"the output {describe(stacked[0])} is not a matrix, and is left out"
-        return OutputChoice(notes=(note,), is_unread=True)
+    return _note_unknown_form(checkpoint, n)
+
+
+def _note_unknown_form(checkpoint: Checkpoint, n: int) -> OutputChoice:
+    """Note a module of an output that is stored and holds no matrix that is read."""
+    held: dict[str, list[Tensor]] = {}
+    for t in checkpoint.tensors:
+        module = names.module_of(t.name)
+        if names.output_rank(module) == 0 and _is_outer(checkpoint, t):
+            held.setdefault(module, []).append(t)
+    for module, parts in held.items():
+        is_read = any(names.output_rank(t.name) == 0 and len(t.shape) == 2 for t in parts)
+        if not is_read and any(len(t.shape) > 1 and n in t.shape for t in parts):
+            listed = list_short([t.name.removeprefix(module).lstrip(".:/") for t in parts], _LISTED)
+            note = f"the output {short(module)} is stored in a form that is not known ({listed})"
+            return OutputChoice(notes=(f"{note}, and is left out",), is_unread=True)
     return OutputChoice()
 
 

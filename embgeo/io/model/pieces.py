@@ -95,6 +95,11 @@ _NOT_SLICES = "if they are no slices, move one to a folder of its own"
 _LIKELY = re.compile(
     r"(?:^|[-_.])(?:tp|mp|rank|shard|slice|partition|part)[-_.]?(\d+)(?=[-_.])", re.IGNORECASE
 )
+#: Words before a number that counts states of one model, or models.
+_STEPS = re.compile(
+    r"(?:step|epoch|iter|iteration|ckpt|checkpoint|seed|run|fold|version|v|e)[-_.=]?(\d+)",
+    re.IGNORECASE,
+)
 #: Formats whose siblings are opened to compare names, which takes no time.
 _COMPARED = (
     ".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npz", ".npy", ".h5", ".hdf5", ".pdparams",
@@ -237,7 +242,8 @@ def _open_numbered(path: Path, facts: ModelFacts, open_file: OpenFile) -> Checkp
             continue  # the named file is opened again, and says why
         if len({frozenset(t.name for t in one.tensors) for one in opened}) != 1:
             continue
-        if _are_slices(opened, facts, is_likely=_is_likely(named, found)):
+        is_step = any(m.span(1) == found.span() for m in _STEPS.finditer(named.name))
+        if not is_step and _are_slices(opened, facts, is_likely=_is_likely(named, found)):
             shown = [str(file.relative_to(named.parent)) for file in files]
             cause = f"holds a slice of each matrix, as {list_short(shown, _LISTED)} do"
             raise refuse(path, cause, f"{JOIN}; {_NOT_SLICES}")

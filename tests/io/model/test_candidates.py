@@ -78,6 +78,7 @@ def test_rows_of_a_vocabulary_may_be_padded(n: int, known: int, has: bool) -> No
         ((1_125, 16), 8),
         ((9_000, 8), 2),  # of the columns
         ((9_000, 6), 1),
+        ((9_000, 5), 1),
     ],
 )
 def test_slices_are_counted_by_the_sizes_of_the_configuration(
@@ -426,6 +427,28 @@ def test_one_row_more_than_tokens_may_be_any_row(
     assert any("nothing says which row" in n for n in matrix.origin.notes) is not bool(model_type)
 
 
+@pytest.mark.parametrize(("n", "labeled"), [(2 * N, True), (2 * N + 1, False)])
+def test_a_tokenizer_of_far_fewer_ids_than_rows_labels_nothing(
+    n: int, labeled: bool, tmp_path: Path
+) -> None:
+    """More rows than padding would be are those of another vocabulary."""
+    matrix = embgeo.load(write(tmp_path, {"embed_tokens.weight": rows(n)}, N))
+    assert (matrix.tokens is not None) is labeled
+
+
+@pytest.mark.parametrize("name", ["embed_positions.weight", "wpe.weight"])
+def test_a_lone_table_of_positions_is_a_question(name: str, tmp_path: Path) -> None:
+    with pytest.raises(AmbiguousTensor, match="may not be the embedding matrix"):
+        embgeo.load(write(tmp_path, {name: rows(N)}))
+
+
+def test_scales_beside_a_weight_are_no_candidates(tmp_path: Path) -> None:
+    """Training with quantization in mind stores the scale of each row."""
+    name = "model.embed_tokens.weight"
+    tensors = {name: rows(N), f"{name}_fake_quant.scale": rows(N, 1)}
+    assert embgeo.load(write(tmp_path, tensors, vocab_size=N)).origin.tensor == name
+
+
 @pytest.mark.parametrize(
     ("n", "tokens", "is_noted"), [(N, 0, False), (N + 8, 0, True), (N + 8, N, False)]
 )
@@ -438,13 +461,22 @@ def test_rows_beyond_the_vocabulary_of_the_configuration_are_noted(
     assert any(said in note for note in notes) is is_noted
 
 
-def test_an_output_that_is_no_matrix_is_noted(tmp_path: Path) -> None:
-    tensors = {"embed_tokens.weight": rows(N), "lm_head.weight": np.ones((2, N, D), np.float32)}
-    matrix = embgeo.load(write(tmp_path, tensors))
+@pytest.mark.parametrize(
+    ("parts", "is_noted"),
+    [
+        ({"weight": (2, N, D)}, True),
+        ({"weight_g": (N, 1), "weight_v": (N, D)}, True),  # weight norm
+        ({"dense.weight": (D, D), "bias": (N,)}, False),  # RoBERTa, tied
+    ],
+)
+def test_an_output_that_is_stored_and_not_read_is_noted(
+    parts: dict[str, tuple[int, ...]], is_noted: bool, tmp_path: Path
+) -> None:
+    tensors = {f"lm_head.{end}": np.ones(shape, np.float32) for end, shape in parts.items()}
+    matrix = embgeo.load(write(tmp_path, {"embed_tokens.weight": rows(N), **tensors}))
     assert matrix.output is None
-    assert any(
-        "lm_head.weight (2×120×16 float32) is not a matrix" in n for n in matrix.origin.notes
-    )
+    notes = matrix.origin.notes
+    assert any("the output lm_head is stored in a form that" in n for n in notes) is is_noted
 
 
 def test_a_matrix_outside_of_the_layers_goes_before_one_of_a_layer(tmp_path: Path) -> None:
@@ -606,6 +638,7 @@ def test_the_weight_of_hierarchical_reasoning_models(tmp_path: Path) -> None:
         ("encoder_hash_tok_embedding.weight", "hashes"),
         ("blk.1.engram_embd.weight", "hashes"),
         ("user_embedding.weight", "users"),
+        ("item_embedding.weight", "items"),
         ("melody.word_embeddings.weight", ""),
         ("gpt.text_embedding.weight", ""),
         ("lang_model.token_embedding.weight", ""),

@@ -299,6 +299,16 @@ def test_slices_whose_names_differ_in_any_number(
         assert embgeo.load(path).n == len(np.split(W, 2, axis)[0])
 
 
+@pytest.mark.parametrize("word", ["epoch_", "step=", "seed", "v"])
+def test_words_for_steps_and_runs_name_no_slices(word: str, tmp_path: Path) -> None:
+    """Norms that are not trained are the same, and weight decay changes each row."""
+    norm = np.arange(D, dtype=np.float32)
+    for number in range(2):
+        tensors = {"embed_tokens.weight": W * np.float32(1 + number), "norm.weight": norm}
+        save_file(tensors, tmp_path / f"{word}{number}.safetensors")
+    assert embgeo.load(tmp_path / f"{word}0.safetensors").n == N
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_the_configuration_says_which_files_are_slices(axis: int, tmp_path: Path) -> None:
     path = numbered(tmp_path, np.split(W, 2, axis), [NORM, NORM])
