@@ -61,10 +61,14 @@ def read_weight_map(data: Bytes) -> dict[str, str]:
     weight_map = index.get("weight_map") if isinstance(index, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
         raise Damaged("the index has no weight map")
-    for shard in weight_map.values():
-        if not isinstance(shard, str):
-            raise Damaged("the index names a shard that is not a string")
-    return weight_map
+    places: dict[str, str] = {}
+    for name, given in weight_map.items():
+        # Keras lists the shards of a layer: a key of its own for each, with slashes behind it.
+        for number, shard in enumerate(given if isinstance(given, list) else [given]):
+            if not isinstance(shard, str):
+                raise Damaged("the index names a shard that is not a string")
+            places[name + "/" * number] = shard
+    return places
 
 
 def _open_shard(beside: Beside, name: str) -> Checkpoint:

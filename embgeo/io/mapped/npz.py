@@ -43,7 +43,7 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
             tensors.append(Tensor(name, header.shape, header.dtype.name, opened))
             continue
         problem = "is an array of strings"
-        tensors.append(unreadable(name, header.shape, "", problem, SAVE_FLOATS))
+        tensors.append(unreadable(name, header.shape, "str", problem, SAVE_FLOATS))
         if is_vocabulary_name(name) and len(header.shape) == 1:
             words_left -= header.shape[0]
             bytes_left -= member.size

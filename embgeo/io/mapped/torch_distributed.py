@@ -48,7 +48,9 @@ def open_checkpoint(data: Bytes, beside: Beside) -> Checkpoint:
             raise Damaged("the metadata name a tensor that is not a string")
         if not isinstance(entry, Stub) or not entry.name.endswith(".TensorStorageMetadata"):
             tensors.append(
-                unreadable(plain(name), (), "", "is an object of the training program", RIGHT_FILE)
+                unreadable(
+                    plain(name), (), "bytes", "is an object of the training program", RIGHT_FILE
+                )
             )
             continue  # BytesStorageMetadata
         listed = _fields(entry, "TensorStorageMetadata").get("chunks")

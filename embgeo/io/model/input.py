@@ -126,7 +126,7 @@ def _find_without_name(
     found = None
     if checkpoint.facts.pieces == 1:  # else another shard may hold the embedding
         found = _find_by_shape(checkpoint, readable, lone) or _find_output(checkpoint, readable)
-    rival = _find_rival(checkpoint, groups, found)
+    rival = _find_rival(checkpoint, found)
     if rival is not None:
         raise _stopped(checkpoint, rival, is_sure=False)
     if found is not None:
@@ -190,25 +190,22 @@ def _may_be_embedding(checkpoint: Checkpoint, tensor: Tensor) -> bool:
     return not is_lone_output(tensor, checkpoint.facts)
 
 
-def _find_rival(
-    checkpoint: Checkpoint, groups: list[CandidateGroup], found: tuple[Tensor, str] | None
-) -> Tensor | None:
+def _find_rival(checkpoint: Checkpoint, found: tuple[Tensor, str] | None) -> Tensor | None:
     """Find what cannot be read, or is no matrix, and may be the embedding as well.
 
     A member of unknown form, a stack that is named like embeddings, codes, or a flat vector that
     are as large as the matrix that was found.
     """
-    unread = [group.members[0] for group in groups if not group.is_readable]
-    size = found[0].shape[0] * found[0].shape[1] if found is not None else None
-    for tensor in (*unread, *checkpoint.tensors):
+    size = count(found[0].shape) if found is not None else None
+    for tensor in sorted(checkpoint.tensors, key=lambda t: not t.problem):
         name, shape = tensor.name, tensor.shape
         if names.layer_of(name) is not None or names.is_layer_kernel(name):
             continue
         if names.is_other_embedding(name) or names.is_adapter(name) or names.copy_kind(name):
             continue
-        if tensor.problem:
-            return tensor
         is_like = _LIKE_EMBEDDINGS.search(name.lower()) is not None
+        if tensor.problem and (is_like or tensor.dtype not in ("str", "bytes")):
+            return tensor
         is_large = size is not None and count(shape) >= size
         if is_real(tensor.dtype):
             rivals = (is_like and len(shape) > 2) or (len(shape) == 1 and is_large)

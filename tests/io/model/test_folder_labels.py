@@ -47,16 +47,22 @@ def test_a_tokenizer_that_cannot_be_read_does_not_matter_without_its_labels(
     assert any("tokenizer.json" in note for note in embgeo.inspect(folder).notes)
 
 
-def test_a_shard_of_keras_is_read_by_its_index(tmp_path: Path) -> None:
+@pytest.mark.parametrize("as_list", [False, True])
+def test_shards_of_keras_are_read_by_their_index(as_list: bool, tmp_path: Path) -> None:
+    """The variables of one layer may lie in several shards, which are listed."""
     h5py = pytest.importorskip("h5py")
-    with h5py.File(tmp_path / "model_00000.weights.h5", "w") as file:
-        file["layers/reversible_embedding/vars/0"] = ROWS
-        file["layers/other/vars/0"] = ROWS[:3]
-    weight_map = {"/layers/reversible_embedding/vars": "model_00000.weights.h5"}
+    names = [f"model_0000{number}.weights.h5" for number in range(2)]
+    for number, name in enumerate(names):
+        with h5py.File(tmp_path / name, "w") as file:
+            file[f"layers/reversible_embedding/vars/{number}"] = ROWS if number == 0 else ROWS.T
+            file["layers/other/vars/0"] = ROWS[:3]
+    weight_map = {"/layers/reversible_embedding/vars": names if as_list else names[0]}
     index = tmp_path / "model.weights.json"
     index.write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
     for given in (tmp_path, index):
-        np.testing.assert_array_equal(embgeo.load(given).data, ROWS)
+        matrix = embgeo.load(given)
+        np.testing.assert_array_equal(matrix.data, ROWS)
+        assert (matrix.output is not None) is as_list
 
 
 def test_tiktoken_model(folder: Path) -> None:
@@ -64,11 +70,11 @@ def test_tiktoken_model(folder: Path) -> None:
     words = [bytes([65 + k]) for k in range(26)]
     lines = (base64.b64encode(word) + b" %d\n" % rank for rank, word in enumerate(words))
     (folder / "tiktoken.model").write_bytes(b"".join(lines))
-    added = {"added_tokens_decoder": {"28": {"content": "<|im_end|>", "special": True}}}
+    added = {"added_tokens_decoder": {"29": {"content": "<|im_end|>", "special": True}}}
     (folder / "tokenizer_config.json").write_text(json.dumps(added))
     matrix = embgeo.load(folder)
     assert matrix.tokens is not None
-    assert (matrix.tokens[0], matrix.tokens[28]) == ("A", "<|im_end|>")
+    assert (matrix.tokens[0], matrix.tokens[29]) == ("A", "<|im_end|>")
 
 
 @pytest.mark.parametrize("first", ["<pad>", "<unk>", "hello"])
