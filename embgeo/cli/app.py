@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_args
 import typer
 from typer.core import TyperGroup
 
-from embgeo.cli.shared import FAILED, Stopped, one_line, print_text, printable, silence_stdout
+from embgeo.cli.shared import FAILED, Stopped, one_line, print_error, printable, silence_stdout
 from embgeo.core.arguments import find_nearest, refuse_if, refuse_name
 from embgeo.core.errors import BadOption
 
@@ -228,5 +228,5 @@ def failed(arguments: list[str], error: BaseException) -> int:
         silence_stdout()
     is_usage = hasattr(error, "format_message")
     message = explain_usage(error, arguments) if is_usage else one_line(error)
-    print_text(f"embgeo: {message}", sys.stderr)
+    print_error(message)
     return FAILED

@@ -47,7 +47,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except (Exception, KeyboardInterrupt) as error:
             if kwargs.get("debug"):
                 print_text(traceback.format_exc(), sys.stderr)
-            print_text(f"embgeo: {one_line(error)}", sys.stderr)
+            print_error(one_line(error))
             raise typer.Exit(FAILED) from None
 
     return run
@@ -134,6 +134,14 @@ def print_text(text: str, stream: TextIO | None = None) -> None:
     if color is not None and is_colorful(stream or sys.stdout):
         text = typer.style(text, fg=color)
     print(text, file=stream)
+
+
+def print_error(message: str) -> None:
+    """Print one line on stderr, its beginning in red on a terminal."""
+    name = "embgeo:"
+    if is_colorful(sys.stderr):
+        name = typer.style(name, fg="red", bold=True)
+    print_text(f"{name} {message}", sys.stderr)
 
 
 def command_line() -> str:

@@ -45,6 +45,15 @@ def test_colors(screen: Screen, tone: Tone, code: str) -> None:
     assert screen() == f"{code}verdict\\x1b[0m\x1b[0m\nnumber\n"
 
 
+def test_an_error_begins_in_red(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for colorful, begin in ((True, "\x1b[31m\x1b[1membgeo:\x1b[0m"), (False, "embgeo:")):
+        monkeypatch.setattr(shared, "is_colorful", lambda _stream, is_it=colorful: is_it)
+        shared.print_error("x.pt: is damaged")
+        assert capsys.readouterr().err == f"{begin} x.pt: is damaged\n"
+
+
 @pytest.mark.parametrize(
     ("settings", "terminal", "expected"),
     [
