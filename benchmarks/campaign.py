@@ -2,13 +2,15 @@
 
     python benchmarks/campaign.py overfit --data ptb [--runs FOLDER] [--out FOLDER] [--seeds N]
         [--set KEY=VALUE] [--jobs N]
+    python benchmarks/campaign.py --decide
 
-A campaign that was interrupted goes on when it is started again. At the end its table of claims,
-its numbers and its settings are written to ``benchmarks/results/campaign-NAME.md``, ``.csv`` and
-``.toml``; ``--summary`` writes them of the runs that are finished so far. The report stays with the
-runs. ``--decide`` decides the claims of a saved campaign again from its ``.csv``, by today's rules:
-its intervals over the text are kept, and a campaign without early stopping has no curves there that
-could show convergence.
+A campaign that was interrupted goes on when it is started again. At the end its numbers, notes
+and settings are written to ``benchmarks/results/campaign-NAME.md``, ``.csv`` and ``.toml``;
+``--summary`` writes them of the runs that are finished so far. The report stays with the runs.
+
+Then, or with ``--decide`` alone, the claims of all campaigns are decided together from these
+numbers, with Holm's correction over all of them: ``benchmarks/results/claims.csv``, of which
+``docs/make_claims.py`` makes the tables. Intervals over the text are those of the runs.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ from __future__ import annotations
 import argparse
 import csv
 import platform
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,44 +25,62 @@ from typing import Any
 
 import embgeo
 from embgeo.core.errors import RunFailed
-from embgeo.core.numbers import format_optional
 from embgeo.core.progress import RunMonitor
-from embgeo.core.quantities import QUANTITIES as OF_ANALYSES
-from embgeo.report.study_tables import ClaimRow, claim_rows, heads
+from embgeo.report.study_tables import MATRICES, heads
 from embgeo.report.text.study import table
 from embgeo.result.saved import JSON_NAME
 from embgeo.training.loop.checkpoint import run_folder
 from embgeo.training.methods import METHODS
-from embgeo.training.methods.definitions import find_method
-from embgeo.training.settings import read_settings
+from embgeo.training.settings import StudySettings, read_settings
 from embgeo.training.study.claims import TIME
 from embgeo.training.study.deciding import (
     adjust_claims,
     compare_with_control,
     decide_claims,
-    describe_quality,
+    judge_learning,
     quality_name,
 )
-from embgeo.training.study.numbers import QUANTITIES
-from embgeo.training.study.record import Run, Study, StudyMethod
+from embgeo.training.study.record import ClaimOutcome, Run, Study
 from embgeo.training.study.run_result import is_finished
-from embgeo.training.tasks import TASKS, make_task
+from embgeo.training.study.wording import describe_quality
+from embgeo.training.tasks import TASKS
 from embgeo.workflows.train import prepare
 from embgeo.workflows.train_settings import parse_assignment
 from embgeo.workflows.train_study import make_study
 
 RESULTS = Path(__file__).parent / "results"
-HEADS = (
+CLAIMS_NAME = "claims.csv"
+COLUMNS = (
+    "campaign",
+    "key",
+    "source",
     "claim",
-    "published",
-    "here",
-    "difference (95% over seeds)",
-    "95% over the text",
-    "of the published",
-    "p",
-    "p, Holm",
+    "method",
+    "control",
+    "matrix",
+    "check",
+    "verdict",
+    "cause",
+    "reason",
+    "relative",
+    "seeds",
+    "difference",
+    "low",
+    "high",
+    "text_low",
+    "text_high",
+    "share",
     "detectable",
+    "tried",
+    "tried_control",
+    "p",
+    "p_holm",
+    "published",
 )
+#: Whether a run had converged, among its numbers.
+CONVERGED = "converged"
+#: Campaigns whose claims are those of others: `grids` trains the methods of `overfit` again.
+WITHOUT_CLAIMS = ("grids",)
 #: Early stopping in place of a number of steps, at one rate.
 TO_THE_END = {
     "optimizer.schedule": "constant",
@@ -109,8 +128,8 @@ CONE: dict[str, Any] = {
     "evaluation.tokens": 6000,
     "geometry.every": None,
 }
-#: A Transformer as in the papers: normalization after each addition, sinusoidal positions, one
-#: matrix, label smoothing. It shows a cone where most words are rare.
+#: A Transformer as in the papers: normalization after each addition, sinusoidal positions, ReLU,
+#: one matrix, label smoothing. It shows a cone where most words are rare.
 VASWANI: dict[str, Any] = {
     **{key: value for key, value in CONE.items() if key != "optimizer.lr"},
     "data.size": 5000,
@@ -124,9 +143,11 @@ VASWANI: dict[str, Any] = {
         "dropout": 0.2,
         "norm": "after",
         "positions": "sinusoidal",
+        "activation": "relu",
     },
     "optimizer": {
-        "kind": "adam",
+        "kind": "adamw",
+        "weight_decay": 0.0,
         "lr": 5e-3,
         "betas": [0.9, 0.98],
         "schedule": "inverse-sqrt",
@@ -310,15 +331,8 @@ def read_finished(arguments: Mapping[str, Any]) -> Study:
     return make_study(settings, folder, absent, "")
 
 
-def leave_out_times(study: Study) -> Study:
-    """Without claims about time: a campaign takes hours, next to whatever else the machine does."""
-    kept = [one for one in study.outcomes if one.number != TIME]
-    return replace(study, outcomes=adjust_claims(kept))
-
-
 def write_summary(name: str, campaign: Campaign, study: Study, runs: Path, out: Path) -> None:
-    """The table of claims as Markdown and CSV, and the settings."""
-    study = leave_out_times(study)
+    """The page of a campaign, its numbers as CSV, and its settings."""
     out.mkdir(parents=True, exist_ok=True)
     text = "\n".join(describe(name, campaign, study)) + "\n"
     (out / f"campaign-{name}.md").write_text(text, encoding="utf-8")
@@ -339,15 +353,17 @@ def describe(name: str, campaign: Campaign, study: Study) -> Iterator[str]:
     yield f"# Campaign `{name}`: {campaign.what}"
     yield ""
     yield f"`python benchmarks/campaign.py {name}`, seeds {', '.join(map(str, study.seeds))}."
-    yield f"Text: {corpus['name']}, {corpus['rows']:,} rows; tokens: {tokens}."
+    yield f"Text: {corpus['name']}, {corpus['rows']:,} rows; {corpus['unit']}: {tokens}."
     yield f"{', '.join(f'{key} {value}' for key, value in versions.items())}; {platform.machine()}."
     yield ""
     yield "```text"
     yield from table(study)
     yield "```"
-    quality = quality_name(study.runs)
-    yield from describe_differences(study, quality)
-    yield from describe_claims(study)
+    yield from describe_differences(study, quality_name(study.runs))
+    yield ""
+    yield from (f"- {note}" for note in study.notes)
+    yield ""
+    yield "[Claims of the papers](claims.md) are decided over all campaigns."
 
 
 def describe_differences(study: Study, quality: str) -> Iterator[str]:
@@ -366,87 +382,15 @@ def describe_differences(study: Study, quality: str) -> Iterator[str]:
                 yield f"| `{method.name}` | `{reference}` | {held.seeds} | {held.text} |"
 
 
-def describe_claims(study: Study) -> Iterator[str]:
-    """The tables of claims, a paper after the other."""
-    for source in dict.fromkeys(one.source.partition(",")[0] for one in study.outcomes):
-        yield f"\n## {source}\n"
-        yield f"| {' | '.join(HEADS)} |"
-        yield "|---" * len(HEADS) + "|"
-        for row in claim_rows(study):
-            if row.paper == source:
-                yield describe_claim(row)
-
-
-def describe_claim(row: ClaimRow) -> str:
-    """A line of the table of claims."""
-    claim = row.outcome
-    verdict = f"**{claim.verdict}**{' (a check)' if claim.sanity else ''}"
-    if claim.verdict == "not decidable":
-        verdict += f": {claim.reason}"
-    cells = (
-        f"{claim.text} ({row.methods})",
-        claim.published or "no number",
-        verdict,
-        f"{row.difference} ({row.interval})" if row.interval else row.difference,
-        row.text_interval or "–",
-        row.share,
-        format_optional(claim.p_value, 2),
-        format_optional(claim.p_adjusted, 2),
-        row.detectable,
-    )
-    return f"| {' | '.join(cells)} |"
-
-
-def decide_again(name: str, out: Path) -> None:
-    """Write the page of a saved campaign anew, with the claims decided from its numbers."""
-    page = out / f"campaign-{name}.md"
-    before = page.read_text(encoding="utf-8").splitlines()
+def read_saved(name: str, out: Path) -> tuple[list[Run], StudySettings]:
+    """The runs and the settings of a saved campaign; variants of methods are left out."""
     settings = read_settings(out / f"campaign-{name}.toml")
-    early = settings.training.patience is not None
     with (out / f"campaign-{name}.csv").open(newline="", encoding="utf-8") as stream:
-        runs = read_csv(csv.DictReader(stream), settings.task.name, early=early)
-    defined = {name for name, table in settings.method.items() if {"base", "parts"} & {*table}}
-    runs = [run for run in runs if run.method in METHODS or run.method in defined]
-    names = list(dict.fromkeys(run.method for run in runs))  # without those of plug-ins
-    found = {one: find_method(one, settings.method) for one in names}
-    methods = [
-        StudyMethod(one, m.title, m.reference if m.reference in names else "", m.role)
-        for one, m in found.items()
-    ]
-    trained = (settings.model.name, Path(settings.data.path).name)
-    outcomes = [
-        one
-        for one in decide_claims(runs, trained=trained)
-        if one.number != TIME and one.cause != "no_number"
-    ]
-    study = Study({}, outcomes=adjust_claims(outcomes), methods=tuple(methods), runs=tuple(runs))
-    study = replace(
-        study, quantities=(*QUANTITIES, *OF_ANALYSES.values(), *make_task(settings).QUANTITIES)
-    )
-    # Of the old page stays what was trained, the table of numbers, and the intervals over the text.
-    first = next(i for i, line in enumerate(before) if line.startswith("| method | compared"))
-    rows = [line.split(" | ") for line in before]
-    texts = {sides_of(row[0]): row[4] for row in rows if len(row) > 4}
-    lines = [*before[: first - 1], *describe_differences(study, quality_name(study.runs))]
-    others = (line for line in before if line.startswith("| `") and line.count("|") == 5)
-    lines += [line for line in others if line.split("`")[1] not in names]
-    for line in describe_claims(study):
-        cells = line.split(" | ")
-        known = texts.get(sides_of(cells[0]))
-        if known is not None and len(cells) > 4 and cells[4] == "–":
-            line = " | ".join((*cells[:4], known, *cells[5:]))
-        lines += line.split("\n")
-    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        runs = read_csv(csv.DictReader(stream), settings.task.name)
+    return [run for run in runs if run.method in METHODS], settings
 
 
-def sides_of(claim: str) -> tuple[str, str]:
-    """What the text interval of a claim depends on: its words, and its two methods."""
-    about = re.sub(r" \((against|the) [^)]*\)", "", claim.rpartition(" (")[0])
-    return about, claim.rpartition(" (")[2]
-
-
-def read_csv(lines: Iterable[Mapping[str, str]], task: str, *, early: bool) -> list[Run]:
-    """The runs of a campaign; `early` if early stopping ended all of them."""
+def read_csv(lines: Iterable[Mapping[str, str]], task: str) -> list[Run]:
     found: dict[tuple[str, int], dict[str, dict[str, float]]] = {}
     for line in lines:
         roles = found.setdefault((line["method"], int(line["seed"])), {"": {}})
@@ -461,14 +405,106 @@ def read_csv(lines: Iterable[Mapping[str, str]], task: str, *, early: bool) -> l
             1.0,
             1,
             0.0,
+            stopped_early=bool(roles[""].pop(CONVERGED, 0.0)),
             numbers=roles.pop(""),
             others=roles,
-            stopped_early=early,
             task=task,
             quality=quality,
         )
         for (method, seed), roles in found.items()
     ]
+
+
+def decide_all(out: Path, study: Study | None = None, name: str = "") -> None:
+    """Decide the claims of all saved campaigns together.
+
+    `study`: the runs of the campaign `name`, which have intervals over the text; those of others
+    are kept as they are.
+    """
+    known = read_claims(out / CLAIMS_NAME)
+    texts = {(row["campaign"], row["key"], row["method"]): row for row in known}
+    rows: list[tuple[str, ClaimOutcome]] = []
+    seen: set[tuple[Any, ...]] = set()
+    for campaign in CAMPAIGNS:
+        if campaign in WITHOUT_CLAIMS or not (out / f"campaign-{campaign}.csv").is_file():
+            continue
+        runs, settings = read_saved(campaign, out)
+        trained = (settings.model.name, Path(settings.data.path).name)
+        trials = {method: sum(map(len, settings.list_tuned(method).values())) for method in METHODS}
+        given = study.outcomes if study is not None and campaign == name else ()
+        own = {(one.key, one.method): one.text_interval for one in given}
+        for one in decide_claims(runs, trained=trained, trials=trials):
+            # A campaign takes hours, next to whatever else the machine does: no claim about time.
+            if one.number == TIME:
+                continue
+            values = list_values(runs, one)
+            if seen & values:
+                one = replace(one, cause="same_runs", alone="not decidable", p_value=None)
+            seen |= values
+            before = texts.get((campaign, one.key, one.method), {})
+            ends = before.get("text_low"), before.get("text_high")
+            text = (float(ends[0]), float(ends[1])) if ends[0] and ends[1] else None
+            rows.append(
+                (campaign, replace(one, text_interval=own.get((one.key, one.method), text)))
+            )
+    decided = adjust_claims([one for _, one in rows])
+    with (out / CLAIMS_NAME).open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for (campaign, _), one in zip(rows, decided, strict=True):
+            writer.writerow(list_cells(campaign, one))
+
+
+def read_claims(path: Path) -> list[dict[str, str]]:
+    if not path.is_file():
+        return []
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def list_values(runs: Sequence[Run], one: ClaimOutcome) -> set[tuple[Any, ...]]:
+    """What a claim is decided by: campaigns with the same model and text may share runs."""
+    found = set()
+    for seed in {run.seed for run in runs}:
+        values = [
+            run.select_numbers(one.role).get(one.number)
+            for method in (one.reference, one.method)
+            for run in runs
+            if (run.method, run.seed) == (method, seed)
+        ]
+        if len(values) == 2 and None not in values:
+            found.add((one.key, one.method, seed, *values))
+    return found
+
+
+def list_cells(campaign: str, one: ClaimOutcome) -> list[Any]:
+    low, high = one.interval or (None, None)
+    text_low, text_high = one.text_interval or (None, None)
+    return [
+        campaign,
+        one.key,
+        one.source,
+        one.text,
+        one.method,
+        one.reference,
+        MATRICES[one.role] if one.role else "",
+        "check" if one.sanity else "",
+        one.verdict,
+        one.cause or "",
+        one.reason,
+        "relative" if one.relative else "",
+        one.seeds,
+        *(round_cell(v) for v in (one.difference, low, high, text_low, text_high)),
+        *(round_cell(v) for v in (one.share, one.detectable)),
+        one.trials,
+        one.reference_trials,
+        *(round_cell(v) for v in (one.p_value, one.p_adjusted)),
+        one.published,
+    ]
+
+
+def round_cell(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
 
 
 def write_csv(study: Study, writer: Any) -> None:
@@ -477,6 +513,8 @@ def write_csv(study: Study, writer: Any) -> None:
     names -= {TIME}
     writer.writerow(["method", "seed", "matrix", "name", "value"])
     for run in study.runs:
+        converged = judge_learning(run) == "converged"
+        writer.writerow([run.method, run.seed, "", CONVERGED, float(converged)])
         for matrix, numbers in (("", run.numbers), *run.others.items()):
             for name, value in numbers.items():
                 if name in names:
@@ -485,7 +523,7 @@ def write_csv(study: Study, writer: Any) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("name", choices=CAMPAIGNS)
+    parser.add_argument("name", choices=CAMPAIGNS, nargs="?")
     parser.add_argument("--data", type=Path, help="the text")
     parser.add_argument("--runs", type=Path, help="folder of the runs; NAME.runs")
     parser.add_argument("--out", type=Path, default=RESULTS)
@@ -495,16 +533,17 @@ def main() -> None:
     parser.add_argument("--summary", action="store_true", help="train nothing")
     parser.add_argument("--decide", action="store_true", help="only decide the claims again")
     options = parser.parse_args()
-    campaign = CAMPAIGNS[options.name]
     if options.decide:
-        decide_again(options.name, options.out)
+        decide_all(options.out)
         return
-    if options.data is None:
-        parser.error("--data is missing")
+    if options.name is None or options.data is None:
+        parser.error("the name of a campaign or --data is missing")
+    campaign = CAMPAIGNS[options.name]
     runs = options.runs or Path(f"{options.name}.runs")
     arguments = request(campaign, options.data, runs, options.seeds, options.own)
     study = read_finished(arguments) if options.summary else train(arguments, options.jobs)
     write_summary(options.name, campaign, study, runs, options.out)
+    decide_all(options.out, study, options.name)
 
 
 if __name__ == "__main__":

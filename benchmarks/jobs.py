@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Files of a run that hold no time.
-PLAIN = ("model.safetensors", "vocabulary.tsv", "run.toml", "losses.json", "arrays.npz")
+PLAIN = ("model.safetensors", "vocabulary.tsv", "run.toml", "outcomes.json", "arrays.npz")
 
 
 def train(options: argparse.Namespace, jobs: int, home: Path) -> tuple[float, float]:

@@ -1,86 +1,144 @@
-"""Write the tables of claims in docs/science.md from the results of the campaigns.
+"""Write the tables of claims from ``benchmarks/results/claims.csv``.
 
     python docs/make_claims.py
 
-A table stands behind each line ``<!-- claims: PAPER -->``, where PAPER is a heading of
-``benchmarks/results/campaign-NAME.md``: a claim by row, a campaign by column, the verdict and the
-difference in its cells.
+In docs/science.md a table stands behind each line ``<!-- claims: PAPER -->``: a claim by row, a
+campaign by column, the verdict and the difference in its cells. ``benchmarks/results/claims.md``
+has everything that is known of each claim.
 """
 
 from __future__ import annotations
 
+import csv
+import math
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 TARGET = DOCS / "science.md"
 RESULTS = DOCS.parent / "benchmarks" / "results"
-#: The campaigns in the order of their columns.
-CAMPAIGNS = (
-    "cone",
-    "cone-untied",
-    "cone-vaswani",
-    "overfit",
-    "overfit-tuned",
-    "ptb",
-    "multi30k",
-    "skipgram",
-    "newsgroups",
-    "newsgroups-20",
-    "imdb",
-    "wt2",
-    "tiny-llama",
-    "tiny-llama-untied",
-)
 PLACE = re.compile(r"^<!-- claims: (.+) -->\n(?:\|.*\n)*", re.MULTILINE)
-VERDICT = re.compile(r"\*\*(.+?)\*\*")
-#: The brackets behind it name the control.
-CONTROL = re.compile(r" \(against (?:the plain model, as published|its factors alone)\)")
+HEADS = (
+    "campaign",
+    "claim",
+    "here",
+    "difference (95% over seeds)",
+    "95% over the text",
+    "seeds",
+    "of the published",
+    "tried",
+    "p",
+    "p, Holm",
+    "detectable",
+)
+OPENING = """# Claims of the papers, over all campaigns
+
+<!-- Made by docs/make_claims.py from claims.csv. -->
+
+Holm's correction is over all {tested} claims of this page that have a p-value. Checks are not among
+them: numbers that a method minimizes, or nearly so. Tried: from how many settings validation chose,
+for the method and for its control. *Not decidable* has its reason.
+[What this means](../../docs/science.md).
+"""
 
 
-def read_claims(campaign: str) -> dict[str, dict[str, list[str]]]:
-    """Read the rows of a campaign's tables of claims: by paper and claim, the cells."""
-    found: dict[str, dict[str, list[str]]] = {}
-    paper = ""
-    for line in (RESULTS / f"campaign-{campaign}.md").read_text("utf-8").splitlines():
-        if line.startswith("## "):
-            paper = line.removeprefix("## ")
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if paper and len(cells) == 9 and VERDICT.search(cells[2]):
-            found.setdefault(paper, {})[cells[0]] = cells
-    return found
+def read_rows() -> list[dict[str, str]]:
+    with (RESULTS / "claims.csv").open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
 
 
-def shorten(cells: list[str]) -> str:
-    """The verdict and the difference of a row, for a cell."""
-    verdict = VERDICT.findall(cells[2])[0].replace("not decidable", "undecided")
-    if "(a check)" in cells[2]:
-        verdict += ", a check"
-    difference = cells[3].partition(" (")[0].strip("–")
-    return f"{verdict} {difference}".strip()
+def write_number(row: Mapping[str, str], *names: str) -> str:
+    """Numbers of a row with their signs; those of logarithms in percent."""
+    if not all(row[name] for name in names):
+        return ""
+    values = [float(row[name]) for name in names]
+    if not row["relative"]:
+        return " … ".join(f"{v:+.3g}".replace("-", "−") for v in values)
+    shares = (100.0 * math.expm1(v) for v in values)
+    return " … ".join(f"{v:+.3g}".replace("-", "−") for v in shares) + "%"
 
 
-def render_table(paper: str) -> str:
-    """Make the table of a paper's claims over all campaigns that decide one."""
-    by_campaign = {name: read_claims(name).get(paper, {}) for name in CAMPAIGNS}
-    shown = {name: claims for name, claims in by_campaign.items() if claims}
-    claims = {claim: cells for found in reversed(shown.values()) for claim, cells in found.items()}
-    order = list(dict.fromkeys(claim for found in shown.values() for claim in found))
-    heads = " | ".join(f"`{name}`" for name in shown)
-    lines = [f"| claim | published | {heads} |", "|---" * (2 + len(shown)) + "|"]
-    for claim in order:
-        parts = [part for part in claims[claim][1].split("; ") if "→" in part]
-        published = "; ".join(part.partition(" (")[0] for part in parts)
-        found = [shorten(own[claim]) if claim in own else "" for own in shown.values()]
-        lines.append(f"| {CONTROL.sub('', claim)} | {published} | {' | '.join(found)} |")
+def write_verdict(row: Mapping[str, str]) -> str:
+    """The verdict in a cell of a table of campaigns."""
+    verdict = row["verdict"].replace("not decidable", "undecided")
+    return f"{verdict}{', a check' if row['check'] else ''}"
+
+
+def describe_claim(row: Mapping[str, str]) -> str:
+    """Name a claim with its two methods and, in models with two, the matrix."""
+    text = re.sub(r" \(against (?:the plain|its factors)[^)]*\)", "", row["claim"])
+    return f"{text} ({row['method']} against {row['control']})"
+
+
+def render_table(paper: str, rows: list[dict[str, str]]) -> str:
+    """Make the table of a paper's claims over all campaigns that say something of one."""
+    own = [r for r in rows if r["source"].partition(",")[0] == paper and r["cause"] != "no_number"]
+    campaigns = list(dict.fromkeys(row["campaign"] for row in own))
+    lines = [
+        f"| claim | published | {' | '.join(f'`{name}`' for name in campaigns)} |",
+        "|---" * (2 + len(campaigns)) + "|",
+    ]
+    for claim in dict.fromkeys(map(describe_claim, own)):
+        held = {row["campaign"]: row for row in own if describe_claim(row) == claim}
+        parts = next(iter(held.values()))["published"].split("; ")
+        published = "; ".join(part.partition(" (")[0] for part in parts if "→" in part)
+        cells = [
+            f"{write_verdict(held[name])} {write_number(held[name], 'difference')}".strip()
+            if name in held
+            else ""
+            for name in campaigns
+        ]
+        lines.append(f"| {claim} | {published} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
+def describe_row(row: Mapping[str, str]) -> str:
+    """A line of the page of all claims."""
+    verdict = f"**{row['verdict']}**{' (a check)' if row['check'] else ''}"
+    if row["cause"]:
+        verdict += f": {row['reason']}"
+    difference = write_number(row, "difference")
+    if interval := write_number(row, "low", "high"):
+        difference += f" ({interval})"
+    matrix = f", {row['matrix']}" if row["matrix"] else ""
+    share = f"{100.0 * float(row['share']):.2g}%" if row["share"] else ""
+    cells = (
+        f"`{row['campaign']}`",
+        f"{describe_claim(row)}{matrix}",
+        verdict,
+        difference,
+        write_number(row, "text_low", "text_high"),
+        row["seeds"],
+        share,
+        f"{row['tried']} : {row['tried_control']}",
+        *(f"{float(row[name]):.2g}" if row[name] else "" for name in ("p", "p_holm")),
+        write_number(row, "detectable").removeprefix("+"),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def render_page(rows: list[dict[str, str]]) -> Iterator[str]:
+    """Yield the lines of the page of all claims, a paper after the other."""
+    tested = sum(bool(row["p_holm"]) for row in rows)
+    yield OPENING.format(tested=tested)
+    for paper in dict.fromkeys(row["source"].partition(",")[0] for row in rows):
+        yield f"## {paper}\n"
+        yield f"| {' | '.join(HEADS)} |"
+        yield "|---" * len(HEADS) + "|"
+        yield from (describe_row(r) for r in rows if r["source"].partition(",")[0] == paper)
+        yield ""
+
+
 def document() -> str:
-    """Make the page: its text as it is, its tables from the results."""
-    text = TARGET.read_text("utf-8")
-    return PLACE.sub(lambda found: f"<!-- claims: {found[1]} -->\n{render_table(found[1])}", text)
+    """Make docs/science.md: its text as it is, its tables from the results."""
+    rows, text = read_rows(), TARGET.read_text("utf-8")
+    return PLACE.sub(
+        lambda found: f"<!-- claims: {found[1]} -->\n{render_table(found[1], rows)}", text
+    )
 
 
 if __name__ == "__main__":
     TARGET.write_text(document(), "utf-8", newline="\n")
+    page = "\n".join(render_page(read_rows()))
+    (RESULTS / "claims.md").write_text(page, "utf-8", newline="\n")

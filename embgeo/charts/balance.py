@@ -35,7 +35,8 @@ def refuse(item: ChartItem, _choices: spec.Choices) -> str:
 
 
 def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
-    from embgeo.training.study.deciding import describe_quality, quality_name, spell_score
+    from embgeo.training.study.deciding import quality_name
+    from embgeo.training.study.wording import describe_quality, spell_score
 
     across = quality_name([run for item, _ in items for run in item.runs])
     held = {name for item, _ in items for run in item.runs for name in run.numbers}
@@ -109,10 +110,10 @@ def is_distinct(
     control: Sequence[tuple[int, float, float]], method: Sequence[tuple[int, float, float]]
 ) -> bool:
     """Tell whether the interval of a difference over common seeds leaves out 0."""
-    from embgeo.training.study.spread import paired
+    from embgeo.training.study.spread import compare_seeds
 
     differences = (
-        paired(*({pair[0]: pair[k] for pair in pairs} for pairs in (control, method)))
+        compare_seeds(*({pair[0]: pair[k] for pair in pairs} for pairs in (control, method)))
         for k in (1, 2)
     )
     return any(held is not None and held.side() != "open" for held in differences)

@@ -21,9 +21,9 @@ from embgeo.report.comparison import context as of_comparison
 from embgeo.report.comparison import quantities_of_comparison
 from embgeo.report.page import TRAINING, Gallery, code, draw_charts, environment
 from embgeo.report.tables import group_by_family, provenance_rows
-from embgeo.training.study import deciding
+from embgeo.training.study import deciding, wording
 from embgeo.training.study.record import Learning, Study
-from embgeo.training.study.spread import LEAST_SEEDS, Direction, Paired
+from embgeo.training.study.spread import LEAST_SEEDS, Direction, SeedDifference
 
 _SECTIONS = (
     ("balance", ""),
@@ -74,8 +74,8 @@ def describe_methods(study: Study, comparison: Comparison | None) -> dict[str, A
         "facts": facts(study),
         "version": str(versions.get("embgeo", "")),
         "headlines": headlines(study),
-        "tone": "undecided" if deciding.describe_few_seeds(study) else "change",
-        "quality": visible(deciding.spell_score(deciding.find_quality(study.runs))),
+        "tone": "undecided" if wording.describe_few_seeds(study) else "change",
+        "quality": visible(wording.spell_score(deciding.find_quality(study.runs))),
         "balance_title": visible(title_balance(study)),
         "seeds": study.seeds,
         "heads": study_tables.heads(study),
@@ -188,7 +188,7 @@ def prediction_rows(study: Study) -> list[dict[str, Any]]:
 
 def title_balance(study: Study) -> str:
     """Return ``"Perplexity and geometry"``."""
-    return f"{capital(deciding.spell_score(deciding.find_quality(study.runs)))} and geometry"
+    return f"{capital(wording.spell_score(deciding.find_quality(study.runs)))} and geometry"
 
 
 def sections(study: Study, comparison: Comparison | None, figures: Gallery) -> list[dict[str, str]]:
@@ -239,10 +239,10 @@ def headlines(study: Study) -> tuple[str, ...]:
                 study, method, isotropy.I1_UNIT_ROWS.name, method.role
             )
     unfinished = UNFINISHED[deciding.judge_all(study.runs)] if any(quality.values()) else ""
-    if any(quality.values()) and (few := deciding.describe_few_seeds(study)):
-        return tuple(filter(None, (few, unfinished)))
+    if any(quality.values()) and (few := wording.describe_few_seeds(study)):
+        return tuple(filter(None, (*few, unfinished)))
     said = (
-        sentence(deciding.describe_quality(name), quality),
+        sentence(wording.describe_quality(name), quality),
         unfinished,
         sentence(isotropy.I1_UNIT_ROWS.title, geometry),
         claims_line(study),
@@ -251,7 +251,7 @@ def headlines(study: Study) -> tuple[str, ...]:
     return tuple(part for part in said if part) or (alone,)
 
 
-def sentence(what: str, differences: Mapping[str, Paired | None]) -> str:
+def sentence(what: str, differences: Mapping[str, SeedDifference | None]) -> str:
     """Return ``"Test perplexity against each control: lower with cosreg (−1.4%)."``."""
     known = {visible(name): held for name, held in differences.items() if held is not None}
     if not known:

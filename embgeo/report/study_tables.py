@@ -9,10 +9,10 @@ from embgeo.core.numbers import format_optional, join_unit
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.text import visible
 from embgeo.core.values import Quantity, format_number
-from embgeo.training.study import deciding, record
+from embgeo.training.study import deciding, record, wording
 from embgeo.training.study.claims import TIME
 from embgeo.training.study.numbers import QUANTITIES
-from embgeo.training.study.spread import Paired, in_percent, percent_text, signed, spread
+from embgeo.training.study.spread import SeedDifference, in_percent, percent_text, signed, spread
 
 #: Columns of the first table, after the deciding perplexity.
 FIRST = (
@@ -109,15 +109,15 @@ def heads(study: record.Study) -> tuple[Head, ...]:
     other = "valid" if first == "test" else "test"
     counted = name_unit(study.provenance.get("corpus") or {})
     columns = (
-        (quality, deciding.describe_quality(quality)),
+        (quality, wording.describe_quality(quality)),
         *GEOMETRY,
         (f"{first}.rare", "perplexity, rare words"),
         (f"{first}.popular", "perplexity, frequent words"),
-        (f"{other}.{score}", deciding.describe_quality(f"{other}.{score}")),
+        (f"{other}.{score}", wording.describe_quality(f"{other}.{score}")),
         (f"{first}.unknown", "p(unknown word)"),
         (f"{first}.cache", "with cache"),
         (f"{first}.dynamic", "dynamic"),
-        *((name, deciding.describe_quality(name)) for name in own_scores(study) if name != quality),
+        *((name, wording.describe_quality(name)) for name in own_scores(study) if name != quality),
         (TIME, f"time a {'token' if counted.endswith('tokens') else 'unit'}"),
         ("training.parameters", "parameters"),
         ("training.peak_memory", "peak memory"),
@@ -221,7 +221,7 @@ def cell(
     return Cell(text, deviation, held.change, interval, word(held, quantity, name))
 
 
-def word(held: Paired, quantity: Quantity | None, name: str) -> str:
+def word(held: SeedDifference, quantity: Quantity | None, name: str) -> str:
     """Return what the interval of a difference over seeds says."""
     if name in FIXED or held.interval is None:
         return ""
@@ -246,6 +246,7 @@ class ClaimRow:
     text_interval: str
     share: str
     detectable: str
+    tried: str
     mark: str
     chip: str
 
@@ -273,6 +274,7 @@ def claim_row(study: record.Study, o: record.ClaimOutcome) -> ClaimRow:
         f"{write(o.text_interval)}{unit}" if o.text_interval else "",
         "–" if o.share is None else f"{format_number(100.0 * o.share, 2)}%",
         describe_detectable(o),
+        f"{o.trials} : {o.reference_trials}",
         mark,
         chip,
     )

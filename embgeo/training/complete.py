@@ -10,14 +10,15 @@ from embgeo.training.checks import list_defaults, name_table
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
 from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
-from embgeo.training.tasks import LanguageModeling, make_task
-from embgeo.training.tasks.task import refuse_settings
+from embgeo.training.tasks import make_task
+from embgeo.training.tasks.task import refuse_unused
 
 
 def complete_settings(config: StudySettings) -> StudySettings:
     """Fill in all defaults, as a run records them."""
     check(config)
     task = make_task(config)
+    refuse_unused(config, task.USES)
     kind = task.find_model(config.model.name)
     known = list_defaults(kind)
     refuse_unknown(config.model.settings, known, f"[model] of {config.model.name}")
@@ -91,8 +92,6 @@ def check(config: StudySettings) -> None:
         find_method(name, config.method)
     for name, own in config.method.items():
         find_method(name, config.method, f"[method.{name}]").settings(own)
-    if config.task.name != LanguageModeling.NAME:
-        refuse_settings(config, {"training": ("start",)})
     check_tuned(config)
     training, optimizer = config.training, config.optimizer
     for wrong, cause, way_out in (

@@ -80,7 +80,8 @@ class OptimizerSettings:
 
     Attributes
     ----------
-    kind : {"adamw", "adam", "sgd"}
+    kind : {"adamw", "sgd"}
+        Weight decay is decoupled from the gradient.
     lr : float
         The highest learning rate of the schedule.
     weight_decay, betas, eps, momentum
@@ -112,7 +113,7 @@ class OptimizerSettings:
         Share of the run, at its end, over which weights are averaged for evaluation; 0 for none.
     """
 
-    kind: Literal["adamw", "adam", "sgd"] = "adamw"
+    kind: Literal["adamw", "sgd"] = "adamw"
     lr: float | None = None
     weight_decay: float | None = None
     betas: tuple[float, float] | None = None
@@ -170,21 +171,16 @@ class TrainingSettings:
         CPU threads; by default torch decides. Another number rounds sums differently: runs are
         equal bit for bit only with the same number.
     patience : int, optional
-        Evaluations in a row without a lower validation loss after which the run ends; with
-        ``keep = "best"``.
+        Evaluations in a row without a lower validation loss that stop a run, which ends once as
+        many again have shown that more patience changes nothing; with ``keep = "best"``.
     keep : {"last", "best"}
         Which weights the run keeps: the last ones, or the ones with the lowest validation loss.
     log_every : int
         Steps between two lines of training loss.
-    log_updates : bool, optional
-        Whether these lines also have, for each matrix, the norm of its gradient before clipping and
-        the relative size of its update.
     save_seconds : float
         Time between two saves of the state; the end of an epoch is always one.
     save_steps : int, optional
         Steps between two saves.
-    tensorboard : bool
-        Whether the numbers of ``metrics.jsonl`` are also written for TensorBoard.
     start : str, optional
         A finished run with the initial weights, or a folder with such a run for each method and
         seed.
@@ -207,10 +203,8 @@ class TrainingSettings:
     keep: Literal["last", "best"] = "last"
     patience: Whole | None = None
     log_every: Whole = 50
-    log_updates: bool | None = None
     save_seconds: Nonnegative = 120.0
     save_steps: Whole | None = None
-    tensorboard: bool = False
     start: str | None = None
 
 

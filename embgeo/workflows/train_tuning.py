@@ -14,8 +14,8 @@ from embgeo.core.errors import RunFailed
 from embgeo.core.values import format_number
 from embgeo.io.bounded.records import RecordFormat
 from embgeo.training.study.assemble import spell_value
-from embgeo.training.study.deciding import spell_score
 from embgeo.training.study.record import TriedValue
+from embgeo.training.study.wording import spell_score
 from embgeo.workflows.folders import ELSEWHERE
 
 if TYPE_CHECKING:

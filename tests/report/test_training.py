@@ -23,8 +23,9 @@ from embgeo.report.study_tables import first_heads, heads, method_rows
 from embgeo.report.text.study import render as render_text
 from embgeo.report.text.study import table
 from embgeo.training.study.assemble import assemble_study, warn_of_methods
-from embgeo.training.study.document_outcomes import QUANTITIES as DOCUMENT_QUANTITIES
 from embgeo.training.study.log import LOG_NAME, Log
+from embgeo.training.study.numbers import OF_CLASSIFICATION
+from embgeo.training.study.outcomes import OUTCOMES, Outcomes
 from embgeo.training.study.record import (
     COMPARISON_FOLDER,
     STUDY,
@@ -39,7 +40,7 @@ from embgeo.training.study.run_result import (
     read_run,
     thin_curves,
 )
-from embgeo.training.study.samples import TEXT_LOSSES, TextLosses
+from embgeo.training.study.wording import describe_few_seeds
 from tests.support.html_page import Page
 from tests.support.outlined import drawn_pages, outline_figures
 from tests.support.sample_runs import (
@@ -143,7 +144,10 @@ def test_a_headline_compares_models_of_one_size_and_names_the_speed_of_training(
     assert headlines(unknown)[1].startswith("Models may not have converged.")
     assert "learning" not in "".join(headlines(training))
     few = sample_training(methods=METHODS, seeds=2)
-    assert headlines(few)[0].startswith("No difference can be claimed yet (")
+    lines = headlines(few)
+    last = next(line for line in lines if line.startswith("Too few"))
+    assert lines.index(last) > 0
+    assert last.startswith("Too few seeds to test (2).")
 
 
 def test_a_task_of_ones_own_has_each_score_once_and_its_own_unit() -> None:
@@ -157,7 +161,7 @@ def test_a_task_of_ones_own_has_each_score_once_and_its_own_unit() -> None:
     training = replace(
         training,
         runs=runs,
-        quantities=DOCUMENT_QUANTITIES,
+        quantities=OF_CLASSIFICATION,
         provenance={**training.provenance, "corpus": corpus},
     )
     names = [head.name for head in heads(training)]
@@ -307,7 +311,7 @@ def test_saved_and_read_back(hostile: bool, tmp_path: Path) -> None:
             lambda d: d.update(format="other"),
             "not a comparison of methods that embgeo wrote; name a folder with",
         ),
-        (lambda d: d.update(format_version=9), "format version 9"),
+        (lambda d: d.update(format_version=10), "format version 10"),
         (lambda d: d.pop("runs"), "damaged"),
         (lambda d: d["runs"].clear(), "damaged"),
         (lambda d: d["runs"][0].update(folder="../../outside/seed-0"), "damaged"),
@@ -351,13 +355,13 @@ def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
 
 def test_a_run_of_two_matrices_is_read_with_both_and_with_its_losses(tmp_path: Path) -> None:
     home = write_run(tmp_path, Made("al", 0, 100.0))
-    losses = TextLosses("test", (30.5, 20.25), (6, 5))
-    TEXT_LOSSES.save(losses, home)
+    losses = Outcomes("text", "test", ((30.5, 6), (20.25, 5)))
+    OUTCOMES.save(losses, home)
     found = read_run(tmp_path, home)
     output, own = (found.analyses[role].scalar("cosine.mean") for role in ("output", "input"))
     assert output != own
-    assert found.samples == losses
-    assert read_run(tmp_path, write_run(tmp_path, Made("mle", 0, 90.0))).samples is None
+    assert found.outcomes == losses
+    assert read_run(tmp_path, write_run(tmp_path, Made("mle", 0, 90.0))).outcomes is None
 
 
 @pytest.mark.parametrize(
@@ -466,9 +470,16 @@ def test_warnings_come_before_the_maps() -> None:
     assert text.index("is not below") < text.index('id="maps"')
 
 
-@pytest.mark.parametrize("seeds", [1, 2])
-def test_too_few_seeds_name_the_next_step(seeds: int) -> None:
+@pytest.mark.parametrize(("seeds", "where"), [(1, "its seed"), (2, "both seeds")])
+def test_with_too_few_seeds_the_page_says_what_happened(seeds: int, where: str) -> None:
     few = sample_training(seeds=seeds)
-    said = f"({seeds} seed{'s' if seeds > 1 else ''}): run more seeds, with --resume --seeds 3."
-    assert any(line == f"No difference can be claimed yet {said}" for line in render_text(few))
-    assert not any("yet" in line for line in render_text(sample_training()))
+    runs = []
+    for one in few.runs:
+        cosine = 0.54 if one.method == "mle" else 0.004
+        runs.append(replace(one, numbers={**one.numbers, "cosine.mean": cosine}, others={}))
+    lines = describe_few_seeds(replace(few, runs=tuple(runs)))
+    (cosreg,) = (line for line in lines if line.startswith("COSREG"))
+    assert cosreg.startswith(f"COSREG removed the cone in {where} (0.54 → 0.004); perplexity ")
+    assert lines[-1] == f"Too few seeds to test ({seeds}). --resume --seeds 3 adds some."
+    assert lines[-1] in list(render_text(few))
+    assert describe_few_seeds(sample_training()) == ()

@@ -50,9 +50,9 @@ RHN: dict[str, Any] = {"name": "vd-rhn", "d": 8, "depth": 2}
 #: A present model as it is trained at present.
 LLAMA: dict[str, Any] = {
     "task": {"name": "lm", "z_loss": 1e-2},
-    "model": {"name": "llama", "d": 8, "layers": 1, "heads": 2, "kv_heads": 1, "qk_norm": True},
+    "model": {"name": "llama", "d": 8, "layers": 1, "heads": 2, "kv_heads": 1},
     "optimizer": {"schedule": "cosine", "warm_up_steps": 3, "embedding_lr": 2.0},
-    "training": {"windows": "random", "log_updates": True},
+    "training": {"windows": "random"},
     "evaluation": {"bptt": 10, "stride": 5},
 }
 

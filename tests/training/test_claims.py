@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from embgeo.core.quantities import QUANTITIES as ANALYZED
-from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim
+from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim, PaperClaim
 from embgeo.training.study.deciding import (
     MOST_P,
     adjust_claims,
@@ -21,17 +21,27 @@ from embgeo.training.study.deciding import (
     put_first,
     quality_name,
 )
-from embgeo.training.study.document_outcomes import QUANTITIES as DOCUMENT_QUANTITIES
-from embgeo.training.study.numbers import QUANTITIES, prior, prior_distance
-from embgeo.training.study.published import PaperClaim
+from embgeo.training.study.numbers import (
+    OF_CLASSIFICATION,
+    OF_SIMILARITY,
+    OF_TRANSLATION,
+    QUANTITIES,
+    prior,
+    prior_distance,
+)
 from embgeo.training.study.record import ClaimOutcome, Run, TrainingCurve
-from embgeo.training.study.spread import in_percent, paired, percent_text, signed, spread, student
-from embgeo.training.study.translation_outcomes import QUANTITIES as TRANSLATION_QUANTITIES
-from embgeo.training.study.word_similarity import QUANTITIES as SIMILARITY_QUANTITIES
+from embgeo.training.study.spread import (
+    compare_seeds,
+    in_percent,
+    percent_text,
+    signed,
+    spread,
+    student,
+)
 from tests.support.documents import ROOT
 from tests.support.sample_runs import run
 
-OF_TASKS = (*DOCUMENT_QUANTITIES, *TRANSLATION_QUANTITIES, *SIMILARITY_QUANTITIES)
+OF_TASKS = (*OF_CLASSIFICATION, *OF_TRANSLATION, *OF_SIMILARITY)
 LOWER = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "lower")
 HIGHER = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "higher")
 RATIO = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "lower", relative=True, factor=1.2)
@@ -156,7 +166,7 @@ def test_the_interval_is_student_s() -> None:
     steps = np.array([0.2, 0.25, 0.21, 0.3])
     before = {seed: 0.5 + 0.1 * seed for seed in range(4)}
     after = {seed: value + steps[seed] for seed, value in before.items()}
-    found = paired(before, after)
+    found = compare_seeds(before, after)
     assert found is not None
     assert found.interval is not None
     assert found.difference == pytest.approx(steps.mean())
@@ -167,13 +177,13 @@ def test_the_interval_is_student_s() -> None:
 
 
 def test_only_seeds_that_both_have_are_held_against_each_other() -> None:
-    found = paired({0: 1.0, 1: 2.0, 7: 50.0}, {0: 2.0, 1: 3.5, 3: 99.0})
+    found = compare_seeds({0: 1.0, 1: 2.0, 7: 50.0}, {0: 2.0, 1: 3.5, 3: 99.0})
     assert found is not None
     assert (found.seeds, found.before, found.after, found.difference) == (2, 1.5, 2.75, 1.25)
 
 
 def test_relative_differences_are_those_of_logarithms() -> None:
-    found = paired({0: 100.0, 1: 200.0}, {0: 90.0, 1: 180.0}, relative=True)
+    found = compare_seeds({0: 100.0, 1: 200.0}, {0: 90.0, 1: 180.0}, relative=True)
     assert found is not None
     assert in_percent(found.difference) == pytest.approx(-10.0)
     assert found.standard_error == pytest.approx(0.0, abs=1e-15)
@@ -321,6 +331,53 @@ def test_the_share_of_published_bleu_is_one_of_tokenized_bleu() -> None:
     assert (found.difference, found.share) == (pytest.approx(0.2), None)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "verdict", "cause"),
+    [
+        ([0.80, 0.82, 0.84], [0.62, 0.61, 0.62], "reproduced", None),
+        ([0.80, 0.82, 0.84], [0.90, 0.93, 0.95], "not reproduced", None),
+        # Below one half is chance: it neither adds to a success nor is one.
+        ([0.60, 0.55, 0.58], [0.58, 0.10, 0.59], "not decidable", "interval"),
+        ([0.52, 0.51, 0.50], [0.48, 0.49, 0.47], "not decidable", "at_chance"),
+        ([0.38, 0.40, 0.39], [0.48, 0.49, 0.47], "not decidable", "at_chance"),
+    ],
+)
+def test_of_an_auc_the_half_counts_and_nothing_is_taken_from_chance(
+    before: list[float], after: list[float], verdict: str, cause: str | None
+) -> None:
+    (found,) = decide_claims(runs(before, after), (replace(LOWER, folded=True),))
+    assert (found.verdict, found.cause) == (verdict, cause)
+
+
+def test_a_method_whose_runs_are_those_of_another_is_not_decided() -> None:
+    """RE of a model without an output bias is the tied model itself."""
+    score = {"untied": 90.0, "mle": 100.0, "re": 100.0, "real": 95.0}
+    made = [
+        replace(run(name, seed, test__perplexity=value + 0.1 * seed), stopped_early=True)
+        for name, value in score.items()
+        for seed in range(3)
+    ]
+    found = {one.key: one for one in decide_claims(made)}
+    assert found["re-perplexity"].cause == "same_runs"
+    assert "those of mle" in found["re-perplexity"].reason
+    assert (found["re-perplexity"].p_value, found["re-perplexity"].p_adjusted) == (None, None)
+    assert found["real-over-re"].verdict == "reproduced"
+
+
+def test_a_claim_says_how_many_settings_both_sides_tried() -> None:
+    (found,) = decide_claims(runs([0.5], [0.4]), (LOWER,), trials={"cosreg": 9})
+    assert (found.trials, found.reference_trials) == (9, 0)
+
+
+def test_what_moves_with_the_penalty_is_a_check() -> None:
+    """I1 and I2 are functions of the singular values, which spectrum control sets."""
+    checks = {claim.key for claim in CLAIMS if claim.sanity}
+    assert checks == {
+        "cosreg-cosine", "sc-prior", "sc-prior-polynomial",
+        "sc-i1", "sc-i1-penalty", "sc-i2", "sc-i2-penalty",
+    }  # fmt: skip
+
+
 def test_checks_are_not_counted_and_not_corrected_for() -> None:
     check = replace(LOWER, key="check", sanity=True)
     claim, checked = decide_claims(runs([0.50, 0.52, 0.54], [0.30, 0.32, 0.33]), (LOWER, check))
@@ -408,9 +465,26 @@ def test_percents_are_zero_only_if_exact() -> None:
     assert [percent_text(x) for x in logs] == ["0%", "−1.4%", "+0.04%", "+150.0%", "+0.0002%"]
 
 
+def test_groups_without_common_seeds_are_compared_by_welch_s_t() -> None:
+    from scipy.stats import ttest_ind
+
+    a, b = [0.5, 0.52, 0.55, 0.49], [0.4, 0.31, 0.44]
+    found = compare_seeds(dict(enumerate(a)), dict(enumerate(b, 50)), paired=False)
+    expected = ttest_ind(b, a, equal_var=False)
+    assert found is not None
+    assert found.seeds == 3
+    assert found.difference == pytest.approx(np.mean(b) - np.mean(a))
+    assert found.freedom == pytest.approx(expected.df)
+    assert found.p_value() == pytest.approx(expected.pvalue)
+    assert found.interval == pytest.approx(tuple(expected.confidence_interval()))
+    same = compare_seeds({0: 1.0, 1: 1.0, 2: 1.0}, {5: 2.0, 6: 2.0, 7: 2.0}, paired=False)
+    assert same is not None
+    assert (same.side(), same.p_value()) == ("higher", 0.0)
+
+
 def test_nothing_has_no_spread() -> None:
     assert spread([]) is None
-    assert paired({0: 1.0}, {1: 1.0}) is None
+    assert compare_seeds({0: 1.0}, {1: 1.0}) is None
 
 
 # --- Priors of spectrum control -----------------------------------------------------------------

@@ -67,7 +67,7 @@ def settings(place: Path, **tables: Any) -> StudySettings:
         "data": {"path": str(place), "min_count": 1},
         "task": {"name": "classification", "length": 5},
         "model": {"name": "rcnn", "d": 6, "context": 4, "hidden": 5, "dropout": 0.0},
-        "optimizer": {"kind": "adam", "lr": 0.05},
+        "optimizer": {"kind": "adamw", "lr": 0.05, "weight_decay": 0.0},
         "training": {"batch": 20, "epochs": 4, "device": "cpu", "log_every": 5, "threads": 1},
     }
     return from_tables(usual).updated(tables)

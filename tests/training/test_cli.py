@@ -88,7 +88,7 @@ def test_a_comparison_leaves_everything_in_one_folder(home: Path) -> None:
     }  # fmt: skip
     for place in ("mle/seed-0", "mle/seed-1", "cosreg/seed-0", "cosreg/seed-1"):
         assert {path.name for path in (out / place).iterdir()} == {
-            "analysis.json", "arrays.npz", "losses.json", "metrics.jsonl", "model.safetensors",
+            "analysis.json", "arrays.npz", "outcomes.json", "metrics.jsonl", "model.safetensors",
             "result.json",
             "run.toml", "vocabulary.tsv",
         }  # fmt: skip

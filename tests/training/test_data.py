@@ -389,6 +389,7 @@ def test_halves_are_the_whole(tmp_path: Path, split: bool) -> None:
         ({"size": -5}, "size: -5 rows leave no room for words"),
         ({"size": 1, "unit": "stream"}, "size: 1 rows leave no room for words"),
         ({"tokens": 3}, "tokens: 3 tokens are too few"),
+        ({"skip": 10**9}, "data: skip is 1,000,000,000, and the training split has "),
         ({"tokenizer": Path("t.json"), "size": 9}, "size: a tokenizer has its own vocabulary"),
         ({"tokenizer": Path("t.json"), "min_count": 9}, "min_count: a tokenizer has its own"),
     ],

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ torch = pytest.importorskip("torch")
 
 from safetensors.torch import load_file  # noqa: E402
 
-from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.result.analysis import load_analysis  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
@@ -34,11 +32,39 @@ def test_movement_is_the_mean_over_rows_of_a_group(tmp_path: Path, method: str) 
     moved = (new - old).norm(dim=1) / old.norm(dim=1)
     counts = torch.from_numpy(corpus().vocabulary.counts)
     frequent = facts.popular_rows(counts)
-    assert result.moved["input"]["frequent"] == pytest.approx(float(moved[frequent].mean()))
     rare = ~frequent & (counts > 0)
-    assert result.moved["input"]["rare"] == pytest.approx(float(moved[rare].mean()))
-    assert set(result.moved) == ({"input", "output"} if method == "untied" else {"input"})
+    own = result.of_rows["input"]
+    assert own["movement.frequent"] == pytest.approx(float(moved[frequent].mean()))
+    assert own["movement.rare"] == pytest.approx(float(moved[rare].mean()))
+    probed = facts.probe_classes(new[frequent].numpy(), new[rare].numpy())
+    assert own.get("frequency.kernel_probe_auc") == pytest.approx(probed)
+    assert set(result.of_rows) == ({"input", "output"} if method == "untied" else {"input"})
     assert collect_numbers(result, {})["training.peak_memory"] == result.peak_memory / 1e6  # type: ignore[operator]
+
+
+def test_the_kernel_probe_is_that_of_scikit_learn_and_sees_what_no_line_separates() -> None:
+    from sklearn.kernel_ridge import KernelRidge
+    from sklearn.metrics import roc_auc_score
+
+    generator = np.random.default_rng(0)
+    inner, outer = generator.standard_normal((2, 60, 3))
+    outer *= 4.0 / np.linalg.norm(outer, axis=1, keepdims=True)
+    found = facts.probe_classes(inner, outer)
+    assert found is not None
+    assert found > 0.95
+    order = np.random.default_rng(0)
+    X = np.concatenate([inner[order.permutation(60)], outer[order.permutation(60)]])
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    y, fold, areas = np.repeat([0.0, 1.0], 60), np.tile(np.arange(60) % 5, 2), []
+    for number in range(5):
+        rest, held = fold != number, fold == number
+        ridge = KernelRidge(alpha=1.0, kernel="rbf", gamma=1.0 / 6.0)
+        ridge.fit(X[rest], y[rest] - y[rest].mean())
+        areas.append(roc_auc_score(y[held], ridge.predict(X[held])))
+    assert found == pytest.approx(np.mean(areas), abs=1e-9)
+    same = facts.probe_classes(*generator.standard_normal((2, 400, 3)))
+    assert same == pytest.approx(0.5, abs=0.08)
+    assert facts.probe_classes(inner[:4], outer) is None
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="not Linux")
@@ -101,15 +127,3 @@ def test_positions_do_not_depend_on_windows() -> None:
         for bptt in (7, len(rows))
     ]
     torch.testing.assert_close(*found)
-
-
-def test_only_language_models_are_observed() -> None:
-    config = settings("mle", evaluation={"observe": 30})
-    other = SimpleNamespace(name="classification")
-    from embgeo.training.tasks.task import OF_TEXTS, refuse_settings
-
-    with pytest.raises(BadOption, match="observe of"):
-        refuse_settings(
-            SimpleNamespace(evaluation=config.evaluation, task=other),  # type: ignore[arg-type]
-            {"evaluation": OF_TEXTS["evaluation"]},
-        )

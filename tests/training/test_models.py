@@ -27,7 +27,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "transformer-xl": {"d": D, "layers": 2, "heads": 2, "memory": T},
     "rotary": {"d": D, "layers": 2, "heads": 2, "positions": "rotary"},
     "vaswani": {"d": D, "layers": 2, "heads": 2, "positions": "sinusoidal", "norm": "after"},
-    "llama": {"d": D, "layers": 2, "heads": 4, "kv_heads": 2, "dropout": 0.1, "qk_norm": True},
+    "llama": {"d": D, "layers": 2, "heads": 4, "kv_heads": 2, "dropout": 0.1},
 }
 each_model = pytest.mark.parametrize("name", SMALL)
 each_tying = pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
@@ -294,8 +294,7 @@ def test_a_setting_that_does_not_exist(name: str) -> None:
         ("llama", {"heads": 8, "kv_heads": 1}, "into even numbers"),
         ("llama", {"kv_heads": 3}, "kv_heads is 3; give a number that divides 4"),
         ("llama", {"layers": 0}, "layers is 0"),
-        ("llama", {"soft_cap": -1.0}, "soft_cap is -1"),
-        ("llama", {"qk_norm": "yes"}, "qk_norm is 'yes'; give true or false"),
+        ("transformer", {"activation": "tanh"}, "activation is 'tanh'"),
     ],
 )
 def test_settings_that_make_no_sense(name: str, settings: dict[str, Any], says: str) -> None:

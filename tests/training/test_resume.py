@@ -16,7 +16,8 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
-from embgeo.training.loop.checkpoint import hold_folder, write  # noqa: E402
+from embgeo.training.loop.checkpoint import hold_folder, save_state, write  # noqa: E402
+from embgeo.training.loop.log import RunLog  # noqa: E402
 from embgeo.training.loop.loop import RunLoop, train_run  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
@@ -346,9 +347,24 @@ def test_a_request_to_stop_is_heard_to_the_very_end(
 def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path: Path) -> None:
     target = tmp_path / "model.safetensors"
     target.mkdir()  # in the place of a full disk: the rename fails
-    with pytest.raises(EmbgeoError, match=r"model.safetensors: cannot be written.*make room"):
+    with pytest.raises(EmbgeoError, match=r"model.safetensors: cannot be written.*--resume"):
         write(target, b"content")
     assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="not Linux")
+def test_a_full_disk_says_how_to_go_on(tmp_path: Path) -> None:
+    """Whatever was written then: the log, the state or the model."""
+    log = RunLog(tmp_path / "metrics.jsonl")
+    assert log.file is not None
+    log.file.close()
+    log.file = Path("/dev/full").open("r+b", buffering=0)  # noqa: SIM115
+    with pytest.raises(EmbgeoError, match="make room, and go on with --resume"):
+        log.write(1, {"train.loss": 1.0})
+    log.close()
+    (tmp_path / "state.pt").mkdir()
+    with pytest.raises(EmbgeoError, match="make room, and go on with --resume"):
+        save_state({}, tmp_path)
 
 
 def list_tensors(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -20,6 +20,7 @@ import embgeo  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.data import Vocabulary  # noqa: E402
+from embgeo.training.evaluation.scores import Scores  # noqa: E402
 from embgeo.training.loop.checkpoint import run_folder, write_study_settings  # noqa: E402
 from embgeo.training.loop.loop import train_run  # noqa: E402
 from embgeo.training.methods import METHODS  # noqa: E402
@@ -39,7 +40,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_finished_run_holds_its_files_and_no_others(finished: Path) -> None:
     assert {path.name for path in finished.iterdir()} == {
         "run.toml",
-        "losses.json",
+        "outcomes.json",
         "metrics.jsonl",
         "model.safetensors",
         "vocabulary.tsv",
@@ -66,13 +67,28 @@ def test_a_run_ends_when_its_validation_loss_falls_no_more(tmp_path: Path) -> No
     assert found.steps < 40 * 9
     losses = [line["valid.loss"] for line in numbers(tmp_path / "stopped") if "valid.loss" in line]
     *checks, final = losses
-    assert min(checks) == final == checks[-3]
+    # Twice the patience: as many again have shown that more of it changes nothing.
+    assert min(checks) == final == checks[-5]
     assert f"stopped at step {found.steps} of 360" in " ".join(found.notes)
     full = run(
         config.updated({"training": {"patience": None, "epochs": len(checks)}}), tmp_path / "full"
     )
     assert not full.stopped_early
     assert full.valid == found.valid
+
+
+def test_a_plateau_is_left_before_a_run_counts_as_converged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As seed 1 of the campaign `cone`: from 59 to 66, and then to 54."""
+    curve = [60.0, 59.0, 62.0, 64.0, 66.0, 61.0, 54.0, 55.0, 56.0, 57.0, 58.0, 59.0, 60.0, 61.0]
+    left = iter(curve)
+    monkeypatch.setattr(Scores, "valid", lambda *_: {"loss": next(left)})
+    chosen = {"epochs": 40, "keep": "best", "patience": 3, "batch": 20}
+    found = run(settings(training=chosen, evaluation={"every": 1}), tmp_path)
+    assert found.stopped_early
+    assert found.steps == curve.index(54.0) + 1 + 6
+    assert any("those of step 7," in note for note in found.notes)
 
 
 @pytest.mark.parametrize(("name", "outputs"), [("sc-exp", False), ("untied", True)])
@@ -190,10 +206,17 @@ def test_a_part_of_the_splits_is_evaluated_and_named(tmp_path: Path) -> None:
     assert result.valid["tokens"] == 39
     assert result.test is not None
     assert result.test["tokens"] == 39
-    assert result.notes == (
-        "perplexity on the validation split is of its first 40 of 100 tokens",
-        "perplexity on the test split is of its first 40 of 60 tokens",
-    )
+    unknown = corpus().vocabulary.unknown
+    for note, split, rows in zip(
+        result.notes,
+        ("validation", "test"),
+        (corpus().valid, corpus().test),
+        strict=True,
+    ):
+        assert rows is not None
+        start = f"perplexity on the {split} split is of its first 40 of {len(rows)} tokens"
+        share = f", of which {(rows[:40] == unknown).mean():.1%} are <unk>"
+        assert note == start + (share if unknown is not None else "")
 
 
 def test_controls_are_added_before_the_methods_that_need_them() -> None:

@@ -16,6 +16,7 @@ from embgeo.training.loop.facts import BIAS_DEVIATION, list_deviations  # noqa: 
 from embgeo.training.methods import METHODS  # noqa: E402
 from embgeo.training.methods.method import list_embeddings  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
+from embgeo.training.study.log import read_log  # noqa: E402
 from tests.support.training_runs import CPU, PLAIN, corpus, numbers, run, settings, trainer_of  # noqa: E402
 
 
@@ -183,6 +184,11 @@ def test_the_best_weights_are_kept(tmp_path: Path) -> None:
     best = min(losses.values())
     assert found.valid["loss"] == pytest.approx(best, rel=1e-6)
     step = next(step for step, loss in losses.items() if loss == best)
+    # The numbers of these weights are logged at their step, not at that of the end.
+    last = numbers(tmp_path)[-1]
+    assert (last["step"], "valid.loss" in last) == (step, True)
+    curve = read_log(tmp_path / "metrics.jsonl").curves["valid.loss"]
+    assert curve[1][-1] > best
     assert found.notes == (
         f"the weights are those of step {step}, with the lowest validation loss",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -220,10 +221,14 @@ def test_texts_become_lower_case_words_without_tags_and_rare_words(tmp_path: Pat
     line = "pos\t1_2\tGood film.<br />GOOD\u2028film, <unk> indeed\n"
     path.write_text(line * 1200 + "neg\t3_4\tonce\n", "utf-8")
     (tmp_path / "notes.pdf").write_bytes(b"left alone")
-    corpus = load_documents(tmp_path, min_count=2, size=None, tokens=None, similarity=())
+    read = partial(load_documents, tmp_path, min_count=2, size=None, similarity=())
+    corpus = read(tokens=None, skip=0)
     assert corpus.vocabulary.tokens == ("film", "good", "indeed")
     assert corpus.vocabulary.counts.tolist() == [2352, 2352, 1176]
     assert len(corpus.valid.rows) == 24 * 5
+    part = read(tokens=600, skip=1_203)  # the first words of a document are skipped, too
+    assert len(part.train.rows) + len(part.valid.rows) == 600
+    assert part.notes[0] == "600 words of the text, behind its first 1,203"
 
 
 @pytest.mark.parametrize("method", ["frage", "sc-exp"])

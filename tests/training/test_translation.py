@@ -46,13 +46,8 @@ from embgeo.training.models.encoder_decoder import (
 )
 from embgeo.training.models.lstm_encoder_decoder import LstmEncoderDecoder
 from embgeo.training.settings import StudySettings, from_tables, load_preset
+from embgeo.training.study.outcomes import OUTCOMES, Outcomes, bootstrap, compute_bleu
 from embgeo.training.study.record import load_study
-from embgeo.training.study.samples import bootstrap_samples
-from embgeo.training.study.translation_outcomes import (
-    TRANSLATION_OUTCOMES,
-    TranslationOutcomes,
-    compute_bleu,
-)
 from embgeo.training.tasks import make_task
 from embgeo.training.tasks.translation import PairBatch, PairBatches, TranslationTask
 from embgeo.workflows.train_runs import analyze_embedding
@@ -97,7 +92,7 @@ def settings(place: Path, **tables: Any) -> StudySettings:
             "feedforward": 8,
             "dropout": 0.0,
         },
-        "optimizer": {"kind": "adam", "lr": 0.01},
+        "optimizer": {"kind": "adamw", "lr": 0.01, "weight_decay": 0.0},
         "training": {"batch": 100, "epochs": 1, "device": "cpu", "log_every": 5, "threads": 1},
     }
     return from_tables(usual).updated(tables)
@@ -727,11 +722,11 @@ def test_a_run_is_resumed_to_the_byte(
         )
     )
     dataset = make_task(config).load(config)
-    one = assert_resumes(config, tmp_path, 4, "translations.json")
+    one = assert_resumes(config, tmp_path, 4, "outcomes.json")
     assert one.test is not None
     assert set(one.test) == {"loss", "perplexity", "tokens", "bleu", "chrf"}
-    outcomes = TRANSLATION_OUTCOMES.load(tmp_path / "one")
-    assert len(outcomes.translations) == len(dataset.test)
+    outcomes = OUTCOMES.load(tmp_path / "one")
+    assert len(outcomes.names) == len(outcomes.units) == len(dataset.test)
     # Three matrices are one: it is saved once.
     saved = load_file(tmp_path / "one" / "model.safetensors")
     assert sum(t.shape == (len(dataset.vocabulary), 8) for t in saved.values()) == 1
@@ -775,7 +770,7 @@ def test_bleu_of_counts_is_that_of_sacrebleu() -> None:
     others = ["the man sees the dog", "", "the ball had its way with it .", "so it was"]
     for given in (others, references, ["x"] * 4, ["a b c d e"] * 4, ["the man has it"] * 4):
         scores, outcomes = score_translations("test", given, references)
-        counts = np.array(outcomes.counts, dtype=np.float64).sum(axis=0)
+        counts = outcomes.table().sum(axis=0)
         assert float(compute_bleu(counts)) == pytest.approx(scores["bleu"], abs=1e-9)
 
 
@@ -814,21 +809,17 @@ def test_the_bootstrap_pairs_sentences() -> None:
     tail = np.full((60, 2), 9)
     right = generator.binomial(totals - 1, 0.5)
 
-    def outcomes(common: np.ndarray) -> TranslationOutcomes:
+    def outcomes(common: np.ndarray) -> Outcomes:
         counts = np.concatenate([common, totals, tail], axis=1)
-        return TranslationOutcomes(
-            "test", "a", ("",) * 60, tuple(tuple(row) for row in counts.tolist())
-        )
+        return Outcomes("sentences", "test", tuple(tuple(row) for row in counts.tolist()), "a")
 
     worse, better = outcomes(right), outcomes(right + 1)
-    low, high = bootstrap_samples({0: worse}, {0: better}, "test.bleu") or (0.0, 0.0)
-    difference = np.subtract(
-        *(compute_bleu(np.sum(one.counts, axis=0).astype(float)) for one in (better, worse))
-    )
+    low, high = bootstrap({0: worse}, {0: better}, "test.bleu") or (0.0, 0.0)
+    difference = np.subtract(*(compute_bleu(one.table().sum(axis=0)) for one in (better, worse)))
     assert 0.0 < low < float(difference) < high
-    assert bootstrap_samples({0: worse}, {0: worse}, "test.bleu") == (0.0, 0.0)
-    assert bootstrap_samples({0: worse}, {1: better}, "test.bleu") is None
-    assert bootstrap_samples({0: worse}, {0: replace(better, references="b")}, "test.bleu") is None
+    assert bootstrap({0: worse}, {0: worse}, "test.bleu") == (0.0, 0.0)
+    assert bootstrap({0: worse}, {1: better}, "test.bleu") is None
+    assert bootstrap({0: worse}, {0: replace(better, references="b")}, "test.bleu") is None
 
 
 @pytest.mark.parametrize(

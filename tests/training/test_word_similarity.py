@@ -18,23 +18,9 @@ from embgeo.training.evaluation.word_similarity import (
     describe_intervals,
     measure_similarity,
 )
-from embgeo.training.study.samples import bootstrap_samples
-from embgeo.training.study.word_similarity import (
-    QUANTITIES,
-    SETS,
-    SetCosines,
-    WordSimilarity,
-    bootstrap_correlation,
-    spearman,
-)
+from embgeo.training.study.numbers import OF_SIMILARITY, SETS
+from embgeo.training.study.outcomes import spearman
 from tests.support.documents import ROOT, blocks
-
-
-def draw(n: int, noise: float, seed: int = 0) -> SetCosines:
-    generator = np.random.default_rng(seed)
-    gold = np.random.default_rng(9).integers(0, 8, n).astype(float)
-    cosines = gold / 8.0 + noise * generator.standard_normal(n)
-    return SetCosines("ws353", tuple(gold.tolist()), tuple(cosines.tolist()))
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -90,10 +76,11 @@ def test_cosines_and_coverage_are_those_of_a_loop() -> None:
             cosines.append(value)
             kept.append(score)
         everything.append(value)
-    (one,) = found.sets
-    assert len(one.cosines) == 40
-    np.testing.assert_allclose(one.known[0], cosines, rtol=1e-12)
-    assert one.known[1].tolist() == kept
+    assert len(found.units) == 40
+    known = found.of_set("ws353")
+    assert known is not None
+    np.testing.assert_allclose(known[0], cosines, rtol=1e-12)
+    assert known[1].tolist() == kept
     scores = correlate(found)
     assert scores["ws353"] == pytest.approx(spearmanr(cosines, kept).statistic)
     assert scores["ws353_all"] == pytest.approx(spearmanr(everything, gold).statistic)
@@ -102,35 +89,8 @@ def test_cosines_and_coverage_are_those_of_a_loop() -> None:
     assert line.endswith(f"; {len(kept)} pairs)")
 
 
-def test_the_interval_over_pairs_holds_the_correlation_and_narrows() -> None:
-    few, many = draw(30, 0.2), draw(300, 0.2)
-    widths = []
-    for one in (few, many):
-        interval = bootstrap_correlation(*one.known, draws=200)
-        rho = spearman(*one.known)
-        assert interval is not None
-        assert rho is not None
-        assert interval[0] < rho < interval[1]
-        widths.append(interval[1] - interval[0])
-    assert widths[1] < 0.5 * widths[0]
-    assert bootstrap_correlation(*draw(5, 0.2).known) is None
-
-
-def test_a_difference_is_taken_over_the_same_pairs_of_every_seed() -> None:
-    before = {seed: WordSimilarity((draw(200, 0.6, seed),)) for seed in range(3)}
-    after = {seed: WordSimilarity((draw(200, 0.2, seed),)) for seed in range(3)}
-    interval = bootstrap_samples(before, after, "test.ws353", draws=200)
-    assert interval is not None
-    assert 0.0 < interval[0] < interval[1]
-    assert bootstrap_samples(before, before, "test.ws353", draws=20) == (0.0, 0.0)
-    assert bootstrap_samples(before, {7: after[0]}, "test.ws353") is None
-    assert bootstrap_samples(before, after, "test.rg65") is None
-    other = {0: WordSimilarity((draw(199, 0.2),))}
-    assert bootstrap_samples(before, other, "test.ws353") is None
-
-
 def test_every_set_has_its_facts() -> None:
     assert set(KNOWN.values()) == set(SETS)
-    names = {q.name for q in QUANTITIES if q.name != "valid.loss"}
+    names = {q.name for q in OF_SIMILARITY if q.name != "valid.loss"}
     assert names == {f"test.{name}{end}" for name in SETS for end in ("", "_all")}
-    assert all(q.better == "higher" for q in QUANTITIES if q.name in names)
+    assert all(q.better == "higher" for q in OF_SIMILARITY if q.name in names)

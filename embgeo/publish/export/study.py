@@ -27,9 +27,9 @@ from embgeo.publish.latex.latex_table import (
 )
 from embgeo.report.study_tables import cell, claim_row
 from embgeo.report.text.study import method_lines
-from embgeo.training.study import deciding
+from embgeo.training.study import deciding, wording
 from embgeo.training.study.record import ClaimOutcome, Role, Study, StudyMethod
-from embgeo.training.study.spread import Paired, spread
+from embgeo.training.study.spread import SeedDifference, spread
 
 COLUMNS = (
     "method",
@@ -119,7 +119,9 @@ def list_contrasts(
         yield o.reference, (*describe_difference(o, o.relative), *said)
 
 
-def describe_difference(held: Paired | ClaimOutcome | None, relative: bool) -> tuple[Cell, ...]:
+def describe_difference(
+    held: SeedDifference | ClaimOutcome | None, relative: bool
+) -> tuple[Cell, ...]:
     """Return the difference, "log" or "", the standard error and the ends of the interval."""
     if held is None or held.difference is None:
         return (None,) * 5
@@ -138,7 +140,7 @@ def difference_lines(study: Study) -> list[list[str]]:
         if held is not None and not said:
             ends = (format_optional(held.before), format_optional(held.after))
             shown = cell(study, method, quality)
-            title = deciding.describe_quality(quality)
+            title = wording.describe_quality(quality)
             change = (shown.difference, shown.interval or "–")
             lines.append([method.name, method.reference, title, *ends, *change, "–", "–", "–"])
         for row in (claim_row(study, o) for o in claims):

@@ -8,10 +8,10 @@ from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.text import align
 from embgeo.core.values import format_number
 from embgeo.report.study_tables import MATRICES, name_unit
-from embgeo.training.study import deciding
+from embgeo.training.study import deciding, wording
+from embgeo.training.study.numbers import TOKENIZED_BLEU
 from embgeo.training.study.record import Study
 from embgeo.training.study.spread import spread
-from embgeo.training.study.translation_outcomes import TOKENIZED_BLEU
 
 #: Columns of the table after those of the deciding split. Heads take two lines: the first word,
 #: and the others.
@@ -30,8 +30,8 @@ def render(study: Study) -> Iterator[str]:
     yield from table(study)
     if study.outcomes:
         yield claims(study)
-    if len(study.methods) > 1 and (few := deciding.describe_few_seeds(study)):
-        yield few
+    if len(study.methods) > 1:
+        yield from wording.describe_few_seeds(study)
     for warning in study.warnings:
         yield f"  warning: {warning.text}"
     for note in study.notes:
@@ -48,7 +48,7 @@ def method_lines(study: Study) -> list[list[str]]:
     name = deciding.quality_name(study.runs)
     split = "test" if name.startswith("test") else "valid"
     columns = (
-        (name, deciding.describe_quality(name, "valid")),
+        (name, wording.describe_quality(name, "valid")),
         (f"{split}.{TOKENIZED_BLEU}", "tokenized BLEU"),
         (f"{split}.rare", "perplexity, rare words"),
         (f"{split}.popular", "perplexity, frequent words"),

@@ -10,7 +10,14 @@ import numpy as np
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.training.data.encoding import SHARE, Ids, Words, cut_text, encode_files
+from embgeo.training.data.encoding import (
+    SHARE,
+    Ids,
+    Words,
+    cut_text,
+    describe_part,
+    encode_files,
+)
 from embgeo.training.data.layouts import SPLITS, KnownCorpus, find_layout
 from embgeo.training.data.text import hash_files, read_lines, sha256
 from embgeo.training.data.tokenizer import ENDS, TOKENIZER_NAME, ByteLevel, Tokenizer
@@ -123,8 +130,7 @@ def load_corpus(
             split: encode(files, limit=limit if split == "train" else None).ids
             for split, files in layout.splits.items()
         }
-    notes += take_part(ids, tokens, skip)
-    check_splits(ids, path)
+    notes += take_part(ids, tokens, skip, path)
     if published is not None and not _is_published(published, ids, whole=not (skip or tokens)):
         if end is not None:
             notes.append(f"files are named as those of {published.name}, but hold another text")
@@ -187,8 +193,7 @@ def load_byte_level(path: Path, size: int, *, tokens: int | None = None, skip: i
     if not whole:
         ids = cut_bytes(ids["all"], lengths)
         notes.append("the last tenth of the text is validation and test")
-    notes += take_part(ids, tokens, skip)
-    check_splits(ids, path)
+    notes += take_part(ids, tokens, skip, path)
     rows = {split: found.astype(np.int64) for split, found in ids.items()}
     digest = hashlib.sha256(reader.text.encode()).hexdigest()
     counts = np.bincount(rows["train"], minlength=reader.size)
@@ -206,13 +211,18 @@ def load_byte_level(path: Path, size: int, *, tokens: int | None = None, skip: i
     )
 
 
-def take_part(ids: dict[str, Ids], tokens: int | None, skip: int) -> list[str]:
+def take_part(ids: dict[str, Ids], tokens: int | None, skip: int, path: Path) -> list[str]:
     """Keep some tokens of the training split, behind the first `skip`, and say so."""
+    there = len(ids["train"])
+    if skip >= there > 0:
+        raise BadOption(
+            f"skip is {skip:,}, and the training split has {there:,} tokens",
+            where="data",
+            way_out="give a lower number",
+        )
     ids["train"] = ids["train"][skip:][:tokens]
-    kept = f"{len(ids['train']):,} tokens of the training text"
-    if skip:
-        return [f"{kept}, behind its first {skip:,}"]
-    return [] if tokens is None else [f"the first {kept}"]
+    check_splits(ids, path)
+    return describe_part(len(ids["train"]), tokens, skip, "tokens of the training text")
 
 
 def read_training_lines(files: Sequence[Path], *, whole: bool) -> Iterator[str]:

@@ -13,9 +13,10 @@ import numpy as np
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import UnreadableFile
 from embgeo.training.data import text
-from embgeo.training.data.encoding import Ids, Words, join_sequences
+from embgeo.training.data.encoding import Ids, Words, describe_part, join_sequences
 from embgeo.training.data.vocabulary import Vocabulary
-from embgeo.training.study.word_similarity import DECIDING, LEAST_PAIRS, SETS
+from embgeo.training.study.numbers import DECIDING, SETS
+from embgeo.training.study.outcomes import LEAST_PAIRS
 
 #: File names at github.com/mfaruqui/eval-word-vectors, and the names of the sets here.
 KNOWN = {
@@ -126,6 +127,7 @@ def load_documents(
     min_count: int,
     size: int | None,
     tokens: int | None,
+    skip: int,
     similarity: tuple[WordPairs, ...],
 ) -> DocumentCorpus:
     """Read a text, or all texts of a folder, with a document in each line.
@@ -137,11 +139,11 @@ def load_documents(
 
     `path`: a file, or a folder whose texts (``.txt``, ``.tokens``, ``.raw``, ``.tsv``, compressed
     or not) are read in the order of their names. `size`: words to keep at most, the most frequent
-    ones. `tokens`: words to read at most.
+    ones. `tokens`, `skip`: words to read at most, behind the first `skip`.
     """
     files = list_texts(path)
     words = Words(path)
-    read = join_sequences(encode_documents(files, words, tokens))
+    read = join_sequences(encode_documents(files, words, tokens, skip))
     documents = np.repeat(np.arange(len(read), dtype=np.int32), read.lengths)
     held_out = documents % HELD_OUT == HELD_OUT - 1
     counts = np.bincount(read.rows[~held_out], minlength=len(words))
@@ -156,9 +158,10 @@ def load_documents(
             f"fewer than {FEWEST_TOKENS} words that occur {min_count:,} times or more are left for "
             "training or validation",
             where=path,
-            way_out="give more text, in lines, or a smaller min_count of [data]",
+            way_out="give more text, in lines, or a smaller min_count or skip of [data]",
         )
     notes = (
+        *describe_part(len(read.rows), tokens, skip, "words of the text"),
         f"every line is a document, and one in {HELD_OUT} is for validation",
         f"{len(words) - len(vocabulary):,} of {len(words):,} different words, all rare, are "
         f"removed: {1.0 - (placed >= 0).mean():.1%} of the text",
@@ -199,11 +202,16 @@ def describe_coverage(similarity: tuple[WordPairs, ...], vocabulary: Vocabulary,
     return f"pairs that have both words: {'; '.join(parts)}"
 
 
-def encode_documents(files: list[Path], words: Words, limit: int | None) -> Iterator[list[int]]:
-    """Yield the words of each document as numbers, `limit` words at most in all."""
+def encode_documents(
+    files: list[Path], words: Words, limit: int | None, skip: int
+) -> Iterator[list[int]]:
+    """Yield the words of each document as numbers, `limit` words at most, behind `skip` words."""
     left = limit
     for line in read_texts(files):
-        found = [words[word] for word in _WORD.findall(text.TAG.sub(" ", line).lower())][:left]
+        spoken = _WORD.findall(text.TAG.sub(" ", line).lower())
+        begin = min(skip, len(spoken))
+        skip -= begin
+        found = [words[word] for word in spoken[begin:][:left]]
         if found:
             yield found
         if left is not None:

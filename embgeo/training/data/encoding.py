@@ -196,6 +196,13 @@ def _draw_splits(ends: IntArray, tokens: int, seed: int) -> npt.NDArray[np.int8]
     return parts
 
 
+def describe_part(kept: int, tokens: int | None, skip: int, what: str) -> list[str]:
+    """Describe which part of a text is used, unless it is all of it."""
+    if skip:
+        return [f"{kept:,} {what}, behind its first {skip:,}"]
+    return [] if tokens is None else [f"the first {kept:,} {what}"]
+
+
 @dataclass(frozen=True, slots=True)
 class RowSequences:
     """Documents or sentences as rows of a vocabulary, one after the other."""

@@ -25,8 +25,8 @@ from embgeo.training.methods import popular_rows
 from embgeo.training.models import LanguageModel, TransformerXL
 from embgeo.training.sections import EvaluationSettings
 from embgeo.training.study.numbers import BITS_PER_BYTE, UNKNOWN_SHARE
+from embgeo.training.study.outcomes import Outcomes, merge_blocks
 from embgeo.training.study.record import Prediction
-from embgeo.training.study.samples import TextLosses, merge_blocks
 
 Found = dict[str, float | None]
 
@@ -54,12 +54,19 @@ class Scores:
     def describe_parts(self) -> list[str]:
         """Write a note on each split of which only the beginning is evaluated."""
         titles = {"valid": "validation"} | ({"test": "test"} if self.has_test else {})
-        return [
-            f"perplexity on the {title} split is of its first {len(self.rows(split)):,} of "
-            f"{len(getattr(self.corpus, split)):,} tokens"
-            for split, title in titles.items()
-            if len(self.rows(split)) < len(getattr(self.corpus, split))
-        ]
+        unknown, found = self.corpus.vocabulary.unknown, []
+        for split, title in titles.items():
+            rows, whole = self.rows(split), getattr(self.corpus, split)
+            if len(rows) < len(whole):
+                share = ""
+                if unknown is not None:
+                    name = self.corpus.vocabulary.tokens[unknown]
+                    share = f", of which {np.mean(rows == unknown):.1%} are {name}"
+                found.append(
+                    f"perplexity on the {title} split is of its first {len(rows):,} of "
+                    f"{len(whole):,} tokens{share}"
+                )
+        return found
 
     @property
     def has_test(self) -> bool:
@@ -70,7 +77,7 @@ class Scores:
         """Evaluate the validation split."""
         return self.describe("valid", self.evaluate(model, "valid"))
 
-    def final(self, model: LanguageModel) -> tuple[Found, Found | None, TextLosses]:
+    def final(self, model: LanguageModel) -> tuple[Found, Found | None, Outcomes]:
         """Evaluate both splits, with cache and dynamic evaluation if requested.
 
         Last come the losses by blocks of the text: of the test split, or else of the validation

@@ -11,7 +11,8 @@ from torch import Tensor
 from embgeo.core.errors import BadOption
 from embgeo.training.data.tokenizer import END_ROW
 from embgeo.training.models.encoder_decoder import Places, TranslationModel
-from embgeo.training.study import translation_outcomes
+from embgeo.training.study.numbers import BLEU, CHRF, TOKENIZED_BLEU
+from embgeo.training.study.outcomes import Outcomes
 
 #: Tokens after which a GPU is asked which sentences have ended.
 _WAIT = 16
@@ -23,10 +24,16 @@ class BeamSettings:
 
     #: Hypotheses of each translation; 1 for greedy search.
     beam: int = 4
-    #: α of the length penalty: ln p is divided by ((5 + tokens)/6)^α, with the end as a token.
+    #: α of the length penalty.
     penalty: float = 0.6
     #: Limit of the tokens of a translation beyond the length of its source.
     more: int = 50
+    #: Whether the penalty is that of fairseq.
+    power: bool = False
+
+    def scale(self, tokens: int) -> float:
+        """Return what ln p is divided by; the end counts as a token."""
+        return float((tokens if self.power else (5.0 + tokens) / 6.0) ** self.penalty)
 
 
 @dataclass(slots=True)
@@ -128,7 +135,7 @@ def walk_beams(
         scores, places, equal = take_best(total, 2 * beam, stable=stable)
         tied |= equal
         ends = (places % size == END_ROW) & scores.isfinite()
-        scale = ((5.0 + length) / 6.0) ** settings.penalty
+        scale = settings.scale(length)
         parents = places[:, :beam] // size
         ended.take(beams, ends[:, :beam], scores[:, :beam] / scale, parents)
         found, column, _ = take_best(scores.masked_fill(ends, -torch.inf), beam, stable=True)
@@ -261,15 +268,15 @@ def score_corpus(metric: Any, translations: Sequence[str], references: Sequence[
 
 def score_translations(
     split: str, translations: Sequence[str], references: Sequence[str]
-) -> tuple[dict[str, float], translation_outcomes.TranslationOutcomes]:
+) -> tuple[dict[str, float], Outcomes]:
     """Return the scores of a split, and the counts of each sentence for a bootstrap.
 
     Tokenized BLEU is among them if the references are tokenized.
     """
     metrics = import_sacrebleu()
-    scorers = {translation_outcomes.BLEU: metrics.BLEU(), translation_outcomes.CHRF: metrics.CHRF()}
+    scorers = {BLEU: metrics.BLEU(), CHRF: metrics.CHRF()}
     if is_tokenized(references):
-        scorers[translation_outcomes.TOKENIZED_BLEU] = make_tokenized_bleu()
+        scorers[TOKENIZED_BLEU] = make_tokenized_bleu()
     scores = {
         name: score_corpus(metric, translations, references) for name, metric in scorers.items()
     }
@@ -278,7 +285,5 @@ def score_translations(
     pairs = zip(translations, references, strict=True)
     found = [metric.sentence_score(one, [reference]) for one, reference in pairs]
     digest = hashlib.sha256("\n".join(references).encode()).hexdigest()
-    counts = [(*one.counts, *one.totals, one.sys_len, one.ref_len) for one in found]
-    return scores, translation_outcomes.TranslationOutcomes(
-        split, digest, tuple(translations), tuple(counts)
-    )
+    counts = tuple((*one.counts, *one.totals, one.sys_len, one.ref_len) for one in found)
+    return scores, Outcomes("sentences", split, counts, digest, tuple(translations))

@@ -1,4 +1,4 @@
-"""Cosines of the word pairs of sets of word similarity."""
+"""Cosines of the word pairs of sets of word similarity, and their correlations with ratings."""
 
 from collections.abc import Sequence
 
@@ -8,28 +8,34 @@ from embgeo.core.arrays import FloatArray
 from embgeo.core.values import format_number
 from embgeo.training.data.documents import WordPairs
 from embgeo.training.data.vocabulary import Vocabulary
-from embgeo.training.study import word_similarity
+from embgeo.training.study.numbers import ALL, SETS
+from embgeo.training.study.outcomes import (
+    KINDS,
+    LEAST_PAIRS,
+    Outcomes,
+    draw_correlations,
+    spearman,
+)
+from embgeo.training.study.spread import take_percentiles
 
 
 def measure_similarity(
     W: FloatArray, vocabulary: Vocabulary, sets: Sequence[WordPairs]
-) -> word_similarity.WordSimilarity:
+) -> Outcomes:
     """Measure the cosines of all pairs of words in the vocabulary with non-zero rows.
 
     `W`: a row for each token of the vocabulary, shape (N, d); computed in float64.
     """
     row = vocabulary.map_rows()
-    return word_similarity.WordSimilarity(
-        tuple(
-            word_similarity.SetCosines(
-                one.name, one.gold, tuple(_cosine(W, row, *pair) for pair in one.pairs)
-            )
-            for one in sets
-        )
+    pairs = tuple(
+        (place, gold, find_cosine(W, row, *words))
+        for place, one in enumerate(sets)
+        for words, gold in zip(one.pairs, one.gold, strict=True)
     )
+    return Outcomes("pairs", "test", pairs, names=tuple(one.name for one in sets))
 
 
-def _cosine(W: FloatArray, row: dict[str, int], first: str, second: str) -> float | None:
+def find_cosine(W: FloatArray, row: dict[str, int], first: str, second: str) -> float | None:
     """Return the cosine of two words; None if undefined."""
     if first not in row or second not in row:
         return None
@@ -38,24 +44,22 @@ def _cosine(W: FloatArray, row: dict[str, int], first: str, second: str) -> floa
     return float(a @ b) / lengths if lengths else None
 
 
-def correlate(found: word_similarity.WordSimilarity) -> dict[str, float | None]:
+def correlate(found: Outcomes) -> dict[str, float | None]:
     """Return Spearman's ρ of each set, without pairs that have no cosine, and with 0 for them."""
-    known = {one.name: word_similarity.spearman(*one.known) for one in found.sets}
-    return known | {
-        one.name + word_similarity.ALL: word_similarity.spearman(*one.filled) for one in found.sets
-    }
+    scores = (*found.names, *(name + ALL for name in found.names))
+    return {score: spearman(*pairs) for score in scores if (pairs := found.of_set(score))}
 
 
-def describe_intervals(found: word_similarity.WordSimilarity) -> str:
-    """Describe ρ of each set with its bootstrap interval."""
+def describe_intervals(found: Outcomes) -> str:
+    """Describe ρ of each set with its interval over other pairs of words, by a bootstrap."""
     parts = []
-    for one in found.sets:
-        rho, interval = (
-            word_similarity.spearman(*one.known),
-            word_similarity.bootstrap_correlation(*one.known),
-        )
-        if rho is not None and interval is not None:
-            low, high = (format_number(end, 2) for end in interval)
-            title, n = word_similarity.SETS[one.name][0], len(one.known[1])
-            parts.append(f"{title} {format_number(rho, 3)} ({low} to {high}; {n:,} pairs)")
+    for name in found.names:
+        pairs = found.of_set(name)
+        if pairs is None or (rho := spearman(*pairs)) is None or len(pairs[1]) < LEAST_PAIRS:
+            continue
+        drawn = draw_correlations([pairs[0]], pairs[1], KINDS["pairs"].draws, [1.0])
+        if len(drawn):
+            low, high = (format_number(end, 2) for end in take_percentiles(drawn))
+            n = len(pairs[1])
+            parts.append(f"{SETS[name][0]} {format_number(rho, 3)} ({low} to {high}; {n:,} pairs)")
     return f"ρ (95% over other pairs, a bootstrap): {'; '.join(parts)}"

@@ -10,7 +10,6 @@ from embgeo.training.checks import name_table
 from embgeo.training.data import read_vocabulary
 from embgeo.training.loop.checkpoint import VOCABULARY_NAME, count_parameters, find_start
 from embgeo.training.loop.distributed import ProcessGroup, find_device
-from embgeo.training.loop.log import import_tensorboard
 from embgeo.training.loop.trainer import Trainer
 from embgeo.training.methods import Factorization, Method, Setup, make_plain
 from embgeo.training.methods.adversarial_softmax import AdversarialSoftmax, refuse_mixture
@@ -33,8 +32,6 @@ def check_study(config: StudySettings, dataset: Dataset) -> None:
     `config` is resolved.
     """
     find_device(config.training.device)
-    if config.training.tensorboard:
-        import_tensorboard()
     task = make_task(config)
     task.feed(config, dataset, ProcessGroup(), torch.device("cpu"))
     task.check_data(config, dataset)

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from embgeo.core.errors import BadOption, UnreadableFile, argument, writing
 from embgeo.training.data.tokenizer import TOKENIZER_NAME
 from embgeo.training.data.vocabulary import Dataset, Vocabulary, read_vocabulary, write_vocabulary
+from embgeo.training.loop.log import MAKE_ROOM
 from embgeo.training.models import LanguageModel
 from embgeo.training.settings import STUDY_SETTINGS_NAME, StudySettings
 from embgeo.training.study.run_result import is_finished, load_result
@@ -38,7 +39,7 @@ _PLAIN = (bool, int, float, str, bytes, NoneType)
 FREE = {
     "data": ("path",),
     "task": ("wordsim",),
-    "training": ("device", "save_seconds", "save_steps", "tensorboard"),
+    "training": ("device", "save_seconds", "save_steps"),
 }
 
 
@@ -48,7 +49,7 @@ def run_folder(folder: Path, method: str, seed: int) -> Path:
 
 def write(path: Path, content: bytes) -> None:
     """Write a file, whole or not at all."""
-    with write_whole(path, "make room, and go on with --resume") as file:
+    with write_whole(path, MAKE_ROOM) as file:
         file.write(content)
 
 
@@ -244,8 +245,7 @@ def describe_difference(before: Any, now: Any, name: str = "") -> str:
 def save_state(state: dict[str, Any], folder: Path) -> None:
     """Replace the saved state."""
     require_plain(state)
-    way_out = "make room; the state saved before is still whole"
-    with write_whole(folder / STATE_NAME, way_out) as file:
+    with write_whole(folder / STATE_NAME, MAKE_ROOM) as file:
         torch.save({"format": FORMAT, **state}, file)
 
 

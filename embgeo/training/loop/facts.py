@@ -1,15 +1,21 @@
-"""What a run records besides its scores: peak memory, movement of rows, deviations."""
+"""What a run records besides its scores: memory, frequent and rare rows, deviations."""
 
 from itertools import chain, zip_longest
 from pathlib import Path
 
+import numpy as np
 import torch
+from scipy.linalg import solve
+from scipy.spatial.distance import cdist
 from torch import Tensor
 
+from embgeo.core.arrays import FloatArray
+from embgeo.numerics.scores import auc
 from embgeo.training.loop.trainer import Trainer
 from embgeo.training.methods.method import list_embeddings
 from embgeo.training.methods.popular import popular_rows
 from embgeo.training.settings import StudySettings
+from embgeo.training.study.numbers import KERNEL_PROBE
 from embgeo.training.study.record import ROLES
 from embgeo.training.tasks import Dataset
 
@@ -18,6 +24,9 @@ BIAS_DEVIATION = (
     "the output bias starts at the log frequencies of the training split; the papers start it "
     "at zero or do not say"
 )
+
+#: Folds of the probe, and rows of a class that it reads at most.
+FOLDS, MOST_ROWS = 5, 1_000
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -43,10 +52,10 @@ def read_peak(device: torch.device) -> int | None:
     return 1024 * int(lines["VmHWM"].split()[0])
 
 
-def measure_movement(
+def measure_rows(
     trainer: Trainer, dataset: Dataset, config: StudySettings
 ) -> dict[str, dict[str, float]]:
-    """Measure how far the rows of frequent and of rare tokens have moved, by role of the matrix.
+    """Measure frequent and rare rows of each matrix, by role: their movement, and a kernel probe.
 
     The model before its first step is built again, as it depends on the seed alone.
     """
@@ -54,16 +63,48 @@ def measure_movement(
     with torch.random.fork_rng(devices=[]):
         before = trainer.task.build(config, trainer.method, dataset)
     frequent = popular_rows(counts, config.evaluation.popular)
-    found = {}
+    groups = {"frequent": frequent, "rare": ~frequent & (counts > 0)}
+    found: dict[str, dict[str, float]] = {}
     pairs = zip_longest(list_embeddings(before), list_embeddings(trainer.model))
     for role, (old, new) in zip(ROLES, pairs, strict=False):
-        if old is not None and new is not None and len(old) == len(counts) == len(new):
-            moved = move_of_rows(old.detach().float().cpu(), new.detach().float().cpu())
-            groups = {"frequent": frequent, "rare": ~frequent & (counts > 0)}
-            found[str(role)] = {
-                name: float(moved[rows].mean()) for name, rows in groups.items() if bool(rows.any())
-            }
+        if old is None or new is None or not len(old) == len(counts) == len(new):
+            continue
+        moved = move_of_rows(old.detach().float().cpu(), new.detach().float().cpu())
+        own = {
+            f"movement.{name}": float(moved[rows].mean())
+            for name, rows in groups.items()
+            if bool(rows.any())
+        }
+        classes = [new.detach()[rows].double().cpu().numpy() for rows in groups.values()]
+        probed = probe_classes(*classes)
+        found[str(role)] = own if probed is None else {**own, KERNEL_PROBE.name: probed}
     return found
+
+
+def probe_classes(frequent: FloatArray, rare: FloatArray) -> float | None:
+    """Return how well a probe that is not linear tells rare rows from frequent ones: its AUC.
+
+    The mean over `FOLDS` stratified folds of the AUC of kernel ridge regression, with the kernel
+    exp(−‖x − y‖²/2d) of columns of mean 0 and variance 1, and a penalty of 1. Each class has
+    `MOST_ROWS` rows at most, drawn with seed 0. None for a class with fewer rows than folds.
+    """
+    generator = np.random.default_rng(0)
+    chosen = [one[generator.permutation(len(one))[:MOST_ROWS]] for one in (frequent, rare)]
+    if min(map(len, chosen)) < FOLDS:
+        return None
+    X, label = np.concatenate(chosen), np.repeat([0.0, 1.0], [len(one) for one in chosen])
+    spread = X.std(axis=0)
+    X = (X - X.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    K = np.exp(-cdist(X, X, "sqeuclidean") / (2.0 * X.shape[1]))
+    fold = np.concatenate([np.arange(len(one)) % FOLDS for one in chosen])
+    areas = []
+    for number in range(FOLDS):
+        held, rest = fold == number, fold != number
+        # Classes of the same weight: the regression is of the label without its mean.
+        target = label[rest] - label[rest].mean()
+        weights = solve(K[np.ix_(rest, rest)] + np.eye(int(rest.sum())), target, assume_a="pos")
+        areas.append(auc(K[np.ix_(held, rest)] @ weights, label[held] > 0.0)[0])
+    return float(np.mean(areas))
 
 
 def move_of_rows(before: Tensor, after: Tensor) -> Tensor:

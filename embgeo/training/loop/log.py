@@ -1,46 +1,35 @@
-"""The log of a run: ``metrics.jsonl``, one JSON object per line, and TensorBoard."""
+"""The log of a run: ``metrics.jsonl``, one JSON object per line."""
 
 import json
 import math
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.core.errors import UnreadableFile, writing
 
-
-def import_tensorboard() -> Any:
-    """Return the module that writes event files; BadOption if it is not installed."""
-    try:
-        return import_module("torch.utils.tensorboard")
-    except ImportError as error:
-        raise BadOption(
-            "numbers are written for tensorboard, which is not installed",
-            way_out="pip install tensorboard, or leave tensorboard of [training] out",
-        ) from error
+#: The way out of a full disk, whatever was written.
+MAKE_ROOM = "make room, and go on with --resume"
 
 
 class RunLog:
     """The log of a run, written line by line.
 
     `path`: None in processes that write nothing. `length`: number of bytes to keep. What a killed
-    run wrote after its last saved state is removed and written again. `tensorboard`: whether the
-    numbers are written to event files, too.
+    run wrote after its last saved state is removed and written again.
     """
 
-    def __init__(self, path: Path | None, length: int = 0, *, tensorboard: bool = False) -> None:
-        self.length = length
-        self.file = self.events = None
+    def __init__(self, path: Path | None, length: int = 0) -> None:
+        self.path, self.length = path, length
+        self.file = None
         if path is None:
             return
-        if tensorboard:
-            self.events = import_tensorboard().SummaryWriter(str(path.parent))
         path.touch()
         self.file = path.open("r+b")
         if self.file.seek(0, 2) < length:
@@ -56,19 +45,18 @@ class RunLog:
     def write(self, step: int, values: Mapping[str, float]) -> None:
         """Write one line, without values that are not finite, which JSON lacks."""
         known = {name: value for name, value in values.items() if math.isfinite(value)}
-        if self.file is None or not known:
+        if self.file is None or self.path is None or not known:
             return
-        self.file.write(json.dumps({"step": step, **known}).encode() + b"\n")
-        self.file.flush()
+        with writing(self.path, MAKE_ROOM):
+            self.file.write(json.dumps({"step": step, **known}).encode() + b"\n")
+            self.file.flush()
         self.length = self.file.tell()
-        if self.events is not None:
-            for name, value in known.items():
-                self.events.add_scalar(name, value, step)
 
     def close(self) -> None:
-        for file in (self.file, self.events):
-            if file is not None:
-                file.close()
+        if self.file is not None:
+            # Of a full disk the last line is known by now.
+            with suppress(OSError):
+                self.file.close()
 
 
 @dataclass(slots=True)

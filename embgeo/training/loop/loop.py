@@ -29,7 +29,7 @@ from embgeo.training.registry import file_of
 from embgeo.training.settings import StudySettings
 from embgeo.training.study import run_result
 from embgeo.training.study.log import LOG_NAME
-from embgeo.training.study.samples import find_format
+from embgeo.training.study.outcomes import OUTCOMES
 from embgeo.training.tasks import Dataset, SplitScores
 
 #: Computes numbers of the embedding and, of an untied model, of the output matrix.
@@ -95,7 +95,7 @@ class RunLoop:
     """A run in one of its processes, from the beginning or its saved state.
 
     `notes`: notes for the result. `best`: the evaluation with the lowest validation loss, with its
-    weights if they are kept.
+    weights if they are kept. `restored`: whether these have replaced the last weights for good.
     """
 
     def __init__(
@@ -120,6 +120,7 @@ class RunLoop:
         self.notes: list[str] = []
         self.best: dict[str, Any] = {"loss": math.inf, "step": 0, "later": 0, "model": None}
         self.interval = LossInterval()
+        self.restored = False
         self.seconds_before, self.peak_before = 0.0, 0
         facts.reset_peak(device)
         length = 0
@@ -131,7 +132,7 @@ class RunLoop:
                 self.seconds_before, length = state["seconds"], state["log"]
                 self.peak_before = state["peak"]
         path = folder / LOG_NAME if group.leads else None
-        self.log = RunLog(path, length, tensorboard=config.training.tensorboard)
+        self.log = RunLog(path, length)
         self.started = self.saved = time.perf_counter()
         self.saving = 0.0
 
@@ -147,10 +148,19 @@ class RunLoop:
         return found and max(found, self.peak_before)
 
     @property
+    def weights_step(self) -> int:
+        """The step that the weights are of, at which their numbers are logged."""
+        return self.best["step"] if self.restored else self.trainer.step_number
+
+    @property
     def stopped(self) -> bool:
-        """Whether early stopping ends the run: its last evaluations did not improve."""
+        """Whether early stopping ends the run: more patience would change nothing.
+
+        After `patience` evaluations without a new best it goes on for as many again. A model may
+        leave a plateau in these, whose loss then is the best.
+        """
         patience = self.config.training.patience
-        return patience is not None and self.best["later"] >= patience
+        return patience is not None and self.best["later"] >= 2 * patience
 
     def train(self, progress: Progress, interrupt: distributed.Interrupt) -> None:
         """Take all remaining steps."""
@@ -181,8 +191,8 @@ class RunLoop:
         if self.stopped and not trainer.finished:
             self.notes.append(
                 f"stopped at step {trainer.step_number:,} of {trainer.all_steps:,}: "
-                f"{self.config.training.patience} evaluations in a row without a lower validation "
-                "loss"
+                f"{self.best['later']} evaluations in a row, twice the patience, without a lower "
+                "validation loss"
             )
         if self.group.broadcast(interrupt.asked):
             self.save()
@@ -191,7 +201,7 @@ class RunLoop:
     # --- Numbers on the way -------------------------------------------------------------------
 
     def write_log(self, values: dict[str, float]) -> None:
-        self.log.write(self.trainer.step_number, values)
+        self.log.write(self.weights_step, values)
 
     def log_step(self, stepped: StepReport, seconds: float) -> None:
         """Add a step to the next line of the log, and write the line if it is due."""
@@ -202,7 +212,7 @@ class RunLoop:
         values, self.interval = self.interval.describe(), LossInterval()
         if not math.isfinite(values["train.loss"]):
             raise self.diverged("the loss became NaN or infinite")
-        values |= self.penalties() | trainer.regularizer.numbers() | trainer.step_sizes
+        values |= self.penalties() | trainer.regularizer.numbers()
         self.write_log({**values, "train.seconds": round(self.seconds, 3)})
 
     def penalties(self) -> dict[str, float]:
@@ -318,11 +328,12 @@ class RunLoop:
                 f"the weights are those of step {step:,}, with the lowest validation loss"
             )
             self.restore_best()
+            self.restored = True
         with trainer.evaluated() as model:
             make_plain(model)
-            valid, test, samples = self.final_scores()
+            valid, test, outcomes = self.final_scores()
             parameters = checkpoint.count_parameters(model)
-            moved = facts.measure_movement(trainer, self.dataset, self.config)
+            of_rows = facts.measure_rows(trainer, self.dataset, self.config)
             content = checkpoint.model_bytes(model) if self.group.leads else b""
         result = run_result.RunResult(
             method=trainer.method.name,
@@ -347,26 +358,25 @@ class RunLoop:
             quality=trainer.task.quality(self.config),
             quantities=trainer.task.QUANTITIES,
             peak_memory=self.peak,
-            moved=moved,
+            of_rows=of_rows,
             predictions=getattr(self.evaluator, "predictions", ()),
         )
         if self.group.leads:
             for name, kept in getattr(self.evaluator, "files", {}).items():
                 write(folder / name, kept)
             write(folder / checkpoint.MODEL_NAME, content)
-            if samples is not None:
-                saved = find_format(samples)
-                write(folder / saved.file, saved.text(samples).encode())
+            if outcomes is not None:
+                write(folder / OUTCOMES.file, OUTCOMES.text(outcomes).encode())
             write(folder / run_result.RESULT_NAME, run_result.RUN_RESULT.text(result).encode())
             (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
         return result
 
     def final_scores(self) -> tuple[SplitScores, SplitScores | None, Any]:
-        """Evaluate both splits, with samples for bootstraps, and log the final numbers."""
+        """Evaluate both splits, with outcomes for bootstraps, and log the final numbers."""
         task = self.trainer.task
         found = self.evaluator.final(self.trainer.model) if self.group.leads else None
         self.notes += self.evaluator.describe_parts()
-        valid, test, samples = self.group.broadcast(found)
+        valid, test, outcomes = self.group.broadcast(found)
         quality = task.quality(self.config)
         if test is not None and quality not in valid | test:
             raise BadOption(
@@ -380,7 +390,7 @@ class RunLoop:
         if self.measure is not None and self.group.leads:
             W, output = self.trainer.matrices()
             self.write_log(self.measure(W.numpy(), None if output is None else output.numpy()))
-        return valid, test, samples
+        return valid, test, outcomes
 
     def finite(self, split: str, found: SplitScores) -> SplitScores:
         """Return the scores; infinite values and NaN, which JSON lacks, become None."""

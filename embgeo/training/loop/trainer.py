@@ -1,7 +1,7 @@
 """One model with one method in training: its batches, loss, optimizer and steps."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -55,8 +55,8 @@ class Trainer:
     `config` has one method and one seed.
 
     `step_number`: number of optimizer steps so far. `tokens`: number of units of all processes so
-    far. `step_sizes`: sizes of the last step if it was measured; see :func:`measure_step`.
-    `initial_sha256`: hash of the weights before the method was attached; see :func:`fingerprint`.
+    far. `initial_sha256`: hash of the weights before the method was attached; see
+    :func:`fingerprint`.
     """
 
     def __init__(
@@ -98,7 +98,6 @@ class Trainer:
         self.hidden: Any = None
         self.step_number = 0
         self.tokens = 0
-        self.step_sizes: dict[str, float] = {}
         torch.manual_seed(seed + _DROPOUT + _RANK * group.rank)
         self.model.train()
 
@@ -254,17 +253,14 @@ class Trainer:
         if not self.in_loss:
             self.regularizer.add_gradient(weight)
         training, chosen = self.config.training, self.config.optimizer
-        self.step_sizes = {}
-        due = training.log_updates and (self.step_number + 1) % training.log_every == 0
-        with measure_step(self.model, self.step_sizes) if due else nullcontext():
-            if training.clip:
-                torch.nn.utils.clip_grad_norm_(self.parameters, training.clip)
-            lr = apply_factor(self.optimizer, factor)
-            if chosen.embedding_lr is not None and chosen.lr is not None:
-                lr = chosen.lr * chosen.embedding_lr * factor  # methods step on embeddings
-            self.regularizer.before_step(lr * weight)
-            self.optimizer.step()
-            self.regularizer.after_step(lr * weight)
+        if training.clip:
+            torch.nn.utils.clip_grad_norm_(self.parameters, training.clip)
+        lr = apply_factor(self.optimizer, factor)
+        if chosen.embedding_lr is not None and chosen.lr is not None:
+            lr = chosen.lr * chosen.embedding_lr * factor  # methods step on embeddings
+        self.regularizer.before_step(lr * weight)
+        self.optimizer.step()
+        self.regularizer.after_step(lr * weight)
         self.step_number += 1
         if self.asgd is not None:
             self.asgd.after_step()
@@ -327,39 +323,3 @@ class Trainer:
         own = state["processes"][self.group.rank]
         self.hidden = move_to(self.device, own["hidden"])
         distributed.set_random_state(own["random"], self.device)
-
-
-@contextmanager
-def measure_step(model: Any, found: dict[str, float]) -> Iterator[None]:
-    """Record the numbers of the step taken in the block; gradients must exist.
-
-    ``gradient.ROLE`` is the norm of the gradient of all parameters of a role, ``update.ROLE`` the
-    norm of their change over that of the weights before it. Roles are ``input``, ``output`` of an
-    untied model, and ``layers``; of factors the change of the product counts.
-    """
-    layers = {"input": model.get_input_embeddings(), "output": model.get_output_embeddings()}
-    roles = {name: list(layer.parameters()) for name, layer in layers.items()}
-    rows = {id(p) for own in roles.values() for p in own}
-    roles["layers"] = [p for p in model.parameters() if id(p) not in rows]
-
-    @torch.no_grad()
-    def list_weights() -> dict[str, list[Tensor]]:
-        matrices = zip(("input", "output"), list_embeddings(model), strict=False)
-        own = {name: [w.detach()] for name, w in matrices}
-        return {**own, "layers": [p.detach() for p in roles["layers"]]}
-
-    before = {name: [w.clone() for w in own] for name, own in list_weights().items()}
-    found |= {
-        f"gradient.{name}": length(p.grad for p in roles[name] if p.grad is not None)
-        for name in before
-    }
-    yield
-    for name, after in list_weights().items():
-        moved = length(new - old for new, old in zip(after, before[name], strict=True))
-        found[f"update.{name}"] = moved / max(length(before[name]), 1e-30)
-
-
-def length(tensors: Iterable[Tensor]) -> float:
-    """Return the joint norm of all tensors."""
-    squares = [t.float().square().sum() for t in tensors]
-    return float(torch.stack(squares).sum().sqrt()) if squares else 0.0

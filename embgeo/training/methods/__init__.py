@@ -17,6 +17,7 @@ from embgeo.training.methods.regularizer import Combined as Combined
 from embgeo.training.methods.regularizer import Regularizer as Regularizer
 from embgeo.training.methods.regularizer import Setup as Setup
 from embgeo.training.methods.regularizer import Step as Step
+from embgeo.training.methods.regularizer import WeightRegularizer as WeightRegularizer
 from embgeo.training.methods.spectral_norm import DOptimal as DOptimal
 from embgeo.training.methods.spectral_norm import SpectralNorm as SpectralNorm
 from embgeo.training.methods.spectrum_control import SpectrumControl as SpectrumControl

@@ -1,6 +1,5 @@
 """Spectrum control: the singular values of the embedding follow a given decay."""
 
-import math
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
@@ -8,7 +7,7 @@ import torch
 from torch import Tensor
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import choice, nonnegative, positive, require, whole
+from embgeo.training.checks import choice, nonnegative, positive, require
 from embgeo.training.methods.factored import FactoredEmbedding
 from embgeo.training.methods.orthogonality import (
     DEVIATIONS,
@@ -21,10 +20,6 @@ from embgeo.training.study.numbers import GAMMA, TAIL_RATIO
 from embgeo.training.study.numbers import prior as prior_shape
 
 Prior = Literal["exponential", "polynomial"]
-Target = Literal["prior", "own"]
-
-#: The least decay of a fitted prior, for spectra that do not fall.
-SMALLEST_DECAY = 1e-6
 
 
 class SpectrumControl(OrthogonalFactors):
@@ -55,13 +50,6 @@ class SpectrumControl(OrthogonalFactors):
         "fixed": ‖σ*‖ equals ‖Σ‖ at the start, which holds W at its initial norm. "free": the c1
         that fits Σ best at each step, so that the penalty is on the shape of the decay alone. A
         number: c1 itself.
-    target : {"prior", "own"}
-        "own", for a trained matrix: the prior of this kind that fits its singular values best (c1
-        and c2, or c1 and γ, by least squares of their logarithms weighted by σ²). The target moves
-        from the present singular values to this prior over `blend` steps, so that the penalty
-        starts at 0; that of a given prior may be larger than any loss.
-    blend : int
-        Steps from the present singular values to the prior of target "own".
     frobenius, spectral, mode, retract_every
         (λ1, λ2) and (λ3, λ4), with the paper's grid of 0.01, 0.1, 1, 10, of which 0.01 had the
         lowest validation perplexity in `benchmarks/results/campaign-grids.md`; see
@@ -97,8 +85,6 @@ class SpectrumControl(OrthogonalFactors):
         gamma: float | None = None,
         tail_ratio: float | None = None,
         c1: float | Literal["fixed", "free"] = "fixed",
-        target: Target = "prior",
-        blend: int = 1000,
         frobenius: tuple[float, float] = (0.01, 0.01),
         spectral: tuple[float, float] = (0.01, 0.01),
         mode: Mode = "penalty",
@@ -114,20 +100,14 @@ class SpectrumControl(OrthogonalFactors):
         self.prior = prior
         self.strength = nonnegative("strength", strength)
         self.c1 = c1
-        self.target = choice("target", target, ("prior", "own"))
-        self.blend = whole("blend", blend)
-        start = embedding.singular_values().detach().clone()
+        start = embedding.singular_values().detach()
         settings = read_prior(prior, gamma, tail_ratio)
-        if target == "own":
-            settings = fit_prior(prior, start, settings)
         shape = torch.from_numpy(prior_shape(prior, len(start), settings))
         if isinstance(c1, str):
             choice("c1", c1, ("fixed", "free"))
             level = torch.linalg.vector_norm(start) / torch.linalg.vector_norm(shape)
         else:
             level = torch.tensor(positive("c1", c1) * head(prior, len(start), settings))
-        self.start: Tensor
-        self.register_buffer("start", start)
         self.shape: Tensor
         self.register_buffer("shape", shape.to(start))
         self.level: Tensor
@@ -140,8 +120,6 @@ class SpectrumControl(OrthogonalFactors):
         # At the c1 that fits best, the gradient by Σ is that for a constant c1.
         free = (sigma @ self.shape) / (self.shape @ self.shape)
         found = self.shape * (free if self.c1 == "free" else self.level)
-        if self.target == "own":
-            found = torch.lerp(self.start, found, min(self.steps / self.blend, 1.0))
         return found.to(sigma)
 
     def penalty(self, step: Step) -> Tensor:
@@ -181,32 +159,6 @@ def read_prior(kind: str, gamma: float | None, tail_ratio: float | None) -> dict
         require("tail_ratio", tail_ratio, 0.0 < tail_ratio <= 1.0, "give 0 < tail_ratio ≤ 1")
         found["tail_ratio"] = float(tail_ratio)
     return found
-
-
-def fit_prior(kind: str, start: Tensor, given: Mapping[str, float]) -> dict[str, float]:
-    """Fit the decay of singular values: tail_ratio of the exponential prior, γ of the other.
-
-    ln σ_k is linear in k^γ, or in ln k. Deviations of logarithms weighted by σ² are, to first
-    order, deviations of the values. `BadOption` if the fitted parameter is given.
-    """
-    fitted = "gamma" if kind == "polynomial" else "tail_ratio"
-    if fitted in given:
-        raise BadOption(
-            f'{fitted} is given, and with target "own" it is fitted',
-            way_out=f'leave {fitted} out, or take target = "prior"',
-        )
-    sigma = start.double().abs().clamp(min=1e-30)
-    k = torch.arange(1, len(sigma) + 1, dtype=torch.float64, device=sigma.device)
-    gamma = given.get("gamma", GAMMA["exponential"])
-    x = k.log() if kind == "polynomial" else k**gamma
-    weight = sigma.square() / sigma.square().sum()
-    apart = x - weight @ x
-    spread = float(weight @ apart.square())
-    slope = float(weight @ (apart * sigma.log())) / spread if spread > 0.0 else 0.0
-    steepness = max(-slope, SMALLEST_DECAY)
-    if kind == "polynomial":
-        return {"gamma": steepness}
-    return {"gamma": gamma, "tail_ratio": math.exp(-steepness * float(x[-1] - x[0]))}
 
 
 def head(kind: str, d: int, settings: Mapping[str, float]) -> float:

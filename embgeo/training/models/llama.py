@@ -2,11 +2,10 @@
 
 from typing import ClassVar
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.training.checks import flag, nonnegative, require, share, whole
+from embgeo.training.checks import flag, require, share, whole
 from embgeo.training.models import transformer
 from embgeo.training.models.language_model import LanguageModel, Output
 
@@ -35,12 +34,6 @@ class Llama(LanguageModel):
         Units of the feed-forward layers; by default 8·d/3, rounded up to a multiple of 32.
     dropout : float
         Dropout of embedded tokens, and of outputs of attention and feed-forward layers.
-    qk_norm : bool
-        Whether queries and keys have an RMSNorm before the rotation.
-    embedding_scale : bool
-        Whether embedded tokens are multiplied by √d.
-    soft_cap : float
-        c of the logits c·tanh(z/c), between −c and c; 0 for z itself.
     n_tokens, embedding_dropout, tied, bias
         See :class:`LanguageModel`.
 
@@ -49,9 +42,7 @@ class Llama(LanguageModel):
     Touvron et al., "LLaMA: open and efficient foundation language models", 2023, §2.2, after Zhang
     and Sennrich 2019 (RMSNorm), Shazeer 2020 (SwiGLU) and Su et al. 2021 (rotary positions);
     Ainslie et al., "GQA: training generalized multi-query transformer models from multi-head
-    checkpoints", EMNLP 2023 (`kv_heads`); Gemma Team, "Gemma 2", 2024 (`embedding_scale`,
-    `soft_cap`); Dehghani et al., "Scaling vision transformers to 22 billion parameters", ICML 2023
-    (`qk_norm`, there a LayerNorm).
+    checkpoints", EMNLP 2023 (`kv_heads`).
     """
 
     NAME: ClassVar[str] = "llama"
@@ -74,9 +65,6 @@ class Llama(LanguageModel):
         feedforward: int | None = None,
         dropout: float = 0.0,
         embedding_dropout: float = 0.0,
-        qk_norm: bool = False,
-        embedding_scale: bool = False,
-        soft_cap: float = 0.0,
         tied: bool = True,
         bias: bool = False,
     ) -> None:
@@ -87,19 +75,9 @@ class Llama(LanguageModel):
         usual = -(-8 * d // (3 * MULTIPLE)) * MULTIPLE
         inner = usual if feedforward is None else whole("feedforward", feedforward)
         self.dropout = share("dropout", dropout)
-        self.scale = d**0.5 if flag("embedding_scale", embedding_scale) else 1.0
-        self.soft_cap = nonnegative("soft_cap", soft_cap)
-        flag("qk_norm", qk_norm)
         self.make_embedding(transformer.normal(n_tokens, d))
         self.blocks = nn.ModuleList(
-            LlamaBlock(
-                d,
-                heads,
-                keys,
-                inner,
-                qk_norm=qk_norm,
-                spread=transformer.SPREAD * (2 * layers) ** -0.5,
-            )
+            LlamaBlock(d, heads, keys, inner, spread=transformer.SPREAD * (2 * layers) ** -0.5)
             for _ in range(whole("layers", layers))
         )
         self.norm = RmsNorm(d, eps=EPS)
@@ -109,7 +87,7 @@ class Llama(LanguageModel):
 
     def layers_of(self, rows: Tensor, state: object) -> Output:  # noqa: ARG002
         # Attention is fastest with the batch first.
-        states = F.dropout(rows.transpose(0, 1) * self.scale, self.dropout, self.training)
+        states = F.dropout(rows.transpose(0, 1), self.dropout, self.training)
         turns = transformer.rotations(len(rows), self.head_width, rows.device)
         for block in self.blocks:
             assert isinstance(block, LlamaBlock)
@@ -117,10 +95,6 @@ class Llama(LanguageModel):
             states = states + F.dropout(block.feed(states), self.dropout, self.training)
         found = self.norm(states).transpose(0, 1).contiguous()
         return Output(found, found, None)
-
-    def head(self, hidden: Tensor) -> Tensor:
-        logits = super().head(hidden)
-        return self.soft_cap * torch.tanh(logits / self.soft_cap) if self.soft_cap else logits
 
 
 class RmsNorm(nn.RMSNorm):
@@ -133,9 +107,7 @@ class RmsNorm(nn.RMSNorm):
 class LlamaBlock(nn.Module):
     """Attention and the gated layer, which are added to states of shape (B, T, d)."""
 
-    def __init__(
-        self, d: int, heads: int, kv_heads: int, inner: int, *, qk_norm: bool, spread: float
-    ) -> None:
+    def __init__(self, d: int, heads: int, kv_heads: int, inner: int, *, spread: float) -> None:
         super().__init__()
         self.heads, self.kv_heads, self.width = heads, kv_heads, d // heads
         self.norm_attention = RmsNorm(d, eps=EPS)
@@ -146,21 +118,16 @@ class LlamaBlock(nn.Module):
         self.norm_inner = RmsNorm(d, eps=EPS)
         self.inner_in = transformer.linear(d, 2 * inner, transformer.SPREAD, bias=False)
         self.inner_out = transformer.linear(inner, d, spread, bias=False)
-        self.norm_query = RmsNorm(self.width, eps=EPS) if qk_norm else nn.Identity()
-        self.norm_key = RmsNorm(self.width, eps=EPS) if qk_norm else nn.Identity()
 
     def attend(self, x: Tensor, turns: tuple[Tensor, Tensor]) -> Tensor:
         """Compute causal attention in which heads of queries share heads of keys and values."""
         split = self.attention_in(self.norm_attention(x)).unflatten(-1, (-1, self.width))
         sizes = (self.heads, self.kv_heads, self.kv_heads)
         query, key, value = split.transpose(1, 2).split(sizes, dim=1)
-        query = transformer.rotated(self.norm_query(query), *turns)
-        key = transformer.rotated(self.norm_key(key), *turns)
+        query, key = transformer.rotated(query, *turns), transformer.rotated(key, *turns)
         if self.kv_heads < self.heads:
             served = self.heads // self.kv_heads
             key, value = (each.repeat_interleave(served, dim=1) for each in (key, value))
-        # Norms may have raised the precision.
-        query, key = query.to(value.dtype), key.to(value.dtype)
         seen = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         found: Tensor = self.attention_out(seen.transpose(1, 2).flatten(2))
         return found

@@ -1,5 +1,6 @@
 """A Transformer language model with causal attention."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import torch
@@ -13,6 +14,7 @@ from embgeo.training.models.language_model import LanguageModel, Output
 
 #: Standard deviation of initial weights.
 SPREAD = 0.02
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"gelu": F.gelu, "relu": F.relu}
 
 
 class Transformer(LanguageModel):
@@ -39,6 +41,8 @@ class Transformer(LanguageModel):
         "sinusoidal" as Vaswani et al.: rows of a norm of about 1, multiplied by √d.
     context : int
         The number of learned positions, which limits windows; other positions have no limit.
+    activation : {"gelu", "relu"}
+        Of the feed-forward layers: GELU as Radford et al., or ReLU as Vaswani et al.
     n_tokens, embedding_dropout, tied, bias
         See :class:`LanguageModel`.
 
@@ -56,7 +60,8 @@ class Transformer(LanguageModel):
 
     NAME: ClassVar[str] = "transformer"
     SOURCE: ClassVar[str] = (
-        "Vaswani et al. 2017, with the start and, by default, the order of Radford et al. 2019"
+        "Vaswani et al. 2017, with the start and, by default, the order, positions and activation "
+        "of Radford et al. 2019"
     )
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "a window does not see the windows before it, so that its first tokens have little context",
@@ -76,6 +81,7 @@ class Transformer(LanguageModel):
         norm: str = "before",
         positions: str = "learned",
         context: int = 512,
+        activation: str = "gelu",
         tied: bool = True,
         bias: bool = False,
     ) -> None:
@@ -90,13 +96,15 @@ class Transformer(LanguageModel):
         self.scale = d**0.5 if waves else 1.0
         spread = d**-0.5 if waves else SPREAD
         inner = 4 * d if feedforward is None else whole("feedforward", feedforward)
+        activate = ACTIVATIONS[choice("activation", activation, ACTIVATIONS)]
         self.make_embedding(normal(n_tokens, d, spread))
         learned = positions == "learned"
         self.positions = nn.Parameter(normal(context, d)) if learned else None
         self.longest = context if learned else None
         blocks = whole("layers", layers)
         self.blocks = nn.ModuleList(
-            TransformerBlock(d, heads, inner, dropout, blocks, before=before) for _ in range(blocks)
+            TransformerBlock(d, heads, inner, dropout, blocks, activate, before=before)
+            for _ in range(blocks)
         )
         self.norm = nn.LayerNorm(d) if before else nn.Identity()
         rows = None if flag("tied", tied) else normal(n_tokens, d, spread)
@@ -135,12 +143,19 @@ class TransformerBlock(nn.Module):
     """
 
     def __init__(
-        self, d: int, heads: int, inner: int, dropout: float, blocks: int, *, before: bool
+        self,
+        d: int,
+        heads: int,
+        inner: int,
+        dropout: float,
+        blocks: int,
+        activate: Callable[[Tensor], Tensor],
+        *,
+        before: bool,
     ) -> None:
         super().__init__()
-        self.before = before
-        self.heads = heads
-        self.dropout = dropout
+        self.before, self.activate = before, activate
+        self.heads, self.dropout = heads, dropout
         # All blocks add to the same states: the more blocks, the smaller their initial weights.
         added = SPREAD * (2 * blocks) ** -0.5
         self.norm_attention = nn.LayerNorm(d)
@@ -154,7 +169,7 @@ class TransformerBlock(nn.Module):
         given = self.norm_attention(x) if self.before else x
         x = self.add(x, self.attention(given, turns), self.norm_attention)
         given = self.norm_inner(x) if self.before else x
-        return self.add(x, self.inner_out(F.gelu(self.inner_in(given))), self.norm_inner)
+        return self.add(x, self.inner_out(self.activate(self.inner_in(given))), self.norm_inner)
 
     def add(self, x: Tensor, found: Tensor, norm: nn.Module) -> Tensor:
         x = x + F.dropout(found, self.dropout, self.training)

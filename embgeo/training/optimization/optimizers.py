@@ -17,7 +17,6 @@ from embgeo.training.methods import CoupledAdam
 #: Settings of each optimizer, and their defaults.
 OPTIMIZERS: dict[str, dict[str, Any]] = {
     "adamw": {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01},
-    "adam": {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0},
     "coupled-adam": {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01},
     # As AWD-LSTM is trained.
     "sgd": {"lr": 30.0, "momentum": 0.0, "weight_decay": 1.2e-6},
@@ -81,8 +80,10 @@ def build_optimizer(
     groups : iterable of dict
         See :func:`parameter_groups`; settings of a group override `settings`.
     settings : mapping, optional
-        ``lr``, ``weight_decay`` and so on; `OPTIMIZERS` has the defaults. In ``adam`` and ``sgd``
-        weight decay is a part of the gradient, in the others it is decoupled.
+        ``lr``, ``weight_decay`` and so on; `OPTIMIZERS` has the defaults. Weight decay is decoupled
+        from the gradient: Adam would divide a decay inside of it by the size of the gradient, so
+        that rows that are hardly ever updated would shrink by the learning rate at each step. In
+        ``sgd`` both are the same.
     coupled : iterable of Tensor
         The embedding matrices among the parameters, for ``coupled-adam``.
     sparse : bool
@@ -106,8 +107,7 @@ def build_optimizer(
     elif kind == "sgd":
         made = torch.optim.SGD(listed, fused=fused, **chosen)
     else:
-        make = torch.optim.AdamW if kind == "adamw" else torch.optim.Adam
-        made = make(listed, fused=fused, **chosen)
+        made = torch.optim.AdamW(listed, fused=fused, **chosen)
     for group in made.param_groups:
         group["initial_lr"] = group["lr"]
     return made

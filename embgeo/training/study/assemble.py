@@ -12,12 +12,12 @@ from embgeo.core.quantities import isotropy, spectrum
 from embgeo.core.values import Quantity, Series, format_number
 from embgeo.diagnosis.thresholds import PARTITION
 from embgeo.result.analysis import Analysis
-from embgeo.training.study.deciding import decide_claims, describe_methods, quality_name
-from embgeo.training.study.document_outcomes import DocumentOutcomes, compare_documents
+from embgeo.training.study.deciding import decide_claims, quality_name
 from embgeo.training.study.numbers import PRIOR, QUANTITIES, prior, prior_distance
+from embgeo.training.study.outcomes import OutcomesBySeed, compare_documents
 from embgeo.training.study.record import Run, Study, StudyMethod, StudyWarning, group_runs
 from embgeo.training.study.run_result import FinishedRun, RunResult, collect_numbers
-from embgeo.training.study.samples import Samples, SamplesByMethod
+from embgeo.training.study.wording import describe_methods
 
 #: The methods whose priors the spectra of all methods are compared with.
 PRIOR_OF = {"exponential": "sc-exp", "polynomial": "sc-poly"}
@@ -44,7 +44,7 @@ def assemble_study(
     priors = list_priors(trained)
     runs = tuple(make_run(one, priors) for one in trained)
     first = trained[0].result
-    samples = group_samples(trained)
+    outcomes = group_outcomes(trained)
     study = Study(
         provenance={
             **provenance,
@@ -54,12 +54,17 @@ def assemble_study(
         quantities=list_quantities(trained, runs),
         methods=tuple(complete_method(method, trained) for method in methods),
         runs=runs,
-        outcomes=decide_claims(runs, samples=samples, trained=name_trained(first)),
+        outcomes=decide_claims(
+            runs,
+            outcomes=outcomes,
+            trained=name_trained(first),
+            trials={method.name: len(method.tried) for method in methods},
+        ),
         warnings=warn_of_methods(runs),
         notes=(
             *(f"{one}; no number here knows it" for one in lost),
             *chain.from_iterable(map(describe_tried, methods)),
-            *describe_documents(methods, samples),
+            *describe_documents(methods, outcomes),
             *list_notes(first.corpus, runs),
         ),
     )
@@ -77,8 +82,7 @@ def make_run(one: FinishedRun, priors: Priors) -> Run:
     """Make the numbers of a finished run, with those of its analyses."""
     result = one.result
     scalars = {str(role): collect_scalars(each, priors) for role, each in one.analyses.items()}
-    moved = {role: result.movement(role) for role in scalars}
-    scalars = {role: found | moved[role] for role, found in scalars.items()}
+    scalars = {role: {**found, **result.of_rows.get(role, {})} for role, found in scalars.items()}
     return Run(
         method=result.method,
         seed=result.seed,
@@ -100,23 +104,21 @@ def make_run(one: FinishedRun, priors: Priors) -> Run:
     )
 
 
-def group_samples(trained: Sequence[FinishedRun]) -> dict[str, dict[int, Samples]]:
-    """Group the samples for bootstraps by method and seed."""
-    found: dict[str, dict[int, Samples]] = {}
+def group_outcomes(trained: Sequence[FinishedRun]) -> dict[str, OutcomesBySeed]:
+    """Group the outcomes of the runs by method and seed."""
+    found: dict[str, dict[int, Any]] = {}
     for one in trained:
-        if one.samples is not None:
-            found.setdefault(one.result.method, {})[one.result.seed] = one.samples
-    return found
+        if one.outcomes is not None:
+            found.setdefault(one.result.method, {})[one.result.seed] = one.outcomes
+    return dict(found)
 
 
-def describe_documents(methods: Sequence[StudyMethod], samples: SamplesByMethod) -> Iterator[str]:
+def describe_documents(
+    methods: Sequence[StudyMethod], outcomes: Mapping[str, OutcomesBySeed]
+) -> Iterator[str]:
     """Yield McNemar's test of each method of classification against its reference."""
-    documents = {
-        method: {seed: one for seed, one in held.items() if isinstance(one, DocumentOutcomes)}
-        for method, held in samples.items()
-    }
     for method in methods:
-        before, after = (documents.get(name, {}) for name in (method.reference, method.name))
+        before, after = (outcomes.get(name, {}) for name in (method.reference, method.name))
         if said := compare_documents(before, after):
             yield (
                 f"{method.name} against {method.reference}, documents that one of both alone gives "
@@ -140,15 +142,12 @@ def collect_scalars(analysis: Analysis, priors: Priors) -> dict[str, float]:
 
 
 def list_priors(trained: Iterable[FinishedRun]) -> Priors:
-    """List settings of the priors of the trained methods of spectrum control, by kind.
-
-    A prior fitted to the initial spectrum (target "own") is not in the settings.
-    """
+    """List settings of the priors of the trained methods of spectrum control, by kind."""
     return {
         kind: one.result.own_settings
         for one in trained
         for kind, name in PRIOR_OF.items()
-        if one.result.method == name and one.result.own_settings.get("target") != "own"
+        if one.result.method == name
     }
 
 

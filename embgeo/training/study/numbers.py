@@ -13,6 +13,32 @@ from embgeo.core.values import Quantity
 _MERITY = "Merity et al. 2018; every language-modeling paper"
 BITS_PER_BYTE = "bits_per_byte"
 UNKNOWN_SHARE = "unknown"
+ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
+BLEU, CHRF = "bleu", "chrf"
+#: BLEU of the tokens of a tokenized corpus, which papers publish.
+TOKENIZED_BLEU = "tokenized_bleu"
+#: BLEU of greedy translations, measured during training.
+GREEDY_BLEU = "greedy_bleu"
+#: Titles and publications of the sets of word similarity by the names of their scores.
+SETS = {
+    "ws353": ("WordSim-353", "Finkelstein et al. 2002"),
+    "rg65": ("RG-65", "Rubenstein and Goodenough 1965"),
+    "rw": ("Rare Words", "Luong et al. 2013"),
+    "men": ("MEN", "Bruni et al. 2014"),
+    "simlex": ("SimLex-999", "Hill et al. 2015"),
+    "simverb": ("SimVerb-3500", "Gerz et al. 2016"),
+    "ws353_sim": ("WordSim-353, similarity", "Agirre et al. 2009"),
+    "ws353_rel": ("WordSim-353, relatedness", "Agirre et al. 2009"),
+    "mturk287": ("MTurk-287", "Radinsky et al. 2011"),
+    "mturk771": ("MTurk-771", "Halawi et al. 2012"),
+    "mc30": ("MC-30", "Miller and Charles 1991"),
+    "verb143": ("Verb-143", "Baker et al. 2014"),
+    "yp130": ("YP-130", "Yang and Powers 2006"),
+}
+#: Suffix of scores that count pairs with an unknown word as cosine 0.
+ALL = "_all"
+#: The set that decides.
+DECIDING = "ws353"
 
 
 def of_splits(*facts: Quantity) -> tuple[Quantity, ...]:
@@ -111,6 +137,104 @@ OF_LANGUAGE_MODELS = of_splits(
         better="lower",
     ),
 )
+OF_CLASSIFICATION = of_splits(
+    Quantity(
+        ACCURACY,
+        "Accuracy",
+        "Share of the documents of the {split} split that get their class.",
+        "1/n Σ_i [ŷ_i = y_i]",
+        better="higher",
+    ),
+    Quantity(
+        MACRO_F1,
+        "Macro-F1",
+        "Mean over classes of the F1 of the {split} split, so that a rare class counts as much "
+        "as a frequent one.",
+        "1/C Σ_c 2·TP_c/(2·TP_c + FP_c + FN_c)",
+        better="higher",
+    ),
+    Quantity(
+        "loss",
+        "Loss",
+        "Mean negative log-probability of the class over the documents of the {split} split.",
+        "−1/n Σ_i ln p(y_i | x_i)",
+        unit="nats",
+        better="lower",
+    ),
+)
+OF_TRANSLATION = of_splits(
+    Quantity(
+        BLEU,
+        "BLEU",
+        "BLEU of the translations of the {split} split, as sacreBLEU computes it; 0 to 100.",
+        "100·BP·exp(1/4 Σ_n ln p_n)",
+        better="higher",
+    ),
+    Quantity(
+        TOKENIZED_BLEU,
+        "Tokenized BLEU",
+        "Cased BLEU of the translations of the {split} split over the tokens of the corpus, as "
+        "multi-bleu.perl computes it; 0 to 100. Defined for tokenized corpora alone, and compared "
+        "with published numbers, which are of tokens.",
+        "100·BP·exp(1/4 Σ_n ln p_n)",
+        better="higher",
+    ),
+    Quantity(
+        CHRF,
+        "chrF",
+        "F-score of character n-grams of the translations of the {split} split, as sacreBLEU "
+        "computes it; 0 to 100.",
+        better="higher",
+    ),
+    Quantity(
+        "loss",
+        "Loss",
+        "Mean negative log-probability of a token of the reference translations of the {split} "
+        "split, without label smoothing.",
+        "−1/n Σ_t ln p(y_t | y_<t, x)",
+        unit="nats",
+        better="lower",
+    ),
+)
+
+
+def of_set(name: str, title: str, source: str) -> tuple[Quantity, Quantity]:
+    """Return the correlations of a set of word similarity, of known pairs and of all."""
+    formula = "ρ(cos(u_a, u_b), gold)"
+    meaning = (
+        f"Spearman’s rank correlation of the cosines of the word pairs of {title} and of what "
+        "people say of them"
+    )
+    kinds = (
+        ("", "", "pairs with a word that is not in the vocabulary are left out."),
+        (ALL, ", all pairs", "a pair with a word that is not in the vocabulary has the cosine 0."),
+    )
+    known, every = (
+        Quantity(
+            f"test.{name}{end}",
+            f"{title}{more}",
+            f"{meaning}; {how}",
+            formula,
+            source,
+            better="higher",
+        )
+        for end, more, how in kinds
+    )
+    return known, every
+
+
+OF_SIMILARITY: tuple[Quantity, ...] = (
+    *(q for name, (title, source) in SETS.items() for q in of_set(name, title, source)),
+    Quantity(
+        "valid.loss",
+        "Loss, validation",
+        "Mean loss of pairs of words of the validation documents, the same each time.",
+        "−ln σ(u·v) − k·mean_s ln σ(−u·v_s)",
+        "Mikolov et al. 2013, Eq. 4",
+        unit="nats",
+        better="lower",
+    ),
+)
 SECONDS = Quantity(
     "training.seconds",
     "Seconds of the run",
@@ -150,6 +274,16 @@ MOVEMENT = tuple(
     )
     for name in ("frequent", "rare")
 )
+KERNEL_PROBE = Quantity(
+    "frequency.kernel_probe_auc",
+    "Probe AUC, kernel",
+    "How well a probe that is not linear separates frequent from rare tokens by their rows alone, "
+    "on rows it was not fitted to. 0.5: not at all; 1: perfectly. Below 0.5 it separates them the "
+    "wrong way round.",
+    "mean over 5 stratified folds of the ROC AUC of kernel ridge regression, "
+    "k(x, y) = exp(−‖x − y‖²/2d) of standardized columns",
+    "after Gong et al. 2018 (FRAGE), §4 (its discriminator)",
+)
 PRIOR = {
     kind: Quantity(
         f"spectrum.from_{kind}_prior",
@@ -170,6 +304,7 @@ QUANTITIES: tuple[Quantity, ...] = (
     PARAMETERS,
     PEAK,
     *MOVEMENT,
+    KERNEL_PROBE,
     *PRIOR.values(),
 )
 

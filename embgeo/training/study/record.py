@@ -28,13 +28,20 @@ WarningCode = Literal["not_below_unigram", "long_rows", "no_output_bias"]
 Role = Literal["input", "output", "source"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
-#: Whether the validation perplexity of a run had stopped falling at its end; "unknown" without a
-#: validation curve.
+#: Whether the validation perplexity of a run had stopped falling at its end; "unknown" where
+#: neither a validation curve nor early stopping says so.
 Learning = Literal["converged", "learning", "unknown"]
 
 #: Why a claim is not decided; docs/training.md explains each cause.
 Cause = Literal[
-    "no_reference", "no_number", "few_seeds", "interval", "still_learning", "unknown_learning"
+    "no_reference",
+    "no_number",
+    "same_runs",
+    "few_seeds",
+    "still_learning",
+    "unknown_learning",
+    "at_chance",
+    "interval",
 ]
 
 #: The outcome of a claim. "nominal": its own interval lies on one side, but among all claims of the
@@ -160,7 +167,7 @@ class ClaimOutcome:
     role: Role | None = None
     #: Why the claim is not decided; None if it is.
     cause: Cause | None = None
-    #: Whether the method minimizes this number; such claims are not counted as tests.
+    #: Whether the method minimizes this number, or nearly so; such claims are not counted as tests.
     sanity: bool = False
     #: The difference as a share of the first published one, in the score that the paper has; None
     #: without one.
@@ -175,6 +182,10 @@ class ClaimOutcome:
     #: Minimum detectable effect: the distance from the limit that this many seeds find at 5% in 80%
     #: of studies; of logarithms if `relative`.
     detectable: float | None = None
+    #: How many settings validation chose from, of the method and of its reference: the one with
+    #: more has the better chance.
+    trials: int = 0
+    reference_trials: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +216,8 @@ class Study:
         The effect of each method.
     warnings : tuple of StudyWarning
     notes : tuple of str
+    paired : bool
+        Whether runs of one seed have the same start in all methods.
     """
 
     provenance: Mapping[str, Any]
@@ -215,6 +228,7 @@ class Study:
     runs: tuple[Run, ...] = ()
     quantities: tuple[Quantity, ...] = ()
     notes: tuple[str, ...] = ()
+    paired: bool = True
 
     def __repr__(self) -> str:
         names = ", ".join(visible(method.name) for method in self.methods[:MOST_SHOWN])
@@ -293,7 +307,7 @@ def check(study: Study) -> None:
 
 STUDY = RecordFormat(
     "embgeo.training",
-    8,
+    9,
     Study,
     STUDY_NAME,
     what="a comparison of methods",

@@ -13,8 +13,8 @@ from embgeo.io.bounded.records import RecordFormat
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.log import LOG_NAME, Log, read_log
 from embgeo.training.study.numbers import OF_A_SPLIT, PARAMETERS, PEAK, SECONDS, SECONDS_PER_TOKEN
+from embgeo.training.study.outcomes import OUTCOMES, Outcomes
 from embgeo.training.study.record import ROLES, Prediction, Role, TrainingCurve
-from embgeo.training.study.samples import Samples, load_samples
 
 RESULT_NAME = "result.json"
 #: Folders in a run with the analyses of matrices other than the input embedding.
@@ -64,13 +64,9 @@ class RunResult:
     quantities: tuple[Quantity, ...] = ()
     #: Bytes that torch held on the GPU at most, or the process on a CPU; None where unknown.
     peak_memory: int | None = None
-    #: By role of the matrix: mean of ‖w − w₀‖/‖w₀‖ over rows of ``frequent`` and ``rare`` tokens.
-    moved: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    #: By role of the matrix, numbers of its frequent and rare rows beside those of an analysis.
+    of_rows: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     predictions: tuple[Prediction, ...] = ()
-
-    def movement(self, role: str) -> dict[str, float]:
-        """Return how far the rows of a matrix have moved, under the names of a study."""
-        return {f"movement.{name}": value for name, value in self.moved.get(role, {}).items()}
 
     @property
     def own_settings(self) -> dict[str, Any]:
@@ -88,7 +84,7 @@ def _check(result: RunResult) -> None:
 
 RUN_RESULT = RecordFormat(
     "embgeo.run",
-    4,
+    5,
     RunResult,
     RESULT_NAME,
     what="the result of a run",
@@ -126,7 +122,7 @@ class FinishedRun:
     #: By role; every model has an input embedding.
     analyses: Mapping[Role, Analysis]
     #: What bootstraps need, if the task keeps it.
-    samples: Samples | None = None
+    outcomes: Outcomes | None = None
 
 
 def read_run(study: Path, home: Path) -> FinishedRun:
@@ -137,7 +133,8 @@ def read_run(study: Path, home: Path) -> FinishedRun:
     others = {role: load_analysis(home / role) for role in ROLES[1:] if (home / role).is_dir()}
     analyses = {ROLES[0]: load_analysis(home), **others}
     place = home.relative_to(study).as_posix()
-    return FinishedRun(place, result, curves, analyses, load_samples(home))
+    outcomes = OUTCOMES.load(home) if (home / OUTCOMES.file).is_file() else None
+    return FinishedRun(place, result, curves, analyses, outcomes)
 
 
 def thin_curves(log: Log) -> dict[str, TrainingCurve]:

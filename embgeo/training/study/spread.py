@@ -1,4 +1,4 @@
-"""Means over seeds, and differences between methods trained with the same seeds."""
+"""Means over seeds, and differences between groups of runs, such as methods with the same seeds."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,6 +15,8 @@ Direction = Literal["lower", "higher", "open"]
 
 #: Level of the intervals that decide.
 CONFIDENCE = 0.95
+#: Power of the minimum detectable effect.
+POWER = 0.8
 #: Fewer seeds have no interval: of two, it would reach 12.7 standard errors to either side.
 LEAST_SEEDS = 3
 
@@ -69,8 +71,8 @@ def spread(values: Sequence[float]) -> Spread | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
-    """Difference of two methods over the seeds that both have."""
+class SeedDifference:
+    """Difference of two groups of runs, over the seeds that both have or without such pairs."""
 
     #: Means over these seeds.
     before: float
@@ -79,16 +81,42 @@ class Paired:
     difference: float
     #: Standard error of the difference; None for one seed.
     standard_error: float | None
-    #: 95% interval by Student's t with n − 1 degrees of freedom; None below `LEAST_SEEDS`.
+    #: 95% interval by Student's t; None below `LEAST_SEEDS`.
     interval: tuple[float, float] | None
+    #: Seeds that both have; of groups without pairs, those of the smaller one.
     seeds: int
     #: Whether differences are taken of logarithms.
     relative: bool
+    #: Degrees of freedom: n − 1, or by Welch and Satterthwaite without pairs.
+    freedom: float
 
     def side(self, limit: float = 0.0) -> Direction:
         """Return where the interval lies in relation to a limit; "open" without an interval."""
         low, high = self.interval or (limit, limit)
         return "lower" if high < limit else "higher" if low > limit else "open"
+
+    def p_value(self, limit: float = 0.0) -> float | None:
+        """Return the two-sided p of Student's t for a difference at the limit."""
+        if self.interval is None or self.standard_error is None:
+            return None
+        from scipy.special import stdtr
+
+        distance = abs(self.difference - limit)
+        if self.standard_error == 0.0:
+            return 0.0 if distance else 1.0
+        return float(2.0 * stdtr(self.freedom, -distance / self.standard_error))
+
+    @property
+    def detectable(self) -> float | None:
+        """The minimum detectable effect: the sum of two quantiles times the error (Bloom 1995).
+
+        The quantiles are those of a level of 5% (two-sided) and a power of 80%.
+        """
+        if self.interval is None or self.standard_error is None:
+            return None
+        from scipy.special import stdtrit
+
+        return (student(self.freedom) + float(stdtrit(self.freedom, POWER))) * self.standard_error
 
     @property
     def change(self) -> str:
@@ -104,26 +132,48 @@ class Paired:
         return f"{first}{unit} (95%: {ends[0]} to {ends[1]})" if ends else f"{first}{unit}"
 
 
-def paired(
-    before: Mapping[int, float], after: Mapping[int, float], *, relative: bool = False
-) -> Paired | None:
-    """Return `after` − `before` over shared seeds; None without any.
+def compare_seeds(
+    before: Mapping[int, float],
+    after: Mapping[int, float],
+    *,
+    relative: bool = False,
+    paired: bool = True,
+) -> SeedDifference | None:
+    """Return `after` − `before` over the seeds that both have; None without any.
 
     `relative`: take the differences of logarithms. None, then, if a value is not positive.
+    `paired`: whether a seed means the same start in both. If not, all runs count, and the interval
+    is that of Welch's t.
     """
-    seeds = sorted(before.keys() & after.keys())
-    old = np.array([before[seed] for seed in seeds], dtype=np.float64)
-    new = np.array([after[seed] for seed in seeds], dtype=np.float64)
-    if not seeds or (relative and not (np.all(old > 0) and np.all(new > 0))):
+    if paired:
+        seeds = sorted(before.keys() & after.keys())
+        sides = [[one[seed] for seed in seeds] for one in (before, after)]
+    else:
+        sides = [list(before.values()), list(after.values())]
+    old, new = (np.array(values, dtype=np.float64) for values in sides)
+    n = min(len(old), len(new))
+    if not n or (relative and not (np.all(old > 0) and np.all(new > 0))):
         return None
-    steps = np.log(new) - np.log(old) if relative else new - old
-    mean, n = float(steps.mean()), len(seeds)
-    error = float(steps.std(ddof=1)) / math.sqrt(n) if n > 1 else None
+    a, b = (np.log(old), np.log(new)) if relative else (old, new)
+    error, freedom = None, float(n - 1)
+    if paired:
+        steps = b - a
+        mean = float(steps.mean())
+        error = float(steps.std(ddof=1)) / math.sqrt(n) if n > 1 else None
+    else:
+        mean = float(b.mean() - a.mean())
+        if n > 1:
+            parts = [float(values.var(ddof=1)) / len(values) for values in (a, b)]
+            error = math.sqrt(sum(parts))
+            if error:
+                shares = zip(parts, (len(a), len(b)), strict=True)
+                freedom = sum(parts) ** 2 / sum(part**2 / (size - 1) for part, size in shares)
     interval = None
     if n >= LEAST_SEEDS and error is not None:
-        reach = student(n - 1) * error
+        reach = student(freedom) * error
         interval = (mean - reach, mean + reach)
-    return Paired(float(old.mean()), float(new.mean()), mean, error, interval, n, relative)
+    means = float(old.mean()), float(new.mean())
+    return SeedDifference(*means, mean, error, interval, n, relative, freedom)
 
 
 def take_percentiles(draws: npt.ArrayLike) -> tuple[float, float]:
@@ -132,7 +182,7 @@ def take_percentiles(draws: npt.ArrayLike) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def student(freedom: int) -> float:
+def student(freedom: float) -> float:
     """Return the half width of a two-sided 95% interval in standard errors."""
     from scipy.special import stdtrit
 

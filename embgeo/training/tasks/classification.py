@@ -22,13 +22,8 @@ from embgeo.training.methods import Regularizer, Step
 from embgeo.training.models.language_model import EmbeddingModel
 from embgeo.training.models.recurrent import find_mirrored, mirror
 from embgeo.training.settings import StudySettings
-from embgeo.training.study.document_outcomes import (
-    ACCURACY,
-    MACRO_F1,
-    QUANTITIES,
-    DocumentOutcomes,
-    score_classes,
-)
+from embgeo.training.study.numbers import ACCURACY, MACRO_F1, OF_CLASSIFICATION
+from embgeo.training.study.outcomes import Outcomes, score_classes
 from embgeo.training.tasks import task
 
 
@@ -201,7 +196,8 @@ class ClassificationTask(task.Task):
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (Rcnn,)
     QUALITY: ClassVar[str] = ACCURACY
     SCORES: ClassVar[tuple[str, ...]] = ("loss", ACCURACY, MACRO_F1)
-    QUANTITIES: ClassVar[tuple[Quantity, ...]] = QUANTITIES
+    QUANTITIES: ClassVar[tuple[Quantity, ...]] = OF_CLASSIFICATION
+    USES: ClassVar = {"data": ("min_count", "size"), "training": ("accumulate",)}
 
     def __init__(
         self, *, length: int = 100, strip: bool = False, merge: Sequence[str] = (), fold: int = 0
@@ -218,7 +214,6 @@ class ClassificationTask(task.Task):
 
     def load(self, config: StudySettings) -> labeled_corpus.LabeledCorpus:
         chosen = config.data
-        task.refuse_settings(config, task.OF_TEXTS)
         return labeled_corpus.load_labeled(
             Path(chosen.path),
             length=self.length,
@@ -281,7 +276,7 @@ class ClassificationScores(task.SplitEvaluator):
     dataset: labeled_corpus.LabeledCorpus
 
     @torch.no_grad()
-    def score_split(self, model: Any, split: str) -> tuple[task.SplitScores, DocumentOutcomes]:
+    def score_split(self, model: Any, split: str) -> tuple[task.SplitScores, Outcomes]:
         """Evaluate documents of similar length together."""
         documents: labeled_corpus.LabeledDocuments = getattr(self.dataset, split)
         order = np.argsort(documents.lengths, kind="stable")
@@ -297,5 +292,5 @@ class ClassificationScores(task.SplitEvaluator):
             "loss": total / len(documents),
             self.dataset.unit: len(documents),
         }
-        outcomes = DocumentOutcomes(split, tuple(truth.tolist()), tuple(given.tolist()))
-        return {**scores, **score_classes(truth, given)}, outcomes
+        pairs = tuple(zip(truth.tolist(), given.tolist(), strict=True))
+        return {**scores, **score_classes(truth, given)}, Outcomes("documents", split, pairs)

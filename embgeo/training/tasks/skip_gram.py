@@ -22,21 +22,9 @@ from embgeo.training.methods import Regularizer, Step
 from embgeo.training.methods.method import list_embeddings
 from embgeo.training.models.language_model import EmbeddingModel
 from embgeo.training.settings import StudySettings
-from embgeo.training.study.word_similarity import (
-    ALL,
-    DECIDING,
-    QUANTITIES,
-    SETS,
-    WordSimilarity,
-)
-from embgeo.training.tasks.task import (
-    OF_TEXTS,
-    Losses,
-    SplitScores,
-    Task,
-    refuse_methods,
-    refuse_settings,
-)
+from embgeo.training.study.numbers import ALL, DECIDING, OF_SIMILARITY, SETS
+from embgeo.training.study.outcomes import Outcomes
+from embgeo.training.tasks.task import Losses, SplitScores, Task, refuse_methods
 
 
 class SkipGram(EmbeddingModel):
@@ -124,8 +112,12 @@ class SkipGramTask(Task):
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (SkipGram,)
     QUALITY: ClassVar[str] = DECIDING
     SCORES: ClassVar[tuple[str, ...]] = ("loss", *SETS, *(name + ALL for name in SETS))
-    QUANTITIES: ClassVar[tuple[Quantity, ...]] = QUANTITIES
+    QUANTITIES: ClassVar[tuple[Quantity, ...]] = OF_SIMILARITY
     SPARSE: ClassVar[bool] = True
+    USES: ClassVar = {
+        "data": ("min_count", "size", "tokens", "skip"),
+        "training": ("accumulate",),
+    }
 
     def __init__(
         self,
@@ -151,12 +143,12 @@ class SkipGramTask(Task):
                 way_out="name it by --set task.wordsim=FOLDER",
             )
         folder, chosen = Path(self.wordsim), config.data
-        refuse_settings(config, {**OF_TEXTS, "data": ("unit", "tokenizer")})
         corpus = load_documents(
             Path(chosen.path),
             min_count=MIN_COUNT if chosen.min_count is None else chosen.min_count,
             size=chosen.size,
             tokens=chosen.tokens,
+            skip=chosen.skip or 0,
             similarity=read_word_pairs(folder),
         )
         known = (folder / f"{stem}.txt" for stem in KNOWN)
@@ -252,7 +244,7 @@ class SimilarityScores:
         found = self.task.loss(model, self.batch, None, Regularizer(), in_loss=False)
         return {"loss": float(found.mean), "pairs": self.batch.units}
 
-    def final(self, model: SkipGram) -> tuple[SplitScores, SplitScores, WordSimilarity]:
+    def final(self, model: SkipGram) -> tuple[SplitScores, SplitScores, Outcomes]:
         """Return the validation loss, correlations of all sets, and their cosines."""
         W = list_embeddings(model)[0].detach().float().cpu().numpy()
         found = word_similarity.measure_similarity(

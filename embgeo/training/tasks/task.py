@@ -15,7 +15,7 @@ from embgeo.training.methods import Method, Regularizer
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings
-from embgeo.training.study.samples import Samples
+from embgeo.training.study.outcomes import Outcomes
 
 #: Scores of one split by name; None for an unknown one.
 SplitScores = dict[str, float | None]
@@ -46,8 +46,8 @@ class Evaluator(Protocol):
     def valid(self, model: Any) -> SplitScores:
         """Return the scores of the validation split; the lowest ``"loss"`` marks the best model."""
 
-    def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Samples | None]:
-        """Return final scores of validation and, if any, test split, and samples for bootstraps."""
+    def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Outcomes | None]:
+        """Return scores of validation and, if any, test split, and outcomes for bootstraps."""
 
     def describe_parts(self) -> list[str]:
         """Write notes on the numbers, called after `final`."""
@@ -61,17 +61,17 @@ class SplitEvaluator:
     dataset: Any
     device: torch.device
 
-    def score_split(self, model: Any, split: str) -> tuple[SplitScores, Samples | None]:
-        """Return the scores of ``"valid"`` or ``"test"``, and samples for bootstraps."""
+    def score_split(self, model: Any, split: str) -> tuple[SplitScores, Outcomes | None]:
+        """Return the scores of ``"valid"`` or ``"test"``, and outcomes for bootstraps."""
         raise NotImplementedError
 
     def valid(self, model: Any) -> SplitScores:
         return self.score_split(model, "valid")[0]
 
-    def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Samples | None]:
-        valid, samples = self.score_split(model, "valid")
+    def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Outcomes | None]:
+        valid, outcomes = self.score_split(model, "valid")
         if not self.config.evaluation.test:
-            return valid, None, samples
+            return valid, None, outcomes
         return valid, *self.score_split(model, "test")
 
     def describe_parts(self) -> list[str]:
@@ -98,6 +98,9 @@ class Task:
         Definitions of ``valid.SCORE`` and ``test.SCORE``; `Quantity.better` is the good direction.
     SPARSE : bool
         Whether gradients have only the rows that a step looks up, which requires plain SGD.
+    USES : mapping, optional
+        Those of `OF_SOME_TASKS` that the task uses, by table; the others are refused. By default,
+        none is.
     """
 
     NAME: ClassVar[str]
@@ -106,6 +109,7 @@ class Task:
     SCORES: ClassVar[tuple[str, ...]] = ("loss",)
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = ()
     SPARSE: ClassVar[bool] = False
+    USES: ClassVar[Mapping[str, Sequence[str]] | None] = None
 
     def find_model(self, name: str) -> type[EmbeddingModel]:
         for model in self.MODELS:
@@ -172,19 +176,42 @@ class Task:
         """Refuse settings that do not fit a model, which has no weights yet."""
 
 
-#: Settings of language models only, by table.
-OF_TEXTS = {
-    "data": ("unit", "tokenizer", "tokens", "skip", "bpe"),
-    "training": ("random_lengths", "sum_over_steps", "windows", "compile"),
-    "evaluation": ("cache", "dynamic", "observe"),
+#: Settings that a task uses or not, by table; every task uses the others.
+OF_SOME_TASKS = {
+    "data": ("unit", "min_count", "size", "tokenizer", "bpe", "tokens", "skip", "shuffle"),
+    "model": ("bias_init",),
+    "training": (
+        "bptt",
+        "windows",
+        "random_lengths",
+        "sum_over_steps",
+        "compile",
+        "accumulate",
+        "start",
+    ),
+    "evaluation": (
+        "tokens",
+        "bptt",
+        "stride",
+        "memory",
+        "clamp",
+        "same_length",
+        "cache",
+        "dynamic",
+        "observe",
+    ),
 }
 
 
-def refuse_settings(config: StudySettings, tables: Mapping[str, Sequence[str]]) -> None:
-    """Refuse settings that the task does not use."""
-    for table, names in tables.items():
+def refuse_unused(config: StudySettings, uses: Mapping[str, Sequence[str]] | None) -> None:
+    """Refuse settings that a task would ignore; see `Task.USES`."""
+    if uses is None:
+        return
+    usual = StudySettings()
+    for table, names in OF_SOME_TASKS.items():
         for name in names:
-            if getattr(getattr(config, table), name):
+            given = getattr(getattr(config, table), name)
+            if name not in uses.get(table, ()) and given != getattr(getattr(usual, table), name):
                 raise BadOption(
                     f"{name} of [{table}] is not for the task {config.task.name}",
                     way_out="leave it out",

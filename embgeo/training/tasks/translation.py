@@ -16,7 +16,16 @@ from torch.nn import functional as F
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training.checks import flag, natural, nonnegative, require, share, texts, whole
+from embgeo.training.checks import (
+    choice,
+    flag,
+    natural,
+    nonnegative,
+    require,
+    share,
+    texts,
+    whole,
+)
 from embgeo.training.data.batches import DrawnBatches
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit, load_parallel
 from embgeo.training.data.tokenizer import END_ROW
@@ -28,14 +37,14 @@ from embgeo.training.models import EmbeddingModel
 from embgeo.training.models.encoder_decoder import EncoderDecoder, TranslationModel, mask_ends
 from embgeo.training.models.lstm_encoder_decoder import LstmEncoderDecoder
 from embgeo.training.settings import StudySettings
-from embgeo.training.study.translation_outcomes import (
+from embgeo.training.study.numbers import (
     BLEU,
     CHRF,
     GREEDY_BLEU,
-    QUANTITIES,
+    OF_TRANSLATION,
     TOKENIZED_BLEU,
-    TranslationOutcomes,
 )
+from embgeo.training.study.outcomes import Outcomes
 from embgeo.training.tasks import task
 
 
@@ -168,7 +177,10 @@ class TranslationTask(task.Task):
     beam : int
         Hypotheses of the beam search.
     penalty : float
-        α of the length penalty of the search, ((5 + tokens)/6)^α.
+        α of the length penalty of the search.
+    penalty_form : {"gnmt", "power"}
+        Which penalty: ((5 + tokens)/6)^α of Wu et al. 2016, as Vaswani et al. have it, or tokens^α
+        of fairseq, which for α = 1 gives the mean of ln p over the tokens.
     more : int
         Tokens that a translation may have beyond the length of its source.
     joint : bool
@@ -189,7 +201,9 @@ class TranslationTask(task.Task):
         CHRF,
         GREEDY_BLEU,
     )
-    QUANTITIES: ClassVar[tuple[Quantity, ...]] = QUANTITIES
+    QUANTITIES: ClassVar[tuple[Quantity, ...]] = OF_TRANSLATION
+    #: Not `accumulate`, which would count tokens of short batches more than others.
+    USES: ClassVar = {"data": ("size",)}
 
     def __init__(
         self,
@@ -202,6 +216,7 @@ class TranslationTask(task.Task):
         smoothing: float = 0.1,
         beam: int = 4,
         penalty: float = 0.6,
+        penalty_form: str = "gnmt",
         more: int = 50,
         joint: bool = True,
         greedy: bool = False,
@@ -216,7 +231,10 @@ class TranslationTask(task.Task):
         self.length = whole("length", length)
         self.smoothing = share("smoothing", smoothing)
         self.search = translation.BeamSettings(
-            whole("beam", beam), nonnegative("penalty", penalty), natural("more", more)
+            whole("beam", beam),
+            nonnegative("penalty", penalty),
+            natural("more", more),
+            power=choice("penalty_form", penalty_form, ("gnmt", "power")) == "power",
         )
         self.joint, self.greedy = flag("joint", joint), flag("greedy", greedy)
 
@@ -231,9 +249,6 @@ class TranslationTask(task.Task):
 
     def load(self, config: StudySettings) -> ParallelCorpus:
         chosen = config.data
-        task.refuse_settings(
-            config, {**task.OF_TEXTS, "data": (*task.OF_TEXTS["data"], "min_count")}
-        )
         return load_parallel(
             Path(chosen.path),
             source=self.source,
@@ -295,11 +310,6 @@ class TranslationTask(task.Task):
         return TranslationScores(config, dataset, device, self.search, self.greedy)
 
     def check_data(self, config: StudySettings, dataset: ParallelCorpus) -> None:  # noqa: ARG002
-        if config.training.accumulate > 1:
-            raise BadOption(
-                "accumulate of [training] would count tokens of short batches more than others",
-                way_out="make batch of [training] larger instead",
-            )
         task.refuse_methods(
             config,
             lambda part: issubclass(part, AugmentedLoss),
@@ -362,9 +372,7 @@ class TranslationScores(task.SplitEvaluator):
         n = len(pairs.target.rows)
         return {"loss": total / n, "perplexity": math.exp(min(total / n, 700.0)), "tokens": n}
 
-    def score_split(
-        self, model: TranslationModel, split: str
-    ) -> tuple[task.SplitScores, TranslationOutcomes]:
+    def score_split(self, model: TranslationModel, split: str) -> tuple[task.SplitScores, Outcomes]:
         """Return the loss and perplexity, and scores of the translations."""
         pairs: ParallelSplit = getattr(self.dataset, split)
         texts = self.write(model, pairs, self.search)

@@ -307,10 +307,6 @@ def test_priors() -> None:
         {"retract_every": 0},
         {"c1": "loose"},
         {"c1": 0.0},
-        {"target": "other"},
-        {"target": "own", "tail_ratio": 0.1},
-        {"target": "own", "prior": "polynomial", "gamma": 0.6},
-        {"blend": 0},
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, Any]) -> None:
@@ -353,26 +349,6 @@ def test_c1_is_fixed_free_or_given(settings: dict[str, Any], shape: Any) -> None
     no_orthogonality = {"frobenius": (0.0, 0.0), "spectral": (0.0, 0.0)}
     again = SpectrumControl(layer, c1="free", **settings, **no_orthogonality)
     assert again().item() == pytest.approx(0.0, abs=1e-8)  # whatever the norm
-
-
-@pytest.mark.parametrize("prior", ["exponential", "polynomial"])
-def test_the_own_prior_of_a_trained_matrix_is_blended_in(prior: Any) -> None:
-    k = np.arange(1.0, 6.0)
-    decay = np.exp(-0.3 * k) if prior == "exponential" else k**-0.8
-    U, _, Vh = torch.linalg.svd(rows(), full_matrices=False)
-    layer = FactoredEmbedding(U * torch.from_numpy(900.0 * decay).to(U) @ Vh)
-    reg = SpectrumControl(layer, prior=prior, target="own", blend=10)
-    plain = SpectrumControl(layer, prior=prior)
-    np.testing.assert_allclose(reg.shape.numpy(), decay / decay[0], rtol=1e-6)
-    assert reg().item() == pytest.approx(0.0, abs=1e-6)
-    assert plain().item() > 100.0  # more than any loss
-    bent = layer.singular_values().detach() * torch.linspace(1.0, 1.3, 5, dtype=torch.float64)
-    reg.start.copy_(bent)
-    for step in (0, 4, 10, 11):
-        reg.steps = step
-        share = min(step / 10, 1.0)
-        expected = (1.0 - share) * bent + share * reg.level * reg.shape
-        assert torch.allclose(reg.goal(), expected, rtol=1e-6)
 
 
 def test_the_value_is_that_of_the_paper() -> None:

@@ -1,0 +1,311 @@
+"""What a run scored unit by unit (``outcomes.json``), and bootstraps over the units.
+
+A unit is a block of text, a document, a sentence or a pair of words. All runs of a study have the
+same ones, so that a bootstrap draws them for all runs at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.values import format_number
+from embgeo.io.bounded.records import RecordFormat
+from embgeo.numerics.scores import mcnemar
+from embgeo.training.study.numbers import ACCURACY, ALL, BLEU, MACRO_F1
+from embgeo.training.study.spread import take_percentiles
+
+#: Maximum number of blocks of a text; a split of fewer windows has a block for each window.
+MOST_BLOCKS = 200
+#: Minimum number of pairs of words of a correlation.
+LEAST_PAIRS = 10
+#: Length of the longest n-grams that BLEU counts.
+ORDERS = 4
+
+UnitKind = Literal["text", "documents", "sentences", "pairs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """The outcome of each unit of an evaluation."""
+
+    kind: UnitKind
+    #: ``"valid"`` or ``"test"``.
+    split: str
+    #: Of a block of text the sum of −ln p and the tokens; of a document its class and the predicted
+    #: one; of a sentence the counts of BLEU (n-grams in common with the reference for n = 1 to 4,
+    #: all n-grams, tokens of the translation and of the reference); of a pair of words the number
+    #: of its set, the human rating and the cosine (None without one).
+    units: tuple[tuple[float | None, ...], ...]
+    #: SHA-256 of reference translations.
+    references: str = ""
+    #: The translations, or the names of the sets of pairs.
+    names: tuple[str, ...] = ()
+
+    def table(self) -> FloatArray:
+        """Return the units as rows; NaN for None."""
+        return np.array(self.units, dtype=np.float64).reshape(len(self.units), -1)
+
+    def of_set(self, score: str) -> tuple[FloatArray, FloatArray] | None:
+        """Return cosines and ratings of the pairs of a set; None without the set.
+
+        The score with `ALL` is of all pairs, where a missing cosine counts as 0.
+        """
+        name = score.removesuffix(ALL)
+        if name not in self.names:
+            return None
+        table = self.table()
+        own = table[table[:, 0] == self.names.index(name)]
+        if not score.endswith(ALL):
+            own = own[~np.isnan(own[:, 2])]
+        return np.nan_to_num(own[:, 2]), own[:, 1]
+
+    def shared(self, score: str) -> tuple[bytes, int] | None:
+        """Return a digest of what has to be the same in all runs, and the number of units.
+
+        None for a score that is not about the units.
+        """
+        if score not in KINDS[self.kind].scores and self.kind != "pairs":
+            return None
+        if self.kind == "pairs":
+            pairs = self.of_set(score)
+            if pairs is None:
+                return None
+            same, n = pairs[1], len(pairs[1])
+        else:
+            n = len(self.units)
+            column = {"text": 1, "documents": 0}.get(self.kind)
+            same = np.array([]) if column is None else self.table()[:, column]
+        digest = hashlib.sha256(same.tobytes() + self.references.encode()).digest()
+        return digest, n
+
+
+def check(found: Outcomes) -> None:
+    """Raise ValueError unless each unit has the numbers of its kind."""
+    width = {"text": 2, "documents": 2, "sentences": 2 * ORDERS + 2, "pairs": 3}[found.kind]
+    if any(len(unit) != width for unit in found.units):
+        raise ValueError(f"a unit has other numbers than the {width} of {found.kind}")
+    if found.kind != "pairs" and any(value is None for unit in found.units for value in unit):
+        raise ValueError("a unit lacks a number")
+    if found.kind == "pairs" and not all(
+        unit[0] in range(len(found.names)) and unit[1] is not None for unit in found.units
+    ):
+        raise ValueError("a pair of words is of no set, or has no rating")
+
+
+OUTCOMES = RecordFormat(
+    "embgeo.outcomes",
+    1,
+    Outcomes,
+    "outcomes.json",
+    what="the outcomes of a run",
+    again="train it again with: embgeo train",
+    check=check,
+)
+
+#: By seed.
+OutcomesBySeed = Mapping[int, Outcomes]
+
+
+def bootstrap(
+    before: OutcomesBySeed, after: OutcomesBySeed, number: str, draws: int | None = None
+) -> tuple[float, float] | None:
+    """95% interval of the difference of a score over other texts, documents, sentences or pairs.
+
+    All runs have the same units in a draw, while the seeds, and so the models, stay as they are
+    (Koehn, "Statistical significance tests for machine translation evaluation", EMNLP 2004, §3).
+    None without a common seed, for another number or split, and with too few or different units.
+    """
+    split, _, score = number.partition(".")
+    held = [
+        side[seed]
+        for seed in sorted(before.keys() & after.keys())
+        for side in (before, after)
+        if before[seed].split == after[seed].split == split
+    ]
+    known = {(one.kind, one.shared(score)) for one in held}
+    if len(known) != 1:
+        return None
+    ((name, units),) = known
+    kind = KINDS[name]
+    if units is None or units[1] < kind.least:
+        return None
+    differences = kind.differences(held, score, draws or kind.draws)
+    return take_percentiles(differences) if len(differences) else None
+
+
+# --- Blocks of text -------------------------------------------------------------------------------
+
+
+def merge_blocks(split: str, windows: Sequence[tuple[float, int]]) -> Outcomes:
+    """Join adjacent windows to at most `MOST_BLOCKS` blocks of summed losses and tokens."""
+    kept = np.array([window for window in windows if window[1]], dtype=np.float64).reshape(-1, 2)
+    blocks = np.array_split(kept, min(MOST_BLOCKS, max(len(kept), 1)))
+    sums = [block.sum(axis=0) for block in blocks]
+    return Outcomes("text", split, tuple((float(s[0]), int(s[1])) for s in sums))
+
+
+def compare_losses(held: Sequence[Outcomes], _score: str, draws: int) -> FloatArray:
+    """Return the mean of ln(perplexity after / perplexity before) in each draw of blocks."""
+    tables = [one.table() for one in held]
+    tokens, n = tables[0][:, 1], len(tables[0])
+    pairs = zip(tables[::2], tables[1::2], strict=True)
+    steps = np.mean([b[:, 0] - a[:, 0] for a, b in pairs], axis=0)
+    drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=draws)
+    return np.asarray(drawn @ steps / (drawn @ tokens))
+
+
+# --- Documents ------------------------------------------------------------------------------------
+
+
+def score_classes(
+    truth: IntArray, given: IntArray, weights: FloatArray | None = None
+) -> dict[str, float]:
+    """Return the accuracy and macro-F1 of documents with integer weights; at least one document.
+
+    As in scikit-learn, macro-F1 is the mean over classes that occur in `truth` or `given`.
+    """
+    n = int(max(truth.max(), given.max())) + 1
+    table = np.bincount(truth * n + given, weights, n * n).reshape(n, n)
+    right = np.diag(table)
+    both = table.sum(axis=0) + table.sum(axis=1)
+    f1 = 2.0 * right[both > 0] / both[both > 0]
+    return {ACCURACY: float(right.sum() / table.sum()), MACRO_F1: float(f1.mean())}
+
+
+def compare_classes(held: Sequence[Outcomes], score: str, draws: int) -> FloatArray:
+    """Return the mean difference of the score in each draw of documents."""
+    # Documents with the same classes in all models are drawn as one group, which is faster.
+    columns = [held[0].table()[:, 0], *(one.table()[:, 1] for one in held)]
+    groups, sizes = np.unique(np.array(columns, dtype=np.int64), axis=1, return_counts=True)
+    truth, given = groups[0], groups[1:]
+    generator, n = np.random.default_rng(0), int(sizes.sum())
+    differences = []
+    for _ in range(draws):
+        weights = generator.multinomial(n, sizes / n).astype(np.float64)
+        scores = [score_classes(truth, one, weights)[score] for one in given]
+        differences.append(np.mean(np.subtract(scores[1::2], scores[::2])))
+    return np.array(differences)
+
+
+def compare_documents(before: OutcomesBySeed, after: OutcomesBySeed) -> str:
+    """Describe McNemar's test for each common seed; empty if there are no documents, or others."""
+    parts = []
+    for seed in sorted(before.keys() & after.keys()):
+        first, second = before[seed], after[seed]
+        if first.kind != "documents" or first.split != second.split:
+            return ""
+        (truth, one), (again, other) = first.table().T, second.table().T
+        if not np.array_equal(truth, again):
+            return ""
+        old, new = one == truth, other == truth
+        lost, won = int((old & ~new).sum()), int((new & ~old).sum())
+        p = format_number(mcnemar(lost, won), 2)
+        parts.append(f"seed {seed}: {lost:,} lost, {won:,} won, p = {p}")
+    return "; ".join(parts)
+
+
+# --- Translations ---------------------------------------------------------------------------------
+
+
+def compute_bleu(counts: FloatArray) -> FloatArray:
+    """Compute BLEU, 0 to 100, of summed counts of sentences; shape (…, 10) → (…).
+
+    The k-th order without a common n-gram counts as 2^−k of one, as in sacreBLEU's smoothing
+    "exp".
+
+    References
+    ----------
+    Papineni et al., "BLEU: a method for automatic evaluation of machine translation", ACL 2002,
+    §2.3; Post, "A call for clarity in reporting BLEU scores", WMT 2018.
+    """
+    common, all_of_them = counts[..., :ORDERS], counts[..., ORDERS : 2 * ORDERS]
+    written, reference = counts[..., -2], counts[..., -1]
+    missing = common == 0.0
+    smoothed = np.where(missing, 0.5 ** np.cumsum(missing, axis=-1), common)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(smoothed / all_of_them).mean(axis=-1)
+        brevity = np.minimum(0.0, 1.0 - reference / written)
+        defined = (all_of_them > 0.0).all(axis=-1) & ~missing.all(axis=-1)
+        exponent = np.where(defined, logs + brevity, -np.inf)
+    return np.asarray(100.0 * np.exp(exponent))
+
+
+def compare_translations(held: Sequence[Outcomes], _score: str, draws: int) -> FloatArray:
+    """Return the mean difference of BLEU in each draw of sentences."""
+    n = len(held[0].units)
+    weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), draws)
+    scores = [compute_bleu(weights.astype(np.float64) @ one.table()) for one in held]
+    pairs = zip(scores[::2], scores[1::2], strict=True)
+    return np.asarray(np.mean([b - a for a, b in pairs], axis=0))
+
+
+# --- Pairs of words -------------------------------------------------------------------------------
+
+
+def spearman(first: FloatArray, second: FloatArray) -> float | None:
+    """Return Spearman's ρ with mean ranks for ties; None for few pairs or a constant side."""
+    if len(first) < LEAST_PAIRS:
+        return None
+    found = float(correlate_ranks(first[None], second[None])[0])
+    return None if np.isnan(found) else found
+
+
+def correlate_ranks(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return Spearman's ρ along the last axis, shape (n, pairs) → (n,).
+
+    NaN where a side is constant.
+    """
+    from scipy.stats import rankdata
+
+    center = (first.shape[-1] + 1) / 2.0
+    a, b = (rankdata(values, axis=-1) - center for values in (first, second))
+    lengths = np.sqrt((a * a).sum(axis=-1) * (b * b).sum(axis=-1))
+    with np.errstate(invalid="ignore"):
+        return np.asarray((a * b).sum(axis=-1) / lengths)
+
+
+def draw_correlations(
+    sides: Sequence[FloatArray], gold: FloatArray, draws: int, shares: npt.ArrayLike
+) -> FloatArray:
+    """Draw a weighted sum of ρ in each draw of pairs, without undefined draws."""
+    n = len(gold)
+    chosen = np.random.default_rng(0).integers(0, n, (draws, n))
+    weights = np.asarray(shares, dtype=np.float64)
+    found = sum(
+        share * correlate_ranks(cosines[chosen], gold[chosen])
+        for share, cosines in zip(weights, sides, strict=True)
+    )
+    drawn = np.asarray(found, dtype=np.float64)
+    return np.asarray(drawn[np.isfinite(drawn)])
+
+
+def compare_similarities(held: Sequence[Outcomes], score: str, draws: int) -> FloatArray:
+    """Return the mean difference of ρ in each draw of pairs, without undefined draws."""
+    pairs = [pair for one in held if (pair := one.of_set(score)) is not None]
+    shares = np.resize([-2.0, 2.0], len(pairs)) / len(pairs)
+    return draw_correlations([cosines for cosines, _ in pairs], pairs[0][1], draws, shares)
+
+
+class Kind(NamedTuple):
+    """How units of a kind are compared."""
+
+    scores: tuple[str, ...]
+    differences: Callable[[Sequence[Outcomes], str, int], FloatArray]
+    draws: int = 1_000
+    #: Fewest units of an interval.
+    least: int = 20
+
+
+KINDS: dict[UnitKind, Kind] = {
+    "text": Kind(("perplexity",), compare_losses, 2_000),
+    "documents": Kind((ACCURACY, MACRO_F1), compare_classes),
+    "sentences": Kind((BLEU,), compare_translations),
+    "pairs": Kind((), compare_similarities, least=LEAST_PAIRS),
+}
