@@ -6,6 +6,8 @@ names. The settings of a study record the SHA-256 of its plug-ins; to resume the
 names the same files again.
 """
 
+from __future__ import annotations
+
 import hashlib
 import sys
 import traceback
@@ -13,14 +15,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
-from embgeo.training.methods import METHODS, Method
-from embgeo.training.methods.definitions import check_method
-from embgeo.training.models import MODELS, LanguageModel, check_model
 from embgeo.training.registry import file_of
-from embgeo.training.tasks import TASKS, Task, check_task
+
+if TYPE_CHECKING:  # a typo in the settings is found without torch
+    from embgeo.training.methods import Method
+    from embgeo.training.models import LanguageModel
+    from embgeo.training.tasks import Task
 
 _CORRECT = "correct it there"
 #: Files that this process loaded: path → SHA-256, and what it registered, by name.
@@ -67,6 +70,11 @@ def register(thing: type[LanguageModel] | Method | type[Task]) -> Any:
 
 def choose_kind(thing: object) -> tuple[str, dict[str, Any], Callable[[Any], str]]:
     """Choose the kind of what is registered, all of that kind by name, and its check."""
+    from embgeo.training.methods import METHODS, Method
+    from embgeo.training.methods.definitions import check_method
+    from embgeo.training.models import MODELS, check_model
+    from embgeo.training.tasks import TASKS, Task, check_task
+
     if isinstance(thing, Method):
         return "method", METHODS, check_method
     if isinstance(thing, type) and issubclass(thing, Task):
@@ -180,6 +188,10 @@ def list_files() -> list[str]:
 
     A method has the files of its parts.
     """
+    from embgeo.training.methods import METHODS
+    from embgeo.training.models import MODELS
+    from embgeo.training.tasks import TASKS
+
     things = [thing for known in (MODELS, METHODS, TASKS) for thing in known.values()]
     parts = [one for thing in things for one in getattr(thing, "parts", (thing,))]
     files = {file_of(one) for one in parts if not one.__module__.startswith("embgeo.")}

@@ -186,13 +186,14 @@ def plan_training(data: Path | str | None = None, **arguments: Any) -> tuple[Pat
     memory, and the free memory of a GPU.
     """
     require_torch()
-    from embgeo.training.loop.check import find_free_memory, plan_runs
-    from embgeo.training.loop.checkpoint import describe_dataset
-    from embgeo.training.loop.distributed import find_device
     from embgeo.training.plugins import naming_plugins
 
     with naming_plugins(arguments.get("plugins")):
         settings, dataset, folder = prepare(data, **arguments)
+        from embgeo.training.loop.check import find_free_memory, plan_runs
+        from embgeo.training.loop.checkpoint import describe_dataset
+        from embgeo.training.loop.distributed import find_device
+
         plan = {
             "corpus": describe_dataset(dataset),
             "model": settings.tables()["model"],
@@ -223,12 +224,13 @@ def prepare(
     **arguments: Any,
 ) -> tuple[StudySettings, Dataset, Path]:
     """Complete settings, the text and the folder of a study, checked before anything is trained."""
+    given = gather_settings(data, out=out, resume=resume, **arguments)
+    # Imported with torch, which the refusal of a misspelled setting need not wait for.
     from embgeo.training.complete import complete_settings
     from embgeo.training.loop.check import check_study
     from embgeo.training.methods.definitions import add_controls
     from embgeo.training.tasks import make_task
 
-    given = gather_settings(data, out=out, resume=resume, **arguments)
     where = "compare" if arguments.get("compare") is None else argument("compare")
     methods = add_controls(given.compare, given.method, where)
     settings = complete_settings(given.updated({"compare": list(methods)}))

@@ -43,7 +43,6 @@ def gather_settings(
     from embgeo.training.plugins import load_plugins, require_plugins
     from embgeo.training.settings import StudySettings, from_tables, load_preset, merge_tables
 
-    loaded = load_plugins([Path(path) for path in plugins or ()])
     changes = as_tables(settings)
     if isinstance(compare, str):
         compare = [name.strip() for name in compare.split(",") if name.strip()]
@@ -75,6 +74,7 @@ def gather_settings(
                 "seeds": sorted({*before.seeds, *found.seeds}),
             }
         )
+    loaded = load_plugins([Path(path) for path in plugins or ()])
     require_plugins(found.plugins, loaded)
     return replace(found, plugins=loaded)
 

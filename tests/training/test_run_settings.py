@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -323,3 +325,16 @@ def test_few_steps_are_evaluated_on_a_part_of_the_splits() -> None:
         BadOption, match=r"tokens of .evaluation. is 1; it has to be a whole number from 2"
     ):
         tokens(evaluation={"tokens": 1})
+
+
+def test_a_misspelled_setting_is_refused_before_torch_is_imported() -> None:
+    """Importing it takes most of the time until the first step."""
+    program = (
+        "import sys, embgeo, embgeo.core.errors\n"
+        "try:\n    embgeo.train('text', settings={'training.stps': 3})\n"
+        "except embgeo.core.errors.BadOption:\n    print('torch' in sys.modules)\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert said.stdout.strip().endswith("False"), said.stderr

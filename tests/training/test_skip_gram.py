@@ -226,9 +226,9 @@ def test_texts_become_lower_case_words_without_tags_and_rare_words(tmp_path: Pat
     assert corpus.vocabulary.tokens == ("film", "good", "indeed")
     assert corpus.vocabulary.counts.tolist() == [2352, 2352, 1176]
     assert len(corpus.valid.rows) == 24 * 5
-    part = read(tokens=600, skip=1_203)  # the first words of a document are skipped, too
-    assert len(part.train.rows) + len(part.valid.rows) == 600
-    assert part.notes[0] == "600 words of the text, behind its first 1,203"
+    part = read(tokens=5_500, skip=203)  # the first words of a document are skipped, too
+    assert len(part.train.rows) + len(part.valid.rows) == 5_500
+    assert part.notes[0] == "5,500 words of the text, behind its first 203"
 
 
 @pytest.mark.parametrize("method", ["frage", "sc-exp"])

@@ -86,11 +86,11 @@ def probe_classes(frequent: FloatArray, rare: FloatArray) -> float | None:
 
     The mean over `FOLDS` stratified folds of the AUC of kernel ridge regression, with the kernel
     exp(−‖x − y‖²/2d) of columns of mean 0 and variance 1, and a penalty of 1. Each class has
-    `MOST_ROWS` rows at most, drawn with seed 0. None for a class with fewer rows than folds.
+    `MOST_ROWS` rows at most, drawn with seed 0. None for a class with fewer than two rows a fold.
     """
     generator = np.random.default_rng(0)
     chosen = [one[generator.permutation(len(one))[:MOST_ROWS]] for one in (frequent, rare)]
-    if min(map(len, chosen)) < FOLDS:
+    if min(map(len, chosen)) < 2 * FOLDS:
         return None
     X, label = np.concatenate(chosen), np.repeat([0.0, 1.0], [len(one) for one in chosen])
     spread = X.std(axis=0)

@@ -31,7 +31,7 @@ from embgeo.training.models import LanguageModel, detach, model_class
 from embgeo.training.sections import EvaluationSettings
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import BITS_PER_BYTE
-from embgeo.training.tasks.task import Losses, Task
+from embgeo.training.tasks.task import OF_SOME_TASKS, Losses, Task
 
 #: Maximum number of logits computed at once: 1 GiB in float32, and as much for their gradient.
 AT_ONCE = 2**28
@@ -56,6 +56,7 @@ class LanguageModeling(Task):
 
     NAME: ClassVar[str] = "lm"
     QUALITY: ClassVar[str] = "perplexity"
+    USES: ClassVar = OF_SOME_TASKS
     SCORES: ClassVar[tuple[str, ...]] = (
         "loss",
         "perplexity",

@@ -78,6 +78,37 @@ class SplitEvaluator:
         return []
 
 
+#: Settings that a task uses or not, by table; every task uses the others.
+OF_SOME_TASKS = {
+    "data": ("unit", "min_count", "size", "tokenizer", "bpe", "tokens", "skip", "shuffle"),
+    "model": ("bias_init",),
+    "training": (
+        "bptt",
+        "windows",
+        "random_lengths",
+        "sum_over_steps",
+        "compile",
+        "accumulate",
+        "start",
+    ),
+    "evaluation": (
+        "tokens",
+        "bptt",
+        "stride",
+        "memory",
+        "clamp",
+        "same_length",
+        "cache",
+        "dynamic",
+        "observe",
+    ),
+}
+#: What a task uses that says nothing of it: all but initial weights, which `Task.build` ignores.
+USUAL_USES = {
+    name: tuple(key for key in keys if key != "start") for name, keys in OF_SOME_TASKS.items()
+}
+
+
 class Task:
     """Reads data, makes a model, computes the loss of a batch, and evaluates.
 
@@ -98,9 +129,9 @@ class Task:
         Definitions of ``valid.SCORE`` and ``test.SCORE``; `Quantity.better` is the good direction.
     SPARSE : bool
         Whether gradients have only the rows that a step looks up, which requires plain SGD.
-    USES : mapping, optional
+    USES : mapping
         Those of `OF_SOME_TASKS` that the task uses, by table; the others are refused. By default,
-        none is.
+        all but ``start``, which `build` ignores.
     """
 
     NAME: ClassVar[str]
@@ -109,7 +140,7 @@ class Task:
     SCORES: ClassVar[tuple[str, ...]] = ("loss",)
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = ()
     SPARSE: ClassVar[bool] = False
-    USES: ClassVar[Mapping[str, Sequence[str]] | None] = None
+    USES: ClassVar[Mapping[str, Sequence[str]]] = USUAL_USES
 
     def find_model(self, name: str) -> type[EmbeddingModel]:
         for model in self.MODELS:
@@ -176,37 +207,8 @@ class Task:
         """Refuse settings that do not fit a model, which has no weights yet."""
 
 
-#: Settings that a task uses or not, by table; every task uses the others.
-OF_SOME_TASKS = {
-    "data": ("unit", "min_count", "size", "tokenizer", "bpe", "tokens", "skip", "shuffle"),
-    "model": ("bias_init",),
-    "training": (
-        "bptt",
-        "windows",
-        "random_lengths",
-        "sum_over_steps",
-        "compile",
-        "accumulate",
-        "start",
-    ),
-    "evaluation": (
-        "tokens",
-        "bptt",
-        "stride",
-        "memory",
-        "clamp",
-        "same_length",
-        "cache",
-        "dynamic",
-        "observe",
-    ),
-}
-
-
-def refuse_unused(config: StudySettings, uses: Mapping[str, Sequence[str]] | None) -> None:
+def refuse_unused(config: StudySettings, uses: Mapping[str, Sequence[str]]) -> None:
     """Refuse settings that a task would ignore; see `Task.USES`."""
-    if uses is None:
-        return
     usual = StudySettings()
     for table, names in OF_SOME_TASKS.items():
         for name in names:
