@@ -16,9 +16,10 @@ from embgeo.publish.latex.latex_table import (
     lay_out,
 )
 from embgeo.result.analysis import Analysis
-from embgeo.training.study.deciding import quality_name, spell_score
+from embgeo.training.study.deciding import quality_name
 from embgeo.training.study.numbers import PERPLEXITIES
 from embgeo.training.study.spread import Spread, spread
+from embgeo.training.study.wording import spell_score
 
 #: Headings in mathematics, by quantity.
 HEADINGS: dict[Quantity, Latex] = {
