@@ -15,7 +15,6 @@ from embgeo.metrics import clump
 from embgeo.metrics.clump import bound_mean_cosine
 from embgeo.numerics.clumps import find_clump
 from tests.support import one_family
-from tests.support.sampling import sample_cases
 
 ROOT = Path(__file__).parents[2]
 REAL = ROOT.parent / "shared" / "data" / "real_embeddings"
@@ -222,13 +221,10 @@ KINDS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kind", "seed"),
-    sample_cases([(k, s) for k in KINDS for s in range(20)], lambda case: case[1] < 1),
-)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.slow
-def test_no_false_alarm(kind, seed):
-    W = unlike(kind, seed)
+def test_no_false_alarm(kind):
+    W = unlike(kind, 0)
     assert len(find(W)) == 0
     # The rows of the last kind and the clusters are together, away from the mean direction.
     if kind not in ("one direction", "clusters"):
@@ -249,15 +245,10 @@ SHAPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("shape", "seed"),
-    sample_cases(
-        [(x, s) for x in SHAPES for s in range(3)], lambda case: case[0][0] == 500 and not case[1]
-    ),
-)
-def test_ellipsoids_and_cones_of_few_dimensions_have_no_clump(shape, seed):
+@pytest.mark.parametrize("shape", SHAPES[::6])
+def test_ellipsoids_and_cones_of_few_dimensions_have_no_clump(shape):
     n, d, power, shift = shape
-    assert measure(ellipsoid(n, d, seed, power, shift))["tokens.clump_rows"] == 0
+    assert measure(ellipsoid(n, d, 0, power, shift))["tokens.clump_rows"] == 0
 
 
 def test_few_rows_have_no_clump():

@@ -19,7 +19,6 @@ from embgeo.core.matrix import FinalNorm, Matrix
 from embgeo.core.values import Series
 from embgeo.numerics.convex_hull import Blocks, Hull, distance_to_hull, nearest_point
 from tests.support import naive
-from tests.support.sampling import sample_cases
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -46,7 +45,7 @@ def repeated(points: FloatArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
     return again
 
 
-@pytest.mark.parametrize("seed", sample_cases(range(12), 4))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("shift", [0.0, 0.4, 0.8, 2.0])
 def test_side_agrees_with_the_linear_program(seed: int, shift: float) -> None:
     rng = np.random.default_rng(seed)
@@ -75,7 +74,7 @@ def verified(found: Hull, points: FloatArray) -> None:
         assert nearest <= 1e-12 * size
 
 
-@pytest.mark.parametrize("seed", sample_cases(range(250), 7))
+@pytest.mark.parametrize("seed", range(25))
 def test_lattices_where_the_origin_often_lies_on_the_boundary(seed: int) -> None:
     """Ties, duplicates, points on lines and planes, the origin on faces and among the points."""
     rng = np.random.default_rng(seed)

@@ -83,15 +83,18 @@ def check_refused(done: Result) -> None:
     assert "root0" not in done.output
 
 
-@pytest.mark.parametrize("name", [*OUTSIDE, *REMOTE])
-@pytest.mark.parametrize(
-    ("command", "option"),
-    [
-        *(("analyze", option) for option in ("tokens", "counts", "corpus", "hidden")),
-        *(("diff", "tokens"), ("gate", "counts"), ("gate.analyze", "tokens")),
-    ],
+#: Every command and option with some names, and every name.
+READS = (
+    *(("analyze", option) for option in ("tokens", "counts", "corpus", "hidden")),
+    *(("diff", "tokens"), ("gate", "counts"), ("gate.analyze", "tokens")),
 )
-def test_options(name: str, option: str, command: str) -> None:
+
+
+@pytest.mark.parametrize(
+    ("name", "command", "option"),
+    [(name, *READS[k % len(READS)]) for k, name in enumerate([*OUTSIDE, *REMOTE])],
+)
+def test_options(name: str, command: str, option: str) -> None:
     table = "gate.analyze" if command == "gate.analyze" else "analyze"
     write_settings(f"[{table}]\n{option} = '{name}'\n")
     arguments = {"analyze": ["analyze", "a.npy", "--json"], "diff": ["diff", "a.npy", "a.npy"]}
@@ -99,9 +102,14 @@ def test_options(name: str, option: str, command: str) -> None:
     check_refused(run(*arguments.get(command, rule)))
 
 
-@pytest.mark.parametrize("name", [*OUTSIDE, *REMOTE, "circle"])
+MORE = ((), ("--update-baseline",), ("--config", "embgeo.toml"))
+
+
 @pytest.mark.parametrize("setting", ["sources = ['{}']", "baseline = '{}'"])
-@pytest.mark.parametrize("more", [(), ("--update-baseline",), ("--config", "embgeo.toml")])
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [(name, MORE[k % len(MORE)]) for k, name in enumerate([*OUTSIDE, *REMOTE, "circle"])],
+)
 def test_sources_and_baselines(name: str, setting: str, more: tuple[str, ...]) -> None:
     write_settings(f"[gate]\nrules = ['cosine.mean rise <= 1']\n{setting.format(name)}\n")
     check_refused(run("gate", "a.npy", *more))

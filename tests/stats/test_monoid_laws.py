@@ -38,7 +38,6 @@ from embgeo.stats import (
 from embgeo.stats.block import Block
 from tests.support import naive
 from tests.support.matrices import gaussian, narrow_cone, rng
-from tests.support.sampling import sample_cases
 
 N, D = 40, 6
 DIRECTIONS = np.linalg.qr(rng(1).standard_normal((D, D)))[0]
@@ -140,18 +139,13 @@ def in_turn(name, rows):
 
 
 every = pytest.mark.parametrize("name", MAKERS)
+LAWS = []
 
 
-def both(law):
-    """One test a statistic, over a sample of the matrices; the nightly run takes the others."""
-
-    def test(name, at_night):
-        for rows in ROWS:
-            if in_turn(name, rows) is not at_night:
-                law(name, rows)
-
-    test.__doc__ = law.__doc__
-    return every(pytest.mark.parametrize("at_night", sample_cases([False, True], 2))(test))
+def law(check):
+    """A check of a statistic that is fed some rows, by `test_every_law_holds`."""
+    LAWS.append(check)
+    return check
 
 
 def feed(statistic, index, rows):
@@ -235,8 +229,8 @@ def whole(name, rows):
     return seen(name, *cut(rows, N)[0])
 
 
-@both
-def test_fold_equals_one_big_block(name, rows):
+@law
+def fold_equals_one_big_block(name, rows):
     for size in (7, 1, N):
         folded = MAKERS[name][1]()
         for index, block in cut(rows, size):
@@ -244,8 +238,8 @@ def test_fold_equals_one_big_block(name, rows):
         same(folded, whole(name, rows))
 
 
-@both
-def test_tree_merge_equals_one_big_block(name, rows):
+@law
+def tree_merge_equals_one_big_block(name, rows):
     for size in (7, 1, N):
         leaves = [seen(name, index, block) for index, block in cut(rows, size)]
         while len(leaves) > 1:
@@ -255,8 +249,8 @@ def test_tree_merge_equals_one_big_block(name, rows):
         same(leaves[0], whole(name, rows))
 
 
-@both
-def test_parts_may_be_joined_in_any_order(name, rows):
+@law
+def parts_may_be_joined_in_any_order(name, rows):
     leaves = [seen(name, index, block) for index, block in cut(rows, 7)]
     joined = leaves.pop()
     for leaf in leaves:
@@ -264,8 +258,8 @@ def test_parts_may_be_joined_in_any_order(name, rows):
     same(joined, whole(name, rows))
 
 
-@both
-def test_a_fresh_statistic_is_the_identity(name, rows):
+@law
+def a_fresh_statistic_is_the_identity(name, rows):
     left = MAKERS[name][1]()
     left.merge(whole(name, rows))
     same(left, whole(name, rows))
@@ -274,8 +268,8 @@ def test_a_fresh_statistic_is_the_identity(name, rows):
     same(right, whole(name, rows))
 
 
-@both
-def test_merging_is_associative(name, rows):
+@law
+def merging_is_associative(name, rows):
     parts = cut(rows, 14) * 3
     a, b, c = (seen(name, *part) for part in parts[:3])
     left, right = copy.deepcopy(a), copy.deepcopy(b)
@@ -286,8 +280,8 @@ def test_merging_is_associative(name, rows):
     same(left, a)
 
 
-@both
-def test_merging_leaves_the_other_as_it_was(name, rows):
+@law
+def merging_leaves_the_other_as_it_was(name, rows):
     index, block = cut(rows, N)[0]
     mine, other = seen(name, index[:1], block[:1]), seen(name, index[1:], block[1:])
     before = copy.deepcopy(other)
@@ -296,8 +290,8 @@ def test_merging_leaves_the_other_as_it_was(name, rows):
     same(other, before)
 
 
-@both
-def test_state_pickles(name, rows):
+@law
+def state_pickles(name, rows):
     """A statistic sent to another machine goes on there as if it had stayed."""
     parts = cut(rows, 14)
     sent = pickle.loads(pickle.dumps(seen(name, *parts[0])))
@@ -320,8 +314,8 @@ def test_keys_are_equal_exactly_for_equal_statistics(name):
     assert make().key not in others
 
 
-@both
-def test_a_blank_copy_is_the_identity_and_a_statistic_of_its_own(name, rows):
+@law
+def a_blank_copy_is_the_identity_and_a_statistic_of_its_own(name, rows):
     used = whole(name, rows)
     blank = used.blank()
     assert blank.key == used.key
@@ -330,6 +324,14 @@ def test_a_blank_copy_is_the_identity_and_a_statistic_of_its_own(name, rows):
         feed(blank, index, block)
     same(used, whole(name, rows))
     same(used.blank(), MAKERS[name][1]())
+
+
+@every
+def test_every_law_holds(name):
+    for check in LAWS:
+        for rows in ROWS:
+            if in_turn(name, rows):
+                check(name, rows)
 
 
 @every

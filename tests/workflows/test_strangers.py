@@ -140,22 +140,28 @@ def test_a_checkpoint_beside_the_analysis_or_below_the_working_folder(
 # --- links as outputs ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", ["nowhere", "nowhere/deep", "dead", "/proc/nowhere/x"])
+WRITERS = (
+    ["analyze", "a.npy", "-o"],
+    ["diff", "a.npy", "a.npy", "-o"],
+    ["figures", "saved", "-o"],
+    ["report", "saved", "-o"],
+    ["export", "saved", "--to", "csv", "-o"],
+    ["export", "saved", "--to", "projector", "-o"],
+    ["repair", "a.npy", "-o"],
+    ["fetch", "hf://org/name", "-o"],
+    ["gate", "a.npy", "-r", "cosine.mean <= 1", "--junit"],
+)
+TARGETS = ("nowhere", "nowhere/deep", "dead", "/proc/nowhere/x")
+
+
 @pytest.mark.parametrize(
-    "command",
+    ("command", "target", "below"),
     [
-        ["analyze", "a.npy", "-o"],
-        ["diff", "a.npy", "a.npy", "-o"],
-        ["figures", "saved", "-o"],
-        ["report", "saved", "-o"],
-        ["export", "saved", "--to", "csv", "-o"],
-        ["export", "saved", "--to", "projector", "-o"],
-        ["repair", "a.npy", "-o"],
-        ["fetch", "hf://org/name", "-o"],
-        ["gate", "a.npy", "-r", "cosine.mean <= 1", "--junit"],
+        (command, TARGETS[(k + below) % len(TARGETS)], bool(below))
+        for k, command in enumerate(WRITERS)
+        for below in (0, 1)
     ],
 )
-@pytest.mark.parametrize("below", [False, True])
 @needs_links
 def test_a_link_to_nothing_is_found_before_anything_is_computed(
     here: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], target: str, below: bool
