@@ -271,7 +271,7 @@ INTRINSIC_DIMENSION = Quantity(
     "tokens.intrinsic_dimension",
     "Intrinsic dimension",
     "In how many dimensions the rows spread locally, from the ratio of the distances to the two "
-    "nearest rows.",
+    "nearest rows. Every point counts once: equal rows are one.",
     "TwoNN: (n − 1) / Σ ln(r₂/r₁)",
     "Facco et al. 2017 (maximum-likelihood form)",
     why="question: in how many dimensions do rows spread locally?",

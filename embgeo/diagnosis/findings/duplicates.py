@@ -50,6 +50,20 @@ def _judge_twins(a: finding.Numbers) -> finding.State:
     return limits.NEAR_DUPLICATES.state(beyond / (1.0 - near.reference))
 
 
+def advise(a: finding.Numbers) -> str:
+    """Advise by the kind of duplicates: equal rows may be untrained, near ones are not."""
+    share = float(finding.need(a, tokens.DUPLICATE_ROWS)) / max(1, finding.count_kept(a))
+    if finding.RANK[_judge_twins(a)] > finding.RANK[limits.DUPLICATES.state(share)]:
+        return (
+            "See which rows are nearest to each other on the map: copies with noise, variants of "
+            "one text or token. Keep one of each where they mean the same, and measure again."
+        )
+    return (
+        "The table of duplicate rows names them. Most equal rows were never trained and keep a "
+        "common initial value: train these tokens, or leave out their rows and measure again."
+    )
+
+
 QUESTION = Question(
     "duplicates",
     "Are many rows equal?",
@@ -59,8 +73,6 @@ QUESTION = Question(
     shown="fault",
     any_size=True,
     one_dimension=True,
-    why="No model can tell equal rows apart. Most of them were never trained and keep a common "
-    "initial value.",
-    advice="The table of duplicate rows names them. Train these tokens, or leave out their rows "
-    "and measure again.",
+    why="No model can tell equal rows apart, and cosines hardly those that are nearly equal.",
+    advice=advise,
 )
