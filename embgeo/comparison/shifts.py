@@ -145,12 +145,8 @@ def _spectrum(sides: _Sides) -> list[finding.Part]:
 
 
 def _isotropy(sides: _Sides) -> list[finding.Part]:
-    # Analyses of earlier versions have no I1 of unit rows.
-    for quantity in (isotropy.I1_UNIT_ROWS, isotropy.I1_UNIT):
-        if move := sides.describe_move(quantity):
-            change = sides.describe_change(quantity)
-            return [f"{quantity.title} ", *move, f"{change}. Isotropic rows: about 1."]
-    return []
+    move, change = (f(isotropy.I1_UNIT_ROWS) for f in (sides.describe_move, sides.describe_change))
+    return ["I1 of unit rows ", *move, f"{change}. Isotropic rows: about 1."] if move else []
 
 
 def _frequency(sides: _Sides) -> list[finding.Part]:

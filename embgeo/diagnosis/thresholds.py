@@ -16,8 +16,6 @@ class Threshold:
     #: The states hold from these limits on.
     mild: float
     degenerate: float
-    #: One line; docs/verdict.md has the rest.
-    argument: str
     #: The side of a limit (itself included) on which the worse state lies.
     worse: Literal["above", "below"] = "above"
 
@@ -33,30 +31,24 @@ CONE = Threshold(
     "mean cosine of two different rows",
     0.1,
     0.3,
-    "a mean cosine ρ puts the share ρ of the unit rows' variance on the mean direction; "
-    "isotropic rows put none there",
 )
 TOP_SHARE = Threshold(
     "top share",
     "share of the variance (uncentered) in the top direction",
     0.2,
     0.5,
-    "at one half, the top direction outweighs all the others together",
 )
 TOP_ODDS = Threshold(
     "top odds",
     "variance in the top direction relative to all others, as a multiple of what λ_k ∝ 1/k gives",
     2.0,
     4.0,
-    "ordinary spectra of trained rows fall about like 1/k, whose top direction holds a larger "
-    "share the fewer dimensions there are: both tests must agree",
 )
 RANK_RATIO = Threshold(
     "rank ratio",
     "effective rank as a share of what isotropic rows give",
     0.5,
     0.2,
-    "catches a collapse on to several directions, which the first one alone does not show",
     worse="below",
 )
 LINE = Threshold(
@@ -64,21 +56,18 @@ LINE = Threshold(
     "mean squared cosine of two different rows, where the mean cosine is below the cone's limit",
     0.1,
     0.3,
-    "rows along one line, on both sides of the origin, cancel in the mean cosine but not here",
 )
 LINE_ODDS = Threshold(
     "line odds",
     "mean squared cosine relative to its rest to 1, as a multiple of what λ_k ∝ 1/k gives",
     2.0,
     4.0,
-    "with few dimensions ordinary spectra have large squared cosines too",
 )
 PARTITION = Threshold(
     "partition",
     "I1 of the rows, each divided by its norm",
     0.5,
     1 / 3,
-    "a cone of mean cosine ρ gives I1 ≈ exp(−2√ρ): 0.53 at ρ = 0.1, 0.33 at ρ = 0.3",
     worse="below",
 )
 PARTITION_MULTIPLE = Threshold(
@@ -86,60 +75,48 @@ PARTITION_MULTIPLE = Threshold(
     "log of that I1 as a multiple of what isotropic rows give",
     3.0,
     4.0,
-    "few rows are uneven by chance alone: both tests must agree",
 )
 NEIGHBOR_GAP = Threshold(
     "neighbor gap",
     "share of rare tokens among the neighbors of rare tokens, less that of frequent ones",
     0.2,
     0.5,
-    "0 if neighborhoods ignore frequency, 1 if rare and frequent tokens never mix; neighbors of "
-    "rare tokens must be rare more often than by chance, too",
 )
 ROGUE = Threshold(
     "rogue coordinate",
     "share of the mean cosine that one coordinate makes, no worse than the cone itself",
     0.25,
     0.5,
-    "the common direction is then a matter of one coordinate, and centering removes it",
 )
 ROGUE_RATIO = Threshold(
     "rogue ratio",
     "that share as a multiple of 2·ln(d)/d, the largest coordinate of a random direction",
     2.0,
     3.0,
-    "with few dimensions every direction has a large coordinate",
 )
 ROGUE_VARIANCE = Threshold(
     "variance of a coordinate",
     "share of the variance that the wide coordinates hold together",
     0.05,
     0.25,
-    "at a quarter, every squared distance is to a quarter a matter of these coordinates",
 )
 ROGUE_SPREAD = Threshold(
     "spread of a coordinate",
     "variance of that coordinate as a multiple of the median one",
     25.0,
     100.0,
-    "five and ten times the spread; with few dimensions every coordinate holds a large share: "
-    "both tests must agree",
 )
 CLUSTERS = Threshold(
     "clusters",
     "mean silhouette of the best clusters of directions",
     0.6,
     0.7,
-    "0.7 is a strong structure (Kaufman & Rousseeuw 1990); even directions in a plane, cut into "
-    "arcs, reach 0.55",
 )
 DUPLICATES = Threshold(
     "equal rows",
     "share of rows that equal an earlier row",
     0.05,
     0.25,
-    "reserved tokens that were never trained are often equal, and few; equal rows cannot be told "
-    "apart by anything that reads them",
 )
 
 NEAR_DUPLICATES = Threshold(
@@ -147,7 +124,6 @@ NEAR_DUPLICATES = Threshold(
     "share of rows with another one at a cosine above 0.999, beyond that of isotropic rows",
     0.05,
     0.25,
-    "rows that near cannot be told apart by cosine, as equal ones cannot",
 )
 
 THRESHOLDS: tuple[Threshold, ...] = (

@@ -442,6 +442,16 @@ def test_advice_follows_the_cause() -> None:
     sides[1::2, 1] += 12.0
     for rows in (sides, np.log(np.random.default_rng(2).dirichlet(np.full(D, 0.5), N) + 1e-9)):
         assert not any(word in advice(rows) for word in ("cosreg", "sc-exp"))
+    made = normal(30, N, D)
+    made[:, 3] += 9.0
+    assert "cosreg" not in advice(made)
+    opposite = np.where(np.arange(N)[:, None] % 2, 9.0, -9.0) * np.eye(D)[0] + normal(31)
+    assert advice(opposite, "spectrum") == advice(opposite, "two-sided")
+    signed = np.where(np.abs(normal(32, N, 256)) > 2.0, normal(33, N, 256), 0.0)
+    assert "no cone of sparse codes" in look(signed[np.any(signed, axis=1)]).headline
+    twins = np.vstack([cone[:500], cone[:500] + 0.01 * normal(29, 500)]) - 1.0
+    assert "trained" not in advice(twins, "duplicates")
+    assert "never trained" in advice(np.vstack([twins[:500], twins[:500]]), "duplicates")
     codes = np.maximum(normal(28, N, 256) - 1.8, 0.0) + np.eye(256)[0]
     finding = look(codes).finding("cone")
     assert finding is not None

@@ -187,8 +187,6 @@ def cases() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
         yield f"I1 {i1} by {reference}", {"isotropy.i1_unit_rows": of(i1, reference)}, {}
     yield "I1 without a reference", {"isotropy.i1_unit_rows": 0.3, "isotropy.i1": None}, {}
     yield "I1 of 0", {"isotropy.i1_unit_rows": of(0.0, 0.95)}, {}
-    old = {"isotropy.i1_unit_rows": None, "isotropy.i1_unit": of(0.3, 0.9)}
-    yield "I1 of earlier versions", old, {}
     yield "no I1", {"isotropy.i1_unit_rows": None}, {}
     for gap in (9e-7, 1e-6):
         yield f"gap {gap}", {"isotropy.eigengap": gap}, {}

@@ -1,7 +1,5 @@
 """Do the rows point the same way? By the mean cosine of two different rows."""
 
-from functools import partial
-
 from embgeo.core.quantities import clump, cosine, tokens
 from embgeo.core.values import Scalar, format_number
 from embgeo.diagnosis import finding
@@ -67,7 +65,7 @@ def answer(a: finding.Numbers) -> Answer:
             clause = f"{clause[:-1]}, at least {finding.format_short(others)} without {scattered})"
     if cause:
         clause = f"a mean cosine of {finding.format_short(value)}{_name_groups(a)} without a cone"
-    elif shape != "healthy":
+    elif shape != "healthy" or is_sparse(a):
         cause, more = _describe_cone(a, shape)
         clause = clause.replace(noun, noun + more, 1)
     return state, [*parts, *cause], clause
@@ -75,12 +73,13 @@ def answer(a: finding.Numbers) -> Answer:
 
 def _describe_cone(a: finding.Numbers, shape: str) -> tuple[list[finding.Part], str]:
     """Describe what makes the cone, in sentence and clause: signs, clusters in it, coordinates."""
-    sign = find_sign(a)
+    sign, sparse = find_sign(a), is_sparse(a)
+    zeros = finding.format_percent(share_of_zeros(a))
+    if sparse and not sign:
+        return [f" {zeros} of the entries are zero. {USUAL['sparse']}"], " of sparse codes"
     if sign:
-        kind, rows, zeros = sign, "rows", ""
-        if is_sparse(a):
-            kind, rows = "sparse", "sparse codes"
-            zeros = f", and {finding.format_percent(share_of_zeros(a))} are zero"
+        kind, rows = ("sparse", "sparse codes") if sparse else (sign, "rows")
+        zeros = f", and {zeros} are zero" if sparse else ""
         entries = f" No entry is {sign}{zeros}, which alone makes every cosine positive."
         return [f"{entries} {USUAL[kind]}"], f" of {rows} without {sign} entries"
     makers = count_makers(a) if shape == "faint" else 0
@@ -140,6 +139,23 @@ _CAUSES = {
 }
 
 
+def advise_on_cone(a: finding.Numbers) -> str:
+    if count_makers(a):
+        return (
+            "A few coordinates make it, which training that keeps all rows apart is not about. For "
+            "similarity search, subtract the mean row (Mu and Viswanath 2018) or standardize every "
+            "coordinate (Timkey and van Schijndel 2021)."
+        )
+    return advise(
+        a,
+        usual="In training, cosine regularization (Gao et al. 2019) and Coupled Adam (Stollenwerk "
+        "and Stollenwerk 2025) keep rows apart: embgeo train --data TEXT --compare "
+        "mle,cosreg,coupled-adam, or CosReg in a training loop of your own "
+        "(docs/regularizers.md). For similarity search, subtract the mean row (Mu and "
+        "Viswanath 2018). Do not subtract it in a language model: its other layers expect it.",
+    )
+
+
 QUESTION = Question(
     "cone",
     "Do the rows point the same way?",
@@ -148,12 +164,5 @@ QUESTION = Question(
     essential=True,
     why="Unrelated tokens then have a large cosine too. Rare tokens, which lie closest to the "
     "mean direction, are hard to tell apart (Gao et al. 2019).",
-    advice=partial(
-        advise,
-        usual="In training, cosine regularization (Gao et al. 2019) and Coupled Adam (Stollenwerk "
-        "and Stollenwerk 2025) keep rows apart: embgeo train --data TEXT --compare "
-        "mle,cosreg,coupled-adam, or CosReg in a training loop of your own "
-        "(docs/regularizers.md). For similarity search, subtract the mean row (Mu and "
-        "Viswanath 2018). Do not subtract it in a language model: its other layers expect it.",
-    ),
+    advice=advise_on_cone,
 )

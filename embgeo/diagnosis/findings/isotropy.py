@@ -16,9 +16,7 @@ _LEADS = {
 
 
 def answer(a: finding.Numbers) -> Answer:
-    # Files of earlier versions have only the variant that divides all rows by one number.
-    old = a.scalar(isotropy.I1_UNIT_ROWS) is None and a.scalar(isotropy.I1_UNIT) is not None
-    unit = finding.need(a, isotropy.I1_UNIT if old else isotropy.I1_UNIT_ROWS)
+    unit = finding.need(a, isotropy.I1_UNIT_ROWS)
     value = float(unit)
     state = limits.PARTITION.state(value)
     if unit.reference is not None and 0.0 < unit.reference < 1.0 and value > 0.0:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from embgeo.core.quantities import cosine, spectrum, tokens
 from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
+from embgeo.diagnosis.findings import two_sided
 from embgeo.diagnosis.origin import advise
 from embgeo.diagnosis.question import Answer, Question
 
@@ -132,6 +133,8 @@ def advise_on_spectrum(a: finding.Numbers) -> str:
             "Look at the table of the largest norms first, and compare rows by cosine, which norms "
             "do not change."
         )
+    if two_sided.QUESTION.decide(a).is_fault:
+        return two_sided.ADVICE
     return advise(
         a,
         usual="In training, spectrum control sets how singular values fall (Wang et al. 2020): "

@@ -34,6 +34,14 @@ def answer(a: finding.Numbers) -> Answer:
     return state, [lead, *numbers, ". The mean cosine alone would miss it."], clause
 
 
+ADVICE = (
+    "Look at the map first: two groups are often two matrices in one file, such as input "
+    "and output vectors. --rows takes one of them. In training, spectrum control sets "
+    "how singular values fall (Wang et al. 2020): embgeo train --data TEXT --compare "
+    "mle,sc-exp,sc-poly."
+)
+
+
 QUESTION = Question(
     "two-sided",
     "Is there a two-sided collapse?",
@@ -42,8 +50,5 @@ QUESTION = Question(
     shown="decided",
     why="Tokens then differ by little more than a sign and a length, which the mean cosine "
     "cannot show.",
-    advice="Look at the map first: two groups are often two matrices in one file, such as input "
-    "and output vectors. --rows takes one of them. In training, spectrum control sets "
-    "how singular values fall (Wang et al. 2020): embgeo train --data TEXT --compare "
-    "mle,sc-exp,sc-poly.",
+    advice=ADVICE,
 )
