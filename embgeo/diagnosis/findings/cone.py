@@ -140,7 +140,7 @@ _CAUSES = {
 
 
 def advise_on_cone(a: finding.Numbers) -> str:
-    if count_makers(a):
+    if count_makers(a) and not find_sign(a):
         return (
             "A few coordinates make it, which training that keeps all rows apart is not about. For "
             "similarity search, subtract the mean row (Mu and Viswanath 2018) or standardize every "
