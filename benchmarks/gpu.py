@@ -45,7 +45,6 @@ IN_FLOAT32 = re.compile(r"isotropy\.i[12]|cosine\.(std|uniformity|cone_aperture)
 TOLERANCES = {
     "isotropy.eigengap": 1e-7,
     "cosine.positive_share": 1e-6,
-    "spectrum.effective_rank_unit": 1e-8,
 }
 ABSOLUTE = 1e-6
 #: What the progress of an analysis calls its stages.

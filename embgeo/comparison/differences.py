@@ -1,25 +1,30 @@
 """Differences of every scalar from the baseline: size, direction, and error over tokens.
 
-The deviation of a scalar from its population value is a sum of contributions of rows
-(:class:`embgeo.core.values.Influence`). A shared token moves both scalars; the variance of their
-difference is the sum of squares of the contributions that do not cancel. For the area under the
-ROC curve of the probe, this is the paired test of DeLong, DeLong & Clarke-Pearson (1988).
+A shared token moves both scalars. It is in the same halves of the tokens on both sides
+(:mod:`embgeo.numerics.halves`), so that the spread of the differences of halves is the error of the
+difference, in which what the token does to both drops out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.matching import Matching, match_rows
 from embgeo.comparison.pair import Change, Difference, Direction
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import IntArray
 from embgeo.core.numbers import Z_95, student_z
-from embgeo.core.values import Influence, Quantity, Scalar
+from embgeo.core.values import Quantity, Scalar
+from embgeo.numerics.halves import (
+    FREEDOM,
+    deal_groups,
+    hash_numbers,
+    hash_stems,
+    measure_spread,
+)
 from embgeo.numerics.scores import adjust_holm, two_sided
 from embgeo.result.analysis import Analysis
 
@@ -43,13 +48,17 @@ def differences(
     `matchings` holds the matching of each member with the baseline.
     """
     rows = []
+    paired = {
+        place: have_same_halves((members[0].analysis, member.analysis), matchings.get(place))
+        for place, member in enumerate(members[1:], start=1)
+    }
     for quantity in every_quantity(members):
         old = members[0].analysis.scalar(quantity.name)
         for place, member in enumerate(members[1:], start=1):
             new = member.analysis.scalar(quantity.name)
             error, both = None, (members[0].analysis, member.analysis)
             if old is not None and new is not None:
-                error = population_error(old, new, both, matchings.get(place))
+                error = population_error(old, new, both, paired[place])
             row = difference(quantity, place, old, new, error, find_rounding(both))
             if row.undefined and (old is None or new is None):
                 row = replace(row, undefined=describe_absence(members, place, quantity, old))
@@ -128,9 +137,9 @@ def difference(
         return replace(row, change="equal")
     row = replace(row, change="not judged")
     if population is not None:
-        row = with_error(row, population.standard_error, population.note)
+        row = with_error(row, population.standard_error, population.note, FREEDOM)
         error = population.standard_error
-        p = two_sided(step / error) if error else 0.0
+        p = two_sided(step / error, FREEDOM) if error else 0.0
         return replace(row, error_kind="population", p_value=p)
     errors = [s.standard_error for s in (old, new) if s.known != "exact"]
     known = [error for error in errors if error is not None]
@@ -177,56 +186,37 @@ class PairedError:
 
 
 def population_error(
-    old: Scalar, new: Scalar, analyses: tuple[Analysis, Analysis], matching: Matching | None
+    old: Scalar, new: Scalar, analyses: tuple[Analysis, Analysis], paired: bool
 ) -> PairedError | None:
     """Return the standard error over tokens of ``new − old``; None if a side has none.
 
-    `analyses` are those of the two scalars, `matching` is that of their rows.
+    `paired`: whether the halves of both sides hold the same tokens.
     """
-    before, after = old.population_error, new.population_error
-    if before is None or after is None:
+    if old.population_error is None or new.population_error is None:
         return None
-    known = float(np.hypot(before, after))
-    first, second = (a.influence(old.name) for a in analyses)
-    if (
-        first is None
-        or second is None
-        or matching is None
-        or matching.by is None
-        or not have_same_choices(old, analyses)
-    ):
-        return PairedError(known, INDEPENDENT)
-    sizes = (len(analyses[0].rows), len(analyses[1].rows))
-    values, noise = (
-        sum_squares(spread_out(first, part, sizes[0]), spread_out(second, part, sizes[1]), matching)
-        for part in ("values", "noise")
-    )
-    alone = max(values[0] - noise[0], noise[0])
-    if not alone:
-        return PairedError(known, INDEPENDENT)
-    apart = max(values[1] - noise[1], noise[1])
-    return PairedError(known * float(np.sqrt(apart / alone)), PAIRED)
+    first, second = (analysis.by_half(old.name) for analysis in analyses)
+    # Scores out of fold depend on the folds, too.
+    seeds = {analysis.provenance.get("seed") for analysis in analyses}
+    paired = paired and (old.error_kind != "population" or len(seeds) == 1)
+    if first is None or second is None or not paired:
+        return PairedError(float(np.hypot(old.population_error, new.population_error)), INDEPENDENT)
+    return PairedError(float(measure_spread(second - first)), PAIRED)
 
 
-def have_same_choices(scalar: Scalar, analyses: tuple[Analysis, Analysis]) -> bool:
-    """Tell whether both sides have the same folds, which influences depend on."""
-    if scalar.error_kind != "population":  # only scores out of fold depend on a fit
-        return True
-    first, second = analyses
-    return first.provenance.get("seed") == second.provenance.get("seed")
+def have_same_halves(analyses: tuple[Analysis, Analysis], matching: Matching | None) -> bool:
+    """Tell whether most shared tokens are in the same group on both sides.
+
+    They are if both have tokens, or neither: what only one side has moves few of the others across
+    the edge of a group.
+    """
+    if matching is None or matching.by is None:
+        return False
+    first, second = map(deal_again, analyses)
+    if first is None or second is None or not matching.shared:
+        return False
+    return bool(np.mean(first[matching.first] == second[matching.second]) > 0.5)
 
 
-def sum_squares(a: FloatArray, b: FloatArray, matching: Matching) -> tuple[float, float]:
-    """Return Σa² + Σb², and Σ(a − b)², in which a shared token counts once."""
-    alone = float(a @ a + b @ b)
-    together = float(a[matching.first] @ b[matching.second])
-    return alone, max(0.0, alone - 2.0 * together)
-
-
-def spread_out(influence: Influence, part: Literal["values", "noise"], rows: int) -> FloatArray:
-    """Return one entry for each kept row, 0 for rows without an influence."""
-    found = np.zeros(rows)
-    values = getattr(influence, part)
-    if values is not None:
-        found[slice(None) if influence.rows is None else influence.rows] = values
-    return found
+def deal_again(analysis: Analysis) -> IntArray | None:
+    tokens = analysis.tokens
+    return deal_groups(hash_numbers(analysis.rows) if tokens is None else hash_stems(tokens))

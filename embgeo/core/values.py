@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
-from typing import Literal, Self
+from typing import Literal
 
-from embgeo.core.arrays import FloatArray, IntArray, SingleArray
+from embgeo.core.arrays import FloatArray
 from embgeo.core.numbers import NumberLike, join_unit
 from embgeo.core.numbers import format_number as format_number
 from embgeo.core.text import lower_title
@@ -34,11 +34,12 @@ ERROR_WORDS: dict[ErrorKind, str] = {
 }
 #: A reference is the value of isotropic rows or the value by chance.
 ReferenceKind = Literal["isotropic", "chance", "none"]
-#: A number depends on the choice or the signs of eigenvectors, its computation did not converge, or
-#: its error over tokens tends to be too large; or why it has none.
+#: A number depends on the choice or the signs of eigenvectors, or its computation did not converge;
+#: one row holds much of an eigenvalue; or why a number has no error over tokens: too few rows or
+#: stems, halves that show another number, or eigenvectors that turn.
 Caveat = Literal[
-    "basis_dependent", "not_converged", "sign_dependent", "conservative_error",
-    "few_rows", "heavy_tail", "rare_sign", "unstable_choice"]  # fmt: skip
+    "basis_dependent", "not_converged", "sign_dependent", "dominant_row",
+    "few_rows", "size_dependent", "turning"]  # fmt: skip
 
 #: Subject of a note: the file and its labels, rows that were left out, or a matrix in parts.
 NoteCode = Literal[
@@ -357,31 +358,19 @@ class Table(Named):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Influence(Named):
-    """The influence of single rows on the deviation of a scalar from its population value.
+class Halves(Named):
+    """A scalar measured on 30 halves of the tokens (:mod:`embgeo.numerics.halves`).
 
-    The sum of squares is the variance of the scalar over tokens, up to a common factor. Two
-    matrices of the same tokens deviate together: the variance of the difference of their scalars is
-    the sum of squares of the differences, row by row (Efron 1982, §6.3; for the area under a ROC
-    curve this is the paired test of DeLong, DeLong & Clarke-Pearson 1988).
+    Their spread is the scalar's error over tokens. Two matrices of the same tokens have the same
+    halves: the spread of the differences is the error of the difference.
     """
 
     quantity: Quantity = field(metadata=INLINE)
-    #: Shape (r,).
-    values: SingleArray = field(metadata=IN_ARCHIVE)
-    #: Positions among the kept rows, ascending; None for all kept rows; shape (r,).
-    rows: IntArray | None = field(default=None, metadata={"archive": "rows", "key": "rows"})
-    #: Its sum of squares is to be subtracted from that of `values`, also in differences; shape
-    #: (r,).
-    noise: SingleArray | None = field(default=None, metadata={"archive": "noise", "key": "noise"})
-
-    @classmethod
-    def of(cls, quantity: Quantity, values: FloatArray, rows: IntArray | None = None) -> Self:
-        """Return influences in single precision, which is enough for an error."""
-        return cls(quantity, values.astype("float32"), rows)
+    #: Shape (30,).
+    values: FloatArray = field(metadata=IN_ARCHIVE)
 
     def _content(self) -> str:
-        return f"of {len(self.values):,} rows"
+        return f"{len(self.values)} halves"
 
 
-Value = Scalar | Series | Histogram | Points | Column | Table | Influence
+Value = Scalar | Series | Histogram | Points | Column | Table | Halves

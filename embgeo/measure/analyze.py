@@ -16,7 +16,7 @@ from embgeo.core.progress import Progress
 from embgeo.core.quantities import spectrum
 from embgeo.core.rows import NearestRows
 from embgeo.core.treated import Treated
-from embgeo.core.values import Column, Histogram, Influence, Points, Scalar, Series, Table, Value
+from embgeo.core.values import Column, Halves, Histogram, Points, Scalar, Series, Table, Value
 from embgeo.measure.passes import Passes, check_usable, check_width, open_rows
 from embgeo.measure.provenance import count_dead_output_rows, notes, provenance
 from embgeo.measure.reference import NOTE, SECTIONS, Reference
@@ -288,16 +288,6 @@ def list_rows(table: Table) -> Iterator[int]:
         yield from (number for cells in table.rows if isinstance(number := cells[at], int))
 
 
-def cut_influence(influence: Influence, facts: Facts) -> Influence:
-    """Return the influence of the listed rows only, a sample that suffices for errors."""
-    if facts.listed is None:
-        return influence
-    rows = np.arange(facts.m) if influence.rows is None else influence.rows
-    _, at, places = np.intersect1d(rows, facts.listed, assume_unique=True, return_indices=True)
-    noise = None if influence.noise is None else influence.noise[at]
-    return Influence(influence.quantity, influence.values[at], places, noise)
-
-
 def assemble(
     measurement: Passes,
     values: list[Value],
@@ -310,7 +300,6 @@ def assemble(
     popular = None
     if any(f.section == "frequency" for f in measurement.families) and not explain_absence(facts):
         popular = rank_by_frequency(facts).popular
-    values = [cut_influence(v, facts) if isinstance(v, Influence) else v for v in values]
     listed = slice(None) if facts.listed is None else facts.listed
     kept = facts.kept[listed]
     hidden_left_out = 0 if hidden is None else hidden.count_left_out()
@@ -322,7 +311,7 @@ def assemble(
         points=tuple(v for v in values if isinstance(v, Points)),
         columns=tuple(v for v in values if isinstance(v, Column)),
         tables=tuple(v for v in values if isinstance(v, Table)),
-        influences=tuple(v for v in values if isinstance(v, Influence)),
+        halves=tuple(v for v in values if isinstance(v, Halves)),
         suspects=tuple(measurement.shared.suspects),
         nearest=measurement.shared.nearest if facts.listed is None else None,
         absent=measurement.absent,

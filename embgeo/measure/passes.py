@@ -116,7 +116,8 @@ class Passes(Measurement):
 
     def request_first(self) -> list[Statistic]:
         """Return the statistics of the first pass that the families name."""
-        return distinct(make(self.facts) for family in self.families for make in family.first)
+        made = (make(self.facts) for family in self.families for make in family.first)
+        return distinct(one for one in made if one is not None)
 
     def request_second(self) -> list[Statistic]:
         """Return the statistics of the second pass that the families request, each once."""

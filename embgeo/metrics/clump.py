@@ -24,17 +24,16 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import clump as q
-from embgeo.core.values import Caveat, Cell, Column, Quantity, Scalar, Table, Value
+from embgeo.core.values import Cell, Column, Quantity, Scalar, Table, Value
 from embgeo.metrics.dimension import find_distinct_rows
 from embgeo.metrics.facts import NO_ROWS, Facts, note_shown
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.shared import SharedStatistics, hashes, norms, unit_moments
 from embgeo.metrics.token_kinds import find_kinds, find_unused_rows
 from embgeo.numerics import clumps
-from embgeo.numerics.sampling import generator, halve, sample_rows
-from embgeo.numerics.scores import auc, error_of, share_error
+from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.numerics.scores import auc
 from embgeo.stats import AngleTo
-from embgeo.stats.per_row import angle_between
 from embgeo.stats.statistic import Statistic
 
 SHOWN = 20
@@ -54,8 +53,6 @@ SAMPLE = (600, 2000)
 #: Samples of rows in each of which a dense direction is searched. Most have to find the same rows;
 #: they are drawn whatever the seed, so that no state of the verdict depends on it.
 SAMPLES = 3
-#: How often the rows are halved to see whether each half shows the clump.
-HALVINGS = 5
 FEW_ROWS = f"fewer than {clumps.LEAST} different rows"
 NO_DIRECTION = "the unit rows cancel, there is no common direction"
 NO_CLUMP = "no rows form a clump apart from the others"
@@ -131,57 +128,6 @@ def choose_clump(m: Measurement, angles: FloatArray) -> ChosenClump:
     return ChosenClump(first, name, votes, samples)
 
 
-def find_size_variance(m: Measurement, choice: ChosenClump, angles: FloatArray) -> float | None:
-    """Return the variance of the size of the clump by where it ends, or None if it is not stable.
-
-    It is stable if most halves of the rows show this clump, and none shows another. Where several
-    groups could be the clump, or its rows are barely a mode of their own, halves differ. A half
-    searches a dense direction of its own where all rows are one sample; of more rows all samples
-    have shown the clump.
-    """
-    clump, shared, samples = choice.clump, m.shared, draw_samples(m)
-    if clump is None or choice.votes < len(samples) * clump.is_own:
-        return None
-    places, unit, around = np.arange(len(angles)), None, None
-    if clump.is_own:
-        around = shared.find(AngleTo, choice.name).values()
-        if len(samples) == 1:
-            places, unit = np.searchsorted(m.facts.kept, samples[0]), m.reader.take_unit(samples[0])
-    rng = generator(0, "halves of the rows")
-    further = np.full((HALVINGS, 2), np.nan)
-    for halving, halves in enumerate(halve(len(places), rng) for _ in range(HALVINGS)):
-        for side, half in enumerate(halves):
-            at = places[half]
-            own = None if around is None else around[at]
-            if unit is not None:
-                dense = clumps.find_dense_direction(unit[half])
-                own = None if dense is None else angle_between(np, unit[half], dense)
-            found = clumps.find_clump(angles[at], shared.norms[at], shared.hashes[at], own)
-            if found is None or not found.rows.any():
-                continue
-            if clumps.measure_agreement(found.rows, clump.rows[at]) < clumps.AGREEMENT:
-                return None
-            further[halving, side] = int(found.rows.sum()) - int(clump.rows[at].sum())
-    stable = np.isfinite(further).sum() >= HALVINGS
-    return variance_of_end(further) if stable else None
-
-
-def variance_of_end(further: FloatArray) -> float:
-    """Return the variance of a size by where a set ends, from how far each half has it end.
-
-    A half moves the end twice as far as a draw of all rows does, its other half as far to the other
-    side, and in it half of the rows: the difference of the two has the standard deviation of all.
-
-    Parameters
-    ----------
-    further : float64 array, shape (h, 2)
-        Rows that each half has more than the whole has in it; NaN where it shows none.
-    """
-    apart = further[:, 0] - further[:, 1]
-    known = apart[np.isfinite(apart)]
-    return float(np.square(known).mean()) if len(known) else 0.0
-
-
 def compute(m: Measurement) -> list[Value]:
     facts, shared = m.facts, m.shared
     angles, lengths = shared.mean_angles, shared.norms
@@ -204,9 +150,7 @@ def compute(m: Measurement) -> list[Value]:
     around = dense if clump.is_own and dense is not None else angles
     values: list[Value] = [
         *describe_modes(clump),
-        *describe_clump(
-            clump, around, find_size_variance(m, choice, angles) if clump.rows.any() else None
-        ),
+        *describe_clump(clump, around),
         describe_tilt(clump, shared, name),
         *describe_scattered(clump, angles),
         *scripts,
@@ -240,22 +184,16 @@ def describe_modes(clump: clumps.Clump) -> list[Scalar]:
     return scalars if clump.own is not None else [*scalars, q.DENSE_EXCESS.undefined(NO_DENSE)]
 
 
-def describe_clump(clump: clumps.Clump, angles: FloatArray, more: float | None) -> list[Scalar]:
-    """Return size, width and mean cosine of the clump; `angles` are to its direction.
-
-    `more`: what the variance of the size has over that of a binomial number; None if not stable.
-    """
+def describe_clump(clump: clumps.Clump, angles: FloatArray) -> list[Scalar]:
+    """Return size, width and mean cosine of the clump; `angles` are to its direction."""
     rows, count = clump.rows, int(clump.rows.sum())
     if not count:
         return [q.CLUMP_ROWS.measured(0), *(one.undefined(NO_CLUMP) for one in OF_CLUMP[1:3])]
-    spread = None if more is None else float(np.sqrt(count * (1.0 - count / len(rows)) + more))
-    caveats: tuple[Caveat, ...] = ("unstable_choice",) if more is None else ()
-    counted = [q.CLUMP_ROWS.measured(count, population_error=spread, caveats=caveats)]
+    counted = [q.CLUMP_ROWS.measured(count)]
     angle = q.CLUMP_ANGLE.measured(float(np.degrees(clump.limit)))
     if count < 2:
         return [*counted, angle, q.CLUMP_MEAN_COSINE.undefined("a single row has no pairs")]
-    # Without an error: most of its spread over tokens is that of the direction.
-    bound, _ = bound_mean_cosine(angles[rows])
+    bound = bound_mean_cosine(angles[rows])
     return [*counted, angle, q.CLUMP_MEAN_COSINE.measured(bound, known="at_least")]
 
 
@@ -275,25 +213,17 @@ def describe_scattered(clump: clumps.Clump, angles: FloatArray) -> list[Scalar]:
     count = q.SCATTERED_ROWS.measured(int(clump.scattered.sum()))
     if not clump.scattered.any():
         return [count, q.MEAN_COSINE_GATHERED.undefined("no rows are scattered")]
-    bound, error = bound_mean_cosine(angles[~clump.scattered])
-    gathered = q.MEAN_COSINE_GATHERED.measured(bound, known="at_least", population_error=error)
-    return [count, gathered]
+    bound = bound_mean_cosine(angles[~clump.scattered])
+    return [count, q.MEAN_COSINE_GATHERED.measured(bound, known="at_least")]
 
 
-def bound_mean_cosine(angles: FloatArray) -> tuple[float, float | None]:
-    """Return a lower bound of the mean cosine of rows, from angles to one direction, and its error.
+def bound_mean_cosine(angles: FloatArray) -> float:
+    """Return a lower bound of the mean cosine of rows, from angles to one direction.
 
-    The mean of unit rows is at least as long as its part along the direction, which is taken as
-    given: most rows make it.
+    The mean of unit rows is at least as long as its part along the direction.
     """
-    along, count = np.cos(angles), len(angles)
-    total = float(along.sum())
-    bound = (total**2 - count) / (count * (count - 1.0))
-    error = None
-    if count > 2:  # the jackknife over rows
-        without = (np.square(total - along) - count + 1.0) / ((count - 1.0) * (count - 2.0))
-        error = float(np.sqrt((count - 1.0) * without.var()))
-    return bound, error
+    count = len(angles)
+    return (float(np.cos(angles).sum()) ** 2 - count) / (count * (count - 1.0))
 
 
 def count_unused(facts: Facts, clump: clumps.Clump) -> list[Scalar]:
@@ -302,16 +232,10 @@ def count_unused(facts: Facts, clump: clumps.Clump) -> list[Scalar]:
     unused, said = find_unused_rows(facts)
     if len(unused):
         share = float(np.isin(unused, facts.kept[clump.rows]).mean())
-        error = share_error(share, len(unused))
-        found.append(q.CLUMP_UNUSED_SHARE.measured(share, population_error=error, convention=said))
+        found.append(q.CLUMP_UNUSED_SHARE.measured(share, convention=said))
     if facts.frequency is not None and min(clump.rows.sum(), (~clump.rows).sum()) > 1:
-        counts, others = facts.frequency.counts[facts.kept], ~clump.rows
-        area, _ = auc(counts, others)
-        # Few tokens of the clump make most of the error: as for shares that are near 1 (Agresti &
-        # Coull 1998), it is that of a clump with one more token on either side of all others.
-        _, parts = auc(np.r_[counts, -np.inf, np.inf], np.r_[others, False, False])
-        error, said = error_of(parts), facts.frequency.source
-        found.append(q.CLUMP_RARITY.measured(area, population_error=error, convention=said))
+        area, _ = auc(facts.frequency.counts[facts.kept], ~clump.rows)
+        found.append(q.CLUMP_RARITY.measured(area, convention=facts.frequency.source))
     return found
 
 

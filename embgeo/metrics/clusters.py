@@ -24,12 +24,12 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import cosine as q
-from embgeo.core.values import Scalar, Value
+from embgeo.core.values import Value
 from embgeo.metrics.facts import NO_ROWS
 from embgeo.metrics.family import Family, Measurement
 from embgeo.numerics import clusters
 from embgeo.numerics.clumps import find_critical_excess, find_modes
-from embgeo.numerics.sampling import generator, halve, sample_rows
+from embgeo.numerics.sampling import generator, sample_rows
 
 #: Rows and starts are drawn whatever the seed: no state of the verdict depends on it.
 #: At most this many rows are clustered, and no fewer than `LEAST`.
@@ -53,8 +53,6 @@ LEAST_OF_GROUPS = 200
 GROUPS = (5, 4, 3, 2)
 #: Smaller clusters make nothing, if they are also less than half as large as clusters on average.
 LEAST_SHARE = 0.05
-#: How often the rows are halved to see whether each half shows as many clusters.
-HALVINGS = 2
 ALL = (q.CLUSTERS, q.SILHOUETTE, q.MEAN_BETWEEN_CLUSTERS)
 
 
@@ -89,8 +87,16 @@ def compute(m: Measurement) -> list[Value]:
     ]
     if len(large) < 2:
         return [*values, q.MEAN_BETWEEN_CLUSTERS.undefined("no clusters were found")]
-    inside, stable = np.isin(labels, large), are_stable(unit, len(large))
-    return [*values, measure_between(unit[inside], labels[inside], facts.m, sample, stable)]
+    inside = np.isin(labels, large)
+    # Without an error: another draw of rows may show other clusters.
+    between = q.MEAN_BETWEEN_CLUSTERS.measured(
+        clusters.mean_between(unit[inside], labels[inside]),
+        sample=sample,
+        reference=0.0,
+        reference_kind="isotropic",
+        reference_note="isotropic rows in clusters of the same sizes",
+    )
+    return [*values, between]
 
 
 def find_large(unit: FloatArray) -> tuple[IntArray, FloatArray, IntArray]:
@@ -100,32 +106,6 @@ def find_large(unit: FloatArray) -> tuple[IntArray, FloatArray, IntArray]:
         labels = find_loose_groups(unit, generator(0, "groups"))
     sizes = np.bincount(labels) / len(unit)
     return labels, scores, np.flatnonzero(sizes >= min(LEAST_SHARE, 0.5 / len(sizes)))
-
-
-def are_stable(unit: FloatArray, number: int) -> bool:
-    """Tell whether each half of the rows shows this number of large clusters."""
-    rng = generator(0, "halves of the clusters")
-    halves = (half for _ in range(HALVINGS) for half in halve(len(unit), rng))
-    return all(len(find_large(unit[half])[2]) == number for half in halves)
-
-
-def measure_between(
-    unit: FloatArray, labels: IntArray, m: int, sample: str, stable: bool
-) -> Scalar:
-    """Measure the mean cosine over pairs of different clusters, with its jackknife error."""
-    error = clusters.jackknife_between(unit, labels) if stable else 0.0
-    drawn = error * float(np.sqrt(max(0.0, 1.0 - len(unit) / m)))
-    return q.MEAN_BETWEEN_CLUSTERS.measured(
-        clusters.mean_between(unit, labels),
-        standard_error=drawn or None,
-        error_kind="monte_carlo",
-        population_error=error if stable else None,
-        caveats=() if stable else ("unstable_choice",),
-        sample=sample,
-        reference=0.0,
-        reference_kind="isotropic",
-        reference_note="isotropic rows in clusters of the same sizes",
-    )
 
 
 def choose_clusters(unit: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:

@@ -13,22 +13,24 @@ Examples
 
 import numpy as np
 
-from embgeo.core.arrays import IntArray
+from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Caveat, Column, Histogram, Quantity, Scalar, Series, Table, Value
+from embgeo.metrics.by_half import UNIT, ByHalf, add_errors, unit_groups
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
-from embgeo.metrics.pairs import compute_pair_values, error_of_mean, list_pair_rows
-from embgeo.metrics.row_sample import add_row_errors
+from embgeo.metrics.pairs import compute_pair_values, list_pair_rows
 from embgeo.metrics.shared import SharedStatistics, norms, unit_moments
-from embgeo.numerics.row_errors import LEAST_ROWS, RowError
-from embgeo.stats import Moments
+from embgeo.numerics.halves import sum_halves
+from embgeo.stats import GroupMoments, HalfAngles, Moments
 from embgeo.stats.statistic import Statistic
 
 CONE_QUANTILES = {
     q.CONE_HALF_ANGLE_MAX: 1.0,
     q.CONE_HALF_ANGLE_MEDIAN: 0.5,
 }
+#: The largest angle, an extreme, has no error.
+WITH_ERRORS = (q.MEAN, q.CONE_HALF_ANGLE_MEDIAN)
 ONE_ROW = "a single row has no pairs"
 CONVENTION = "over ordered pairs i ≠ j; the term of CosReg, divided by N², is (M − 1)/M times it"
 
@@ -38,35 +40,40 @@ def rows_read(m: Measurement) -> IntArray:
 
 
 def second(m: Measurement) -> list[Statistic]:
-    return m.shared.request_mean_angles()
+    angles: list[Statistic] = []
+    if m.facts.kept_groups is not None and m.facts.groups is not None:
+        totals = sum_unit_halves(m)
+        lengths = np.linalg.norm(totals, axis=1, keepdims=True)
+        if (lengths > 0.0).all():
+            angles.append(HalfAngles(totals / lengths, m.facts.groups))
+    return [*m.shared.request_mean_angles(), *angles]
+
+
+def sum_unit_halves(m: Measurement) -> FloatArray:
+    """Sum the unit rows of each half, shape (30, d)."""
+    groups = m.shared.find(GroupMoments, UNIT)
+    return sum_halves(groups.n[:, None] * groups.mean)
 
 
 def compute(m: Measurement) -> list[Value]:
     facts, shared = m.facts, m.shared
-    exact = compute_exact_values(shared.unit_moments)
-    spread = (exact[0].value or 0.0, exact[1].value or 0.0)
-    pairs, errors = compute_pair_values(facts, m.reader, shared, spread)
     values: list[Value] = [
-        *add_row_errors(exact, find_mean_errors(facts, shared, *spread), facts.listed),
+        *compute_exact_values(shared.unit_moments),
         *compute_cone_values(facts, shared),
-        *pairs,
+        *compute_pair_values(facts, m.reader, shared),
         *compute_dimension_values(shared),
     ]
-    return add_row_errors(values, errors.by_quantity, errors.places)
+    return add_errors(m, values, WITH_ERRORS, lambda: measure_halves(m))
 
 
-def find_mean_errors(
-    facts: Facts, shared: SharedStatistics, mean: float, std: float
-) -> dict[Quantity, RowError | Caveat]:
-    """Find the error over tokens of the mean cosine, or why there is none."""
-    moments, angles = shared.unit_moments, shared.mean_angles
-    if facts.m < LEAST_ROWS:
-        return {q.MEAN: "few_rows"}
-    if angles is None:
-        return {}
-    length = moments.n * float(np.linalg.norm(moments.mean))
-    found = error_of_mean(facts.take_listed(angles), length, mean, std, facts.m)
-    return {q.MEAN: found}
+def measure_halves(m: Measurement) -> ByHalf:
+    totals, n = sum_unit_halves(m), sum_halves(m.shared.find(GroupMoments, UNIT).n)
+    found: dict[Quantity, FloatArray | Caveat] = {
+        q.MEAN: (np.vecdot(totals, totals) - n) / (n * (n - 1.0))
+    }
+    if (angles := m.shared.get(HalfAngles)) is not None:
+        found[q.CONE_HALF_ANGLE_MEDIAN] = np.degrees(angles.quantiles(0.5))
+    return found
 
 
 def compute_exact_values(moments: Moments) -> list[Scalar]:
@@ -143,7 +150,7 @@ def compute_dimension_values(shared: SharedStatistics) -> list[Value]:
 FAMILY = Family(
     "cosine",
     compute,
-    first=(norms, unit_moments),
+    first=(norms, unit_moments, unit_groups),
     second=second,
     rows_read=rows_read,
 )

@@ -14,6 +14,7 @@ from embgeo.core.options import Options
 from embgeo.core.rows import choose_bound, find_listed
 from embgeo.core.special import SpecialToken
 from embgeo.core.values import Cell
+from embgeo.numerics.halves import ROWS_PER_DIMENSION, deal_groups, hash_numbers, hash_stems
 from embgeo.numerics.sampling import generator
 from embgeo.stats.reader import RowReader
 
@@ -26,6 +27,23 @@ def _find_without_output(matrix: Matrix, masked: IntArray) -> IntArray:
         return NO_ROWS
     rows = np.concatenate([NO_ROWS, *matrix.output.masked.values()])
     return np.setdiff1d(rows, masked)
+
+
+def group_rows(matrix: Matrix, masked: IntArray) -> IntArray | None:
+    """Put the rows into groups for errors over tokens, all but the masked ones in equal numbers."""
+    rows = np.setdiff1d(np.arange(matrix.n), masked)
+    if len(rows) < ROWS_PER_DIMENSION * matrix.d:
+        return None
+    keys = (
+        hash_numbers(rows)
+        if matrix.tokens is None
+        else hash_stems([matrix.tokens[i] for i in rows.tolist()])
+    )
+    dealt, groups = deal_groups(keys), np.zeros(matrix.n, dtype=np.int64)
+    if dealt is None:
+        return None
+    groups[rows] = dealt
+    return groups
 
 
 #: Above this probability that rows at an end are zero by chance, they are not padding.
@@ -67,6 +85,9 @@ class Facts:
     nonnegative: bool = False
     nonpositive: bool = False
     kept: IntArray = field(default_factory=lambda: NO_ROWS)
+    #: Group of each of the N rows by its stem, for errors over tokens; None where there are too few
+    #: rows or stems, or no errors are asked for.
+    groups: IntArray | None = None
 
     @classmethod
     def of(cls, matrix: Matrix, options: Options) -> Self:
@@ -90,6 +111,7 @@ class Facts:
             rounding=float(finfo(matrix.data.dtype).eps),
             masked=matrix.masked,
             n_masked=len(np.unique(masked)),
+            groups=group_rows(matrix, masked) if options.row_errors else None,
         )
 
     def after_sifting(self, rows: RowReader) -> Self:
@@ -115,6 +137,13 @@ class Facts:
     def m(self) -> int:
         """Number of kept rows."""
         return len(self.kept)
+
+    @property
+    def kept_groups(self) -> IntArray | None:
+        """Group of each kept row; None where there are no errors over tokens."""
+        if self.groups is None or self.m < ROWS_PER_DIMENSION * self.d:
+            return None
+        return self.groups[self.kept]
 
     @cached_property
     def listed(self) -> IntArray | None:

@@ -33,8 +33,8 @@ class Family:
     section: str
     #: The values in the order in which they are shown.
     compute: Callable[[Measurement], list[Value]]
-    #: Statistics of the first pass, those of :mod:`embgeo.metrics.shared`.
-    first: tuple[Callable[[Facts], Statistic], ...] = ()
+    #: Statistics of the first pass, or None where it needs none.
+    first: tuple[Callable[[Facts], Statistic | None], ...] = ()
     #: Statistics of the second pass, which may depend on the first. Statistics of equal key are
     #: computed once for all families.
     second: Callable[[Measurement], list[Statistic]] = lambda _: []

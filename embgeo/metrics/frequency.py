@@ -14,21 +14,21 @@ norm_ratio 1.4
 norm_spearman 0.31
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import frequency as q
-from embgeo.core.values import Cell, Column, Scalar, Series, Table, Value
+from embgeo.core.values import Cell, Column, Scalar, Table, Value
+from embgeo.metrics.by_half import ByHalf, add_errors
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
-from embgeo.metrics.isotropy import measure_isoscore
-from embgeo.metrics.shared import ROUGH, are_probed, norms, unit_moments
+from embgeo.metrics.shared import norms, unit_moments
+from embgeo.numerics.halves import HALVES
 from embgeo.numerics.scores import spearman
-from embgeo.numerics.spectra import average_cosine, compute_effective_rank
-from embgeo.stats import GroupMoments, Moments, WeightedSum
-from embgeo.stats.moments import are_few
+from embgeo.numerics.spectra import average_cosine
+from embgeo.stats import GroupMoments, WeightedSum
 from embgeo.stats.statistic import Statistic
 
 #: Bins of equal token counts, by falling frequency (definitions, section 5).
@@ -38,7 +38,7 @@ EDGE_PART = 4
 
 #: The weighted sum of unit rows, by counts.
 COUNTS = "counts"
-WEIGHTED = (q.WEIGHTED_MEAN_COSINE, q.WEIGHTED_EFFECTIVE_RANK, q.WEIGHTED_ISOSCORE)
+WITH_ERRORS = (q.NORM_RATIO, q.NORM_SPEARMAN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,11 @@ def explain_absence(facts: Facts) -> str:
     return ""
 
 
+def count_popular(facts: Facts, rows: int) -> int:
+    """Return how many of so many rows are frequent."""
+    return min(max(1, round(facts.options.popular_share * rows)), rows - 1)
+
+
 def rank_by_frequency(facts: Facts) -> Popularity:
     """Call only if `explain_absence` gives no reason."""
     if facts.frequency is None:
@@ -101,8 +106,7 @@ def rank_by_frequency(facts: Facts) -> Popularity:
     counts = facts.frequency.counts[facts.kept]
     order = np.lexsort((facts.kept, -counts))
     m = len(order)
-    share = facts.options.popular_share
-    size = min(max(1, round(share * m)), m - 1)
+    size, share = count_popular(facts, m), facts.options.popular_share
     popular = np.zeros(m, dtype=bool)
     popular[order[:size]] = True
     edge = counts[order[size - 1]]
@@ -129,13 +133,7 @@ def absent(m: Measurement) -> str:
 def second(m: Measurement) -> list[Statistic]:
     facts, known = m.facts, rank_by_frequency(m.facts)
     weights = find_weights(facts)
-    single = facts.options.precision == "float32"
-    weighted: list[Statistic] = []
-    if weights is not None:
-        few = are_few(facts.n, facts.d)
-        probed = are_probed(facts)
-        weighted.append(Moments(facts.d, single=single, weights=weights, few=few, probed=probed))
-        weighted.append(WeightedSum(COUNTS, weights, facts.d))
+    weighted = [] if weights is None else [WeightedSum(COUNTS, weights, facts.d)]
     return [
         GroupMoments("class", known.labels(facts), 2, facts.d, of="rows"),
         GroupMoments("bin", known.bins(facts), BINS, facts.d, of="unit"),
@@ -148,12 +146,13 @@ def compute(m: Measurement) -> list[Value]:
     known = rank_by_frequency(facts)
     classes = shared.find(GroupMoments, "class")
     bins = shared.find(GroupMoments, "bin")
+    compared = compare_norms(shared.norms, known)
     return [
         compare_centroids(classes, known),
-        *compare_norms(shared.norms, known),
+        *add_errors(m, compared, WITH_ERRORS, lambda: measure_halves(facts, shared.norms, known)),
         tabulate_bins(facts, shared.unit_moments.mean, shared.norms, bins, known),
         make_frequency_column(facts, known),
-        *measure_weighted(m),
+        measure_weighted(m),
     ]
 
 
@@ -196,6 +195,21 @@ def compare_norms(norms: FloatArray, known: Popularity) -> list[Scalar]:
             )
         )
     return values
+
+
+def measure_halves(facts: Facts, norms: FloatArray, known: Popularity) -> ByHalf:
+    """Measure the norms of each half, with classes of the half."""
+    groups, ratios, relations = facts.kept_groups, [], []
+    if groups is None:
+        return {}
+    for half in HALVES:
+        inside = half[groups]
+        order = known.order[inside[known.order]]
+        size = count_popular(facts, len(order))
+        with np.errstate(over="ignore", invalid="ignore"):
+            ratios.append(np.median(norms[order[:size]]) / np.median(norms[order[size:]]))
+            relations.append(spearman(norms[inside], known.counts[inside]))
+    return {q.NORM_RATIO: np.array(ratios), q.NORM_SPEARMAN: np.array(relations)}
 
 
 def tabulate_bins(
@@ -252,66 +266,22 @@ def find_weights(facts: Facts) -> FloatArray | None:
     return np.asarray(weights / weights.sum())
 
 
-def measure_weighted(m: Measurement) -> list[Value]:
-    """Measure geometry where tokens count as often as they occur (definitions, section 11)."""
-    facts, shared = m.facts, m.shared
-    weights = find_weights(facts)
+def measure_weighted(m: Measurement) -> Scalar:
+    """Measure the cone where tokens count as often as they occur (definitions, section 11)."""
+    weights = find_weights(m.facts)
     if weights is None:
-        reason = (
+        return q.WEIGHTED_MEAN_COSINE.undefined(
             "only the order of the frequencies is known"
-            if facts.is_ranked
+            if m.facts.is_ranked
             else "fewer than two tokens have a count above 0"
         )
-        return [quantity.undefined(reason) for quantity in WEIGHTED]
-    p = weights[facts.kept]
-    moments = shared.find(Moments, "weighted rows")
-    total = shared.find(WeightedSum, COUNTS).total
-    variances, energies = moments.eigenvalues(centered=True), moments.eigenvalues()
-    if moments.probed and is_rough(moments, variances, energies):
-        moments = replace(moments, probed=False)
-        m.reader.fold([moments])
-        variances, energies = moments.eigenvalues(centered=True), moments.eigenvalues()
-    varies = float(variances.sum()) > 1e-28 * float(np.square(moments.mean).sum())
-    # Eigenvalues below the rounding error count as 0.
-    floor = energies[0] * max(facts.m, facts.d) * np.finfo(float).eps
-    sigma = np.sqrt(np.where(energies > floor, energies, 0.0))
-    own = float(p @ p)
-    return [
-        q.WEIGHTED_MEAN_COSINE.measured(
-            (float(total @ total) - own) / (1.0 - own),
-            convention="over ordered pairs of different tokens, weight p_i·p_j",
-            reference=0.0,
-            reference_kind="isotropic",
-        ),
-        q.WEIGHTED_EFFECTIVE_RANK.measured(
-            compute_effective_rank(sigma), convention="σ, not σ²; uncentered"
-        ),
-        measure_isoscore(q.WEIGHTED_ISOSCORE, variances, "" if varies else "all rows are equal"),
-        Series(
-            q.WEIGHTED_SINGULAR_VALUES,
-            np.arange(1, facts.d + 1, dtype=np.float64),
-            {"weighted": sigma / sigma[0]},
-            "index k",
-            "σ_k / σ₁",
-            log_y=True,
-        ),
-    ]
-
-
-def is_rough(moments: Moments, variances: FloatArray, energies: FloatArray) -> bool:
-    """Tell whether rounding in float32 may show in effective rank or IsoScore.
-
-    Errors of eigenvalues are independent where those of entries are, and both numbers are smooth:
-    a tenth of the limit leaves room for errors that are not.
-    """
-    if not min(variances[-1], energies[-1]) > 0.0:
-        return True
-    sigma, total, squares = np.sqrt(energies), float(variances.sum()), float(variances @ variances)
-    share, ratio = sigma / sigma.sum(), total**2 / squares
-    of_rank = (np.log(share) - share @ np.log(share)) / (2.0 * sigma * sigma.sum())
-    of_ratio = 2.0 * (total / squares - ratio / squares * variances) / (ratio - 1.0)
-    slope = max(np.linalg.norm(of_rank), np.linalg.norm(of_ratio))
-    return bool(moments.bound_errors() * slope > 0.1 * ROUGH)
+    total, own = m.shared.find(WeightedSum, COUNTS).total, float(weights @ weights)
+    return q.WEIGHTED_MEAN_COSINE.measured(
+        (float(total @ total) - own) / (1.0 - own),
+        convention="over ordered pairs of different tokens, weight p_i·p_j",
+        reference=0.0,
+        reference_kind="isotropic",
+    )
 
 
 FAMILY = Family(

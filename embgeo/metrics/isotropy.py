@@ -21,15 +21,23 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import isotropy as q
 from embgeo.core.values import Caveat, Cell, Quantity, Scalar, Series, Table, Value
-from embgeo.metrics.facts import Facts
+from embgeo.metrics.by_half import (
+    CENTERED,
+    UNCENTERED,
+    ByHalf,
+    add_errors,
+    centered_eigenvalues,
+    note_dominant_row,
+    request_squares,
+)
+from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.family import Family, Measurement
-from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, take_sample
 from embgeo.metrics.shared import SharedStatistics, norms, row_moments
 from embgeo.numerics.eigen import signed_eigen, signed_eigen_of_rows
-from embgeo.numerics.row_errors import RowError, participation_ratio
+from embgeo.numerics.halves import GROUPS, measure_spread, sum_halves
 from embgeo.numerics.sampling import sample_rows
 from embgeo.numerics.spectra import compute_isoscore
-from embgeo.stats import LogPartition
+from embgeo.stats import GroupSquares, LogPartition
 from embgeo.stats.log_partition import AVERAGED_BOUND, SINGLE_BOUND
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
@@ -39,8 +47,11 @@ from embgeo.stats.statistic import Statistic
 SAFE_GAP = 1e-6
 #: Products of rows of at least this norm with unit vectors have all digits in float32.
 SHORTEST_SINGLE = 1e-30
-#: Rows shorter than this on average, or around a mean this many times longer, need float64.
-SHORT, LONG_MEAN = 0.25, 10.0
+#: Rows shorter than this on average need float64.
+SHORT = 0.25
+#: Eigenvalues that differ by fewer of its standard errors may change places in another draw.
+APART = 5.0
+WITH_ERRORS = (q.I1_UNIT_ROWS, q.ISOSCORE)
 #: Rounding of the mean of rows, relative to their norms.
 ROUNDING = 1e-13
 
@@ -52,7 +63,6 @@ MOST_SPREAD = 2.0
 RAW = (q.I1, q.I2)
 RAW_SIGNED = (q.I1_MEAN_SIGN, q.I2_MEAN_SIGN)
 UNIT = (q.I1_UNIT, q.I2_UNIT)
-CENTERED = (q.I1_CENTERED, q.I2_CENTERED)
 SAMPLED = (q.I1_SAMPLED, q.I2_SAMPLED)
 
 
@@ -60,62 +70,41 @@ def second(m: Measurement) -> list[Statistic]:
     shared = m.shared
     mean = shared.moments.mean
     unit, bound = 1.0 / float(shared.norms.mean()), bound_exponents(shared)
-    # One limit for both, which share the products of float32.
     spread = float(np.sqrt(max(0.0, shared.eigen_centered.values[0]) / m.facts.m))
     widest = AVERAGED_BOUND if spread * max(1.0, unit) < MOST_SPREAD else SINGLE_BOUND
-    single = min(widest / max(1.0, unit), widest - float(np.linalg.norm(mean)))
-    centered = shared.eigen_centered.vectors.astype(np.float32)
-    statistics: list[Statistic] = [
-        LogPartition(
-            "eigenvectors",
-            shared.eigen.vectors,
-            scales=(1.0, unit),
-            bound=bound * max(1.0, unit),
-            unit_rows=True,
-            single=None if shared.rotation is None else centered,
-            rotation=shared.rotation,
-            longest_single=single,
-            rows=m.facts.m,
-            mean=mean @ shared.eigen.vectors,
-        )
-    ]
-    if not shared.all_rows_equal:
-        statistics.append(
-            LogPartition(
-                "centered",
-                shared.eigen_centered.vectors,
-                shift=mean,
-                bound=bound_exponents(shared, mean),
-                longest_single=single,
-                single=centered,
-                rows=m.facts.m,
-            )
-        )
-    return [*statistics, *shared.request_singular_values("uncentered")]
+    has_errors = m.facts.kept_groups is not None
+    partition = LogPartition(
+        "eigenvectors",
+        shared.eigen.vectors,
+        scales=(1.0, unit),
+        bound=bound * max(1.0, unit),
+        unit_rows=True,
+        single=shared.single,
+        rotation=shared.rotation,
+        longest_single=min(widest / max(1.0, unit), widest - float(np.linalg.norm(mean))),
+        rows=m.facts.m,
+        mean=mean @ shared.eigen.vectors,
+        labels=m.facts.groups if has_errors else None,
+        groups=GROUPS if has_errors else 1,
+    )
+    squares = [*request_squares(m, UNCENTERED), *request_squares(m, CENTERED)]
+    return [partition, *squares, *shared.request_singular_values("uncentered")]
 
 
-def bound_exponents(shared: SharedStatistics, shift: FloatArray | None = None) -> float:
-    """Return an upper bound of |⟨w − shift, a⟩|; infinite if float32 is not precise enough.
+def bound_exponents(shared: SharedStatistics) -> float:
+    """Return an upper bound of |⟨w, a⟩|; infinite if float32 is not precise enough.
 
     For short rows Z is N plus a small part, and I2 depends on that part alone. Compared with
-    float64, the error of float32 is less than 1e-6 of I2 for rows of length 0.25 and more, also if
-    the subtracted mean is ten times longer; it is 5e-6 for a length of 0.1.
+    float64, the error of float32 is less than 1e-6 of I2 for rows of length 0.25 and more; it is
+    5e-6 for a length of 0.1.
     """
-    longest, level = float(shared.norms.max()), 0.0
-    typical = float(shared.norms.mean())
-    if shift is not None:
-        level = float(np.linalg.norm(shift))
-        typical = float(np.sqrt(shared.moments.trace() / shared.moments.n))
-    short = typical < SHORT or float(shared.norms.min()) < SHORTEST_SINGLE
-    return np.inf if short or level > LONG_MEAN * typical else longest + level
+    short = float(shared.norms.mean()) < SHORT or float(shared.norms.min()) < SHORTEST_SINGLE
+    return np.inf if short else float(shared.norms.max())
 
 
 def rows_read(m: Measurement) -> IntArray:
-    facts = m.facts
-    read = [facts.kept[choose_rows(facts)]]
-    if facts.options.isotropy_rows is not None:
-        read += samples(facts, facts.options.isotropy_rows)
-    return np.unique(np.concatenate(read))
+    asked = m.facts.options.isotropy_rows
+    return NO_ROWS if asked is None else np.unique(np.concatenate([*samples(m.facts, asked)]))
 
 
 def compute(m: Measurement) -> list[Value]:
@@ -133,7 +122,6 @@ def compute(m: Measurement) -> list[Value]:
         *measure_pair(RAW, raw, BOTH, unsafe),
         *measure_pair(UNIT, unit, f"{BOTH}; W / mean row norm", unsafe),
         q.I1_UNIT_ROWS.measured(of_rows, **by_basis(f"{BOTH}; rows divided by norms", unsafe)),
-        *measure_centered_pair(facts, shared),
         *measure_pair(RAW_SIGNED, raw[:1], ONE, unsafe, unsigned),
         gap,
         measure_isoscore(q.ISOSCORE, shared.eigen_centered.values, shared.all_rows_equal),
@@ -142,22 +130,54 @@ def compute(m: Measurement) -> list[Value]:
     ]
     if facts.options.isotropy_rows is not None:
         values += measure_samples(facts, m.reader, facts.options.isotropy_rows)
-    sample = take_sample(facts, m.reader, shared)
-    if not isinstance(sample, RowSample):
-        return add_row_errors(values, {q.ISOSCORE: sample}, None)
-    return add_row_errors(values, find_errors(facts, sample), sample.places)
+    values = add_errors(m, values, WITH_ERRORS, lambda: measure_halves(m, directions))
+    centered = shared.get(GroupSquares, CENTERED)
+    return values if centered is None else note_dominant_row(centered, values)
 
 
-def find_errors(facts: Facts, sample: RowSample) -> dict[Quantity, RowError | Caveat | None]:
-    """Find the error over tokens of IsoScore, (r − 1)/(d − 1) with the participation ratio r.
+def measure_halves(m: Measurement, log_z: FloatArray) -> ByHalf:
+    """Measure the halves, at the eigenvectors of the whole.
 
-    I1 and I2 have none: sums of exponentials that the longest rows decide, and
-    extremes over eigenvectors, which rotate freely where eigenvalues are near each other.
+    I1 and I2 of rows with their norms have no error: the longest rows decide sums of exponentials,
+    and another draw has other ones.
     """
-    if facts.d < 2 or sample.centered is None:
-        return {}
-    ratio = sample.centered.find_error(participation_ratio)
-    return {q.ISOSCORE: sample.correct(ratio and ratio.times(1.0 / (facts.d - 1.0)))}
+    shared, found = m.shared, dict[Quantity, FloatArray | Caveat]()
+    squares, centered = (shared.get(GroupSquares, of) for of in (UNCENTERED, CENTERED))
+    if centered is not None and m.facts.d > 1:
+        values = -np.sort(-centered_eigenvalues(centered), axis=1)
+        found[q.ISOSCORE] = np.array([*map(compute_isoscore, values)])
+    if squares is None:
+        return found
+    if is_turning(squares, log_z):
+        return found | {q.I1_UNIT_ROWS: "turning"}
+    halves = shared.find(LogPartition, "eigenvectors").log_z_of_unit_rows_by_half()
+    n = sum_halves(squares.n)
+    found[q.I1_UNIT_ROWS] = np.array(
+        [
+            compute_i1_i2(add_null_directions(half, m.facts.d, int(rows)))[0]
+            for half, rows in zip(halves, n, strict=True)
+        ]
+    )
+    return found
+
+
+def is_turning(squares: GroupSquares, log_z: FloatArray) -> bool:
+    """Tell whether an eigenvector that makes I1 may turn into another in another draw of tokens.
+
+    It may if another eigenvalue is within `APART` standard errors of their difference; `log_z` is
+    that of all rows, shape (2, d).
+    """
+    halves = 2.0 * sum_halves(squares.squares)
+    values = squares.squares.sum(axis=0)
+    for place in {int(log_z.argmin()) % log_z.shape[1], int(log_z.argmax()) % log_z.shape[1]}:
+        if place >= len(values):  # where no row has a part, in any basis
+            continue
+        errors = measure_spread(halves - halves[:, place, None])
+        near = np.abs(values - values[place]) <= APART * errors
+        near[place] = False
+        if near.any():
+            return True
+    return False
 
 
 def add_null_directions(log_z: FloatArray, d: int, rows: int) -> FloatArray:
@@ -207,17 +227,6 @@ def measure_pair(
         reason += f"its natural logarithm is {float(log_z.min() - log_z.max()):,.4g}"
         first = quantities[0].undefined(reason, convention=facts["convention"])
     return [first, quantities[1].measured(i2, **facts)]
-
-
-def measure_centered_pair(facts: Facts, shared: SharedStatistics) -> list[Scalar]:
-    if shared.all_rows_equal:
-        return [quantity.undefined(shared.all_rows_equal) for quantity in CENTERED]
-    log_z = shared.find(LogPartition, "centered").log_z()
-    log_z = add_null_directions(log_z, facts.d, facts.m)
-    eigen = shared.eigen_centered
-    _, unsafe = measure_eigengap(eigen.values[: eigen.rank(facts.m)])
-    convention = "E = eigenvectors of the centered WᵀW, v and −v; W − 1μᵀ"
-    return measure_pair(CENTERED, log_z, convention, unsafe)
 
 
 def measure_eigengap(inside: FloatArray) -> tuple[Scalar, bool]:

@@ -13,17 +13,22 @@ Examples
 0.24
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import frequency as q
-from embgeo.core.values import Cell, Influence, Quantity, Table, Value
+from embgeo.core.values import Cell, Quantity, Scalar, Table, Value
+from embgeo.metrics.by_half import ByHalf, add_errors
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.family import Family, Measurement
-from embgeo.metrics.frequency import Popularity, explain_absence, rank_by_frequency
+from embgeo.metrics.frequency import (
+    Popularity,
+    count_popular,
+    explain_absence,
+    rank_by_frequency,
+)
 from embgeo.metrics.shared import SharedStatistics
+from embgeo.numerics.halves import HALVES
 from embgeo.numerics.hubness import TIE, count_places
 from embgeo.numerics.sampling import sample_rows
 from embgeo.numerics.scores import error_of, mean_influence
@@ -41,6 +46,7 @@ CLASS_QUERIES = (200, 500)
 #: Tokens of each class in the shown table.
 SHOWN = 4
 NAME, ALL = "queries", "all rows"
+WITH_ERRORS = (q.NEIGHBOR_RARITY_RARE, q.NEIGHBOR_RARITY_POPULAR)
 #: Cosines in memory at a time for ties.
 HELD = 2**24
 
@@ -105,10 +111,13 @@ def compute(m: Measurement) -> list[Value]:
     is_rare = known.labels(facts) == 0
     popular, rare = draw_class_queries(facts, known)
     values: list[Value] = [
-        *measure_rarity(facts, q.NEIGHBOR_RARITY_RARE, asked, rare, is_rare, known),
-        *measure_rarity(facts, q.NEIGHBOR_RARITY_POPULAR, asked, popular, is_rare, known),
+        measure_rarity(facts, q.NEIGHBOR_RARITY_RARE, asked, rare, is_rare, known),
+        measure_rarity(facts, q.NEIGHBOR_RARITY_POPULAR, asked, popular, is_rare, known),
         make_neighbor_table(facts, found, shown, is_rare, k),
     ]
+    values = add_errors(
+        m, values, WITH_ERRORS, lambda: measure_halves(facts, asked, popular, rare, known)
+    )
     return [*values, make_rank_table(facts, closer, is_rare)] if closer else values
 
 
@@ -119,86 +128,59 @@ def measure_rarity(
     queries: IntArray,
     is_rare: Mask,
     known: Popularity,
-) -> list[Value]:
-    """Measure the mean share of rare neighbors, with the influence of tokens."""
+) -> Scalar:
+    """Measure the mean share of rare neighbors."""
     k = facts.options.neighbors
-    near = found.neighbors[np.searchsorted(found.index, queries)]
-    share = is_rare[near[:, :k]].mean(axis=1)
+    near = found.neighbors[np.searchsorted(found.index, queries), :k]
+    share = is_rare[near].mean(axis=1)
     rare = int((~known.popular).sum())
     itself = 1 if quantity is q.NEIGHBOR_RARITY_RARE else 0
     whole = int(known.popular.sum()) if quantity is q.NEIGHBOR_RARITY_POPULAR else rare
     # Exact if all rows of the class are queries.
     exact = len(queries) == whole
-    drawn = error = None
+    drawn = None
     if len(share) > 1:
         drawn = error_of(mean_influence(share)) * float(np.sqrt(1.0 - len(queries) / whole))
-        slope = find_edge_slope(facts, queries, near[:, :k], known)
-        parts, noise, error = influence_of_tokens(facts, queries, near, is_rare, slope)
-    scalar = quantity.measured(
+    return quantity.measured(
         float(share.mean()),
         standard_error=None if exact else drawn,
         error_kind="monte_carlo",
-        population_error=error,
         sample="" if exact else f"{len(queries):,} of {whole:,} queries",
         convention=f"k = {k}, cosine, the token itself left out; {known.convention}",
         reference=(rare - itself) / (facts.m - 1),
         reference_kind="chance",
         reference_note="chance: the share of rare tokens among the others",
     )
-    if error is None:
-        return [scalar]
-    return [scalar, replace(Influence.of(quantity, parts), noise=noise.astype(np.float32))]
 
 
-def find_edge_slope(facts: Facts, queries: IntArray, near: IntArray, known: Popularity) -> float:
-    """Find the slope of the mean share of rare neighbors over the share of rare tokens.
+def measure_halves(
+    facts: Facts, found: TopNeighbors, popular: IntArray, rare: IntArray, known: Popularity
+) -> ByHalf:
+    """Measure the queries of each half, with classes and nearest rows of the half.
 
-    By a difference: a fourth of the smaller class, nearest to the edge, moves from the class of the
-    queries to the other, among queries and neighbors alike. 1 if no query is left.
+    `popular` and `rare` are the queries of each class. In a half, some of either are of the other
+    class; each counts for as many tokens as it was drawn from.
     """
-    rank = np.full(facts.n, -1, dtype=np.int64)
-    rank[facts.kept] = known.rank
-    edge = int(known.popular.sum())
-    step = max(1, known.edge_step)
-    popular = bool(rank[queries[0]] < edge)
-    moved = edge - step if popular else edge + step
-    left = (rank[queries] < moved) if popular else (rank[queries] >= moved)
-    if not left.any():
-        return 1.0
-    change = (rank[near[left]] >= moved).mean() - (rank[near] >= edge).mean()
-    return float(change * facts.m / (edge - moved))
-
-
-def influence_of_tokens(
-    facts: Facts, queries: IntArray, near: IntArray, is_rare: Mask, slope: float
-) -> tuple[FloatArray, FloatArray, float]:
-    """Return the influence of each kept row on the mean share, its noise, and the standard error.
-
-    A token has influence as a query and as a neighbor: without it, the next nearest row takes its
-    place. The spread between queries contains the contribution of their own neighbors, so that the
-    squares of these are left out of the sum. `near` holds k + 1 neighbors of each query, the last
-    next in line; `slope` is from `find_edge_slope`.
-    """
-    k = near.shape[1] - 1
-    rare_near = is_rare[near]
-    share = rare_near[:, :k].mean(axis=1)
-    n = len(queries)
-    parts = np.zeros(facts.m)
-    parts[np.searchsorted(facts.kept, queries)] = mean_influence(share)
-    # A place without a next row does not change.
-    moved = (rare_near[:, :k].astype(np.float64) - rare_near[:, k:]) * (near[:, k:] >= 0) / (k * n)
-    signs = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)[:, None]
-    places = np.searchsorted(facts.kept, near[:, :k]).ravel()
-    received, noise = (
-        np.asarray(np.bincount(places, part.ravel(), minlength=facts.m), dtype=np.float64)
-        for part in (moved, signs * moved)
-    )
-    parts += received
-    # The share of rare tokens is fixed: if a token leaves, another changes class.
-    label = is_rare[facts.kept].astype(np.float64)
-    parts -= slope * (label - label.mean()) / facts.m
-    variance = float(parts @ parts) - float(np.square(moved).sum())
-    return parts, noise, float(np.sqrt(max(variance, 0.0)))
+    k, groups, rows = facts.options.neighbors, facts.groups, np.concatenate([popular, rare])
+    if groups is None:
+        return {}
+    near = found.neighbors[np.searchsorted(found.index, rows)]
+    edge, order = int(known.popular.sum()), facts.kept[known.order]
+    weight = np.repeat([edge, facts.m - edge], [len(popular), len(rare)])
+    weight = weight / np.repeat([len(popular), len(rare)], [len(popular), len(rare)])
+    shares: dict[Quantity, list[float]] = {one: [] for one in WITH_ERRORS}
+    for half in HALVES:
+        inside = half[groups]
+        in_order = order[inside[order]]
+        is_popular = np.zeros(facts.n, dtype=bool)
+        is_popular[in_order[: count_popular(facts, len(in_order))]] = True
+        mine = inside[near] & (near >= 0)
+        mine &= np.cumsum(mine, axis=1) <= k
+        share = (mine & ~is_popular[near]).sum(axis=1) / np.maximum(mine.sum(axis=1), 1)
+        for quantity, of in zip(shares, (~is_popular, is_popular), strict=True):
+            counted = weight * (inside & of)[rows]
+            shares[quantity].append(counted @ share / counted.sum() if counted.any() else np.nan)
+    return {quantity: np.array(found) for quantity, found in shares.items()}
 
 
 def make_neighbor_table(
@@ -248,14 +230,28 @@ def make_rank_table(facts: Facts, closer: CloserRows, is_rare: Mask | None) -> T
 
 
 def search_queries(m: Measurement) -> list[TopNeighbors]:
-    """Return the nearest rows of all queries, one more than requested.
+    """Return the nearest rows of all queries.
 
-    Empty without queries, and where all rows have been searched.
+    Empty without queries, and where all rows have been searched and there are no errors.
     """
-    rows = list_queries(m.facts)
-    if not len(rows) or m.shared.get(TopNeighbors, ALL) is not None:
+    rows, searched = list_queries(m.facts), m.shared.get(TopNeighbors, ALL) is not None
+    if not len(rows) or (searched and not needs_halves(m.facts)):
         return []
-    return [TopNeighbors(NAME, rows, m.reader.take_unit(rows), m.facts.options.neighbors + 1)]
+    return [TopNeighbors(NAME, rows, m.reader.take_unit(rows), count_near(m.facts))]
+
+
+def needs_halves(facts: Facts) -> bool:
+    return facts.kept_groups is not None and not explain_absence(facts)
+
+
+def count_near(facts: Facts) -> int:
+    """Return how many neighbors are searched: one more than requested, to detect ties of the last.
+
+    For errors so many that a half of the rows holds the requested number of them, but for a chance
+    of 1 in 10,000.
+    """
+    k = facts.options.neighbors
+    return min(facts.m - 1, int(2 * k + 9 * np.sqrt(k))) if needs_halves(facts) else k + 1
 
 
 def find_searched(shared: SharedStatistics) -> TopNeighbors:
@@ -322,13 +318,11 @@ def map_tokens_to_rows(facts: Facts) -> dict[str, int]:
 
 
 def find_all_neighbors(facts: Facts, reader: RowReader, shared: SharedStatistics) -> TopNeighbors:
-    """Find the k + 1 nearest rows of every kept row by cosine, searched once for all families.
-
-    One more than requested, to detect ties of the last neighbor.
-    """
+    """Find the nearest rows of every kept row by cosine, searched once for all families."""
     found = shared.get(TopNeighbors, ALL)
     if found is None:
-        k = facts.options.neighbors + 1
+        asked = facts.options.neighbors_of == "all"
+        k = count_near(facts) if asked else facts.options.neighbors + 1
         found = TopNeighbors(ALL, facts.kept, np.zeros((0, facts.d)), k)
         found.neighbors, found.cosines = find_all_nearest(
             reader, facts.kept, k, "neighbors of all rows"

@@ -20,10 +20,11 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import frequency as q
-from embgeo.core.values import Influence, Value
+from embgeo.core.values import Halves, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.frequency import Popularity, absent, rank_by_frequency
+from embgeo.numerics.halves import GROUPS, sum_halves
 from embgeo.numerics.logistic import log_odds
 from embgeo.numerics.sampling import FOLDS, Fold, deal_folds
 from embgeo.numerics.scores import auc, error_of, learned_noise, share_error
@@ -108,8 +109,8 @@ def measure_probe(
     scored = with_fit(parts, noise)
     parts = scored + influence_of_edge(score, known, at)
     error = widen_near_one(error_of(parts), error_of(scored), area, len(at))
-    return [
-        Influence.of(q.PROBE_AUC, parts, at),
+    groups = facts.kept_groups
+    values: list[Value] = [
         q.PROBE_AUC.measured(
             area,
             standard_error=error,
@@ -122,6 +123,11 @@ def measure_probe(
             reference_note="chance",
         ),
     ]
+    if groups is not None:
+        # By what the tokens of a half do to the area, for differences.
+        by_group = np.asarray(np.bincount(groups[at], parts, GROUPS), dtype=np.float64)
+        values.append(Halves(q.PROBE_AUC, area + 2.0 * sum_halves(by_group) - by_group.sum()))
+    return values
 
 
 def influence_of_edge(score: FloatArray, known: Popularity, at: IntArray) -> FloatArray:

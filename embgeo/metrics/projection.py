@@ -7,8 +7,6 @@ Examples
 >>> found = embgeo.analyze(W, sections=["projection"], reference=False)
 >>> found["projection.svd2"].xy.shape, round(found["projection.svd2_share"].value, 2)
 ((500, 2), 0.82)
->>> round(found["projection.pca2_share"].value, 2)  # without the common offset
-0.3
 """
 
 import numpy as np
@@ -43,16 +41,16 @@ def second(m: Measurement) -> list[Statistic]:
 def compute(m: Measurement) -> list[Value]:
     shared = m.shared
     values: list[Value] = []
-    for name, eigen, quantity, share in (
-        ("svd2", shared.eigen, q.SVD2, q.SVD2_SHARE),
-        ("pca2", shared.eigen_centered, q.PCA2, q.PCA2_SHARE),
+    for name, eigen, quantity in (
+        ("svd2", shared.eigen, q.SVD2),
+        ("pca2", shared.eigen_centered, q.PCA2),
     ):
         xy = shared.find(Projection2, name).values()
         if quantity is q.PCA2 and shared.all_rows_equal:
-            values.append(share.undefined(shared.all_rows_equal))
             continue
         first, second = (eigen.values[:2] / eigen.values.sum()).tolist()
-        values.append(share.measured(first + second))
+        if quantity is q.SVD2:
+            values.append(q.SVD2_SHARE.measured(first + second))
         values.append(
             Points(
                 quantity,

@@ -23,9 +23,11 @@ from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import tokens as q
 from embgeo.core.special import DAMAGED_STATES, RowState
 from embgeo.core.values import Cell, Scalar, Table, Value
+from embgeo.metrics.by_half import ByHalf, add_errors
 from embgeo.metrics.facts import NO_ROWS, Facts, note_shown
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.shared import SharedStatistics, norms, row_moments, row_sums
+from embgeo.numerics.halves import HALVES
 from embgeo.numerics.row_norms import find_norm_gap, find_norm_limit, measure_log_norms
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.stats import OutputNorms
@@ -45,6 +47,7 @@ STEP = 1024
 #: Rows of which pairs of entries tell how many rows are constant by chance.
 COMPARED = 300
 ORDER = {state: rank for rank, state in enumerate(get_args(RowState))}
+WITH_ERRORS = (q.NORM_MEDIAN, q.NORM_RMS)
 NORMS = (q.NORM_MIN, q.NORM_MEDIAN, q.NORM_MAX, q.NORM_RMS, q.NORM_VARIATION)
 FEW_ROWS = "fewer than 20 rows: 5% of them is less than one row"
 
@@ -204,7 +207,7 @@ def compute(m: Measurement) -> list[Value]:
         values.append(tabulate(facts, found))
     return [
         *values,
-        *describe_norms(found.input),
+        *add_errors(m, describe_norms(found.input), WITH_ERRORS, lambda: measure_halves(m)),
         *measure_long_rows(m.shared.norms, facts.d),
     ]
 
@@ -298,6 +301,18 @@ def describe_norms(side: Side) -> list[Scalar]:
         q.NORM_VARIATION.measured(measure_variation(healthy)),
         widest,
     ]
+
+
+def measure_halves(m: Measurement) -> ByHalf:
+    """Measure the norms of each half, of kept rows."""
+    groups, norms = m.facts.kept_groups, m.shared.norms
+    if groups is None:
+        return {}
+    parts = [norms[half[groups]] for half in HALVES]
+    return {
+        q.NORM_MEDIAN: np.array([*map(np.median, parts)]),
+        q.NORM_RMS: np.array([*map(root_mean_square, parts)]),
+    }
 
 
 def measure_variation(norms: FloatArray) -> float:

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import FloatArray
+from embgeo.core.arrays import FloatArray, SingleArray
 from embgeo.core.rows import NearestRows
 from embgeo.core.suspects import Suspects
 from embgeo.metrics.facts import Facts
@@ -24,6 +24,7 @@ from embgeo.numerics.eigen import (
 from embgeo.stats import (
     AngleTo,
     DistanceTo,
+    GroupSquares,
     LogPartition,
     Moments,
     Norms,
@@ -110,8 +111,10 @@ class SharedStatistics:
             if isinstance(statistic, Moments) and statistic.name == "unit":
                 _ = self.unit_eigenvalues  # the last that needs the scatter
                 statistic.forget_scatter()
-            elif isinstance(statistic, LogPartition):
+            elif isinstance(statistic, LogPartition | GroupSquares):
                 statistic.forget_directions()
+                for name in ("single", "single_centered"):
+                    self.__dict__.pop(name, None)
 
     def get(self, kind: type[S], name: str = "") -> S | None:
         """Return the statistic of a class and a name; None if no pass made it."""
@@ -215,6 +218,18 @@ class SharedStatistics:
     def rotation(self) -> BlockRotation | None:
         """Rotates the centered eigenvectors into those of WᵀW; None if it would not save work."""
         return self._uncentered[1]
+
+    @cached_property
+    def single_centered(self) -> SingleArray:
+        """What rows in float32 are multiplied with for products with the centered eigenvectors."""
+        return self.eigen_centered.vectors.astype(np.float32)
+
+    @cached_property
+    def single(self) -> SingleArray:
+        """The same for the eigenvectors of WᵀW, before `rotation`."""
+        return (
+            self.eigen.vectors.astype(np.float32) if self.rotation is None else self.single_centered
+        )
 
     @property
     def _decomposes_gram(self) -> bool:

@@ -9,32 +9,35 @@ Examples
 [0.5, 3.0]
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import spectrum as q
-from embgeo.core.values import Caveat, Quantity, Scalar, Series, Value
+from embgeo.core.values import Scalar, Series, Value
+from embgeo.metrics.by_half import (
+    CENTERED,
+    UNCENTERED,
+    ByHalf,
+    add_errors,
+    note_dominant_row,
+    request_squares,
+)
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
-from embgeo.metrics.row_sample import RowSample, add_row_errors, choose_rows, take_sample
 from embgeo.metrics.shared import Spectrum, count_rank, norms, row_moments, unit_moments
 from embgeo.numerics import spectra
-from embgeo.numerics.row_errors import RowError, root_entropy, top_share
+from embgeo.numerics.halves import GROUPS, sum_halves
+from embgeo.stats import GroupSquares
 from embgeo.stats.statistic import Statistic
 
-SMOOTH = (q.EFFECTIVE_RANK, q.EFFECTIVE_RANK_CENTERED, q.TOP_SHARE)
-OF_CHANCE = (q.ABOVE_EDGE, q.LARGEST_P)
+#: Counts of dimensions, and the weakest direction, an extreme, have no error.
+WITH_ERRORS = (q.EFFECTIVE_RANK, q.TOP_SHARE, q.MEAN_NORM_RATIO)
 SPECTRA: tuple[Spectrum, ...] = ("uncentered", "centered", "unit")
 
 
 def second(m: Measurement) -> list[Statistic]:
-    return [one for of in SPECTRA for one in m.shared.request_singular_values(of)]
-
-
-def rows_read(m: Measurement) -> IntArray:
-    return np.asarray(m.facts.kept[choose_rows(m.facts)])
+    values = [one for of in SPECTRA for one in m.shared.request_singular_values(of)]
+    return [*values, *request_squares(m, UNCENTERED), *request_squares(m, CENTERED)]
 
 
 def compute(m: Measurement) -> list[Value]:
@@ -42,12 +45,6 @@ def compute(m: Measurement) -> list[Value]:
     sigma = shared.singular_values("uncentered")
     centered = shared.singular_values("centered")
     effective_rank, *others = summarize_spectrum(facts, sigma)
-    if shared.all_rows_equal:
-        after_centering = q.EFFECTIVE_RANK_CENTERED.undefined(shared.all_rows_equal)
-    else:
-        after_centering = q.EFFECTIVE_RANK_CENTERED.measured(
-            spectra.compute_effective_rank(centered), convention="σ, not σ²; mean row subtracted"
-        )
     offset = np.linalg.norm(shared.moments.mean) / shared.norms.mean()
     values: list[Value] = [
         Series(
@@ -60,43 +57,36 @@ def compute(m: Measurement) -> list[Value]:
             note=f"σ₁ = {sigma[0]:.6g}",
         ),
         effective_rank,
-        after_centering,
-        q.EFFECTIVE_RANK_UNIT.measured(
-            spectra.compute_effective_rank(shared.singular_values("unit")),
-            convention="σ, not σ²; uncentered",
-        ),
         *others,
         q.MEAN_NORM_RATIO.measured(float(offset)),
-        *compare_with_chance(m),
+        compare_with_chance(m),
     ]
-    sample = take_sample(facts, m.reader, shared)
-    if not isinstance(sample, RowSample):
-        return add_row_errors(values, dict.fromkeys(SMOOTH, sample), None)
-    return add_row_errors(values, find_errors(sample, values), sample.places)
+    values = add_errors(m, values, WITH_ERRORS, lambda: measure_halves(m))
+    squares = shared.get(GroupSquares, UNCENTERED)
+    return values if squares is None else note_dominant_row(squares, values)
 
 
-def find_errors(
-    sample: RowSample, values: Sequence[Value]
-) -> dict[Quantity, RowError | Caveat | None]:
-    """Find the errors over tokens of the smooth functions of the eigenvalues.
+def measure_halves(m: Measurement) -> ByHalf:
+    """Measure the halves: their eigenvalues are the sums of squares along the eigenvectors.
 
-    Counts of dimensions and the weakest direction, an extreme, are not smooth. The share of the
-    top direction has an error for every draw: one that appears only where the first eigenvalue
-    happens to be well above the next is too small (docs/errors.md).
+    To first order, which is enough: halves deviate from half of the scatter matrix by its root.
     """
-    scalars = (value for value in values if isinstance(value, Scalar))
-    known = {scalar.name: scalar.value for scalar in scalars if scalar.value is not None}
-    whole, centered = sample.uncentered, sample.centered
-    found = {
-        q.EFFECTIVE_RANK: whole.find_error(root_entropy),
-        q.TOP_SHARE: whole.find_error(top_share),
+    shared, groups = m.shared, m.facts.kept_groups
+    squares, centered = (shared.get(GroupSquares, of) for of in (UNCENTERED, CENTERED))
+    if squares is None or centered is None or groups is None:
+        return {}
+    values = -np.sort(-sum_halves(squares.squares), axis=1)
+    sigma = np.sqrt(values)
+    n = sum_halves(centered.n)
+    means = (
+        sum_halves(centered.sums) / n[:, None] + shared.moments.mean @ shared.eigen_centered.vectors
+    )
+    lengths = sum_halves(np.asarray(np.bincount(groups, shared.norms, GROUPS), np.float64)) / n
+    return {
+        q.EFFECTIVE_RANK: np.array([*map(spectra.compute_effective_rank, sigma)]),
+        q.TOP_SHARE: values[:, 0] / values.sum(axis=1),
+        q.MEAN_NORM_RATIO: np.linalg.norm(means, axis=1) / lengths,
     }
-    if centered is not None:
-        found[q.EFFECTIVE_RANK_CENTERED] = centered.find_error(root_entropy)
-    for rank in (q.EFFECTIVE_RANK, q.EFFECTIVE_RANK_CENTERED):  # the exponential of the entropy
-        if (error := found.get(rank)) is not None:
-            found[rank] = error.times(known[rank.name])
-    return {quantity: sample.correct(error) for quantity, error in found.items()}
 
 
 def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:
@@ -122,25 +112,17 @@ def summarize_spectrum(facts: Facts, sigma: FloatArray) -> list[Value]:
     return values
 
 
-def compare_with_chance(m: Measurement) -> list[Value]:
-    """Count how many eigenvalues are too large for isotropic rows, and how unlikely the largest is.
+def compare_with_chance(m: Measurement) -> Scalar:
+    """Measure how unlikely the largest eigenvalue is for isotropic rows.
 
-    Of unit rows: unlike norms alone put eigenvalues above the edge.
+    Of unit rows: unlike norms alone make a large one.
     """
     n, d = m.facts.m, m.facts.d
     if min(n, d) < 2:
-        return [one.undefined("a single row or dimension has no spectrum") for one in OF_CHANCE]
-    scaled = d * np.square(m.shared.singular_values("unit"))
-    convention = "unit rows, uncentered"
-    above = float(np.count_nonzero(scaled > spectra.find_edge(n, d)))
-    return [
-        q.ABOVE_EDGE.measured(
-            above, convention=f"{convention}; chance of one {spectra.LEVEL:.0%} at most"
-        ),
-        q.LARGEST_P.measured(
-            spectra.compute_largest_p(float(scaled[0]), n, d), convention=convention
-        ),
-    ]
+        return q.LARGEST_P.undefined("a single row or dimension has no spectrum")
+    largest = d * float(m.shared.singular_values("unit")[0]) ** 2
+    p = spectra.compute_largest_p(largest, n, d)
+    return q.LARGEST_P.measured(p, convention="unit rows, uncentered")
 
 
 FAMILY = Family(
@@ -148,5 +130,4 @@ FAMILY = Family(
     compute,
     first=(norms, row_moments, unit_moments),
     second=second,
-    rows_read=rows_read,
 )

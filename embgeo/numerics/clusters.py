@@ -149,19 +149,3 @@ def mean_between(unit: FloatArray, labels: IntArray) -> float:
     total = sums.sum(axis=0)
     pairs = len(unit) ** 2 - float(sizes @ sizes)
     return (float(total @ total) - float(np.square(sums).sum())) / pairs
-
-
-def jackknife_between(unit: FloatArray, labels: IntArray) -> float:
-    """Return the jackknife error of `mean_between` over rows (Efron 1982, §3), from sums."""
-    n, sizes = len(unit), np.bincount(labels).astype(np.float64)
-    sums = members(labels, len(sizes)).T @ unit
-    total = sums.sum(axis=0)
-    products = float(total @ total) - float(np.square(sums).sum())
-    pairs = n**2 - float(sizes @ sizes)
-    # A row takes its products with the rows of other clusters with it.
-    without = products - 2.0 * np.vecdot(unit, total - sums[labels])
-    left = pairs - 2.0 * (n - sizes[labels])
-    # Without its only row a cluster is no longer there; without the last but one, no pairs are.
-    known = left > 0
-    found = without[known] / left[known]
-    return float(np.sqrt((n - 1.0) * found.var()))

@@ -73,7 +73,6 @@ class IsotropicRows:
             self._mean, self._along_mean = mean, np.zeros(self.d)
             self.centered = decompose(rows - mean, None, n - 1)
             self.eigen = decompose(rows, mean, n)
-            self.unit_values = decompose_values(units)
             return
         values = draw_eigenvalues(self.energies * (1.0 - 1.0 / n), self.d, self.rng)
         deviation = np.sqrt(float(self.energies.sum()) / self.d) / n
@@ -82,7 +81,6 @@ class IsotropicRows:
         whole, q = eigen.add_rank_one(values, np.sqrt(n) * self._mean)
         self._along_mean = np.abs(self._mean @ q)
         self.eigen = eigen.Eigen(whole, np.empty((0, 0)))
-        self.unit_values = draw_eigenvalues(np.ones(n), self.d, self.rng)
 
     def draw_log_z(self, exponents: FloatArray) -> FloatArray | None:
         """Draw log Z at the eigenvectors of WᵀW, v and −v, shape (2, d), of rows of these lengths.
@@ -92,23 +90,6 @@ class IsotropicRows:
         if self.is_drawn:
             return log_partition(self._units, self.eigen.vectors, exponents)
         return self._expand(exponents, self.eigen.values, self._along_mean)
-
-    def draw_centered_log_z(self, exponents: FloatArray) -> FloatArray | None:
-        """Draw the same for the centered rows at the eigenvectors of their scatter."""
-        scale = float(exponents.max() / self.lengths.max())
-        if self.is_drawn:
-            vectors = self.centered.vectors
-            log_z = log_partition(self._units, vectors, exponents)
-            missing = self.d - vectors.shape[1]
-            shift = np.pad(scale * (self._mean @ vectors), (0, missing))
-        else:
-            along = self._mean
-            squares = self.centered.values + len(self.norms) * np.square(along)
-            found = self._expand(exponents, squares, along)
-            if found is None:
-                return None
-            log_z, shift = found, scale * along
-        return np.asarray(log_z - np.array([[1.0], [-1.0]]) * shift)
 
     def _expand(self, t: FloatArray, squares: FloatArray, mean: FloatArray) -> FloatArray | None:
         """Expand log Z from Σ⟨w, v⟩² and ⟨μ, v⟩ along each v, in units of the longest row."""

@@ -35,18 +35,6 @@ def sample_rows(rows: IntArray, count: int, rng: np.random.Generator) -> IntArra
     return np.sort(chosen)
 
 
-def halve(count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Return the positions of two halves, each ascending.
-
-    Examples
-    --------
-    >>> sorted(int(at) for half in halve(5, generator(0, "halves")) for at in half)
-    [0, 1, 2, 3, 4]
-    """
-    order = rng.permutation(count)
-    return np.sort(order[: count // 2]), np.sort(order[count // 2 :])
-
-
 def deal_folds(rng: np.random.Generator, classes: Mask) -> Iterator[Fold]:
     """Return `FOLDS` folds with both classes (bool array, shape (n,)) spread evenly over them."""
     fold = np.empty(len(classes), dtype=np.int64)

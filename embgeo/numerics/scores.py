@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, Mask
-from embgeo.core.numbers import Z_95, student_z
 
 Judged = tuple[float, FloatArray]
 
@@ -45,26 +44,6 @@ def spearman(a: FloatArray, b: FloatArray) -> float:
 def error_of(influence: FloatArray) -> float:
     """Return the standard error from the influences of all observations."""
     return float(np.sqrt(influence @ influence))
-
-
-def widen(error: float, influence: FloatArray) -> float:
-    """Return the error widened so that ±1.96 errors are an interval of Student's t.
-
-    With squared influences s of n observations, the degrees of freedom are
-    ν = 2(Σs)²/(Σs² − (Σs)²/n) (Satterthwaite 1946): few if a few observations hold most of the sum.
-
-    Examples
-    --------
-    >>> parts = np.array([3.0, 1.0, -1.0, -3.0, 20.0])
-    >>> round(widen(1.0, parts), 3), widen(1.0, np.array([1.0, -1.0]))
-    (2.195, 1.0)
-    """
-    squares = np.square(influence)
-    total = float(squares.sum())
-    unlike = float(squares @ squares) - total**2 / len(squares)
-    if not unlike > total**2 * 1e-12:
-        return error
-    return error * student_z(Z_95, max(1, int(2.0 * total**2 / unlike))) / Z_95
 
 
 def mean_influence(values: FloatArray) -> FloatArray:
@@ -140,27 +119,21 @@ def share_error(share: float, n: float) -> float:
     return float(np.sqrt(near * (1.0 - near) / (n + 4.0)))
 
 
-def quantile_error(values: FloatArray, q: float) -> float:
-    """Return the standard error of a sample quantile.
+def two_sided(z: float, freedom: int | None = None) -> float:
+    """Return the probability that a deviate is at least as far from 0 as `z`.
 
-    Half the distance between the order statistics one binomial deviation √(q(1 − q)/n) to either
-    side, which needs no density (Maritz & Jarrett 1978).
-    """
-    n = len(values)
-    deviation = np.sqrt(q * (1 - q) / n)
-    low, high = np.quantile(values, [max(0.0, q - deviation), min(1.0, q + deviation)])
-    return float(high - low) / 2.0
-
-
-def two_sided(z: float) -> float:
-    """Return the probability that a standard normal deviate is at least as far from 0 as `z`.
+    A standard normal one, or one of Student's t with these degrees of freedom.
 
     Examples
     --------
-    >>> round(two_sided(-1.959964), 6)
-    0.05
+    >>> round(two_sided(-1.959964), 6), round(two_sided(2.13145, 15), 6)
+    (0.05, 0.05)
     """
-    return math.erfc(abs(z) / math.sqrt(2.0))
+    if freedom is None:
+        return math.erfc(abs(z) / math.sqrt(2.0))
+    from scipy.special import stdtr
+
+    return 2.0 * float(stdtr(freedom, -abs(z)))
 
 
 def mcnemar(first: int, second: int) -> float:

@@ -55,8 +55,6 @@ def compute_isoscore(variances: FloatArray) -> float:
 TRACY_WIDOM = (-1.2065335745820, 1.6077810345810, 0.29346452408)
 #: Least variance of the standardized eigenvalue, where few dimensions leave hardly any.
 LEAST_VARIANCE = 0.2
-#: Chance with which isotropic unit rows have an eigenvalue above the edge.
-LEVEL = 0.05
 
 
 class LargestLaw(NamedTuple):
@@ -93,18 +91,10 @@ def compute_largest_p(largest: float, n: int, d: int) -> float:
 
     Examples
     --------
-    >>> round(compute_largest_p(find_edge(1000, 100), 1000, 100), 3)
+    >>> round(compute_largest_p(1748.0, 1000, 100), 3)
     0.05
     """
     from scipy.special import gammaincc
 
     law = find_largest_law(n, d)
     return float(gammaincc(law.shape, max((largest - law.start) / law.step, 0.0)))
-
-
-def find_edge(n: int, d: int) -> float:
-    """Find the eigenvalue of d·ŴᵀŴ that isotropic unit rows exceed with a chance of 5% at most."""
-    from scipy.special import gammainccinv
-
-    law = find_largest_law(n, d)
-    return float(law.start + law.step * gammainccinv(law.shape, LEVEL))

@@ -50,7 +50,6 @@ _SECTIONS = (
 _PLACED = frozenset(
     {
         spectrum.DECAY.name,
-        cosine.QUANTILES.name,
         cosine.TOP_DIMENSIONS.name,
         coordinates.LARGEST.name,
         frequency.BY_FREQUENCY_BIN.name,

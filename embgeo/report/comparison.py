@@ -46,8 +46,6 @@ _ISOTROPY = (
     isotropy.I1_UNIT.name,
     isotropy.I2.name,
     isotropy.I2_UNIT.name,
-    isotropy.I1_CENTERED.name,
-    isotropy.I2_CENTERED.name,
 )
 
 #: Checkpoints of a run in one panel of a page, at most.

@@ -197,11 +197,10 @@ def list_quantities(*groups: Iterable[Value | Difference]) -> list[Quantity]:
 
 #: Caveats about the error over tokens, in words.
 ERROR_CAVEATS: dict[Caveat, str] = {
-    "conservative_error": "the error over tokens tends to be too large",
-    "few_rows": "no error over tokens: fewer than four rows, or three for each dimension",
-    "heavy_tail": "no error over tokens: the longest rows would decide it",
-    "rare_sign": "no error over tokens: few rows make the rarer sign",
-    "unstable_choice": "no error over tokens: halves of the rows show other groups, or none",
+    "dominant_row": "one row holds more than 30% of an eigenvalue: the error may be too small",
+    "few_rows": "no error over tokens: fewer than six rows for each dimension, or 160 stems",
+    "size_dependent": "no error over tokens: halves of the tokens show another number",
+    "turning": "no error over tokens: other tokens could turn the eigenvectors that make it",
 }
 
 

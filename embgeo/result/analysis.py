@@ -79,8 +79,8 @@ class Analysis:
         (``docs/analysis-json.md`` lists every field).
     scalars, series, histograms, points, columns, tables : tuple
         The values, in the order of reports.
-    influences : tuple of Influence
-        The basis of errors of differences; not among the values.
+    halves : tuple of Halves
+        Numbers of 30 halves of the tokens, for errors of differences; not among the values.
     nearest : NearestRows or None
         The nearest rows of some or all rows by cosine; not among the values.
     absent : dict of str to str
@@ -111,7 +111,7 @@ class Analysis:
     points: tuple[v.Points, ...] = ()
     columns: tuple[v.Column, ...] = ()
     tables: tuple[v.Table, ...] = ()
-    influences: tuple[v.Influence, ...] = ()
+    halves: tuple[v.Halves, ...] = ()
     suspects: tuple[Suspects, ...] = ()
     nearest: NearestRows | None = None
     absent: dict[str, str] = field(default_factory=dict)
@@ -156,9 +156,9 @@ class Analysis:
             raise self._missing(name_of(quantity))
         return scalar
 
-    def influence(self, name: str) -> v.Influence | None:
-        """Return the contribution of each row to the deviation of a scalar, if known."""
-        return next((one for one in self.influences if one.name == name), None)
+    def by_half(self, name: str) -> FloatArray | None:
+        """Return the numbers of 30 halves of the tokens, shape (30,), of a scalar with an error."""
+        return next((one.values for one in self.halves if one.name == name), None)
 
     def values(self) -> tuple[v.Value, ...]:
         return (
@@ -266,8 +266,7 @@ def load_analysis(folder: Path) -> Analysis:
     arrays_path = path.parent / ARRAYS_NAME
     try:
         arrays = read_arrays(arrays_path, content)
-        # Files of this version that were written before there were treatments have none.
-        saved = FORMAT.from_json({"treated": [], **content}, arrays)
+        saved = FORMAT.from_json(content, arrays)
         analysis = Analysis(
             scalars=tuple(saved.scalars.values()),
             nearest=unpack_nearest(arrays),
@@ -297,7 +296,7 @@ def load_analysis(folder: Path) -> Analysis:
 def _check_rows(analysis: Analysis) -> None:
     """Raise ValueError unless all arrays have one entry per row, and the kinds of their numbers."""
     check_shapes(analysis.values())
-    check_shapes(analysis.influences)
+    check_shapes(analysis.halves)
     rows, total = analysis.rows, analysis.provenance.get("n")
     for name, array, kinds in (
         ("rows", rows, "iu"),
@@ -312,20 +311,9 @@ def _check_rows(analysis: Analysis) -> None:
     per_row: list[Any] = [analysis.tokens, analysis.counts, analysis.popular]
     per_row += [p.xy for p in analysis.points] + [c.values for c in analysis.columns]
     lengths = {len(part) for part in per_row if part is not None}
-    for influence in analysis.influences:
-        _check_places(influence, count)
     if analysis.nearest is not None:
         check_nearest(analysis.nearest, count)
     for treated in analysis.treated:
         check_treated(treated, count)
     if not lengths <= {count} or analysis.provenance.get("listed", analysis.kept) != count:
         raise ValueError(f"not everything has {count:,} rows")
-
-
-def _check_places(influence: v.Influence, rows: int) -> None:
-    """Raise ValueError unless the rows of an influence are rows of the analysis."""
-    places = influence.rows
-    if places is None and len(influence.values) != rows:
-        raise ValueError(f"the influences on {influence.name} are not of {rows:,} rows")
-    if places is not None and len(places) and not 0 <= places.min() <= places.max() < rows:
-        raise ValueError(f"the influences on {influence.name} name unknown rows")

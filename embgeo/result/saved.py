@@ -1,7 +1,7 @@
 """The content of ``analysis.json`` and ``arrays.npz``."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +13,7 @@ from embgeo.core.rows import NearestRows
 from embgeo.core.suspects import Suspects
 from embgeo.core.treated import TREATMENTS, UNIT, Treated
 from embgeo.io.bounded.records import RecordFormat
+from embgeo.numerics.halves import HALVES
 
 JSON_NAME = "analysis.json"
 
@@ -32,11 +33,11 @@ class SavedAnalysis:
     points: tuple[v.Points, ...]
     columns: tuple[v.Column, ...]
     tables: tuple[v.Table, ...]
-    influences: tuple[v.Influence, ...]
+    halves: tuple[v.Halves, ...]
     suspects: tuple[Suspects, ...]
     timing: dict[str, float]
-    #: The matrix after each treatment; empty in earlier files, and for large matrices.
-    treated: tuple[Treated, ...] = field(default=(), metadata={"later": True})
+    #: The matrix after each treatment; empty for large matrices.
+    treated: tuple[Treated, ...]
 
 
 def _check(saved: SavedAnalysis) -> None:
@@ -47,7 +48,7 @@ def _check(saved: SavedAnalysis) -> None:
 
 FORMAT = RecordFormat(
     "embgeo.analysis",
-    2,
+    3,
     SavedAnalysis,
     JSON_NAME,
     "an analysis",
@@ -76,10 +77,8 @@ def check_shapes(values: Iterable[v.Value]) -> None:
                 fits = value.xy.ndim == 2 and value.xy.shape[1] == 2
             case v.Column():
                 fits = value.values.ndim == 1
-            case v.Influence():
-                parts = (value.values, value.rows, value.noise)
-                shapes = {part.shape for part in parts if part is not None}
-                fits = value.values.ndim == 1 and len(shapes) == 1
+            case v.Halves():
+                fits = value.values.shape == (len(HALVES),)
         if not fits:
             raise ValueError(f"the arrays of {value.name} do not have the shapes of one")
 

@@ -1,5 +1,6 @@
 """Mergeable statistics, one per file; `statistic` states the law that they obey."""
 
+from embgeo.stats.by_half import GroupSquares, HalfAngles
 from embgeo.stats.log_partition import LogPartition
 from embgeo.stats.moments import Moments, StackedQR
 from embgeo.stats.nearest import CloserRows, NearestDistances, TopNeighbors
@@ -25,6 +26,8 @@ STATISTICS = (
     CloserRows,
     DistanceTo,
     GroupMoments,
+    GroupSquares,
+    HalfAngles,
     LogPartition,
     Moments,
     Norms,
@@ -51,6 +54,8 @@ __all__ = [
     "CloserRows",
     "DistanceTo",
     "GroupMoments",
+    "GroupSquares",
+    "HalfAngles",
     "LogPartition",
     "Moments",
     "NearestDistances",

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import Array, FloatArray, IntArray
+from embgeo.core.arrays import Array, FloatArray, IntArray, SingleArray
+from embgeo.numerics.eigen import BlockRotation
 from embgeo.stats.backend.backend import HOST, Backend
 
 #: Entries between these have squares that neither overflow nor vanish in float64.
@@ -43,7 +44,7 @@ class Block:
         self.backend = backend
         self.wide = backend.wide
         self._read_paired = read_paired
-        self._products: dict[int, tuple[Array, Array]] = {}
+        self._products: dict[tuple[int, int | None], tuple[Any, Array]] = {}
         self._splits: dict[float, tuple[Block | None, Block | None]] = {}
 
     def take(self, chosen: slice | npt.NDArray[Any]) -> Block:
@@ -114,12 +115,35 @@ class Block:
             return self.backend.put(self.unit, xp.float32)
         return self.stored * self.backend.put(1.0 / self.norms, xp.float32)[:, None]
 
-    def product(self, directions: Array) -> Array:
-        """Return ``stored @ directions``, computed once for the same array of directions."""
-        if id(directions) not in self._products:
+    def product(
+        self,
+        directions: FloatArray,
+        single: SingleArray | None = None,
+        rotation: BlockRotation | None = None,
+    ) -> Array:
+        """Return ``stored @ directions`` in the precision of `stored`, computed once.
+
+        Rows in float32 are multiplied with `single`, which several statistics share, and turned by
+        `rotation`. Many small products, as a rotation takes, cost a device more than a whole one.
+        """
+        backend, dtype = self.backend, self.stored.dtype
+        if dtype == backend.xp.float64 or single is None or (rotation and backend is not HOST):
+            return self._multiply(directions, dtype)
+        product = self._multiply(single)
+        if rotation is None:
+            return product
+        key = id(single), id(rotation)
+        if key not in self._products:
+            self._products[key] = rotation, rotation.apply(product)
+        return self._products[key][1]
+
+    def _multiply(self, directions: Array, dtype: Any = None) -> Array:
+        key = id(directions), None
+        if key not in self._products:
             # The array is kept with its product, so that its id is not reused.
-            self._products[id(directions)] = (directions, self.stored @ directions)
-        return self._products[id(directions)][1]
+            product = self.stored @ self.backend.constant(directions, dtype)
+            self._products[key] = directions, product
+        return self._products[key][1]
 
     @cached_property
     def _scaled(self) -> tuple[FloatArray, npt.NDArray[np.int32]] | None:

@@ -1,13 +1,14 @@
 """ℓ(a) = log Σ_i exp⟨w_i, a⟩ for many directions a at once: Arora's partition function."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from embgeo.core.arrays import Array, FloatArray, Mask, SingleArray
+from embgeo.core.arrays import Array, FloatArray, IntArray, Mask, SingleArray
 from embgeo.numerics.eigen import BlockRotation
-from embgeo.stats.backend.backend import HOST, Backend
+from embgeo.numerics.halves import HALVES
+from embgeo.stats.backend.backend import Backend
 from embgeo.stats.block import SQUARABLE, Block
 from embgeo.stats.statistic import Statistic
 
@@ -30,11 +31,9 @@ class LogPartition(Statistic):
     name: str
     #: Unit columns; shape (d, k).
     directions: FloatArray
-    #: Z is taken of ``scale·(W − 1·shiftᵀ)`` for each scale, from one product.
+    #: Z is taken of ``scale·W`` for each scale, from one product.
     scales: tuple[float, ...] = (1.0,)
-    #: Shape (d,).
-    shift: FloatArray | None = None
-    #: Upper bound of |scale·⟨w − shift, a⟩|. Up to `SINGLE_BOUND`, rows stored in float32 or less
+    #: Upper bound of |scale·⟨w, a⟩|. Up to `SINGLE_BOUND`, rows stored in float32 or less
     #: are multiplied in float32; up to `PLAIN_BOUND`, exponentials need no common factor; beyond,
     #: everything is in float64 and relative to the largest exponent.
     bound: float = np.inf
@@ -43,27 +42,27 @@ class LogPartition(Statistic):
     single: SingleArray | None = None
     #: Turns the product with `single` into that with `directions`.
     rotation: BlockRotation | None = None
-    #: Whether to take Z of ``(w_i / ‖w_i‖)`` too, from the same product; not with a shift.
+    #: Whether to take Z of ``(w_i / ‖w_i‖)`` too, from the same product.
     unit_rows: bool = False
     #: Beyond `SINGLE_BOUND`, rows of at most this norm are multiplied in float32 all the same, but
     #: for those that may make more than `MOST_SHARE` of a sum: few rows are long or far out.
     longest_single: float = 0.0
     rows: int = 0
-    #: ⟨w − shift, a⟩ of the mean row, by default 0. Z is at least N·exp of that (Jensen), and the
-    #: share of a row at most exp(⟨w − shift, a⟩ − mean)/N; shape (k,).
+    #: ⟨w, a⟩ of the mean row, by default 0. Z is at least N·exp of that (Jensen), and the share of
+    #: a row at most exp(⟨w, a⟩ − mean)/N; shape (k,).
     mean: FloatArray | None = None
-    #: Product of `shift` with the directions.
-    offset: FloatArray | None = field(init=False)
+    #: Group of each row of the matrix, from 0; Z is the sum over all groups; shape (N,).
+    labels: IntArray | None = None
+    groups: int = 1
 
     def __post_init__(self) -> None:
-        self.offset = None if self.shift is None else self.shift @ self.directions
         if self.single is None:
             self.single = self.directions.astype(np.float32)
         self.clear()
 
     def clear(self) -> None:
         # Sums of exponentials relative to the largest exponent, so that none overflows.
-        shape = (len(self.scales) + self.unit_rows, 2, self.directions.shape[1])
+        shape = (self.groups, len(self.scales) + self.unit_rows, 2, self.directions.shape[1])
         self._top = np.full(shape, -np.inf)
         self._sum = np.zeros(shape)
 
@@ -89,10 +88,10 @@ class LogPartition(Statistic):
 
     def _join(self, top: FloatArray, total: FloatArray) -> None:
         both = np.maximum(self._top, top)
-        if not np.all(np.isneginf(both)):
-            with np.errstate(under="ignore"):
-                self._sum = self._sum * np.exp(self._top - both) + total * np.exp(top - both)
-            self._top = both
+        known = np.where(np.isneginf(both), 0.0, both)  # no rows of a group yet
+        with np.errstate(under="ignore"):
+            self._sum = self._sum * np.exp(self._top - known) + total * np.exp(top - known)
+        self._top = both
 
     def _split(self, block: Block) -> list[tuple[Block, bool]]:
         """Return the rows whose products float32 holds, and the others."""
@@ -106,15 +105,17 @@ class LogPartition(Statistic):
 
     def _multiply(self, block: Block, single: bool) -> tuple[Backend, Array]:
         """Get ⟨w_i, a⟩, shape (b, k), in the precision that the bound allows, and its backend."""
-        backend, dtype = block.backend, block.stored.dtype
         if not single:
             return block.wide, block.rows @ block.wide.constant(self.directions)
-        # Many small products, as a rotation takes, cost a device more than a whole one.
-        whole = self.rotation is not None and backend is not HOST
-        if whole or dtype == backend.xp.float64:
-            return backend, block.stored @ backend.constant(self.directions, dtype)
-        products = block.product(backend.constant(self.single))
-        return backend, products if self.rotation is None else self.rotation.apply(products)
+        return block.backend, block.product(self.directions, self.single, self.rotation)
+
+    def _order(self, block: Block) -> tuple[IntArray | None, IntArray]:
+        """Return the order of the rows by group, None as they are, and where each group ends."""
+        if self.labels is None:
+            return None, np.array([0, len(block.index)])
+        labels = self.labels[block.index]
+        order = np.argsort(labels, kind="stable")
+        return order, np.searchsorted(labels[order], np.arange(self.groups + 1))
 
     def _add_bounded(self, block: Block, single: bool, total: FloatArray) -> None:
         """Add Σ exp of the products to the total, if no exponent overflows."""
@@ -126,47 +127,55 @@ class LogPartition(Statistic):
             if far is not None:
                 self._add_bounded(block.take(far), False, total)
                 block, products = block.take(~far), products[backend.put(~far)]
-        offset = None if self.offset is None else backend.put(self.offset, products.dtype)
         inverse = self._inverse_norms(block, backend, products.dtype)
-        for rows in backend.slices(*products.shape):
-            part = products[rows]
-            if offset is not None:
-                part = part - offset
-            factors = (*self.scales, *(column[rows] for column in inverse))
-            for s, factor in enumerate(factors):
-                terms = xp.exp(part if s < len(self.scales) and factor == 1.0 else part * factor)
-                total[s, 0] += backend.sum64(terms)
-                total[s, 1] += backend.sum64(xp.reciprocal(terms, out=terms))
+        order, ends = self._order(block)
+        if order is not None:
+            at = backend.put(order)
+            products, inverse = products[at], [column[at] for column in inverse]
+        for group in range(self.groups):
+            first, last = int(ends[group]), int(ends[group + 1])
+            for rows in backend.slices(last - first, products.shape[1]):
+                chosen = slice(first + rows.start, min(first + rows.stop, last))
+                part = products[chosen]
+                factors = (*self.scales, *(column[chosen] for column in inverse))
+                for s, factor in enumerate(factors):
+                    terms = xp.exp(
+                        part if s < len(self.scales) and factor == 1.0 else part * factor
+                    )
+                    total[group, s, 0] += backend.sum64(terms)
+                    total[group, s, 1] += backend.sum64(xp.reciprocal(terms, out=terms))
 
     def _add_unbounded(self, block: Block) -> tuple[FloatArray, FloatArray]:
         """Return the largest of the products, and Σ exp relative to it."""
         wide = block.wide
         products = block.rows @ wide.constant(self.directions)
-        xp, tops, total = wide.xp, np.empty_like(self._top), np.empty_like(self._sum)
-        if self.offset is not None:
-            products -= wide.put(self.offset)
+        xp, tops, total = wide.xp, np.full_like(self._top, -np.inf), np.zeros_like(self._sum)
         scaled = [(products, scale) for scale in self.scales]
         if self.unit_rows:
             if xp.min(block.norms) < SQUARABLE[0]:  # which cannot be divided by
                 block = Block(block.index, block.unit, backend=wide)
                 products = block.rows @ wide.constant(self.directions)
             scaled.append((products, self._inverse_norms(block, wide)[0]))
+        order, ends = self._order(block)
         for s, (of, factor) in enumerate(scaled):
             exponents = of * factor
-            high, low = xp.max(exponents, axis=0), xp.min(exponents, axis=0)
-            for at, sign in enumerate((1.0, -1.0)):
-                top = high if sign > 0 else -low
-                tops[s, at] = wide.to_host(top)
-                terms = exponents * sign
-                terms -= top
-                total[s, at] = wide.sum64(xp.exp(terms, out=terms))
+            if order is not None:
+                exponents = exponents[wide.put(order)]
+            for group in np.flatnonzero(np.diff(ends)):
+                part = exponents[int(ends[group]) : int(ends[group + 1])]
+                high, low = xp.max(part, axis=0), xp.min(part, axis=0)
+                for at, sign in enumerate((1.0, -1.0)):
+                    top = high if sign > 0 else -low
+                    tops[group, s, at] = wide.to_host(top)
+                    terms = part * sign
+                    terms -= top
+                    total[group, s, at] = wide.sum64(xp.exp(terms, out=terms))
         return tops, total
 
     def _find_far(self, backend: Backend, products: Array) -> Mask | None:
         """Find rows that may make more than `MOST_SHARE` of a sum; None if there are none."""
         xp, zero = backend.xp, np.zeros(self.directions.shape[1])
         center = zero if self.mean is None else self.mean
-        center = center if self.offset is None else center + self.offset
         limit = np.log(max(self.rows * MOST_SHARE, 1.0)) / max(self.scales)
         high, low = (backend.put(center + side * limit, products.dtype) for side in (1.0, -1.0))
         if xp.all(xp.max(products, axis=0) <= high) and xp.all(xp.min(products, axis=0) >= low):
@@ -188,12 +197,25 @@ class LogPartition(Statistic):
 
     def log_z(self, scale: float = 1.0) -> FloatArray:
         """log Z: row 0 at the directions, row 1 at their negatives; k columns."""
-        return self._log(self.scales.index(scale))
+        return add_logs(self._log(self.scales.index(scale)))
 
     def log_z_of_unit_rows(self) -> FloatArray:
         """log Z of the rows divided by their norms."""
-        return self._log(-1)
+        return add_logs(self._log(-1))
+
+    def log_z_of_unit_rows_by_half(self) -> FloatArray:
+        """The same of each half of the groups, shape (30, 2, k)."""
+        by_group = self._log(-1)
+        return np.array([add_logs(by_group[half]) for half in HALVES])
 
     def _log(self, place: int) -> FloatArray:
         with np.errstate(divide="ignore"):  # of no rows, Z is 0
-            return np.asarray(self._top[place] + np.log(self._sum[place]))
+            return np.asarray(self._top[:, place] + np.log(self._sum[:, place]))
+
+
+def add_logs(logs: FloatArray) -> FloatArray:
+    """Return the log of the sum over the first axis of what these are the logs of."""
+    top = logs.max(axis=0)
+    finite = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore", under="ignore"):
+        return np.asarray(finite + np.log(np.exp(logs - finite).sum(axis=0)))

@@ -50,7 +50,7 @@ class Moments(Statistic):
     The centered form keeps what ``Σxxᵀ − nμμᵀ`` loses: in a narrow cone the two terms agree in
     their leading digits. Merging is that of Chan, Golub & LeVeque 1979.
 
-    `n`: sum of the weights, where there are weights. `mean`: shape (d,); always summed in float64.
+    `mean`: shape (d,); always summed in float64.
     """
 
     STATE = ("n", "mean", "_triangle", "_recent", "_recent_blocks", "_kept", "_rows", "_probes")
@@ -61,8 +61,6 @@ class Moments(Statistic):
     of: Literal["rows", "unit"] = "rows"
     #: Whether the rows, too, are summed in stored precision.
     single: bool = False
-    #: One weight for every row of the matrix; shape (N,).
-    weights: FloatArray | None = None
     #: Whether the centered rows are kept, in float64, in place of their scatter matrix.
     few: bool = False
     #: Whether rows stored in float32 may be summed in float32 on the host, with probes of the
@@ -91,22 +89,16 @@ class Moments(Statistic):
 
     @property
     def name(self) -> str:
-        return self.of if self.weights is None else f"weighted {self.of}"
+        return self.of
 
     def update(self, block: Block) -> None:
         if not len(block.index):
             return
-        n: float = len(block.index)
-        wide, root = block.wide, None
+        n = len(block.index)
+        wide = block.wide
         probed = self.probed and block.backend is HOST and block.stored.dtype == np.float32
         x = block.stored if (self.single or probed) and not self.few else block.rows
-        if self.weights is not None:
-            weights = self.weights[block.index]
-            n, root = float(weights.sum()), np.sqrt(weights)[:, None]
-            if not n:
-                return
-            mean = wide.put(weights / n) @ block.rows
-        elif self.of == "rows":
+        if self.of == "rows":
             mean = wide.xp.mean(block.rows, axis=0)
         else:
             mean = _unit_mean(block)
@@ -118,13 +110,10 @@ class Moments(Statistic):
         step = mean - self.mean
         centered = backend.xp.empty((len(x) + 1, self.d), dtype=x.dtype, device=x.device)
         backend.xp.subtract(x, backend.put(mean, x.dtype), out=centered[:-1])
-        if root is not None:
-            centered[:-1] *= backend.put(root, x.dtype)
         centered[-1] = backend.put(step * np.sqrt(self.n * n / total), x.dtype)
         self._add(backend, centered)
         if probed:
             along = block.rows @ self.signs - mean @ self.signs
-            along = along if root is None else along * np.square(root)
             self._probe(block.rows.T @ along, step * np.sqrt(self.n * n / total))
         self.mean = self.mean + step * (n / total)
         self.n = total

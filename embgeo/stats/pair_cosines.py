@@ -41,20 +41,18 @@ class PairSample(Statistic):
 
 
 class PairHistogram(Statistic):
-    """Every pair, counted: share of positive cosines, extremes, quantiles, exp-mean.
+    """Every pair, counted: share of positive cosines, extremes, and a histogram.
 
-    `exp_sum`: Σ exp(4·cos − 4), from which the uniformity follows (exponents are never positive).
     `counts`: shape (FINE_BINS,).
     """
 
-    STATE = ("n", "positive", "lowest", "highest", "exp_sum", "counts")
+    STATE = ("n", "positive", "lowest", "highest", "counts")
 
     def clear(self) -> None:
         self.n = 0
         self.positive = 0
         self.lowest = np.inf
         self.highest = -np.inf
-        self.exp_sum = 0.0
         self.counts: Array = np.zeros(FINE_BINS, dtype=np.int64)
 
     def add_pairs(self, left: Block, right: Block) -> None:
@@ -88,28 +86,18 @@ class PairHistogram(Statistic):
             return
         least = float(xp.min(values)) if lowest is None else lowest
         highest, positive = float(xp.max(values)), int(xp.count_nonzero(values > 0))
-        counts, exp_sum = backend.put(np.zeros(FINE_BINS, dtype=np.int64)), 0.0
+        counts = backend.put(np.zeros(FINE_BINS, dtype=np.int64))
         for start in range(0, values.shape[0], backend.chunk):
             inside = xp.clip(values[start : start + backend.chunk], -1.0, 1.0)
             counts += backend.histogram(inside, FINE_BINS)
-            inside *= 4.0
-            inside -= 4.0
-            exp_sum += float(backend.wide.xp.sum(backend.widen(xp.exp(inside))))
         counts += backend.put(self.counts)
         self.n += values.shape[0]
         self.positive += positive
         self.lowest = min(self.lowest, max(least, -1.0))
         self.highest = min(max(self.highest, highest), 1.0)
-        self.exp_sum += exp_sum
         self.counts = counts
 
     def merge(self, other: Self) -> None:
         ends = min(self.lowest, other.lowest), max(self.highest, other.highest)
         super().merge(other)
         self.lowest, self.highest = ends
-
-    def quantile(self, q: float) -> float:
-        """Return the q-quantile, good to half a bin (4e-6)."""
-        at = int(np.searchsorted(np.cumsum(self.counts), q * self.n))
-        center = (min(at, FINE_BINS - 1) + 0.5) * 2.0 / FINE_BINS - 1.0
-        return min(max(center, self.lowest), self.highest)

@@ -51,8 +51,7 @@ class RowReader:
         self.progress = progress or Progress()
         #: Progress of the analysis, such as "4/8"; a prefix of announcements.
         self.stage = ""
-        weighted = matrix.frequency is not None and matrix.frequency.kind != "rank"
-        self.plan = self.resources.plan(matrix.n, matrix.d, weighted)
+        self.plan = self.resources.plan(matrix.n, matrix.d)
         self.census = Census()
         self._lock = Lock()
         self.takes_part: Mask = np.ones(matrix.n, dtype=bool)

@@ -80,19 +80,18 @@ class Resources:
             f"{self.memory / 1e6:,.0f} MB that are allowed"
         )
 
-    def plan(self, n: int, d: int, weighted: bool = False) -> PassPlan:
-        """Choose workers and block size for n rows and d columns, with weights or without."""
+    def plan(self, n: int, d: int) -> PassPlan:
+        """Choose workers and block size for n rows and d columns."""
         threads = self.threads or blas_threads()
         # In the first pass each worker keeps sums of d×d, of rows in float64 and in float32 and of
         # unit rows in float32 (of very many rows also in float64); in the second all share the
-        # eigenvectors of two matrices, in both precisions, and weighted sums are each worker's own.
+        # eigenvectors of two matrices, in both precisions.
         # Of few rows these are matrices of n×d.
         square = n * d if are_few(n, d) else d * d
         own, shared = (16 if n < MANY_ROWS else 24) * square, 24 * square
         row = COPIES * 8 * d
         workers = max(1, min(threads, self.room // (own + row * LEAST_ROWS)))
-        later = shared + (12 * square * workers if weighted else 0)
-        left = (self.room - max(workers * own, later)) // workers
+        left = (self.room - max(workers * own, shared)) // workers
         most = MOST_ROWS if d > NARROW else min(MOST_ROWS, NARROW_ENTRIES // d)
         rows = max(LEAST_ROWS, min(most, left // row))
         workers = max(1, min(workers, -(-n // rows)))

@@ -1,7 +1,5 @@
 """Errors of differences beside literal ones: shared draws, other seeds, sizes, ranks, steps."""
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -11,13 +9,9 @@ from embgeo.comparison.curves import find_change_point
 from embgeo.comparison.differences import INDEPENDENT, PAIRED, difference
 from embgeo.comparison.pair import Difference
 from embgeo.core.matrix import Frequency, Matrix
-from embgeo.core.quantities.cosine import MEAN, POSITIVE_SHARE, STD, UNIFORMITY
+from embgeo.core.quantities.cosine import MEAN
 from embgeo.core.quantities.frequency import PROBE_AUC
-from embgeo.core.quantities.isotropy import ISOSCORE
-from embgeo.core.quantities.spectrum import EFFECTIVE_RANK
 from embgeo.core.values import Quantity
-from embgeo.numerics.sampling import generator
-from tests.support import naive
 from tests.support.compared import comparison, enter_pair, number, pair_of
 
 Rows = npt.NDArray[np.float64]
@@ -35,65 +29,6 @@ def two_sides() -> tuple[Rows, Rows]:
 
 def find(made: Comparison, quantity: Quantity) -> Difference:
     return next(row for row in made.differences if row.name == quantity.name)
-
-
-def jackknife(measure: Callable[[Rows], float], sides: tuple[Rows, Rows]) -> float:
-    """Of the difference, without each token on both sides."""
-    first, second = sides
-    without = [measure(np.delete(second, i, 0)) - measure(np.delete(first, i, 0)) for i in range(N)]
-    return float(np.sqrt((N - 1) * np.var(without)))
-
-
-def of_cosines(measure: Callable[[Rows], float]) -> Callable[[Rows], float]:
-    def of_rows(rows: Rows) -> float:
-        unit = naive.unit(rows)
-        return measure((unit @ unit.T)[np.triu_indices(len(rows), 1)])
-
-    return of_rows
-
-
-KERNELS: dict[Quantity, Callable[[Rows], float]] = {
-    POSITIVE_SHARE: lambda cosines: float((cosines > 0).mean()),
-    UNIFORMITY: lambda cosines: float(np.log(np.exp(4 * cosines - 4).mean())),
-}
-MEASURES: dict[Quantity, Callable[[Rows], float]] = {
-    MEAN: of_cosines(lambda cosines: float(cosines.mean())),
-    STD: of_cosines(lambda cosines: float(cosines.std())),
-    **{quantity: of_cosines(kernel) for quantity, kernel in KERNELS.items()},
-    EFFECTIVE_RANK: lambda rows: naive.effective_rank(naive.singular_values(rows)),
-    ISOSCORE: naive.isoscore,
-}
-
-
-def test_errors_of_differences_are_the_literal_jackknife() -> None:
-    sections = ("spectrum", "cosine", "isotropy")
-    sides = two_sides()
-    made = comparison(*(enter_pair(W, sections=sections, pairs=None) for W in sides))
-    for quantity, measure in MEASURES.items():
-        found = find(made, quantity)
-        assert found.error_note == PAIRED
-        literal = jackknife(measure, sides)
-        assert found.standard_error == pytest.approx(literal, rel=0.2), quantity.name
-
-
-@pytest.mark.parametrize("quantity", KERNELS, ids=lambda one: one.name)
-def test_draws_that_both_sides_share_cancel(quantity: Quantity) -> None:
-    """The same pairs of tokens on both sides: their choice moves both numbers."""
-    sides, kernel = two_sides(), KERNELS[quantity]
-    made = comparison(*(enter_pair(W, sections=("cosine",), pairs=1000) for W in sides))
-    g = generator(0, "pairs")
-    i, j = g.integers(0, N, 1000), g.integers(0, N - 1, 1000)
-    j += j >= i
-    both = np.stack([np.vecdot(*(naive.unit(W)[at] for at in (i, j))) for W in sides])
-    drawn = [
-        kernel(both[1, at]) - kernel(both[0, at])
-        for at in np.random.default_rng(1).integers(0, 1000, (1000, 1000))
-    ]
-    literal = np.hypot(np.std(drawn), jackknife(MEASURES[quantity], sides))
-    found = find(made, quantity)
-    assert found.standard_error == pytest.approx(literal, rel=0.2)
-    alone = [member.analysis[quantity.name].standard_error for member in made.members]
-    assert np.std(drawn) < 0.7 * np.hypot(*alone)
 
 
 @pytest.mark.parametrize(("seed", "note"), [(0, PAIRED), (1, INDEPENDENT)])

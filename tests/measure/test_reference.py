@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
-from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.measure.analyze import analyze
 from embgeo.measure.reference import (
     NO_REFERENCE,
     expect_isoscore,
-    expect_weighted_isoscore,
-    find_rank,
 )
 from tests.support.matrices import gaussian
 
@@ -29,7 +25,6 @@ def test_expectations_over_random_directions(d):
     found = analyze(matrix, sections=["cosine"], options=Options(pairs=50))
     e = {scalar.name: scalar.reference for scalar in found.scalars}
     assert e["cosine.std"] == approx(cosines.std(), rel=0.01)
-    assert e["cosine.uniformity"] == approx(math.log(np.exp(4 * cosines - 4).mean()), abs=0.01)
     assert abs(cosines.mean() - e["cosine.mean"]) < 0.01
     assert abs((cosines > 0).mean() - e["cosine.positive_share"]) < 0.01
 
@@ -84,21 +79,6 @@ def test_hubs_and_dimension_have_a_reference(neighbors_of):
     assert found["tokens.intrinsic_dimension"].reference == approx(4.0, abs=0.7)
 
 
-def measure_weighted(seed, norms, counts):
-    W = gaussian(seed, n=len(norms), d=6)
-    W *= (norms / np.linalg.norm(W, axis=1))[:, None]
-    matrix = Matrix(W, frequency=Frequency("counts", counts, "a list"))
-    return analyze(matrix, sections=["frequency"], reference=False)
-
-
-def test_weighted_values_have_the_expectation_of_isotropic_rows():
-    norms, counts = np.linspace(0.5, 2.0, 60), np.ceil(500 / np.arange(1.0, 61))
-    found = [measure_weighted(seed, norms, counts) for seed in range(12)]
-    reference = expect_weighted_isoscore(norms, 6, counts / counts.sum())
-    values = np.array([one["frequency.weighted_isoscore"].value for one in found])
-    assert reference == approx(values.mean(), abs=4 * values.std() / 12**0.5)
-
-
 def test_isoscore_is_expected_of_the_literal_sums():
     norms, d = np.array([0.5, 1.0, 2.0, 2.5]), 3
     squares = norms**2
@@ -107,29 +87,6 @@ def test_isoscore_is_expected_of_the_literal_sums():
         for j, b in enumerate(squares):
             of_square += a * b if i == j else a * b / d
     assert expect_isoscore(norms, d) == approx((trace / of_square - 1) / (d - 1), rel=1e-12)
-
-
-def test_weighted_isoscore_is_the_mean_over_all_directions():
-    """Of three rows in the plane: the mean over a grid of angles is exact for these polynomials."""
-    norms, weights = np.array([0.5, 1.0, 1.7]), np.array([0.5, 0.2, 0.3])
-    turn = 2 * np.pi * np.arange(8) / 8
-    squared, squares = [], []
-    for one in turn:
-        for other in turn:
-            angles = np.array([0.0, one, other])
-            rows = norms[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-            centered = rows - weights @ rows
-            covariance = centered.T * weights @ centered
-            squared.append(np.trace(covariance) ** 2)
-            squares.append(np.square(covariance).sum())
-    expected = np.mean(squared) / np.mean(squares) - 1
-    assert expect_weighted_isoscore(norms, 2, weights) == approx(expected, rel=1e-12)
-    assert expect_weighted_isoscore(norms, 1, weights) is None
-
-
-def test_no_rank_of_no_variance():
-    assert find_rank(np.array([2.0, 0.0])) == approx(1.0)
-    assert find_rank(np.zeros(2)) is None
 
 
 def test_numbers_that_isotropic_rows_have_exactly():
@@ -150,20 +107,10 @@ def test_angles_to_a_mean_need_rows_and_dimensions(shape, known):
     assert (found["coordinates.variance_ratio"].reference is not None) is (shape[1] > 1)
 
 
-def test_every_weighted_value_has_a_reference():
-    W, counts = gaussian(65, n=400, d=6), np.ceil(4000 / np.arange(1.0, 401))
-    matrix = Matrix(W, frequency=Frequency("counts", counts, "a list"))
-    found = analyze(matrix, sections=["frequency"])
-    for scalar in found.scalars:
-        if "weighted" in scalar.name:
-            assert scalar.reference_kind == "isotropic"
-            assert scalar.value == approx(scalar.reference, abs=0.06 * abs(scalar.value) + 0.06)
-
-
 def test_isotropic_rows_in_clusters_equal_their_reference():
     W = gaussian(66, n=400, d=12) / 12**0.5
     W += 4 * np.eye(12)[np.arange(400) % 3]
     found = analyze(Matrix(W), sections=["cosine"], reference=False)
     between = found["cosine.mean_between_clusters"]
     assert between.reference == 0.0
-    assert between.value == approx(0.0, abs=4 * between.population_error)
+    assert between.value == approx(0.0, abs=0.02)

@@ -8,7 +8,7 @@ import embgeo
 from embgeo.metrics import clusters
 from embgeo.numerics.clusters import join_without_gap
 from embgeo.numerics.sampling import generator
-from tests.support import naive, one_family
+from tests.support import naive
 
 Rows = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -172,13 +172,6 @@ def test_many_clusters_have_smaller_even_shares(count: int, slack: int) -> None:
     assert abs(found["cosine.mean_between_clusters"].value) < 0.02
 
 
-@pytest.mark.parametrize(("m", "share"), [(600, 0.0), (800, 0.25), (500, 0.0)])
-def test_the_error_of_drawing_shrinks_with_the_share_that_is_drawn(m: int, share: float) -> None:
-    found = clusters.measure_between(wide(2, 0.5, 0.2), np.arange(600) % 2, m, "", True)
-    drawn = found.population_error * share**0.5
-    assert (found.standard_error or 0.0) == pytest.approx(drawn, rel=1e-12)
-
-
 @pytest.mark.parametrize(
     ("n", "d", "known"), [(19, 4, False), (20, 4, True), (20, 1, False), (20, 2, True)]
 )
@@ -186,21 +179,3 @@ def test_twenty_rows_are_clustered(n: int, d: int, known: bool) -> None:
     rows = np.random.default_rng(3).standard_normal((n, d))
     found = embgeo.analyze(rows, sections=["cosine"], pairs=10, reference=False)
     assert (found["cosine.silhouette"].value is not None) is known
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kinds", "stable"), [(4, True), (30, False)])
-def test_an_error_between_clusters_where_halves_show_as_many(kinds: int, stable: bool) -> None:
-    """Each half measured by itself; many kinds of unlike sizes may be cut in many ways."""
-    g = np.random.default_rng(0)
-    sizes = np.arange(1.0, kinds + 1) ** (-1.0 if kinds > 4 else 0.0)
-    member = g.choice(kinds, 500, p=sizes / sizes.sum())
-    rows = 2.0 * g.standard_normal((kinds, 12))[member] + 0.3 * g.standard_normal((500, 12))
-    found = one_family.measure(rows, clusters)
-    between, number = found["cosine.mean_between_clusters"], found["cosine.clusters"].value
-    halves = [rows[half] for _ in range(2) for half in np.array_split(g.permutation(500), 2)]
-    seen = [one_family.measure(half, clusters)["cosine.clusters"].value for half in halves]
-    assert number > 1
-    assert all(one == number for one in seen) is stable
-    assert (between.population_error is not None) is stable
-    assert between.caveats == (() if stable else ("unstable_choice",))

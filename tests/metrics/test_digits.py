@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from embgeo.core.matrix import Matrix
-from tests.support import naive
 from tests.support.matrices import analyze_matrix, rng
 
 approx = pytest.approx
@@ -25,14 +24,6 @@ def std_cosine(W):
     unit = W / np.sqrt((W * W).sum(axis=1))[:, None]
     apart = np.concatenate([((unit[i + 1 :] - unit[i]) ** 2).sum(1) / 2 for i in range(len(W))])
     return float(apart.std())
-
-
-def i2_centered(W):
-    """From Z/N − 1, which keeps the digits that Z loses."""
-    centered = naive.subtract_mean(W.astype(np.float64))
-    products = centered @ naive.right_vectors(centered)
-    Z = np.concatenate([np.expm1(products).mean(axis=0), np.expm1(-products).mean(axis=0)])
-    return Z.std() / (1.0 + Z.mean())
 
 
 def value(W, name, **options):
@@ -54,18 +45,6 @@ def test_cosines_of_a_narrow_cone(ratio):
 def test_cosines_far_from_the_origin():
     W = (1e5 + rng(502).standard_normal((600, 16))).astype(np.float32)
     assert value(W, "cosine.std") == approx(std_cosine(W), rel=1e-6)
-
-
-@pytest.mark.parametrize("ratio", [3, 10, 30, 100, 300, 1000])
-def test_centered_isotropy_of_a_narrow_cone(ratio):
-    W = cone(ratio)
-    assert value(W, "isotropy.i2_centered") == approx(i2_centered(W), rel=1e-6)
-
-
-@pytest.mark.parametrize(("d", "std"), [(16, 0.02), (64, 0.02), (16, 0.3)])
-def test_centered_isotropy_of_an_initialization(d, std):
-    W = (std * rng(503).standard_normal((1000, d))).astype(np.float32)
-    assert value(W, "isotropy.i2_centered") == approx(i2_centered(W), rel=1e-6)
 
 
 @pytest.mark.parametrize("neighbors_of", ["sample", "all"])

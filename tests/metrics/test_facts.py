@@ -10,7 +10,7 @@ import pytest
 
 from embgeo.core.matrix import Frequency
 from embgeo.core.special import SpecialToken
-from embgeo.metrics import clump, dimension, row_sample
+from embgeo.metrics import clump, dimension
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.frequency import Popularity, rank_by_frequency
 from embgeo.metrics.neighbors import draw_class_queries
@@ -63,14 +63,8 @@ def test_padding_never_occurs_and_has_no_other_token() -> None:
     assert padding([3, 4], tokens=tokens, special=special) == [3]
 
 
-@pytest.mark.parametrize(("d", "size"), [(8, 1500), (600, 436), (1000, 300), (4000, 300)])
-def test_a_sample_for_errors_holds_a_quarter_of_a_million_entries(d: int, size: int) -> None:
-    facts = Facts(n=12_000, d=d, kept=np.arange(12_000))
-    assert len(row_sample.choose_rows(facts)) == size
-
-
 @pytest.mark.parametrize(("d", "size"), [(8, 600), (512, 512), (1000, 300)])
-def test_so_do_the_queries_of_the_dimension(d: int, size: int) -> None:
+def test_queries_of_the_dimension_hold_a_quarter_of_a_million_entries(d: int, size: int) -> None:
     facts = Facts(n=9_000, d=d, kept=np.arange(9_000))
     assert len(dimension.draw_queries(facts, facts.kept)) == size
 
@@ -100,8 +94,3 @@ def test_the_edge_moves_by_a_fourth_of_the_smaller_class(edge: int, step: int) -
 @pytest.mark.parametrize(("m", "pairs"), [(1, 0), (2, 1), (5, 10)])
 def test_pairs_are_unordered(m: int, pairs: int) -> None:
     assert Facts(n=m, d=2, kept=np.arange(m)).pairs == pairs
-
-
-@pytest.mark.parametrize(("m", "known"), [(23, False), (24, True)])
-def test_errors_need_three_rows_for_each_dimension(m: int, known: bool) -> None:
-    assert bool(len(row_sample.choose_rows(Facts(n=m, d=8, kept=np.arange(m))))) is known

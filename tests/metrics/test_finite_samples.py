@@ -1,6 +1,5 @@
 """What is drawn stands for what there is: uniform pairs, scaled tables of hubs, third moments."""
 
-from functools import cache
 from itertools import permutations
 from types import SimpleNamespace
 from typing import Any
@@ -9,17 +8,11 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.numbers import Z_95
-from embgeo.core.values import Scalar, Table
-from embgeo.metrics import dimension
-from embgeo.metrics.dimension import find_bound, find_error, measure_two_nn, sum_dependent
+from embgeo.core.values import Table
 from embgeo.metrics.hubs import chance_of_twin
-from embgeo.metrics.neighbors import influence_of_tokens
 from embgeo.metrics.pairs import draw_pairs
 from embgeo.numerics.hubness import SampledPlaces, share_among_equals
 from embgeo.numerics.sampling import generator, sample_rows
-from embgeo.numerics.scores import error_of, mean_influence
 from tests.support import naive
 
 
@@ -90,144 +83,6 @@ def test_chance_of_a_near_duplicate_is_a_share_of_the_sphere() -> None:
     assert chance_of_twin(11, 2) == pytest.approx(1 - (1 - angle / np.pi) ** 10, rel=1e-9)
     assert chance_of_twin(2, 3) == pytest.approx((1 - 0.999) / 2, rel=1e-9)
     assert chance_of_twin(3, 1) == pytest.approx(0.75)
-
-
-@pytest.mark.parametrize("m", [6, 24])
-def test_two_rows_nearest_to_each_other_are_one_draw_of_the_dimension(m: int) -> None:
-    """Queries that share a row are dependent; the error of all rows is not one of sampling."""
-    near = np.array([1.0, 1.0, 2.0, 2.0, 2.5, 3.0])
-    ratios = np.array([1.5, 2.0, 1.2, 1.1, 3.0, 1.3])
-    facts: Any = SimpleNamespace(m=m, kept=np.arange(m))
-    nearest = np.array([[1, 5], [0, 4], [3, 1], [2, 5], [0, 3], [2, 1]])
-    # Third neighbors with which the ratios do not change with the number of rows.
-    distances = np.stack([near, near * ratios, near * ratios**1.5], axis=1)
-    found, influence = measure_two_nn(facts, nearest, distances, np.arange(6), m)
-    assert isinstance(found, Scalar)
-    logs = np.log(ratios)
-    value = 5 / logs.sum()
-    assert found.value == pytest.approx(value, rel=1e-12)
-    parts = -value * (logs / logs.mean() - 1) / np.sqrt(6 * 5)
-    np.testing.assert_allclose(influence.values, parts.astype(np.float32))
-    rows = [{i, int(row)} for i, row in enumerate(nearest[:, 0])]
-    variance = sum(
-        parts[i] * parts[j] for i in range(6) for j in range(6) if i == j or rows[i] & rows[j]
-    )
-    pairs = parts[:4].reshape(2, 2).sum(axis=1)
-    tangent = np.sqrt(max(variance, pairs @ pairs + parts[4:] @ parts[4:]))
-    error = tangent / (1 - (Z_95 * tangent / value) ** 2)
-    assert found.population_error == pytest.approx(error, rel=1e-12)
-    drawn = error if m == 6 else np.sqrt((parts @ parts) * (1 - 6 / m))
-    assert found.standard_error == pytest.approx(drawn, rel=1e-12)
-    assert found.error_kind == ("population" if m == 6 else "monte_carlo")
-    assert found.sample == (
-        "all 6 queries against 6 rows" if m == 6 else "6 queries against 24 rows"
-    )
-
-
-@cache
-def gathered() -> tuple[FloatArray, IntArray, FloatArray]:
-    """Rows around fixed centers, some of which have one or two; their ratios without each row."""
-    g = np.random.default_rng(1)
-    centers = g.standard_normal((100, 3))
-    rows = centers[g.integers(0, 100, 300)] + 0.001 * g.standard_normal((300, 3))
-    distances = np.linalg.norm(rows[:, None] - rows, axis=2)
-    np.fill_diagonal(distances, np.inf)
-    order = np.argsort(distances, axis=1)[:, :3]
-    return np.take_along_axis(distances, order, 1), order[:, :2], distances
-
-
-def test_what_the_number_of_rows_binds_is_that_of_ratios_without_each_row() -> None:
-    nearest_three, nearest, distances = gathered()
-    ratios = np.log(nearest_three[:, 1] / nearest_three[:, 0])
-    lost = []
-    for row in range(300):
-        left = np.delete(np.delete(distances, row, 0), row, 1)
-        near = np.sort(left, axis=1)[:, :2]
-        lost.append(ratios.sum() - np.log(near[:, 1] / near[:, 0]).sum() - ratios.mean())
-    changes = 2 * np.log(nearest_three[:, 2] / nearest_three[:, 1]) - ratios
-    assert changes.mean() == pytest.approx(-np.mean(lost), rel=1e-9)
-    shared = np.column_stack([np.arange(300), nearest[:, 0]])
-    error = np.sqrt(sum_dependent(mean_influence(changes), shared))
-    expected = abs(np.mean(lost)) - Z_95 * error
-    assert expected > 0.1
-    assert find_bound(changes, shared) == pytest.approx((abs(np.mean(lost)), expected), rel=1e-9)
-    away = changes - changes.mean()
-    for shift, bound in ((0.9, 0.0), (1.1, 0.1), (-1.1, 0.1)):
-        _, found = find_bound(away + shift * Z_95 * error, shared)
-        assert found == pytest.approx(bound * Z_95 * error, rel=1e-9, abs=1e-12)
-
-
-@pytest.mark.parametrize("rows", [300, 900])
-def test_what_the_number_of_rows_binds_is_no_part_of_the_error_of_the_dimension(
-    rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nearest_three, nearest, _ = gathered()
-    facts: Any = SimpleNamespace(m=rows, kept=np.arange(rows))
-    asked = np.arange(300)
-    found, influence = measure_two_nn(facts, nearest, nearest_three, asked, rows)
-    assert isinstance(found, Scalar)
-    assert found.value is not None
-    ratios = np.log(nearest_three[:, 1] / nearest_three[:, 0])
-    parts = -found.value / ratios.mean() * mean_influence(ratios)
-    np.testing.assert_allclose(influence.values, parts.astype(np.float32))
-    three = np.column_stack([asked, nearest])
-    joined = np.sqrt(sum_dependent(parts, three[:, :2]))
-    changes = 2 * np.log(nearest_three[:, 2] / nearest_three[:, 1]) - ratios
-    change, bound = np.array(find_bound(changes, three[:, :2])) * found.value / ratios.mean()
-    sets = list(map(set, three.tolist()))
-    share = np.array([[bool(one & two) for two in sets] for one in sets])
-    tangent = np.sqrt(parts @ share @ parts - bound**2 / rows)
-    if rows == 900:
-        assert joined < tangent
-        tangent = joined
-    assert 1.2 * error_of(parts) < tangent <= (0.97 if rows == 300 else 1.0) * joined
-    error = tangent / (1 - (Z_95 * tangent / found.value) ** 2)
-    assert found.population_error == pytest.approx(error, rel=1e-12)
-    unsure = (change**2 - bound**2) / (rows * tangent**2)
-    assert unsure > 0.05
-    for limit, said in ((0.99 * unsure, ("conservative_error",)), (1.01 * unsure, ())):
-        monkeypatch.setattr(dimension, "UNSURE", limit)
-        (found, _) = measure_two_nn(facts, nearest, nearest_three, asked, rows)
-        assert isinstance(found, Scalar)
-        assert found.caveats == said
-
-
-@pytest.mark.parametrize(("bound", "expected"), [(0.0, 6.0), (1.0, 6.0), (3.0, 5.0), (9.0, 4.0)])
-def test_what_is_bound_leaves_at_least_the_variance_of_independent_ratios(
-    bound: float, expected: float
-) -> None:
-    """Four queries in closed form: alone 4, with the nearest row 6, with both rows 8."""
-    parts = np.ones(4)
-    shared = np.array([[0, 10, 20], [1, 10, 21], [2, 12, 22], [3, 13, 22]])
-    found = find_error(parts, shared, bound)
-    assert found == pytest.approx(np.sqrt(expected))
-    # Of pairs of queries with opposed ratios it is less, and stays so.
-    opposed, pairs = np.array([1.0, -1.0, 1.0, -1.0]), np.array([[0, 1, 9], [1, 0, 9]] * 2)
-    pairs[2:] += 20
-    assert find_error(opposed, pairs, bound) == 0.0
-
-
-def test_parts_of_neighbors_are_what_their_absence_changes() -> None:
-    """The next in line takes the place, also row 0; a place without a next one does not change."""
-    is_rare = np.array([True, False, True, False, True, False])
-    near = np.array([[1, 2, 0], [3, 4, 5], [0, 5, -1]])  # two neighbors, and the next
-    queries, n, k = np.array([3, 0, 2]), 3, 2
-    facts: Any = SimpleNamespace(m=6, kept=np.arange(6))
-    parts, noise, error = influence_of_tokens(facts, queries, near, is_rare, 0.25)
-    expected, signed, squares = np.zeros(6), np.zeros(6), 0.0
-    share = np.array([is_rare[row[:k]].mean() for row in near])
-    expected[queries] = (share - share.mean()) / np.sqrt(n * (n - 1))
-    for place, row in enumerate(near):
-        for token in row[:k]:
-            following = float(is_rare[row[k]]) if row[k] >= 0 else float(is_rare[token])
-            moved = (float(is_rare[token]) - following) / (k * n)
-            expected[token] += moved
-            signed[token] += (-1) ** place * moved
-            squares += moved**2
-    expected -= 0.25 * (is_rare - is_rare.mean()) / 6
-    np.testing.assert_allclose(parts, expected, atol=1e-15)
-    np.testing.assert_allclose(noise, signed, atol=1e-15)
-    assert error == pytest.approx(np.sqrt(max(0.0, expected @ expected - squares)), rel=1e-12)
 
 
 def test_equal_groups_of_duplicates_are_in_the_order_of_their_first_rows() -> None:

@@ -24,18 +24,11 @@ LOOSER = {
     "isotropy.eigengap": 1e-7,
     # Chiani 2014 prints five digits of the constants of his distribution.
     "spectrum.largest_p": 1e-3,
-    # Of square roots of eigenvalues: one of 0 is known to 1e-8 of the largest.
-    "frequency.weighted_effective_rank": 1e-6,
 }
 #: Taken in the precision of the stored entries; float32 errs by less than 1e-6.
 STORED = {
     "cosine.std",
-    "spectrum.effective_rank_unit",
-    *(
-        f"isotropy.{pair}{of}"
-        for pair in ("i1", "i2")
-        for of in ("", "_unit", "_unit_rows", "_centered")
-    ),
+    *(f"isotropy.{pair}{of}" for pair in ("i1", "i2") for of in ("", "_unit", "_unit_rows")),
     *(f"isotropy.{pair}_{of}" for pair in ("i1", "i2") for of in ("mean_sign", "sampled")),
 }
 #: Rounding of a sum of numbers of size one that cancel.
@@ -118,38 +111,28 @@ def errors_apart(a, b, *errors):
     return abs(a - b) / np.sqrt(sum(e**2 for e in errors))
 
 
-SAMPLED_PAIRS = ("positive_share", "uniformity")
-
-
 @pytest.mark.parametrize("name", ["gaussian", "negative", "two-sided", "fp16"])
-@pytest.mark.parametrize("key", SAMPLED_PAIRS)
 @pytest.mark.slow
-def test_sampled_pairs_are_within_four_standard_errors(name, key):
+def test_sampled_pairs_are_within_four_standard_errors(name):
     found = analyze_matrix(case(name).matrix, sections=("cosine",), pairs=400)
-    scalar = found[f"cosine.{key}"]
+    scalar = found["cosine.positive_share"]
     assert scalar.sample == "400 of 1,770 pairs, drawn uniformly"
-    assert errors_apart(scalar.value, twins(name)[f"cosine.{key}"], scalar.standard_error) < 4
+    assert errors_apart(scalar.value, twins(name)[scalar.name], scalar.standard_error) < 4
     assert found["cosine.cone_aperture"].value <= twins(name)["cosine.cone_aperture"] + 1e-9
     assert "lower bound" in found["cosine.cone_aperture"].convention
-    exact = naive.pair_cosines(case(name).W)
-    for level, cosine, error in found["cosine.quantiles"].rows:
-        assert errors_apart(cosine, np.quantile(exact, level), error) < 4
 
 
 @pytest.mark.nightly
 def test_standard_errors_of_pairs_are_calibrated():
     """Over 60 seeds the deviations from the truth, in standard errors, have size one."""
-    for key in SAMPLED_PAIRS:
-        truth = twins("gaussian")[f"cosine.{key}"]
-        deviations = []
-        for seed in range(60):
-            found = analyze_matrix(
-                case("gaussian").matrix, sections=("cosine",), pairs=300, seed=seed
-            )
-            scalar = found[f"cosine.{key}"]
-            deviations.append((scalar.value - truth) / scalar.standard_error)
-        assert 0.75 < np.sqrt(np.mean(np.square(deviations))) < 1.25, key
-        assert abs(np.mean(deviations)) < 4 / np.sqrt(60), key
+    truth = twins("gaussian")["cosine.positive_share"]
+    deviations = []
+    for seed in range(60):
+        found = analyze_matrix(case("gaussian").matrix, sections=("cosine",), pairs=300, seed=seed)
+        scalar = found["cosine.positive_share"]
+        deviations.append((scalar.value - truth) / scalar.standard_error)
+    assert 0.75 < np.sqrt(np.mean(np.square(deviations))) < 1.25
+    assert abs(np.mean(deviations)) < 4 / np.sqrt(60)
 
 
 def test_a_sampled_share_is_never_certain():

@@ -8,7 +8,6 @@ import pytest
 from embgeo.numerics.clusters import (
     draw_centers,
     find_clusters,
-    jackknife_between,
     measure_distances,
     silhouettes,
 )
@@ -83,18 +82,3 @@ def test_a_center_whose_rows_cancel_stays_where_it_was():
     unit = np.repeat(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]), 3, axis=0)
     labels = find_clusters(unit @ unit.T, 2, np.random.default_rng(0))
     assert sorted(np.bincount(labels, minlength=2).tolist()) in ([3, 9], [6, 6])
-
-
-@pytest.mark.parametrize("sizes", [(20, 15, 10), (30, 1), (1, 1, 1, 1)])
-def test_the_error_between_clusters_is_the_literal_jackknife(sizes):
-    """Of pairs of different clusters, without each row in turn; a cluster of one row may go."""
-    labels = np.repeat(np.arange(len(sizes)), sizes)
-    rng = np.random.default_rng(2)
-    unit = naive.unit(rng.standard_normal((len(labels), 4)) + rng.standard_normal(4))
-    without = []
-    for i in range(len(labels)):
-        rows, left = np.delete(unit, i, 0), np.delete(labels, i)
-        if len(set(left)) > 1:
-            without.append(np.mean((rows @ rows.T)[left[:, None] != left]))
-    literal = np.sqrt((len(labels) - 1) * np.var(without))
-    assert jackknife_between(unit, labels) == pytest.approx(literal, rel=1e-12)

@@ -8,7 +8,6 @@ import pytest
 from embgeo.numerics.scores import (
     auc,
     error_of,
-    quantile_error,
     share_error,
 )
 
@@ -55,14 +54,6 @@ def test_the_paired_error_of_two_aucs_is_the_literal_one() -> None:
     paired = auc(score, positive)[1] - auc(other, positive)[1]
     assert error_of(paired) == pytest.approx(np.sqrt(variance), rel=1e-12)
     assert error_of(paired) < 0.5 * error_of(auc(score, positive)[1])
-
-
-def test_the_error_of_a_quantile_is_that_of_the_bootstrap() -> None:
-    rng = np.random.default_rng(9)
-    values = rng.exponential(size=4000)
-    for level in (0.05, 0.5, 0.95):
-        draws = [np.quantile(values[at], level) for at in rng.integers(0, 4000, (400, 4000))]
-        assert quantile_error(values, level) == pytest.approx(np.std(draws), rel=0.3)
 
 
 def test_a_share_that_all_agree_on_has_an_error() -> None:

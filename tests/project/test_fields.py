@@ -63,9 +63,9 @@ def list_written(value: Any, free: tuple[str, ...], path: str = "") -> Iterator[
 FREE = ("absent", "provenance.conventions", "provenance.masked", "scalars", "series[].y", "timing")
 #: What has the fields that the document lists once, behind ``…``.
 VALUES = ("scalars.*", *(f"{kind}[]" for kind in (
-    "series", "histograms", "points", "columns", "tables", "influences")))  # fmt: skip
+    "series", "histograms", "points", "columns", "tables", "halves")))  # fmt: skip
 ARRAYS = {"rows", "tokens_utf8", "tokens_end", "counts", "popular"}
-ARRAYS |= {"points/*", "columns/*", "influences/*", "nearest/*", "suspects/*", "treated/*"}
+ARRAYS |= {"points/*", "columns/*", "halves/*", "nearest/*", "suspects/*", "treated/*"}
 
 
 @pytest.fixture(scope="module")

@@ -422,25 +422,25 @@ def test_missing_names_say_what_is_meant_or_why_they_are_missing():
 # --- files of other names ------------------------------------------
 
 
-def test_influences_are_saved_in_single_precision(folder):
+def test_halves_are_saved_with_the_numbers_that_have_an_error(folder):
     saved = load_analysis(folder)
-    found = saved.influence(tokens.INTRINSIC_DIMENSION.name)
-    assert found.values.dtype == np.float32
-    assert saved.rows[found.rows].shape == found.values.shape
-    assert saved.influence(cosine.MEAN.name) is None
+    known = {one.name for one in saved.scalars if one.population_error is not None}
+    assert {one.name for one in saved.halves} == known
+    found = saved.by_half(cosine.MEAN.name)
+    error = np.sqrt(np.square(found - found.mean()).sum() / 28)
+    assert saved[cosine.MEAN].population_error == pytest.approx(error)
+    assert saved.by_half(tokens.HUBNESS.name) is None
 
 
-def test_influences_of_other_rows_are_refused(folder):
+def test_other_than_thirty_halves_are_refused(folder):
     content = json.loads((folder / JSON_NAME).read_text())
-    one = content["influences"][0]
     with np.load(folder / "arrays.npz") as archive:
         arrays = dict(archive)
-    arrays["spare"] = np.full(arrays[one["array"]].shape, 10**6, dtype=np.int64)
+    arrays[content["halves"][0]["array"]] = np.ones(29)
     np.savez(folder / "arrays.npz", **arrays)
-    one["rows"] = "spare"
     del content["arrays_sha256"]
     (folder / JSON_NAME).write_text(json.dumps(content))
-    assert "the influences on" in refused(folder)
+    assert "do not have the shapes" in refused(folder)
 
 
 def test_an_unknown_name_is_refused(folder):

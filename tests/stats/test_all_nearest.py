@@ -108,7 +108,6 @@ def test_every_pair_is_met_once(monkeypatch, n, dtype, threads):
     monkeypatch.setattr("embgeo.metrics.pairs.BLOCK_ROWS", 64)
     W = (gaussian(81, n=n, d=5) + 0.4).astype(dtype)
     expected = np.sort(naive.pair_cosines(W.astype(np.float64)))
-    precise = 1e-9 if dtype is np.float64 else 1e-6
     for kept in (10**6, 0):
         monkeypatch.setattr("embgeo.metrics.pairs.KEPT_PAIRS", kept)
         found = analyze(
@@ -124,12 +123,6 @@ def test_every_pair_is_met_once(monkeypatch, n, dtype, threads):
         assert share == pytest.approx(np.mean(expected > 0), abs=2 / len(expected))
         aperture = np.degrees(np.arccos(expected[0]))
         assert found["cosine.cone_aperture"].value == pytest.approx(aperture, rel=1e-6)
-        uniformity = np.log(np.mean(np.exp(4 * expected - 4)))
-        assert found["cosine.uniformity"].value == pytest.approx(uniformity, rel=precise)
-        quantiles = [row[1] for row in found["cosine.quantiles"].rows]
-        levels = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-        if n > 200:  # with few pairs it matters how one interpolates
-            np.testing.assert_allclose(quantiles, np.quantile(expected, levels), atol=6e-3)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -6,6 +6,7 @@ from scipy.special import logsumexp
 
 import embgeo
 from embgeo.metrics.isotropy import compute_i1_i2
+from embgeo.numerics.halves import HALVES
 from embgeo.stats.block import Block
 from embgeo.stats.log_partition import SINGLE_BOUND, LogPartition
 
@@ -22,7 +23,7 @@ def test_rows_are_split_by_their_norms(monkeypatch, limit):
     single = []
     plain = Block.product
     monkeypatch.setattr(
-        Block, "product", lambda self, by: (single.append(len(self.index)), plain(self, by))[1]
+        Block, "product", lambda self, *by: (single.append(len(self.index)), plain(self, *by))[1]
     )
     found = LogPartition(
         "z", directions, bound=30.0, longest_single=limit, unit_rows=True, rows=10**30
@@ -40,8 +41,7 @@ def test_rows_are_split_by_their_norms(monkeypatch, limit):
         )
 
 
-@pytest.mark.parametrize("shifted", [False, True])
-def test_rows_that_may_make_much_of_a_sum_are_multiplied_in_float64(monkeypatch, shifted):
+def test_rows_that_may_make_much_of_a_sum_are_multiplied_in_float64(monkeypatch):
     """On either side of log(N/16) around the mean row, scaled by the largest scale."""
     directions = np.eye(4)
     mean = np.array([9.0, 0.0, 0.0, 0.0])
@@ -59,42 +59,57 @@ def test_rows_that_may_make_much_of_a_sum_are_multiplied_in_float64(monkeypatch,
         return plain(self, block, single)
 
     monkeypatch.setattr(LogPartition, "_multiply", multiply)
-    where = {"shift": mean} if shifted else {"mean": mean, "unit_rows": True}
     found = LogPartition(
-        "z", directions, (1.0, 1.25), bound=40.0, longest_single=40.0, rows=160, **where
+        "z",
+        directions,
+        (1.0, 1.25),
+        bound=40.0,
+        unit_rows=True,
+        longest_single=40.0,
+        rows=160,
+        mean=mean,
     )
     found.update(Block(np.arange(160), W))
     assert wide == [0, 1, 3]
-    moved = W.astype(float) - mean * shifted
     for scale in (1.0, 1.25):
-        expected = [logsumexp(sign * scale * (moved @ directions), axis=0) for sign in (1, -1)]
+        expected = [logsumexp(sign * scale * (W @ directions), axis=0) for sign in (1, -1)]
         np.testing.assert_allclose(found.log_z(scale), expected, rtol=0, atol=1e-7)
-    if not shifted:
-        unit = W / np.linalg.norm(W.astype(float), axis=1)[:, None]
-        expected = [logsumexp(sign * (unit @ directions), axis=0) for sign in (1, -1)]
-        np.testing.assert_allclose(found.log_z_of_unit_rows(), expected, rtol=0, atol=1e-7)
+    unit = W / np.linalg.norm(W.astype(float), axis=1)[:, None]
+    expected = [logsumexp(sign * (unit @ directions), axis=0) for sign in (1, -1)]
+    np.testing.assert_allclose(found.log_z_of_unit_rows(), expected, rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize("bound", [np.inf, 100.0, 10.0])
-@pytest.mark.parametrize("shift", [None, np.array([0.5, -0.2, 0.1, 0.0])])
-def test_every_scale_and_unit_rows_have_their_sums(bound, shift):
+@pytest.mark.parametrize("groups", [1, 16])
+def test_every_scale_and_unit_rows_have_their_sums(bound, groups):
     """Of exponents without a bound, in float64, and in float32; in two parts that are merged."""
     W = np.random.default_rng(2).standard_normal((30, 4)) + 0.3
     directions = np.linalg.qr(np.random.default_rng(3).standard_normal((4, 4)))[0]
+    labels = np.random.default_rng(4).integers(0, 15, 30)  # none is in the last group
     parts = [
         LogPartition(
-            "z", directions, scales=(1.0, 0.25), shift=shift, bound=bound, unit_rows=shift is None
+            "z",
+            directions,
+            scales=(1.0, 0.25),
+            bound=bound,
+            unit_rows=True,
+            labels=None if groups == 1 else labels,
+            groups=groups,
         )
         for _ in range(2)
     ]
     for part, rows in zip(parts, np.array_split(np.arange(30), 2), strict=True):
         part.update(Block(rows, W[rows]))
     parts[0].merge(parts[1])
-    moved = W if shift is None else W - shift
-    known = [(moved, parts[0].log_z(1.0)), (0.25 * moved, parts[0].log_z(0.25))]
-    if shift is None:
-        unit = W / np.linalg.norm(W, axis=1)[:, None]
-        known.append((unit, parts[0].log_z_of_unit_rows()))
+    unit = W / np.linalg.norm(W, axis=1)[:, None]
+    known = [
+        (W, parts[0].log_z(1.0)),
+        (0.25 * W, parts[0].log_z(0.25)),
+        (unit, parts[0].log_z_of_unit_rows()),
+    ]
+    if groups > 1:
+        by_half = parts[0].log_z_of_unit_rows_by_half()
+        known += [(unit[half[labels]], by_half[at]) for at, half in enumerate(HALVES)]
     for rows, found in known:
         expected = [logsumexp(sign * (rows @ directions), axis=0) for sign in (1.0, -1.0)]
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)

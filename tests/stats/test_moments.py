@@ -69,14 +69,13 @@ def test_sums_in_float32_move_into_float64_on_the_way(monkeypatch):
 
 
 @pytest.mark.parametrize("n", [0, 1, 7])
-@pytest.mark.parametrize("kind", ["rows", "unit", "weighted"])
+@pytest.mark.parametrize("kind", ["rows", "unit"])
 def test_few_rows_give_the_sums_of_their_scatter_matrix(n, kind):
     """Merged from two workers of two blocks each, beside the matrix."""
     d, W = 20, gaussian(73, n=7, d=20) + 0.4
-    options = {"weights": np.arange(1.0, 8.0)} if kind == "weighted" else {"of": kind}
     found = []
     for few in (False, True):
-        workers = [Moments(d, few=few, **options) for _ in range(2)]
+        workers = [Moments(d, few=few, of=kind) for _ in range(2)]
         for number, part in enumerate(np.array_split(np.arange(n), 4)):
             workers[number // 2].update(Block(part, W[part]))
         workers[0].merge(workers[1])
@@ -114,15 +113,13 @@ def make_rows(kind: str, n: int = 2000, d: int = 40) -> np.ndarray:
     return rows.astype(np.float32)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["even", "steep", "cone", "wide coordinate", "heavy norms"])
-def test_probes_bound_what_rounding_does_to_eigenvalues(kind, weighted):
+def test_probes_bound_what_rounding_does_to_eigenvalues(kind):
     """The sums in float64 are the twin; blocks are merged from two workers."""
     W = make_rows(kind)
-    weights = 1.0 / np.arange(1.0, len(W) + 1.0) if weighted else None
     found = []
     for probed in (True, False):
-        workers = [Moments(40, weights=weights, probed=probed) for _ in range(2)]
+        workers = [Moments(40, probed=probed) for _ in range(2)]
         for number, part in enumerate(np.array_split(np.arange(len(W)), 11)):
             workers[number % 2].update(Block(part, W[part]))
         workers[0].merge(workers[1])

@@ -18,6 +18,8 @@ from embgeo.stats import (
     CloserRows,
     DistanceTo,
     GroupMoments,
+    GroupSquares,
+    HalfAngles,
     LogPartition,
     Moments,
     NearestDistances,
@@ -44,6 +46,7 @@ DIRECTIONS = np.linalg.qr(rng(1).standard_normal((D, D)))[0]
 QUERIES = naive.unit(gaussian(21, n=5))
 OUTPUT = gaussian(22, n=N, d=3)
 LABELS = np.arange(N) % 4 - 1
+GROUPED = np.arange(N) % 16
 WEIGHTS = np.arange(N) % 5 / N
 
 ROWS = {
@@ -75,9 +78,23 @@ MAKERS = {
     "group moments": (GroupMoments, lambda: GroupMoments("class", LABELS, 3, D, of="rows")),
     "group moments, unit": (GroupMoments, lambda: GroupMoments("bin", LABELS, 3, D, of="unit")),
     "log Z": (LogPartition, lambda: LogPartition("eigenvectors", DIRECTIONS, scales=(1.0, 0.1))),
-    "log Z, centered": (
+    "log Z, by group": (
         LogPartition,
-        lambda: LogPartition("centered", DIRECTIONS, shift=np.full(D, 0.3)),
+        lambda: LogPartition("groups", DIRECTIONS, unit_rows=True, labels=GROUPED, groups=16),
+    ),
+    "log Z, by group, bounded": (
+        LogPartition,
+        lambda: LogPartition(
+            "groups, bounded", DIRECTIONS, bound=16.0, unit_rows=True, labels=GROUPED, groups=16
+        ),
+    ),
+    "squares by group": (
+        GroupSquares,
+        lambda: GroupSquares("centered", DIRECTIONS, GROUPED, np.full(D, 0.3)),
+    ),
+    "angles by half": (
+        HalfAngles,
+        lambda: HalfAngles(naive.unit(gaussian(28, n=30)), GROUPED),
     ),
     "log Z, bounded": (
         LogPartition,
@@ -100,10 +117,8 @@ MAKERS = {
     "distances": (DistanceTo, lambda: DistanceTo("mean", np.full(D, 0.3))),
     "moments": (Moments, lambda: Moments(D)),
     "moments, unit": (Moments, lambda: Moments(D, of="unit")),
-    "moments, weighted": (Moments, lambda: Moments(D, weights=WEIGHTS)),
     "moments, few rows": (Moments, lambda: Moments(D, few=True)),
     "moments, few rows, unit": (Moments, lambda: Moments(D, of="unit", few=True)),
-    "moments, few rows, weighted": (Moments, lambda: Moments(D, weights=WEIGHTS, few=True)),
     "weighted sum": (WeightedSum, lambda: WeightedSum("counts", WEIGHTS, D)),
     "norms": (Norms, Norms),
     "output norms": (OutputNorms, OutputNorms),
@@ -178,12 +193,18 @@ def answers(statistic):
             return [statistic.n, statistic.mean, statistic.spread]
         case LogPartition():
             found = [statistic.log_z(scale) for scale in statistic.scales]
-            return [*found, *([statistic.log_z_of_unit_rows()] if statistic.unit_rows else [])]
+            found += [statistic.log_z_of_unit_rows()] if statistic.unit_rows else []
+            by_half = statistic.groups > 1
+            return [*found, *([statistic.log_z_of_unit_rows_by_half()] if by_half else [])]
+        case GroupSquares():
+            return [statistic.n, statistic.sums, statistic.squares, statistic.largest]
+        case HalfAngles():
+            return [statistic.counts]
         case SumWithout():
             return [statistic.n, statistic.total]
         case PairHistogram():
             s = statistic
-            return [s.n, s.positive, s.lowest, s.highest, s.exp_sum, s.counts]
+            return [s.n, s.positive, s.lowest, s.highest, s.counts]
         case StackedQR():
             # R is unique up to the signs of its rows; RᵀR is the Gram matrix of the rows.
             return [statistic.n, statistic.r.T @ statistic.r]

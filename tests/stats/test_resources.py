@@ -52,11 +52,6 @@ def test_workers_rows_and_threads(n, d, memory, threads, expected):
     assert (plan.workers, plan.block_rows, plan.threads) == expected
 
 
-def test_weighted_sums_of_each_worker_take_memory():
-    plans = [Resources(2**27, 1).plan(10**6, 2048, weighted) for weighted in (False, True)]
-    assert [plan.block_rows for plan in plans] == [512, 64]
-
-
 @pytest.mark.parametrize(
     ("n", "parts"), [(65, [0, 20, 40]), (5, [0]), (20, [0, 10]), (30, [0, 10, 20])]
 )

@@ -62,8 +62,6 @@ LOOSE = {
     "spectrum.largest_p": 1e-5,
     "spectrum.decay_fit": 1e-5,
     "spectrum.condition_number": 1e-9,
-    "frequency.weighted_effective_rank": 1e-9,
-    "frequency.weighted_singular_values": 1e-9,
 }
 
 

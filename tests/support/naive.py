@@ -177,14 +177,6 @@ def mean_share_by_dimension(W):
     return total**2 / (total**2).sum()
 
 
-def uniformity(W):
-    W_hat = unit(W)
-    pairs = itertools.combinations(range(len(W)), 2)
-    return math.log(
-        np.mean([math.exp(-2.0 * np.sum((W_hat[i] - W_hat[j]) ** 2)) for i, j in pairs])
-    )
-
-
 # 4. Isotropy ------------------------------------------------------------------------------------
 
 

@@ -59,9 +59,6 @@ def spectrum(w: Array) -> list[Value]:
             convention="exp of the entropy of σ, not centered",
         ),
         scalar(
-            "spectrum.effective_rank_centered", "effective rank, centered", entropy_rank(centered)
-        ),
-        scalar(
             "spectrum.energy_90",
             "directions for 90% of the energy",
             1 + np.searchsorted(energy, 0.9),
@@ -112,7 +109,6 @@ def projection(w: Array) -> list[Value]:
     share_c = sc[:2] ** 2 / np.sum(sc**2)
     return [
         scalar("projection.svd2_share", "energy in the SVD plane", share.sum()),
-        scalar("projection.pca2_share", "variance in the PCA plane", share_c.sum()),
         Points(
             quantity("projection.svd2", "rank-2 SVD"),
             w @ (vt[:2] * flip[:, None]).T,

@@ -21,34 +21,23 @@ def draw_numbers(purpose):
 
 
 def spectrum(c: Case):
-    s, centered = naive.singular_values(c.W), naive.singular_values(naive.subtract_mean(c.W))
+    s = naive.singular_values(c.W)
     rank = int((s > s[0] * max(c.W.shape) * np.finfo(float).eps).sum())
+    largest = c.W.shape[1] * naive.singular_values(naive.unit(c.W))[0] ** 2
     return {
         "effective_rank": naive.effective_rank(s),
-        "effective_rank_centered": naive.effective_rank(centered),
-        "effective_rank_unit": naive.effective_rank(naive.singular_values(naive.unit(c.W))),
         "top_share": s[0] ** 2 / (s**2).sum(),
         "mean_norm_ratio": np.linalg.norm(c.W.mean(axis=0)) / naive.norms(c.W).mean(),
         "condition_number": s[0] / s[-1] if rank == len(s) else None,
         "numerical_rank": rank,
         "energy_90": naive.energy(s, 0.9),
-        **chance(c),
+        "largest_p": naive.largest_p(largest, *c.W.shape),
     }
-
-
-def chance(c: Case):
-    n, d = c.W.shape
-    scaled = d * naive.singular_values(naive.unit(c.W)) ** 2
-    p = [naive.largest_p(one, n, d) for one in scaled]
-    return {"above_edge": sum(one < 0.05 for one in p), "largest_p": p[0]}
 
 
 def projection(c: Case):
-    s, centered = naive.singular_values(c.W), naive.singular_values(naive.subtract_mean(c.W))
-    return {
-        "svd2_share": (s[:2] ** 2).sum() / (s**2).sum(),
-        "pca2_share": (centered[:2] ** 2).sum() / (centered**2).sum(),
-    }
+    s = naive.singular_values(c.W)
+    return {"svd2_share": (s[:2] ** 2).sum() / (s**2).sum()}
 
 
 def clusters(c: Case):
@@ -87,7 +76,6 @@ def cosine(c: Case):
         "std": naive.std_cosine(c.W),
         "positive_share": naive.positive_share(c.W),
         "cone_aperture": naive.cone_aperture(c.W),
-        "uniformity": naive.uniformity(c.W),
         "max_dimension_share": naive.mean_share_by_dimension(c.W).max(),
         **clusters(c),
         "cone_half_angle_max": angles.max(),
@@ -113,7 +101,6 @@ def isotropy(c: Case):
         **isotropy_pair("_mean_sign", naive.mean_sign(c.W)),
         **isotropy_pair("_unit", naive.both_signs(scaled)),
         "i1_unit_rows": naive.i1(naive.both_signs(naive.unit(c.W), c.W)),
-        **isotropy_pair("_centered", naive.both_signs(naive.subtract_mean(c.W))),
         # The samples of these analyses are all the rows.
         **isotropy_pair("_sampled", raw),
         "eigengap": naive.eigengap(c.W),
@@ -159,14 +146,7 @@ def frequency(c: Case):
 
 def weighted(c: Case):
     p = c.counts / c.counts.sum()
-    covariance = np.cov(c.W, rowvar=False, aweights=p, ddof=0)
-    return {
-        "weighted_mean_cosine": naive_frequency.weighted_mean_cosine(c.W, p),
-        "weighted_effective_rank": naive.effective_rank(
-            naive.singular_values(np.sqrt(p)[:, None] * c.W)
-        ),
-        "weighted_isoscore": naive.isoscore_of(np.linalg.eigvalsh(covariance)),
-    }
+    return {"weighted_mean_cosine": naive_frequency.weighted_mean_cosine(c.W, p)}
 
 
 def rare_out_of_fold(c: Case):

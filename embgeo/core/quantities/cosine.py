@@ -97,22 +97,6 @@ CONE_APERTURE = Quantity(
     unit="°",
     why="Gao et al. 2019, §5: angle between two boundaries",
 )
-UNIFORMITY = Quantity(
-    "cosine.uniformity",
-    "Uniformity",
-    "How evenly the directions cover the sphere: about −4 for isotropic rows in many "
-    "dimensions, 0 if all rows point the same way.",
-    "log mean exp(−2‖ŵ_i − ŵ_j‖²) over pairs",
-    "Wang & Isola 2020 (t = 2)",
-    why="question: how evenly do directions cover the sphere, as contrastive learning measures it?",
-)
-QUANTILES = Quantity(
-    "cosine.quantiles",
-    "Quantiles of the cosine",
-    "Cosines below which the given share of pairs lies.",
-    "quantiles of cos_ij over pairs i ≠ j",
-    "Gao et al. 2019, §3.1",
-)
 HISTOGRAM = Quantity(
     "cosine.histogram",
     "Cosine of pairs of tokens",

@@ -103,27 +103,3 @@ WEIGHTED_MEAN_COSINE = Quantity(
     "Gao et al. 2019, §4, under the weights of Yokoi et al. 2024",
     why="verdict: where it differs from the mean cosine",
 )
-WEIGHTED_SINGULAR_VALUES = Quantity(
-    "frequency.weighted_singular_values",
-    "Singular values, by frequency",
-    "The singular spectrum where each token counts as often as it occurs.",
-    "square roots of the eigenvalues of Σ p_i w_i w_iᵀ, divided by the first",
-    _YOKOI,
-)
-WEIGHTED_EFFECTIVE_RANK = Quantity(
-    "frequency.weighted_effective_rank",
-    "Effective rank, by frequency",
-    "How many directions a text effectively uses.",
-    "exp(−Σ q_k ln q_k), q_k = σ_k / Σσ, σ_k² the eigenvalues of Σ p_i w_i w_iᵀ",
-    "Roy & Vetterli 2007, under the weights of Yokoi et al. 2024",
-    why="question: how many directions does a text use?",
-)
-WEIGHTED_ISOSCORE = Quantity(
-    "frequency.weighted_isoscore",
-    "IsoScore, by frequency",
-    "How evenly the variance is spread over directions, where each token counts as often as it "
-    "occurs: 0 one direction, 1 all alike.",
-    "IsoScore of Σ p_i (w_i − μ_p)(w_i − μ_p)ᵀ, μ_p = Σ p_i w_i",
-    "Rudman et al. 2022, under the weights of Yokoi et al. 2024",
-    why="question: is the geometry of a text isotropic? (Yokoi et al. 2024)",
-)

@@ -59,12 +59,6 @@ I1_UNIT_ROWS, _ = _pair(
     "verdict: isotropy; gate",
 )
 del _
-I1_CENTERED, I2_CENTERED = _pair(
-    "_centered",
-    " of centered rows",
-    "After the mean row is subtracted.",
-    "report of a comparison: effect of the mean row",
-)
 I1_SAMPLED, I2_SAMPLED = _pair(
     "_sampled",
     ", mean over samples",

@@ -34,11 +34,3 @@ SVD2_SHARE = Quantity(
     "Gao et al. 2019, §3.1",
     why="Gao et al. 2019, §3.1: how much of the matrix the map shows",
 )
-PCA2_SHARE = Quantity(
-    "projection.pca2_share",
-    "Variance in the PCA plane",
-    "Share of the variance that the two axes hold.",
-    "(σ₁² + σ₂²) / Σσ², centered",
-    "standard",
-    why="how much of the variance the map shows",
-)

@@ -20,22 +20,6 @@ EFFECTIVE_RANK = Quantity(
     "Roy & Vetterli 2007; RankMe, Garrido et al. 2023",
     why="verdict: collapsed spectrum; gate; chart of training",
 )
-EFFECTIVE_RANK_CENTERED = Quantity(
-    "spectrum.effective_rank_centered",
-    "Effective rank, centered",
-    "The effective rank after the mean row is subtracted.",
-    "exp(−Σ p_k ln p_k), p_k = σ_k / Σσ of W − 1μᵀ",
-    "Roy & Vetterli 2007",
-    why="question: what does RankMe give where packages subtract the mean?",
-)
-EFFECTIVE_RANK_UNIT = Quantity(
-    "spectrum.effective_rank_unit",
-    "Effective rank, unit rows",
-    "The effective rank of the rows at norm 1: long rows do not count for more.",
-    "exp(−Σ p_k ln p_k), p_k = σ_k / Σσ of the rows w_i/‖w_i‖",
-    "Roy & Vetterli 2007; RankMe, Garrido et al. 2023",
-    why="question: how many directions do rows use, independent of their norms?",
-)
 TOP_SHARE = Quantity(
     "spectrum.top_share",
     "Variance in the top direction",
@@ -92,15 +76,6 @@ DECAY_FIT = Quantity(
     "The normalized singular values next to both fitted decays.",
     "σ_k/σ₁, c₁·exp(−c₂·k^γ), c₁·k^(−γ)",
     "Wang et al. 2020, §4.2",
-)
-ABOVE_EDGE = Quantity(
-    "spectrum.above_edge",
-    "Directions above chance",
-    "How many directions the unit rows share beyond chance: isotropic rows have one with a "
-    "probability of 5% at most.",
-    "#{k : d·λ_k(ŴᵀŴ) > the 95% quantile of the largest one of isotropic rows}",
-    "Johnstone 2001; centered and scaled after Johnstone & Ma 2012",
-    why="question: how many directions hold more than noise?",
 )
 LARGEST_P = Quantity(
     "spectrum.largest_p",
