@@ -55,6 +55,16 @@ def diff(
             "write nothing.",
         ),
     ] = False,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--against",
+            metavar="PATH",
+            help="Take the paths as one group, such as the seeds of a training, and these as "
+            "another; repeatable, may be a pattern. Print what differs by more than seeds do; "
+            "write nothing.",
+        ),
+    ] = None,
     match: Annotated[
         Literal["token", "row"] | None,
         typer.Option(
@@ -97,6 +107,13 @@ def diff(
             refuse_if(bool(value), argument(name), cause, f"{way_out}, or {argument('added')}")
         diff_rows(paths, {key: settings[key] for key in settings if key in LOADING}, json_, quiet)
         return
+    if against:
+        others = {"out": out, "track": track, "match": match, "queries": queries, "every": every}
+        for name, value in others.items():
+            cause, way_out = "has no effect on groups", f"leave it out, or {argument('against')}"
+            refuse_if(bool(value), argument(name), cause, way_out)
+        diff_groups(paths, against, settings, json_, quiet)
+        return
     from embgeo.workflows.diff import diff_run, is_measured, list_run, parse_queries
     from embgeo.workflows.folders import check_comparison_folder, choose_folder, write_comparison
     from embgeo.workflows.saved_analysis import comparison_folder
@@ -134,6 +151,22 @@ def diff(
         shared.print_result(comparison, json_, quiet, format_)
     if page is not None:
         shared.print_report(page, quiet or json_ or format_ != "text", open_)
+
+
+def diff_groups(
+    paths: list[Path], against: list[Path], settings: dict[str, Any], json_: bool, quiet: bool
+) -> None:
+    """Print what differs between two groups by more than their seeds."""
+    from dataclasses import asdict
+
+    from embgeo.workflows.diff_groups import compare_groups, render_groups
+
+    with progress_bar(quiet) as progress:
+        found = compare_groups(paths, against, progress=progress, **settings)
+    if json_:
+        shared.print_json(asdict(found))
+    elif not quiet:
+        shared.print_lines(*render_groups(found))
 
 
 def diff_rows(paths: list[Path], loading: dict[str, Any], json_: bool, quiet: bool) -> None:
