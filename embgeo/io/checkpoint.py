@@ -18,7 +18,7 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.special import SpecialToken
 from embgeo.io.bounded.guard import Damaged, list_short, refuse, short
-from embgeo.io.bounded.maps import SWAPPED, Array, Bytes, count, number_type, type_name, view
+from embgeo.io.bounded.maps import SWAPPED, TEXT, Array, Bytes, count, number_type, type_name, view
 from embgeo.io.labels.vocabulary import TextEncoder
 from embgeo.io.model.facts import ModelFacts
 
@@ -174,10 +174,10 @@ class Checkpoint:
 
 
 def note_unread(tensors: Iterable[Tensor]) -> tuple[str, ...]:
-    """Return one note per reason why tensors cannot be read."""
+    """Return one note per reason why tensors cannot be read; texts are no tensors."""
     names: dict[str, list[str]] = {}
     for tensor in tensors:
-        if tensor.problem:
+        if tensor.problem and tensor.dtype != TEXT:
             names.setdefault(tensor.problem, []).append(tensor.name)
     return tuple(
         f"not read: {list_short(listed, _LISTED)} ({problem})" for problem, listed in names.items()

@@ -150,7 +150,7 @@ def test_what_cannot_be_read_stops_and_nothing_takes_its_place(
 def test_several_columns_of_numbers_are_no_matrix(tmp_path: Path) -> None:
     columns = {f"d{k}": VECTORS[:, k] for k in range(D)}
     write_parquet(tmp_path / "a", pa.table({"word": WORDS, **columns}))
-    with pytest.raises(UnreadableFile, match="nothing in it can be read: d0 is a column of float"):
+    with pytest.raises(UnreadableFile, match="no two-dimensional tensor, only d0"):
         embgeo.load(tmp_path / "a")
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.fuzz_seeds import SEEDS, Seed
 
 from embgeo.io import opening
 from embgeo.io.bounded.maps import Ranged, map_file, view
-from tests.support.fuzz_seeds import SEEDS, Seed
 
 CONTENT = np.arange(64, dtype=np.uint8)
 

@@ -47,7 +47,7 @@ AREAS = {
     "model": ("embgeo/io/model", "tests/io/model tests/io/test_choosing.py tests/io/test_load.py"),
     "pickle": (
         "embgeo/io/pickle",
-        "tests/io/test_safe_pickle.py tests/io/test_pandas_pickles.py "
+        "tests/io/test_safe_pickle.py tests/io/test_mutants.py "
         "tests/io/test_stacked_vectors.py tests/io/test_torch_formats.py",
     ),
 }

@@ -78,6 +78,9 @@ _MOST_OPENED_ELEMENTS = 2**26
 
 _LARGEST = 2**62
 
+#: Type of a member that holds text; it may be words, and is a matrix only if its name says so.
+TEXT = "str"
+
 #: Whether little-endian numbers have to be swapped on this machine.
 SWAPPED = not np.little_endian
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from embgeo.core.arrays import IntArray
 from embgeo.core.matrix import FileStamp
 from embgeo.io.bounded.guard import Damaged, plain, refuse
-from embgeo.io.bounded.maps import Array, Bytes, count, map_file, path_of, view
+from embgeo.io.bounded.maps import TEXT, Array, Bytes, count, map_file, path_of, view
 from embgeo.io.bounded.scratch import ScratchFile
 from embgeo.io.bounded.small_files import SIDE_FILE_BYTES, safe_text
 from embgeo.io.checkpoint import Checkpoint, RowRanges, Tensor, unreadable
@@ -97,7 +97,8 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     for column in answer["unread"]:
         problem = f"is a column of {plain(column['type'])}, not of lists of floating-point numbers"
         name = plain(column["name"])
-        tensors.append(unreadable(name, (answer["rows"],), "", problem, _AS_LISTS))
+        dtype = TEXT if column["is_text"] else ""
+        tensors.append(unreadable(name, (answer["rows"],), dtype, problem, _AS_LISTS))
     return Checkpoint(
         format=name,
         tensors=tuple(tensors),
@@ -141,7 +142,13 @@ def _labels(
 def _tensor(
     path: Path, stamp: FileStamp, answer: dict[str, Any], matrix: dict[str, Any], known: str
 ) -> Tensor:
-    rows, width, dtype = answer["rows"], matrix["width"], np.dtype(matrix["dtype"])
+    rows, dtype = answer["rows"], np.dtype(matrix["dtype"])
+    if matrix["width"] is None:
+        if rows < 0 or rows > max(_RATIO_FREE_BYTES, _MOST_RATIO * stamp.size):
+            raise Damaged(f"it promises {rows:,} numbers in {stamp.size:,} bytes")
+        one = partial(_values, path, stamp, tuple(answer["groups"]), matrix, 0, rows)
+        return Tensor(plain(matrix["name"]), (rows,), dtype.name, lambda: one().reshape(-1))
+    width = matrix["width"]
     promised = rows * width * dtype.itemsize
     if rows < 0 or width < 0 or promised > max(_RATIO_FREE_BYTES, _MOST_RATIO * stamp.size):
         raise Damaged(f"it promises {rows:,}×{width:,} numbers in {stamp.size:,} bytes")
@@ -170,7 +177,7 @@ def _values(
     rows: IntArray | None = None,
 ) -> Array:
     n = stop - start if rows is None else len(rows)
-    shape, dtype = (n, matrix["width"]), np.dtype(matrix["dtype"])
+    shape, dtype = (n, matrix["width"] or 1), np.dtype(matrix["dtype"])
     if not count(shape):
         return np.empty(shape, dtype=dtype)
     # Whole row groups are decoded, even for some of their rows.

@@ -47,9 +47,9 @@ def describe(path: str, output: str, most: int = SIDE_FILE_BYTES) -> dict[str, A
     labels, note = label_column(table.schema)
     counts = count_column(table.schema)
     unread = [
-        {"name": field.name, "type": str(field.type)[:60]}
+        {"name": field.name, "type": str(field.type)[:60], "is_text": is_text(field.type)}
         for place, field in enumerate(table.schema)
-        if place not in (labels, counts) and not item_type(table.schema, place)
+        if not item_type(table.schema, place) and not number_name(field.type)
     ]
     with open(output, "w", encoding="ascii") as out:
         if labels is not None and not write_labels(table, labels, out, most):
@@ -104,7 +104,7 @@ def write_rows(table: BatchedTable, matrix: dict[str, Any], rows: Any, out: Bina
     """Write a range or an array of rows, or return the offset of a matrix in the mapped file."""
     start, stop = int(rows[0]), int(rows[-1]) + 1
     groups, row = choose_groups(table.groups, start, stop)
-    width = matrix["width"]
+    width = matrix["width"] or 1
     dtype = np.dtype(matrix["dtype"])
     batch_rows = max(1, _BATCH_BYTES // (width * 8))
     for batch in table.batches([matrix["place"]], batch_rows, groups):
@@ -112,7 +112,11 @@ def write_rows(table: BatchedTable, matrix: dict[str, Any], rows: Any, out: Bina
         if row <= first:
             continue
         batch = batch.slice(batch.num_rows - (row - first), min(stop, row) - first)
-        block = list_values(batch.column(0), width, first)
+        if matrix["width"] is None:
+            refuse_missing(batch.column(0), first, "a missing number")
+            block = batch.column(0).to_numpy(zero_copy_only=False)
+        else:
+            block = list_values(batch.column(0), width, first)
         place = offset_in(table, block)
         if place is not None and len(block) == table.rows:
             return place
@@ -220,6 +224,14 @@ def float_name(kind: Any) -> str:
     return FLOATS.get(str(kind), "")
 
 
+def number_name(kind: Any) -> str:
+    """Return the numpy name of a type of single numbers; empty for other types."""
+    from pyarrow import types
+
+    is_number = types.is_integer(kind) or types.is_floating(kind)
+    return str(np.dtype(kind.to_pandas_dtype()).name) if is_number else ""
+
+
 def storage(kind: Any) -> Any:
     """Return the storage type of an extension type, such as that of tensors."""
     return getattr(kind, "storage_type", kind)
@@ -235,13 +247,14 @@ def item_type(schema: Any, place: int) -> str:
 
 
 def matrix_of(table: BatchedTable, place: int) -> dict[str, Any] | None:
-    """Describe a column of vectors; None for other columns."""
+    """Describe a column of vectors, or of numbers, without a width; None for other columns."""
     from pyarrow import types
 
-    dtype = item_type(table.schema, place)
+    field, dtype = table.schema.field(place), item_type(table.schema, place)
     if not dtype:
-        return None
-    field = table.schema.field(place)
+        number = number_name(field.type)
+        found = {"name": field.name, "place": place, "width": None, "dtype": number}
+        return found if number else None
     kind = storage(field.type)
     if types.is_fixed_size_list(kind):
         width = kind.list_size

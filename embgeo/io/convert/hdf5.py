@@ -17,6 +17,7 @@ import numpy as np
 from embgeo.io.bounded import zip_members
 from embgeo.io.bounded.guard import Damaged, plain
 from embgeo.io.bounded.maps import (
+    TEXT,
     Array,
     Bytes,
     count,
@@ -72,13 +73,16 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     )
     found = answer["datasets"]
     tensors = [_tensor(facts, held) for facts in found if facts["dtype"] != "words"]
-    lists = [
-        facts
-        for facts in found
-        if facts["dtype"] == "words" and is_vocabulary_name(facts["keys"][-1])
+    texts = [facts for facts in found if facts["dtype"] == "words"]
+    vocabularies = [
+        (_name(facts["keys"]), _words(facts, held))
+        for facts in texts
+        if is_vocabulary_name(facts["keys"][-1])
     ]
-    vocabularies = [(_name(facts["keys"]), _words(facts, held)) for facts in lists]
     tokens, source = tokens_for(tensors, vocabularies)
+    for facts in texts:
+        shape = whole_numbers(facts["shape"], "a shape")
+        tensors.append(unreadable(_name(facts["keys"]), shape, TEXT, "holds text", SAVE_FLOATS))
     for keys, problem, sizes in answer["unread"]:
         shape = whole_numbers(sizes, "a shape")
         tensors.append(unreadable(_name(keys), shape, "", problem, SAVE_FLOATS))

@@ -3,7 +3,7 @@
 from functools import partial
 
 from embgeo.io.bounded.guard import Damaged, plain
-from embgeo.io.bounded.maps import Array, Bytes, is_numeric
+from embgeo.io.bounded.maps import TEXT, Array, Bytes, is_numeric
 from embgeo.io.bounded.zip_members import Archive, ZipMember, archive_in, first_name
 from embgeo.io.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 from embgeo.io.formats.format import Beside
@@ -43,7 +43,7 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
             tensors.append(Tensor(name, header.shape, header.dtype.name, opened))
             continue
         problem = "is an array of strings"
-        tensors.append(unreadable(name, header.shape, "str", problem, SAVE_FLOATS))
+        tensors.append(unreadable(name, header.shape, TEXT, problem, SAVE_FLOATS))
         if is_vocabulary_name(name) and len(header.shape) == 1:
             words_left -= header.shape[0]
             bytes_left -= member.size

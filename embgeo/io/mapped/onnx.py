@@ -230,7 +230,8 @@ def _tensor(found: _Initializer, files: Files, beside: Beside) -> Tensor:
     if found.is_sparse or found.type not in _DTYPES:
         kind = "strings" if found.type == _STRING else f"numbers of type {found.type}"
         problem = "is a sparse initializer" if found.is_sparse else f"holds {kind}"
-        return unreadable(found.name, shape, "", problem, SAVE_FLOATS)
+        dtype = maps.TEXT if found.type == _STRING else ""
+        return unreadable(found.name, shape, dtype, problem, SAVE_FLOATS)
     dtype = _DTYPES[found.type]
     size = maps.count(shape) * maps.number_type(dtype).itemsize
     raw: maps.Bytes = np.frombuffer(found.raw or b"", dtype=np.uint8)

@@ -8,7 +8,7 @@ mapped; several pieces are copied, beyond `scratch.MEMORY_BYTES` into a temporar
 from dataclasses import dataclass
 from functools import partial
 
-from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, plain, short
+from embgeo.io.bounded.guard import Damaged, plain, short
 from embgeo.io.bounded.maps import Array, Bytes, count, number_type, whole_numbers
 from embgeo.io.bounded.zip_members import MAGICS
 from embgeo.io.checkpoint import Checkpoint, Tensor, unreadable
@@ -47,12 +47,7 @@ def open_checkpoint(data: Bytes, beside: Beside) -> Checkpoint:
         if not isinstance(name, str):
             raise Damaged("the metadata name a tensor that is not a string")
         if not isinstance(entry, Stub) or not entry.name.endswith(".TensorStorageMetadata"):
-            tensors.append(
-                unreadable(
-                    plain(name), (), "bytes", "is an object of the training program", RIGHT_FILE
-                )
-            )
-            continue  # BytesStorageMetadata
+            continue  # BytesStorageMetadata: an object of the training program
         listed = _fields(entry, "TensorStorageMetadata").get("chunks")
         pieces_left -= 1 + (len(listed) if isinstance(listed, (list, tuple)) else 0)
         if pieces_left < 0:

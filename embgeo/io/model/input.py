@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from embgeo.core.errors import AmbiguousTensor, WayOut, argument
 from embgeo.io import parameter_names as names
 from embgeo.io.bounded.guard import RIGHT_FILE, list_short, short
-from embgeo.io.bounded.maps import count
+from embgeo.io.bounded.maps import TEXT, count
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.candidates import (
     CandidateGroup,
@@ -204,7 +204,7 @@ def _find_rival(checkpoint: Checkpoint, found: tuple[Tensor, str] | None) -> Ten
         if names.is_other_embedding(name) or names.is_adapter(name) or names.copy_kind(name):
             continue
         is_like = _LIKE_EMBEDDINGS.search(name.lower()) is not None
-        if tensor.problem and (is_like or tensor.dtype not in ("str", "bytes")):
+        if tensor.problem and (is_like or tensor.dtype not in (TEXT, "bytes")):
             return tensor
         is_large = size is not None and count(shape) >= size
         if is_real(tensor.dtype):

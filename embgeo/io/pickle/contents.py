@@ -169,7 +169,7 @@ def tensors_of(leaves: Iterable[tuple[str, Leaf]]) -> tuple[Tensor, ...]:
     for name, leaf in leaves:
         if leaf.problem:
             tensors.append(
-                unreadable(name, leaf.shape, "", leaf.problem, leaf.way_out or SAVE_FLOATS)
+                unreadable(name, leaf.shape, leaf.dtype, leaf.problem, leaf.way_out or SAVE_FLOATS)
             )
             continue
         leaf.check()

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from embgeo.io.bounded.guard import Damaged, short
-from embgeo.io.bounded.maps import Array, count, is_numeric, number_type, view, whole_numbers
+from embgeo.io.bounded.maps import TEXT, Array, count, is_numeric, number_type, view, whole_numbers
 from embgeo.io.pickle.machine import Constructor, Machine
 from embgeo.io.pickle.objects import Buildable, Global, LatinText, Leaf, Stub
 
@@ -88,8 +88,9 @@ class PickledArray(Leaf, Buildable):
         self._type, self._resolved = dtype, dtype.resolve()
         self._data, self._fortran = data, fortran
         if self._resolved is not None:
-            self.dtype = self._resolved.name
-            self.problem = "" if is_numeric(self._resolved) else "holds text"
+            is_text = not is_numeric(self._resolved)
+            self.dtype = TEXT if is_text else self._resolved.name
+            self.problem = "holds text" if is_text else ""
         elif dtype.name.startswith("O"):
             self.problem = "holds Python objects"
         else:

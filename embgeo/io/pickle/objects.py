@@ -120,6 +120,7 @@ class UnreadLeaf(Leaf):
     """An array or tensor of a form that is not read."""
 
     __slots__ = ("problem", "shape", "way_out")
+    dtype = ""
 
     def __init__(self, problem: str, shape: tuple[int, ...] = (), way_out: str = "") -> None:
         self.problem, self.shape, self.way_out = problem, shape, way_out
