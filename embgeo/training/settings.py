@@ -164,10 +164,18 @@ def list_presets() -> dict[str, Traversable]:
 
 def load_preset(name: str) -> StudySettings:
     """Load settings that come with the package."""
+    return from_tables(read_preset(name), f"preset {name}")
+
+
+def read_preset(name: str) -> dict[str, Any]:
+    """Read the tables of a preset over those of the one that it names by ``base``."""
     known = list_presets()
     if name not in known:
         raise refuse_name("preset", name, known, argument("preset"))
-    return parse_settings(known[name].read_text(encoding="utf-8"), f"preset {name}")
+    text = known[name].read_text(encoding="utf-8")
+    tables = settings.parse_document(text, f"preset {name}", "correct it there")
+    base = tables.pop("base", None)
+    return tables if base is None else merge_tables(read_preset(base), tables)
 
 
 def from_tables(tables: Mapping[str, Any], where: Where = None) -> StudySettings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
 from embgeo.workflows.diff_groups import compare_groups, render_groups
 
-FAST = {"sections": "cosine"}
+FAST: dict[str, Any] = {"sections": "cosine"}
 
 
 def write_group(folder: Path, name: str, seeds: list[int], shift: float) -> list[Path]:
