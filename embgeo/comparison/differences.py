@@ -71,8 +71,9 @@ def find_difference(name: str, old: Analysis, new: Analysis) -> Difference | Non
     before, after = old.scalar(name), new.scalar(name)
     if before is None or after is None:
         return None
-    error = population_error(before, after, (old, new), match_rows(old, new))
-    return difference(before.quantity, 1, before, after, error, find_rounding((old, new)))
+    both = (old, new)
+    error = population_error(before, after, both, have_same_halves(both, match_rows(old, new)))
+    return difference(before.quantity, 1, before, after, error, find_rounding(both))
 
 
 def judge(rows: Sequence[Difference]) -> tuple[Difference, ...]:
