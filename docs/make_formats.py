@@ -56,7 +56,9 @@ PLUGINS = """
 
 A package adds a format by an entry point of the group `{group}`. It names a module, or another
 object, with the attributes of `Format` in `embgeo/io/formats/format.py`: `NAME`, `RECOGNIZED`,
-`READ`, `EXTRA`, `sniff(head)` and `open_checkpoint(path)`:
+`READ`, `EXTRA`, `sniff(head)` and `open_checkpoint(data, beside)`. It returns every member of the
+file: one that cannot be read has a reason in place of its numbers, and the choice of the embedding
+decides what follows from it.
 
 ```toml
 [project.entry-points."{group}"]

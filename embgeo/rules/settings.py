@@ -271,7 +271,7 @@ def describe_escape(name: str, folder: Path, root: Path) -> str:
         return "is a remote name"
     if "\0" in name:
         return "is not a file name"
-    # A member of an archive is called ARCHIVE::MEMBER.
+    # A chain of places, NAME::NAME, is one of fsspec: its first part has to stay inside, too.
     for text in (name, name.partition("::")[0]):
         if Path(text).anchor:
             return "is not a relative path"

@@ -190,7 +190,7 @@ def settings_path(settings: GateSettings, name: str, *, may_be_missing: bool = F
     if is_remote(name):
         return Path(name)
     path = settings.resolve_path(name)
-    known = may_be_missing or path.exists() or "::" in name
+    known = may_be_missing or path.exists()
     return Path(shorten_path(path)) if known else path.absolute()
 
 

@@ -193,10 +193,9 @@ def locate_in_repository(file: str) -> str:
 
 def write_relative(source: str, folder: Path) -> str:
     """Write an absolute path inside the repository of `folder` as one relative to the folder."""
-    path, colons, member = source.partition("::")
-    if not Path(path).is_absolute() or not Path(path).is_relative_to(find_root(folder)):
+    if not Path(source).is_absolute() or not Path(source).is_relative_to(find_root(folder)):
         return source
-    return Path(os.path.relpath(path, folder.absolute())).as_posix() + colons + member
+    return Path(os.path.relpath(source, folder.absolute())).as_posix()
 
 
 def start_gate(sources: Sequence[Path | str], folder: Path | str = ".") -> tuple[Path, bool]:
@@ -214,7 +213,7 @@ def start_gate(sources: Sequence[Path | str], folder: Path | str = ".") -> tuple
         if any("\ud800" <= character <= "\udfff" for character in str(source)):
             cause = "settings are UTF-8, and the name is not"
             raise BadOption(cause, where=source, way_out="rename it")
-        if not (is_remote(source) or (Path(folder) / str(source).partition("::")[0]).exists()):
+        if not (is_remote(source) or (Path(folder) / source).exists()):
             raise BadOption("there is no such file", where=source, way_out="check the path")
     names = [write_relative(str(source), Path(folder)) for source in sources]
     # TOML knows the escapes of JSON but neither pairs of surrogates nor a bare DEL.

@@ -55,7 +55,7 @@ def load_analyzed_matrix(
 
 
 def locate_checkpoint(given: str, folder: Path | None) -> str | None:
-    """Return the path of the existing file; a member of an archive keeps its name."""
+    """Return the path of the existing file."""
     if is_remote(given):
         hub = read_hub_name(given)
         if hub is None:
@@ -66,23 +66,18 @@ def locate_checkpoint(given: str, folder: Path | None) -> str | None:
         bare = hub.text.partition("://")[2]
         is_bare = read_bare_name(bare) is not None and find_kept(hub) is not None
         return bare if is_bare else None
-    archive, sign, member = given.partition("::")
     if Path(given).exists():
         return given
-    for name, rest in ((given, ""), (archive, sign + member)):
-        paths = [Path(name)]
-        if folder is not None:
-            # A run keeps its model next to the analysis, whatever folder it was trained from.
-            paths += [folder.absolute().parent / name, folder / Path(name).name]
-        for path in paths:
-            if path.exists():
-                return f"{path}{rest}"
-    return None
+    if folder is None:
+        return None
+    # A run keeps its model next to the analysis, whatever folder it was trained from.
+    paths = (folder.absolute().parent / given, folder / Path(given).name)
+    return next((str(path) for path in paths if path.exists()), None)
 
 
 def is_beside(path: str, folder: Path) -> bool:
     """Tell whether a file lies in or below the parent of an analysis, or the working folder."""
-    file = Path(path if Path(path).exists() else path.partition("::")[0]).resolve()
+    file = Path(path).resolve()
     return any(file.is_relative_to(home) for home in (folder.resolve().parent, Path.cwd()))
 
 
@@ -93,7 +88,7 @@ def load_again(path: str, provenance: dict[str, Any]) -> Matrix:
     rows = provenance.get("row_range")
     named = str(provenance.get("tensor") or "")
     # The array of a file with a single array has no name: the analysis names it after the file.
-    nameless = named == Path(path.partition("::")[2] or path).name
+    nameless = named == Path(path).name
     return load(
         path,
         tensor=None if nameless else named,
@@ -105,13 +100,12 @@ def load_again(path: str, provenance: dict[str, Any]) -> Matrix:
 
 
 def default_name(path: Path) -> str:
-    """Return the name of a folder or an archive's member, or of a file without its last suffix."""
+    """Return the name of a folder, or of a file without its last suffix."""
     if str(path) == "-":
         return "stdin"
     if is_remote(path):
         return short_name(path)
-    _, _, member = str(path).partition("::")
-    resolved = Path(member if member and not path.exists() else path).resolve()
+    resolved = path.resolve()
     return (resolved.name if resolved.is_dir() else resolved.stem) or "analysis"
 
 
