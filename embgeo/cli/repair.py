@@ -1,4 +1,4 @@
-"""``embgeo repair``: damaged rows get new values, in a copy of the model."""
+"""``embgeo repair``: suspects get new rows, in a copy of the model."""
 
 from __future__ import annotations
 
@@ -30,27 +30,35 @@ def repair(
             "--out", "-o", metavar="FOLDER", help="Folder of the repaired copy; must not exist."
         ),
     ] = None,
-    rows: Annotated[
+    only: Annotated[
         str,
         typer.Option(
-            metavar="damaged|special|FILE",
-            help="Rows to replace: damaged ones, those among special tokens only, or the row "
-            "numbers or tokens in a file, one a line.",
+            metavar="REASON,…",
+            help="Suspects to replace: zero, mean, duplicate, …; all serious ones by default.",
         ),
-    ] = "damaged",
-    method: Annotated[
-        str | None,
+    ] = "",
+    rows: Annotated[
+        Path | None,
         typer.Option(
-            metavar="output|subwords|mean",
-            help="What new rows are made of; output for untied models by default, else mean.",
+            metavar="FILE", help="Replace these instead: row numbers or tokens, one a line."
         ),
     ] = None,
-    max_rows: Annotated[int, typer.Option(min=1, help="Refuse to replace more than this.")] = 256,
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="draw|mean|copy",
+            help="Draw rows from the mean and covariance of the others, take their mean with "
+            "noise, or copy a token.",
+        ),
+    ] = "draw",
+    copy: Annotated[
+        str | None, typer.Option(metavar="TOKEN", help="The token to copy, with noise.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
     min_norm: o.MinNorm = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")
     ] = False,
-    diff: Annotated[bool, typer.Option(help="Compare the new model with the old one.")] = True,
     tensor: o.Tensor = None,
     output: o.Output = None,
     max_download: o.MaxDownload = None,
@@ -58,10 +66,11 @@ def repair(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Give damaged rows of a model new values, in a copy.
+    """Give suspects of a model new rows, in a copy.
 
-    Only the file that holds the matrix is written anew, and in it only those rows; all other files
-    of the model are linked. The copy says in embgeo-repair.json what was changed.
+    Rows of input embedding and output matrix are replaced together. Only the files that hold them
+    are written anew, and in them only those rows; all others are linked. The copy says in
+    embgeo-repair.json what was changed.
 
     Example: embgeo repair fixtures/cosreg.safetensors --dry-run
     """
@@ -71,12 +80,13 @@ def repair(
         done = run(
             model,
             out,
+            only=only,
             rows=rows,
             method=method,
-            max_rows=max_rows,
+            copy=copy,
+            seed=seed,
             min_norm=min_norm,
             dry_run=dry_run,
-            diff=diff and not (quiet or json_),
             progress=progress,
             tensor=tensor,
             output=output,
@@ -92,7 +102,7 @@ def repair(
 
 
 def summary(done: Repair, model: Path) -> None:
-    """Print the replaced rows, the comparison of old and new, and the folder of the new model."""
+    """Print the replaced rows, what is left, and the folder of the new model."""
     if done.record is None:
         print_lines(f"{model}: no row needs repair")
         return
@@ -100,4 +110,4 @@ def summary(done: Repair, model: Path) -> None:
 
     notes = (f"  note: {note}" for note in done.notes)
     end = "nothing was written" if done.folder is None else f"repaired: {done.folder}"
-    print_lines(*render(done.record, done.comparison), *notes, end)
+    print_lines(*render(done.record, done.left), *notes, end)

@@ -1,30 +1,13 @@
 """Rows of a model before and after tokens were added to it."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.matrix import BLOCK_ROWS, Matrix
-from embgeo.core.progress import Progress
-from embgeo.row_repair.places import RowSurvey, survey
-
-#: Listed rows, at most.
-LISTED = 200
-
-
-@dataclass(frozen=True, slots=True)
-class AddedRow:
-    """A row of a token that the first matrix does not have."""
-
-    row: int
-    token: str | None
-    #: None if it is not finite.
-    norm: float | None
-    #: Percentage of healthy norms of the first matrix that are not larger.
-    percentile: float | None
+from embgeo.core.suspects import Suspects
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +21,10 @@ class RowChange:
     #: types differ.
     same: int
     changed: int
-    #: Size of the largest group of equal added rows; 0 without added rows.
-    alike: int
-    #: Added rows that are zero, non-finite or far shorter than all others.
-    damaged: int
     #: Smallest, median and largest finite norm of the added rows.
     norms: tuple[float, float, float] | None
-    #: Median norm of the healthy rows of the first matrix.
+    #: Median norm of the finite rows of the first matrix that are not zero.
     median_before: float
-    #: In row order, at most `LISTED`.
-    added: tuple[AddedRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +39,8 @@ class VocabularyChange:
         Tokens without a row, before and after.
     output : RowChange or None
         None unless both models have an output matrix of their own.
+    suspects : tuple of Suspects
+        Those among the added rows.
     """
 
     names: tuple[str, str]
@@ -72,6 +51,7 @@ class VocabularyChange:
     missing_rows: tuple[int, int]
     input: RowChange
     output: RowChange | None
+    suspects: tuple[Suspects, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +65,21 @@ class _RowPairs:
 
 
 def compare_rows(
-    before: Matrix, after: Matrix, names: tuple[str, str], progress: Progress | None = None
+    before: Matrix, after: Matrix, names: tuple[str, str], suspects: Iterable[Suspects]
 ) -> VocabularyChange:
-    """Return rows that were added, removed, moved and changed.
+    """Return rows that were added, removed, moved and changed; `suspects` are those of `after`.
 
     Tokens are matched by their string if both sides have them, else by their row number. Masked
     rows, which belong to no token, are ignored.
     """
     pairs = _pair_rows(before, after)
     rows = (before.n, after.n)
-    changes = [_compare_side(before, after, pairs, rows, progress)]
+    changes = [_compare_side(before, after, pairs, rows)]
     if before.output is not None and after.output is not None:
         own = _pair_rows(before.output, after.output)  # without tokens that have no row there
         rows = (_count_own(before, before.output), _count_own(after, after.output))
-        changes.append(_compare_side(before.output, after.output, own, rows, progress))
+        changes.append(_compare_side(before.output, after.output, own, rows))
+    among = (own.take(np.isin(own.rows, pairs.added)) for own in suspects)
     removed = [_label(before, row) or f"row {row}" for row in pairs.removed[:5].tolist()]
     return VocabularyChange(
         names,
@@ -109,6 +90,7 @@ def compare_rows(
         (_count_missing(before), _count_missing(after)),
         changes[0],
         changes[1] if len(changes) > 1 else None,
+        tuple(own for own in among if len(own)),
     )
 
 
@@ -120,12 +102,12 @@ def _count_missing(matrix: Matrix) -> int:
     return max(0, (matrix.vocabulary_size or 0) - matrix.n)
 
 
-def _real_rows(matrix: Matrix) -> list[int]:
+def _real_rows(matrix: Matrix) -> IntArray:
     """Return rows of tokens, without masked ones."""
     real = np.ones(matrix.n, dtype=bool)
     for rows in matrix.masked.values():
         real[rows] = False
-    return np.flatnonzero(real).tolist()
+    return np.flatnonzero(real)
 
 
 def _count_own(matrix: Matrix, output: Matrix) -> int:
@@ -137,10 +119,10 @@ def _pair_rows(before: Matrix, after: Matrix) -> _RowPairs:
     """Return a token in the same row on both sides is matched there; else its first row counts."""
     by_token = before.tokens is not None and after.tokens is not None
     known: dict[str | int | None, int] = {}
-    for row in _real_rows(before):
+    for row in _real_rows(before).tolist():
         known.setdefault(_label(before, row) if by_token else row, row)
     pairs, added = [], []
-    for row in _real_rows(after):
+    for row in _real_rows(after).tolist():
         key = _label(after, row) if by_token else row
         if by_token and row < before.n and _label(before, row) == key:
             pairs.append((row, row))
@@ -155,28 +137,29 @@ def _pair_rows(before: Matrix, after: Matrix) -> _RowPairs:
 
 
 def _compare_side(
-    before: Matrix,
-    after: Matrix,
-    pairs: _RowPairs,
-    rows: tuple[int, int],
-    progress: Progress | None,
+    before: Matrix, after: Matrix, pairs: _RowPairs, rows: tuple[int, int]
 ) -> RowChange:
-    old, new = survey(before, None, progress), survey(after, None, progress)
     same = sum(int(np.sum(equal)) for equal in _compare_bits(before, after, pairs))
-    norms = new.norms[pairs.added]
-    finite = norms[np.isfinite(norms)]
-    low, middle, high = np.quantile(finite, (0, 0.5, 1)).tolist() if len(finite) else (0, 0, 0)
+    added, known = _measure_norms(after, pairs.added), _measure_norms(before, _real_rows(before))
+    low, middle, high = np.quantile(added, (0, 0.5, 1)).tolist() if len(added) else (0, 0, 0)
     return RowChange(
         after.origin.tensor or after.name,
         rows,
         same,
         len(pairs.before) - same,
-        _count_alike(after, pairs.added),
-        sum(row in new.states for row in pairs.added.tolist()),
-        (low, middle, high) if len(finite) else None,
-        float(np.median(old.norms[old.healthy])),
-        tuple(_list_added(after, pairs.added[:LISTED], norms, old)),
+        (low, middle, high) if len(added) else None,
+        float(np.median(known[known > 0])) if known.any() else 0.0,
     )
+
+
+def _measure_norms(matrix: Matrix, rows: IntArray) -> FloatArray:
+    """Measure the norms of the finite ones among some rows."""
+    parts = [np.zeros(0)]
+    for _, block in matrix.blocks(rows):
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts.append(np.linalg.norm(block.astype(np.float64), axis=1))
+    norms = np.concatenate(parts)
+    return np.asarray(norms[np.isfinite(norms)])
 
 
 def _compare_bits(before: Matrix, after: Matrix, pairs: _RowPairs) -> Iterator[Mask]:
@@ -192,21 +175,3 @@ def _compare_bits(before: Matrix, after: Matrix, pairs: _RowPairs) -> Iterator[M
             yield (bits[0] == bits[1]).all(axis=1)
         else:
             yield (one.astype(np.float64) == other.astype(np.float64)).all(axis=1)
-
-
-def _count_alike(matrix: Matrix, rows: IntArray) -> int:
-    if not len(rows):
-        return 0
-    return max(Counter(row.tobytes() for row in matrix.data[rows]).values())
-
-
-def _list_added(
-    matrix: Matrix, rows: IntArray, norms: FloatArray, old: RowSurvey
-) -> Iterator[AddedRow]:
-    known = np.sort(old.norms[old.healthy])
-    for row, norm in zip(rows.tolist(), norms.tolist(), strict=False):
-        if np.isfinite(norm):
-            share = 100.0 * float(np.searchsorted(known, norm, side="right")) / len(known)
-            yield AddedRow(row, _label(matrix, row), norm, share)
-        else:
-            yield AddedRow(row, _label(matrix, row), None, None)

@@ -5,9 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-#: The key of the token in the tokenizer's files, or an added token, or one in the chat template.
+#: The key of the token in the tokenizer's files; an added token, special or not; one in the chat
+#: template; and types of GGUF.
 Role = Literal[
-    "bos", "eos", "pad", "unk", "cls", "sep", "mask", "additional", "added", "template"
+    "bos", "eos", "pad", "unk", "cls", "sep", "mask", "additional", "special", "added", "template",
+    "unused", "byte",
 ]  # fmt: skip
 
 #: The state of a row, the gravest first. Damaged rows are not measured; neither are zero rows of

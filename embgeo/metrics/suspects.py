@@ -54,8 +54,8 @@ STEP = 1024
 NEARER = 0.1
 #: … or than both shares, of the median distance and of the length of the mean: transformers draws
 #: new rows with 3e-5 of the distance. Groups of rows that equal each other may be farther.
-NEAR, OF_ITS_LENGTH = 3e-3, 0.1
-NEAR_AS_GROUP, GROUP_OF_ITS_LENGTH = 0.05, 0.25
+NEAR, OF_ITS_LENGTH = 3e-3, 0.25
+NEAR_AS_GROUP = 0.05
 #: Rows of fewer dimensions come as near by chance.
 LEAST_COLUMNS = 3
 #: Rows that may be at the mean and are read, at most.
@@ -456,7 +456,7 @@ def find_mean_rows(
     length = min(float(np.linalg.norm(mean)) for mean in means)
     rounding = facts.rounding * root_mean_square(shared.norms)
     at_mean = (apart <= rounding) | (apart < min(NEAR * median, OF_ITS_LENGTH * length))
-    as_group = apart < min(NEAR_AS_GROUP * median, GROUP_OF_ITS_LENGTH * length)
+    as_group = apart < min(NEAR_AS_GROUP * median, OF_ITS_LENGTH * length)
     alike = np.concatenate([near.rows, NO_ROWS, *groups])
     at_mean |= as_group & np.isin(candidates, alike)
     order = np.flatnonzero(at_mean)[np.argsort(candidates[at_mean])]

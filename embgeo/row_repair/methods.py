@@ -1,164 +1,81 @@
-"""New rows by a method, with the norm of the healthy rows, rounded to the type of the file."""
+"""New rows by a method, from the rows that live, rounded to the type of the file."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arguments import refuse_if, refuse_name
+from embgeo.core.arguments import refuse_if
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.errors import BadOption, argument
-from embgeo.io.labels.tokenizer_runs import NotUsable, find_pieces
-from embgeo.io.labels.vocabulary import TextEncoder
-from embgeo.row_repair.places import RowSurvey
-from embgeo.row_repair.record import ReplacedRow
+from embgeo.core.errors import argument
+from embgeo.core.matrix import Matrix
+from embgeo.numerics.sampling import generator
+from embgeo.stats import Moments
+from embgeo.stats.reader import RowReader
 
-#: Most rows in an error message.
-NAMED = 4
-
-
-@dataclass(frozen=True, slots=True)
-class RowSource:
-    """The sources of new rows."""
-
-    #: The matrix whose rows are replaced.
-    input: RowSurvey
-    #: The output matrix of an untied model.
-    output: RowSurvey | None
-    #: Whether the model is known to be tied.
-    tied: bool
-    #: The model's own tokenizer.
-    encoder: TextEncoder | None
-    #: Number of tokens in the vocabulary.
-    tokens: int
+#: From the mean and the whole covariance of the rows that live; along their mean, or a copy of a
+#: named token, with noise.
+Method = Literal["draw", "mean", "copy"]
+METHODS: tuple[Method, ...] = get_args(Method)
+#: Length of the noise as a share of that of the row: cosines of new rows stay below 0.995, and
+#: near-identical ones have more than 0.999.
+NOISE = 0.1
 
 
-def output(source: RowSource, rows: IntArray) -> FloatArray:
-    """Return the rows of the output matrix, for untied models whose output was trained there.
+class Living(NamedTuple):
+    """Mean, root of the covariance and median norm of the rows that live."""
 
-    The repair of NVIDIA NeMo Automodel (pull request 3136) and Megatron Bridge (pull request 5005).
+    mean: FloatArray
+    #: Shape (d, k); times its transpose the covariance.
+    root: FloatArray
+    median: float
+
+
+def measure_living(matrix: Matrix, rows: IntArray) -> Living:
+    """Measure the rows that live, which are finite and not all equal."""
+    cause, way_out = "fewer than two rows live: there is nothing to draw from", "train it again"
+    refuse_if(len(rows) < 2, matrix.name, cause, way_out)
+    moments, norms = Moments(matrix.d), []
+    reader = RowReader(matrix)
+    for block in reader.blocks(rows):
+        moments.update(block)
+        norms.append(block.norms)
+    values, vectors = np.linalg.eigh(moments.scatter / moments.n)
+    refuse_if(not values[-1] > 0.0, matrix.name, "all rows that live are equal", way_out)
+    root = vectors * np.sqrt(np.clip(values, 0.0, None))
+    return Living(moments.mean, root, float(np.median(np.concatenate(norms))))
+
+
+def make_rows(
+    living: Living,
+    count: int,
+    method: Method,
+    named: FloatArray | None,
+    purpose: str,
+    seed: int,
+    dtype: np.dtype[Any],
+) -> npt.NDArray[np.generic]:
+    """Make new rows as the file stores them, shape (count, d); no two are alike.
+
+    `named`: the row that is copied; None for other methods. `purpose`: of the random numbers.
     """
-    other, cause = source.output, ""
-    if other is None:
-        reason = "is tied: both sides are one matrix" if source.tied else "has no output matrix"
-        cause = f"the model {reason}"
-    elif other.matrix.d != source.input.matrix.d:
-        columns = f"{other.matrix.d:,} columns and the embedding {source.input.matrix.d:,}"
-        cause = f"the output matrix has {columns}"
-    if other is None or cause:
-        cause = f"output does not apply, {cause}"
-        raise BadOption(cause, where=argument("method"), way_out="choose subwords or mean")
-    damaged = rows[~other.healthy[rows]]
-    if len(damaged):
-        raise refuse_rows(source, damaged, "the output matrix is damaged there, too")
-    return np.asarray(other.matrix.take(rows))
-
-
-def subwords(source: RowSource, rows: IntArray) -> FloatArray:
-    """Return the mean of the healthy tokens' rows into which the tokenizer cuts each text."""
-    survey = source.input
-    unusable = np.union1d(np.flatnonzero(~survey.healthy), rows)
-    try:
-        pieces = find_pieces(source.encoder, rows.tolist(), unusable[unusable < source.tokens])
-    except NotUsable as error:
-        cause, way_out = f"subwords does not apply: {error}", "choose another method, such as mean"
-        raise BadOption(cause, where=argument("method"), way_out=way_out) from error
-    known = [ids for ids in pieces if ids and max(ids) < survey.matrix.n]
-    if len(known) < len(rows):
-        without = np.array([not ids or max(ids) >= survey.matrix.n for ids in pieces])
-        raise refuse_rows(source, rows[without], "the text has no pieces with healthy rows")
-    return np.stack([survey.matrix.take(np.array(ids)).mean(axis=0) for ids in known])
-
-
-def mean(source: RowSource, rows: IntArray) -> FloatArray:
-    """Return the mean of all healthy rows, once for each row.
-
-    Hewitt 2021, "Initializing New Word Embeddings for Pretrained Language Models": with the average
-    of the rows, the softmax of the model changes little. The bound holds for the mean itself; here
-    it is scaled to the norm of the other rows, like every new row.
-    """
-    survey = source.input
-    total = np.zeros(survey.matrix.d)
-    for index, block in survey.matrix.blocks():
-        total += block[survey.healthy[index]].astype(np.float64).sum(axis=0)
-    return np.tile(total / survey.healthy.sum(), (len(rows), 1))
-
-
-#: Functions that make directions of shape (len(rows), d), of any norm but 0, by name. BadOption
-#: if a method has no source for a row.
-METHODS: dict[str, Callable[[RowSource, IntArray], FloatArray]] = {
-    "output": output,
-    "subwords": subwords,
-    "mean": mean,
-}
-
-
-def choose_method(name: str | None, source: RowSource) -> str:
-    """Choose the name of a method; by default "output" for an untied model, else "mean"."""
-    return name or ("mean" if source.output is None else "output")
-
-
-def check_method(name: str | None) -> None:
-    if name is not None and name not in METHODS:
-        raise refuse_name("method", name, METHODS, argument("method"))
-
-
-def make_rows(source: RowSource, rows: IntArray, method: str) -> npt.NDArray[np.generic]:
-    """Make new rows for one or more rows in ascending order, as the file stores them.
-
-    Their norm is the root mean square of the healthy norms.
-    """
-    survey = source.input
-    cause, way_out = "every row is damaged: there is no norm to take", "take another checkpoint"
-    refuse_if(not survey.healthy.any(), survey.matrix.name, cause, way_out)
-    directions = METHODS[method](source, rows)
-    # Divided by the largest entry first: squares of entries near 1e-200 would vanish.
-    largest = np.abs(directions).max(axis=1, keepdims=True)
-    without = ~(np.isfinite(largest) & (largest > 0))[:, 0]
-    if without.any():
-        raise refuse_rows(source, rows[without], "their sources have no direction")
-    units = directions / largest
-    units /= np.linalg.norm(units, axis=1, keepdims=True)
-    dtype = survey.matrix.data.dtype
-    stored: npt.NDArray[np.generic] = round_to(survey.root_mean_square * units, dtype)
-    wide = stored.astype(np.float64)
-    lost = ~np.isfinite(wide).all(axis=1) | ~wide.any(axis=1)
-    if lost.any():
-        raise refuse_rows(source, rows[lost], f"{dtype} does not hold the new row")
+    normal = generator(seed, purpose).standard_normal((count, len(living.mean)))
+    rows = normal @ living.root.T
+    if method == "draw":
+        rows += living.mean
+    else:
+        center, length = (living.mean, living.median) if named is None else (named, None)
+        size = float(np.linalg.norm(center))
+        cause = "the mean of the rows is zero: it has no direction"
+        refuse_if(not size, argument("method", method), cause, "choose draw")
+        length = size if length is None else length
+        rows *= NOISE * length / np.linalg.norm(rows, axis=1, keepdims=True)
+        rows += center * (length / size)
+    stored = round_to(rows, dtype)
+    lost = not np.isfinite(stored.astype(np.float64)).all()
+    refuse_if(lost, str(dtype), "does not hold the new rows", "store the model in a wider type")
     return stored
-
-
-def list_replaced(
-    survey: RowSurvey, rows: IntArray, stored: npt.NDArray[np.generic]
-) -> tuple[ReplacedRow, ...]:
-    """List rows before and after; `stored` are the new ones."""
-    tokens = survey.matrix.tokens
-    roles = {one.row: one.roles for one in survey.matrix.special}
-    norms = np.linalg.norm(stored.astype(np.float64), axis=1)
-    return tuple(
-        ReplacedRow(
-            row=row,
-            token=None if tokens is None else tokens[row],
-            roles=roles.get(row, ()),
-            state=survey.state(row),
-            norm_before=float(before) if np.isfinite(before) else None,
-            norm_after=float(after),
-        )
-        for row, before, after in zip(rows.tolist(), survey.norms[rows], norms, strict=True)
-    )
-
-
-def refuse_rows(source: RowSource, rows: IntArray, cause: str) -> BadOption:
-    """Return the error for rows that a method cannot make."""
-    tokens = source.input.matrix.tokens
-    named = [f"{row:,}" if tokens is None else f"{row:,} {tokens[row]!r}" for row in rows[:NAMED]]
-    more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
-    cause = f"{cause}: row{'' if len(rows) == 1 else 's'} {', '.join(named)}{more}"
-    way_out = "choose another method, such as mean"
-    return BadOption(cause, where=argument("method"), way_out=way_out)
 
 
 #: numpy rounds once. Types of ml_dtypes may have the kind "f", too.

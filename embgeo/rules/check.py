@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.differences import find_difference
 from embgeo.comparison.track import name_steps
 from embgeo.core.errors import BadOption, EmbgeoError, argument
-from embgeo.core.quantities import tokens
+from embgeo.core.quantities import suspects, tokens
 from embgeo.core.quantities import track as q
-from embgeo.core.special import DAMAGED_STATES
 from embgeo.core.text import visible
-from embgeo.core.values import Cell, Scalar, Table, format_number
+from embgeo.core.values import Scalar
 from embgeo.result.analysis import Analysis
 from embgeo.rules.decide import BLOCKING, Decision, State, decide, is_same
 from embgeo.rules.rule import Rule, is_called
@@ -32,10 +33,8 @@ OF_WIDTH = ("spectrum",)
 NOT_MEASURED = "it was not measured with these files and options"
 #: What a value is about → why an analysis of its section does not have it.
 NOT_FOUND = {
-    tokens.SPECIAL_DAMAGED_ROWS.name: "no tokenizer names special tokens",
     tokens.MISSING_ROWS.name: "no tokenizer or configuration says how many tokens there are",
     tokens.TIED_AS_CONFIGURED.name: "no config.json says whether the model is tied",
-    tokens.OUTPUT_DAMAGED_ROWS.name: "no separate output matrix was found",
 }
 
 
@@ -350,49 +349,25 @@ def counterpart(
 #: Rows that are named at most.
 NAMED = 5
 
-#: Name of a count → the table that lists its rows, and the states that count, by column.
-_LISTED: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
-    tokens.DAMAGED_ROWS.name: (tokens.DAMAGED.name, {"state": DAMAGED_STATES}),
-    tokens.ZERO_ROWS.name: (tokens.DAMAGED.name, {"state": ("zero",)}),
-    tokens.NONFINITE_ROWS.name: (tokens.DAMAGED.name, {"state": ("non-finite",)}),
-    tokens.CONSTANT_ROWS.name: (tokens.DAMAGED.name, {"state": ("constant",)}),
-    tokens.MEAN_ROWS.name: (tokens.DAMAGED.name, {"state": ("mean-initialized",)}),
-    tokens.OUTPUT_DAMAGED_ROWS.name: (tokens.DAMAGED.name, {"output": DAMAGED_STATES}),
-    tokens.SPECIAL_DAMAGED_ROWS.name: (
-        tokens.SPECIAL.name,
-        {"state": DAMAGED_STATES, "output": DAMAGED_STATES},
-    ),
-}
-
 
 def name_rows(analysis: Analysis) -> dict[str, str]:
-    """Name some rows of each count above 0: ``row 2,950 <|im_start|>, …``."""
-    tables = {table.name: table for table in analysis.tables}
+    """Name some of the serious suspects of each reason: ``row 2,950 <|im_start|>, …``."""
     found = {}
-    for name, (listing, states) in _LISTED.items():
-        scalar = analysis.scalar(name)
-        if scalar is None or not scalar.value or listing not in tables:
-            continue
-        rows = find_rows(tables[listing], states)
-        left = int(scalar.value) - NAMED
-        more = f" and {format_number(left)} more" if left > 0 else ""
-        labeled = analysis.tokens is not None
-        named = ", ".join(show_row(row, token if labeled else None) for row, token in rows[:NAMED])
-        found[name] = f"{named}{more}"
-    return {name: text for name, text in found.items() if text}
+    for reason, quantity in suspects.COUNTS.items():
+        named: list[str] = []
+        count = 0
+        for own in analysis.suspects:
+            if own.reason == reason:
+                count += int(own.serious.sum())
+                of = "output " if own.side == "output" else ""
+                for at in np.flatnonzero(own.serious)[: NAMED - len(named)].tolist():
+                    token = None if own.tokens is None else own.tokens[at]
+                    named.append(f"{of}{show_row(int(own.rows[at]), token)}")
+        if named:
+            more = f" and {count - len(named):,} more" if count > len(named) else ""
+            found[quantity.name] = f"{', '.join(named)}{more}"
+    return found
 
 
-def find_rows(table: Table, states: dict[str, tuple[str, ...]]) -> list[tuple[Cell, Cell]]:
-    """Find the row and the token of each row of a table with one of these states."""
-    row_at, token_at = table.columns.index("row"), table.columns.index("token")
-    checked = [(table.columns.index(c), own) for c, own in states.items() if c in table.columns]
-    return [
-        (cells[row_at], cells[token_at])
-        for cells in table.rows
-        if any(cells[at] in own for at, own in checked)
-    ]
-
-
-def show_row(row: Cell, token: Cell) -> str:
-    number = f"row {row:,}" if isinstance(row, int) else "no row"
-    return f"{number} {visible(token)}" if isinstance(token, str) else number
+def show_row(row: int, token: str | None) -> str:
+    return f"row {row:,}" if token is None else f"row {row:,} {visible(token)}"

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption, argument
-from embgeo.core.quantities import tokens
+from embgeo.core.quantities import suspects, tokens
 from embgeo.rules.rule_value import SCALES
 
 Sense = Literal["value", "drop", "rise", "change"]
@@ -163,16 +163,14 @@ def is_called(tensor: str, name: str) -> bool:
 
 
 PRESETS: dict[str, tuple[str, ...]] = {
-    # Fine-tuning needs trained rows for the tokens of the chat template, finite numbers, a row for
-    # each token, and the matrices that the configuration names. Only an output matrix may be
-    # missing: a tied model has none.
+    # Fine-tuning needs a row of its own for each token that is used, and the matrices that the
+    # configuration names. In a very narrow cone near-identical rows are ordinary, and not every
+    # model has a configuration.
     "finetune-ready": (
-        f"{tokens.SPECIAL_DAMAGED_ROWS.name} == 0",
-        f"{tokens.NONFINITE_ROWS.name} == 0",
-        f"{tokens.MISSING_ROWS.name} == 0",
-        f"{tokens.TIED_AS_CONFIGURED.name} == 1",
-        f"{tokens.DAMAGED_ROWS.name} == 0",
-        f"{tokens.OUTPUT_DAMAGED_ROWS.name} == 0, warn, allow undefined",
+        *(f"{one.name} <= 0" for one in suspects.COUNTS.values() if one != suspects.NEAR_IDENTICAL),
+        f"{suspects.NEAR_IDENTICAL.name} <= 0, allow undefined",
+        f"{tokens.MISSING_ROWS.name} == 0, allow undefined",
+        f"{tokens.TIED_AS_CONFIGURED.name} == 1, allow undefined",
     ),
 }
 

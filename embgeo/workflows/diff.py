@@ -22,6 +22,7 @@ from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.io.memory import as_matrix
 from embgeo.io.remote.names import as_written
+from embgeo.measure.analyze import analyze
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
 from embgeo.training.study.record import STUDY_NAME
@@ -365,8 +366,8 @@ def compare_vocabularies(
     Returns
     -------
     VocabularyChange
-        Numbers of rows and, for the input embedding and the output matrix, the norms of added rows
-        with their percentiles among the earlier norms.
+        Numbers of rows, the norms of added rows of input embedding and output matrix, and the
+        suspects among them.
 
     Raises
     ------
@@ -377,4 +378,5 @@ def compare_vocabularies(
     sources = [read_settings({**settings, "hash_file": False}, path=path)[0] for path in paths]
     first, second = (load_source(source, progress) for source in sources)
     one, other = distinguish_names([default_name(path) for path in paths], paths)
-    return compare_rows(first, second, (one, other), progress)
+    found = analyze(second, sections=("suspects",), reference=False, page=False, progress=progress)
+    return compare_rows(first, second, (one, other), found.suspects)

@@ -1,4 +1,4 @@
-"""``embgeo.repair``: a copy of a model whose damaged rows have new values."""
+"""``embgeo.repair``: a copy of a model in which suspects have new rows."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from embgeo.comparison.comparison import Comparison
-from embgeo.core.arguments import as_path, refuse_if
+import numpy as np
+
+from embgeo.core.arguments import as_path, refuse_if, refuse_name
+from embgeo.core.arrays import IntArray
 from embgeo.core.errors import EmbgeoError, UnreadableFile, WayOut, argument, looking_at
 from embgeo.core.matrix import Matrix
+from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
+from embgeo.core.suspects import SERIOUS, Reason, Side, Suspects
 from embgeo.core.version import VERSION
 from embgeo.io.bounded.guard import refuse, short
 from embgeo.io.bounded.small_files import COPY_IT, FOREIGN_LINK, is_foreign_link
@@ -23,25 +27,19 @@ from embgeo.io.loading import read_matrix
 from embgeo.io.opening import open_checkpoint
 from embgeo.io.remote.exporting import find_files
 from embgeo.io.remote.names import is_remote
-from embgeo.row_repair.methods import (
-    RowSource,
-    check_method,
-    choose_method,
-    list_replaced,
-    make_rows,
-)
+from embgeo.measure.analyze import analyze
+from embgeo.result.analysis import Analysis
+from embgeo.row_repair.methods import METHODS, Method, make_rows, measure_living
 from embgeo.row_repair.places import (
-    DAMAGED,
     Edit,
     Hashes,
     TensorPlace,
     choose_rows,
     find_places,
     link_or_copy,
-    survey,
     write_edited,
 )
-from embgeo.row_repair.record import FORMAT, RepairRecord, RewrittenFile
+from embgeo.row_repair.record import FORMAT, RepairedSide, RepairRecord, ReplacedRow, RewrittenFile
 from embgeo.workflows.folders import (
     ELSEWHERE,
     find_nearest,
@@ -54,10 +52,6 @@ from embgeo.workflows.folders import (
 _CACHES = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
 #: Edits by file.
 Edits = dict[Path, list[Edit]]
-#: Default limit of the rows to replace.
-MAX_ROWS = 256
-#: The section that old and new model are compared by.
-COMPARED = "tokens"
 #: Suffixes of files that may hold the same matrix in a format that is not rewritten.
 _OTHER_WEIGHTS = {".bin", ".gguf", ".h5", ".msgpack", ".onnx", ".pt", ".pth", ".safetensors"}
 
@@ -69,46 +63,50 @@ class Repair:
     Attributes
     ----------
     record : RepairRecord or None
-        Rows before and after; None if no rows are damaged.
+        Rows before and after; None if no row needs repair.
     folder : Path or None
         The new model; None if nothing was written.
-    comparison : Comparison or None
-        The new model compared with the old one.
+    left : tuple of Suspects or None
+        The serious suspects of the new model; None if nothing was written.
     notes : tuple of str
     """
 
     record: RepairRecord | None
     folder: Path | None = None
-    comparison: Comparison | None = None
+    left: tuple[Suspects, ...] | None = None
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The matrix to repair, and each place where it is stored."""
+    """A matrix to repair, where it is stored, its rows to replace and those that live."""
 
-    model: Path
-    checkpoint: Checkpoint
+    side: Side
     matrix: Matrix
     places: list[TensorPlace]
+    rows: dict[int, Reason | None]
+    living: IntArray
 
 
 def repair(
     model: Path | str,
     out: Path | str | None = None,
     *,
-    rows: Any = DAMAGED,
-    method: str | None = None,
-    max_rows: int = MAX_ROWS,
+    only: str | Sequence[str] = (),
+    rows: Any = None,
+    method: str = "draw",
+    copy: str | None = None,
+    seed: int = 0,
     dry_run: bool = False,
-    diff: bool = True,
     tensor: str | None = None,
     output: str | None = None,
     max_download: str | None = None,
     min_norm: float | None = None,
     progress: Progress | None = None,
 ) -> Repair:
-    """Give damaged rows of a model new values, in a copy.
+    """Give serious suspects of a model new rows, in a copy.
+
+    Input embedding and output matrix are repaired together.
 
     Parameters
     ----------
@@ -116,20 +114,20 @@ def repair(
         A model folder with safetensors files, one such file, or a remote name. Of a remote model
         the reduced model folder is repaired.
     out : Path or str, optional
-        Folder of the copy, which must not exist. Files without the matrix are linked into it.
-    rows : str, Path or sequence of int
-        ``"damaged"``; ``"special"`` for the damaged rows of special tokens; a file with a row
-        number or a token on each line; or row numbers.
-    method : str, optional
-        ``"output"``: direction of the output row; ``"subwords"``: mean of the pieces of the token's
-        text; ``"mean"``: mean of the healthy rows. By default ``"output"`` for untied models, else
-        ``"mean"``. New rows have the root mean square norm of the healthy ones.
-    max_rows : int
-        The most rows to replace.
+        Folder of the copy, which must not exist. Files without the matrices are linked into it.
+    only : str or sequence of str
+        Reasons, as in ``"zero,mean"``; all serious ones by default.
+    rows : Path or sequence of int, optional
+        In place of suspects: a file with a row number or a token on each line, or row numbers.
+    method : {"draw", "mean", "copy"}
+        ``"draw"``: from the mean and the covariance of the rows that live; ``"mean"``: along their
+        mean with their median norm and some noise; ``"copy"``: a token's row with some noise.
+    copy : str, optional
+        The token that is copied, which implies the method.
+    seed : int
+        Of the random numbers.
     dry_run : bool
         Whether to write nothing.
-    diff : bool
-        Whether to compare the new model with the old one.
     tensor, output : str, optional
         Names of the matrix to repair, and of the output matrix.
     max_download : str, optional
@@ -145,43 +143,87 @@ def repair(
     Raises
     ------
     BadOption
-        If the method has no source for a row, there are too many rows, or `out` exists.
+        If an argument has no meaning for this model, or `out` exists.
     UnreadableFile
         If the model cannot be read, or is not stored as safetensors.
     EmbgeoError
-        If there is no room for the copy, or the comparison of the finished copy is interrupted.
+        If there is no room for the copy, or too few rows live.
     """
     given = as_path(model, "model")
     out = None if out is None else as_path(out, "out")
     cause = "is missing: a model is never changed in place"
     way_out = f"name a new folder, or look first with {argument('dry_run')}"
     refuse_if(out is None and not dry_run, argument("out"), cause, way_out)
-    check_method(method)
+    reasons, how = read_only(only), read_method(method, copy)
     place = find_files(Source(given, tensor=tensor, output=output, max_download=max_download))
     model = place.path
     if out is not None:
         check_target(out, model)
     source = Source(model, tensor=tensor, output=output, hash_file=False)
-    target = open_target(source)
-    made = repair_rows(target, rows, method, max_rows, min_norm, progress)
-    if made is None:
+    options = Options(min_norm=min_norm)
+    checkpoint, targets = open_targets(source, reasons, rows, options, progress)
+    if not targets:
         return Repair(None)
-    record, edits = replace(made[0], source=place.given), made[1]
-    notes = list_other_weights(target)
+    sides, edits = [], Edits()
+    for target in targets:
+        side, own = repair_side(target, how, copy, seed)
+        sides.append(side)
+        for file, some in own.items():
+            edits.setdefault(file, []).extend(some)
+    record = RepairRecord(place.given, how, copy, seed, VERSION, tuple(sides), ())
+    notes = list_other_weights(model, checkpoint)
     if dry_run or out is None:
         return Repair(record, notes=notes)
     # Files of a cache are not linked: an edit of the copy would change them.
-    record = write_repaired(target, out, record, edits, link=not is_remote(given))
-    try:
-        compared = compare_models(model, out, source, min_norm, progress) if diff else None
-    except KeyboardInterrupt as stopped:
-        cause = "interrupted while both models were compared; the repaired model is complete"
-        way_out = f"compare them with: embgeo diff {given} {out}"
-        raise EmbgeoError(cause, where=out, way_out=way_out) from stopped
-    return Repair(record, out, compared, notes)
+    places = [place for target in targets for place in target.places]
+    record = write_repaired(model, places, out, record, edits, link=not is_remote(given))
+    new = out / model.name if model.is_file() else out
+    fresh = replace(source, path=new)
+    _, left = find_targets_of(read_matrix(open_checkpoint(new), fresh), options, progress)
+    return Repair(record, out, left, notes)
 
 
-def open_target(source: Source) -> _Target:
+def read_only(only: str | Sequence[str]) -> tuple[Reason, ...]:
+    """Read the reasons to repair, as in ``zero,mean``; all serious ones if there are none."""
+    names = only.split(",") if isinstance(only, str) else only
+    named = [name.strip().replace("-", "_") for name in names if name.strip()]
+    for name in named:
+        if name not in SERIOUS:
+            raise refuse_name("reason", name, SERIOUS, argument("only"))
+    return tuple(reason for reason in SERIOUS if not named or reason in named)
+
+
+def read_method(method: str, copy: str | None) -> Method:
+    for known in METHODS:
+        if known == ("copy" if copy is not None and method == "draw" else method):
+            cause = f"is about {argument('method', 'copy')}"
+            refuse_if(copy is not None and known != "copy", argument("copy"), cause, "leave it out")
+            cause, way_out = "names no token to copy", f"add {argument('copy', 'TOKEN')}"
+            refuse_if(copy is None and known == "copy", argument("method"), cause, way_out)
+            return known
+    raise refuse_name("method", method, METHODS, argument("method"))
+
+
+def find_targets_of(
+    matrix: Matrix, options: Options, progress: Progress | None
+) -> tuple[Analysis, tuple[Suspects, ...]]:
+    """Measure what stands out, and return the serious suspects."""
+    found = analyze(
+        matrix, sections=("suspects",), options=options, reference=False, page=False,
+        progress=progress,
+    )  # fmt: skip
+    serious = (own.take(own.serious) for own in found.suspects)
+    return found, tuple(own for own in serious if len(own))
+
+
+def open_targets(
+    source: Source,
+    reasons: Sequence[Reason],
+    rows: Any,
+    options: Options,
+    progress: Progress | None,
+) -> tuple[Checkpoint, list[_Target]]:
+    """Find the matrices with rows to replace: the suspects of each, or the rows that are named."""
     model = Path(source.path)
     checkpoint = open_checkpoint(model)
     if model.is_file() and checkpoint.files != (model,):
@@ -189,6 +231,32 @@ def open_target(source: Source) -> _Target:
         ways_out = [WayOut(str(model.parent))]
         raise UnreadableFile(cause, where=model, way_out=way_out, ways_out=ways_out)
     matrix = read_matrix(checkpoint, source)
+    list_places(model, checkpoint, matrix)  # refuses other forms, whatever stands out
+    chosen = None if rows is None else choose_rows(matrix, rows)
+    found, serious = find_targets_of(matrix, options, progress)
+    sides: list[tuple[Side, Matrix]] = [("input", matrix)]
+    if matrix.output is not None:
+        sides.append(("output", matrix.output))
+    targets = []
+    for side, own in sides:
+        listed: dict[int, Reason | None] = {
+            row: one.reason
+            for one in serious
+            if one.side == side and (chosen is not None or one.reason in reasons)
+            for row in one.rows.tolist()
+        }
+        if chosen is not None:
+            listed = {row: listed.get(row) for row in chosen.tolist()}
+        if listed:
+            odd = [one.rows for one in found.suspects if one.side == side and one.reason != "cone"]
+            taken = np.concatenate([np.array([*listed]), *odd, *own.masked.values()])
+            living = np.setdiff1d(np.arange(own.n), taken.astype(np.int64))
+            places = list_places(model, checkpoint, own)
+            targets.append(_Target(side, own, places, dict(sorted(listed.items())), living))
+    return checkpoint, targets
+
+
+def list_places(model: Path, checkpoint: Checkpoint, matrix: Matrix) -> list[TensorPlace]:
     chosen = next(t for t in checkpoint.tensors if t.name == matrix.origin.tensor)
     refuse_if(
         bool(chosen.form),
@@ -197,102 +265,84 @@ def open_target(source: Source) -> _Target:
         "are written in this form",
         "repair the checkpoint that it was made of, and quantize or convert it again",
     )
-    return _Target(model, checkpoint, matrix, find_places(checkpoint, chosen))
+    return find_places(checkpoint, chosen)
 
 
-def repair_rows(
-    target: _Target,
-    rows: Any,
-    method: str | None,
-    max_rows: int,
-    min_norm: float | None,
-    progress: Progress | None,
-) -> tuple[RepairRecord, Edits] | None:
-    """Get the record of new rows and where to write them; None if there is nothing to replace."""
-    matrix, projection = target.matrix, target.matrix.output
-    found = survey(matrix, min_norm, progress)
-    chosen = choose_rows(found, rows)
-    if not len(chosen):
-        return None
-    cause = f"{len(chosen):,} rows are to be replaced, more than {max_rows:,}"
-    allow = argument("max_rows", str(len(chosen)))
-    way_out = f"allow it with {allow}, or choose fewer with {argument('rows')}"
-    refuse_if(len(chosen) > max_rows, str(target.model), cause, way_out)
-    source = RowSource(
-        found,
-        None if projection is None else survey(projection, min_norm, progress),
-        matrix.origin.tied,
-        target.checkpoint.encoder,
-        len(target.checkpoint.tokens or ()),
-    )
-    how, place = choose_method(method, source), target.places[0]
-    stored = make_rows(source, chosen, how)
-    record = RepairRecord(
-        source=str(target.model),
+def repair_side(
+    target: _Target, method: Method, copy: str | None, seed: int
+) -> tuple[RepairedSide, Edits]:
+    """Return what is replaced in one matrix, and where to write it."""
+    matrix, place = target.matrix, target.places[0]
+    rows = np.array([*target.rows], dtype=np.int64)
+    named = None
+    if copy is not None:
+        at = [
+            row for row in target.living.tolist() if (matrix.tokens or ())[row : row + 1] == (copy,)
+        ]
+        cause = f"there is no token {copy!r:.60} with a row that lives"
+        refuse_if(not at, argument("copy"), cause, "write it as embgeo analyze shows it")
+        named = matrix.take(np.array(at[:1]))[0]
+    living = measure_living(replace(matrix, output=None), target.living)
+    purpose = f"new rows of the {target.side}"
+    stored = make_rows(living, len(rows), method, named, purpose, seed, matrix.data.dtype)
+    before = np.linalg.norm(matrix.take(rows), axis=1)
+    after = np.linalg.norm(stored.astype(np.float64), axis=1)
+    side = RepairedSide(
+        side=target.side,
         tensor=place.name,
         shape=place.shape,
         dtype=matrix.origin.dtype,
         sha256_before=place.hash_bytes(),
-        sha256_after=place.hash_bytes(place.place_rows(chosen, stored)),
-        method=how,
-        norm=found.root_mean_square,
-        version=VERSION,
-        rows=list_replaced(found, chosen, stored),
-        files=(),
+        sha256_after=place.hash_bytes(place.place_rows(rows, stored)),
+        rows=tuple(
+            ReplacedRow(
+                row,
+                None if matrix.tokens is None else matrix.tokens[row],
+                reason,
+                float(old) if np.isfinite(old) else None,
+                float(new),
+            )
+            for (row, reason), old, new in zip(target.rows.items(), before, after, strict=True)
+        ),
     )
-    edits: Edits = {}
+    edits = Edits()
     for place in target.places:
-        edits.setdefault(place.file, []).extend(place.place_rows(chosen, stored))
-    return record, edits
+        edits.setdefault(place.file, []).extend(place.place_rows(rows, stored))
+    return side, edits
 
 
-def list_other_weights(target: _Target) -> tuple[str, ...]:
+def list_other_weights(model: Path, checkpoint: Checkpoint) -> tuple[str, ...]:
     """List notes on files that may hold the old rows in another format."""
-    if target.model.is_file():
+    if model.is_file():
         return ()
-    read = {path.name for path in target.checkpoint.files}
+    read = {path.name for path in checkpoint.files}
     return tuple(
         f"{name} is unchanged: if it holds the same matrix, its rows are the old ones"
-        for name in list_model_files(target.model)
+        for name in list_model_files(model)
         if name.suffix in _OTHER_WEIGHTS and str(name) not in read
     )
 
 
 def write_repaired(
-    target: _Target, out: Path, record: RepairRecord, edits: Edits, *, link: bool
+    model: Path,
+    places: Sequence[TensorPlace],
+    out: Path,
+    record: RepairRecord,
+    edits: Edits,
+    *,
+    link: bool,
 ) -> RepairRecord:
     """Write the new model with its record, whole or not at all; return the complete record."""
-    tensors: dict[str, tuple[str, ...]] = {place.file.name: () for place in target.places}
-    for place in target.places:
+    tensors: dict[str, tuple[str, ...]] = {place.file.name: () for place in places}
+    for place in places:
         tensors[place.file.name] += (place.name,)
 
     def finish(folder: Path, hashes: Mapping[Path, Hashes]) -> None:
         files = (RewrittenFile(str(n), tensors[n.name], *both) for n, both in hashes.items())
         FORMAT.save(replace(record, files=tuple(files)), folder)
 
-    write_copy(target.model, out, edits, finish, link=link)
+    write_copy(model, out, edits, finish, link=link)
     return FORMAT.load(out)
-
-
-def compare_models(
-    model: Path, out: Path, source: Source, min_norm: float | None, progress: Progress | None
-) -> Comparison:
-    from embgeo.workflows.diff import diff
-
-    new = out / model.name if model.is_file() else out
-    named = {name: value for name, value in source.collect_changes().items() if name != "hash_file"}
-    if min_norm is not None:
-        named["min_norm"] = min_norm
-    return diff(
-        model,
-        new,
-        names=("old", "new"),
-        sections=COMPARED,
-        reference=False,
-        queries=0,
-        progress=progress,
-        **named,
-    )
 
 
 # --- the copy -----------------------------------------------------------------------------------

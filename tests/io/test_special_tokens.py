@@ -44,7 +44,7 @@ def test_every_place(tmp_path: Path) -> None:
         SpecialToken("<s>", 1, ("bos", "template")),
         SpecialToken("b", 2, ("additional",)),
         SpecialToken("c", 3, ("eos",)),
-        SpecialToken("<|im_start|>", 4, ("additional", "added", "template")),
+        SpecialToken("<|im_start|>", 4, ("additional", "special", "template")),
         SpecialToken("<tool>", 5, ("added",)),
         SpecialToken("<|im_end|>", None, ("eos",)),
     )

@@ -1,77 +1,57 @@
-"""What each method makes of a row, against slow and obvious versions."""
+"""New rows: their mean and covariance are those of the rows that live."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
-from embgeo.core.special import SpecialToken
-from embgeo.row_repair.methods import RowSource, make_rows
-from embgeo.row_repair.places import survey
-from tests.support.matrices import gaussian
+from embgeo.row_repair.methods import make_rows, measure_living
+from tests.support.matrices import rng
 
-N, D = 90, 6
-DEAD = np.array([4, 11, 70])
+W = rng(0).standard_normal((900, 6)) @ rng(1).standard_normal((6, 6)) + 2.0
+LIVING = np.arange(100, 900)
 
 
-def damaged_matrix() -> np.ndarray:
-    W = gaussian(3, N, D) + 0.5
-    W[4], W[11] = 0.0, np.inf
-    W[70] *= 1e-9
-    return W
+def drawn(method, count=20_000, named=None, dtype=np.float64):
+    living = measure_living(Matrix(W), LIVING)
+    return make_rows(living, count, method, named, "test", 0, np.dtype(dtype))
 
 
-def source() -> RowSource:
-    found = survey(Matrix(damaged_matrix()), None, None)
-    other = survey(Matrix(gaussian(8, N, D)), None, None)
-    return RowSource(found, other, False, None, 0)
+def test_drawn_rows_have_the_mean_and_the_covariance_of_the_others():
+    rows = drawn("draw", 200_000)
+    expected = np.cov(W[LIVING].T, bias=True)
+    np.testing.assert_allclose(rows.mean(axis=0), W[LIVING].mean(axis=0), atol=0.05)
+    np.testing.assert_allclose(np.cov(rows.T), expected, atol=0.03 * expected.max())
 
 
-def healthy_rows() -> list[np.ndarray]:
-    return [row for place, row in enumerate(damaged_matrix()) if place not in DEAD]
+def test_rows_along_the_mean_have_the_median_norm():
+    rows = drawn("mean")
+    center = W[LIVING].mean(axis=0)
+    median = np.median(np.linalg.norm(W[LIVING], axis=1))
+    np.testing.assert_allclose(
+        rows.mean(axis=0), center * median / np.linalg.norm(center), rtol=0.05
+    )
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), median, rtol=0.11)
 
 
-def scaled(direction: np.ndarray, norm: float) -> np.ndarray:
-    return direction / np.sqrt(np.sum(direction**2)) * norm
+def test_copies_keep_the_norm_of_the_token():
+    rows = drawn("copy", named=W[7])
+    apart = np.linalg.norm(rows - W[7], axis=1)
+    np.testing.assert_allclose(apart, 0.1 * np.linalg.norm(W[7]), rtol=1e-9)
 
 
-def rms() -> float:
-    return float(np.sqrt(np.mean([np.sum(row**2) for row in healthy_rows()])))
+@pytest.mark.parametrize(
+    ("rows", "cause"), [(np.ones((9, 3)), "all rows that live are equal"), (W, "fewer than two")]
+)
+def test_without_rows_to_draw_from_it_refuses(rows, cause):
+    living = np.arange(9) if len(rows) == 9 else np.array([3])
+    with pytest.raises(EmbgeoError, match=cause):
+        measure_living(Matrix(rows), living)
 
 
-def test_states() -> None:
-    found = source().input
-    assert found.states == {4: "zero", 11: "non-finite", 70: "damaged"}
-    assert np.array_equal(np.flatnonzero(~found.healthy), DEAD)
-    assert found.root_mean_square == pytest.approx(rms(), rel=1e-14)
-
-
-def test_the_zero_row_of_padding_is_as_intended() -> None:
-    W = gaussian(3, N, D)
-    W[[2, 5]] = 0.0
-    matrix = Matrix(W, special=(SpecialToken("p", 2, ("pad",)),), masked={"m": np.array([7])})
-    found = survey(matrix, None, None)
-    assert found.states == {5: "zero"}
-    assert (found.state(7), found.state(2), found.state(1)) == (None, None, "healthy")
-
-
-def test_output_rows() -> None:
-    made = make_rows(source(), DEAD, "output")
-    U = gaussian(8, N, D)
-    want = [scaled(U[row], rms()) for row in DEAD]
-    np.testing.assert_allclose(made, want, rtol=1e-13)
-
-
-def test_the_mean() -> None:
-    want = scaled(sum(healthy_rows()) / len(healthy_rows()), rms())
-    np.testing.assert_allclose(make_rows(source(), DEAD, "mean"), [want] * 3, rtol=1e-12)
-
-
-def test_tiny_directions_are_scaled_without_underflow() -> None:
-    U = gaussian(8, N, D)
-    U[4] *= 1e-300
-    found = source().input
-    one = RowSource(found, survey(Matrix(U), 0.0, None), False, None, 0)
-    made = make_rows(one, np.array([4]), "output")
-    np.testing.assert_allclose(np.linalg.norm(made), rms(), rtol=1e-14)
+def test_a_type_that_does_not_hold_the_rows_is_refused():
+    living = measure_living(Matrix(W * 1e6), LIVING)
+    with pytest.raises(EmbgeoError, match="does not hold the new rows"):
+        make_rows(living, 3, "draw", None, "test", 0, np.dtype(np.float16))

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 import embgeo
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
-from embgeo.rules.outputs import table
 from embgeo.rules.rule import PRESETS, read_preset
 from tests.support.chat_model import write_chat_model
 from tests.support.matrices import gaussian
@@ -22,7 +21,7 @@ PRESET = "finetune-ready"
 
 
 def states(outcome: embgeo.Outcome) -> dict[str, str]:
-    return {check.rule.name.removeprefix("tokens."): check.state for check in outcome.checks}
+    return {check.rule.name.partition(".")[2]: check.state for check in outcome.checks}
 
 
 @pytest.fixture(scope="module")
@@ -38,19 +37,12 @@ def test_every_preset_is_rules(name: str) -> None:
 @pytest.mark.slow
 def test_a_damaged_model(damaged: Path) -> None:
     outcome = embgeo.gate(damaged, preset=PRESET)
-    assert states(outcome) == {
-        "special_damaged_rows": "failed",
-        "nonfinite_rows": "passed",
-        "missing_rows": "passed",
-        "tied_as_configured": "passed",
-        "damaged_rows": "failed",
-        "output_damaged_rows": "passed",
-    }
-    reasons = {check.rule.name: check.decision.reason for check in outcome.checks}
-    assert reasons["tokens.special_damaged_rows"] == (
-        "is 1, has to be exactly 0: row 2,950 <|im_start|>"
-    )
-    assert reasons["tokens.damaged_rows"].endswith("row 2,903 w2903 and 74 more")
+    found = states(outcome)
+    assert {name for name, state in found.items() if state == "failed"} == {"damaged"}
+    assert {*found.values()} == {"failed", "passed"}
+    (reason,) = (c.decision.reason for c in outcome.checks if c.state == "failed")
+    assert reason.startswith("is 79, has to be at most 0: row ")
+    assert reason.endswith(" and 74 more")
 
 
 @pytest.mark.slow
@@ -84,32 +76,23 @@ def test_tokens_without_a_row(damaged: Path, tmp_path: Path) -> None:
     assert states(embgeo.gate(folder, preset=PRESET))["missing_rows"] == "failed"
     (folder / "tokenizer.json").unlink()  # the configuration says how many there are, too
     config = json.loads((folder / "config.json").read_text())
-    for size, state in ((config["vocab_size"], "passed"), (4000, "failed"), (None, "unchecked")):
+    for size, state in ((config["vocab_size"], "passed"), (4000, "failed"), (None, "skipped")):
         (folder / "config.json").write_text(json.dumps(config | {"vocab_size": size}))
         assert states(embgeo.gate(folder, preset=PRESET))["missing_rows"] == state
 
 
-def test_what_a_matrix_does_not_say_cannot_be_checked() -> None:
-    W = gaussian(500, 100, 4)
+def test_a_bare_matrix_is_checked_for_its_rows() -> None:
+    W = gaussian(500, 100, 8)
+    found = states(embgeo.gate(W, preset=PRESET))
+    assert {name for name, state in found.items() if state == "skipped"} == {
+        "missing_rows",
+        "tied_as_configured",
+    }
+    assert embgeo.gate(W, preset=PRESET).passed
     W[3] = np.nan
     outcome = embgeo.gate(W, preset=PRESET)
-    assert [check.state for check in outcome.checks] == [
-        "unchecked",
-        "failed",
-        "unchecked",
-        "unchecked",
-        "failed",
-        "skipped",
-    ]
-    assert outcome.checks[1].decision.reason == "is 1, has to be exactly 0: row 3"
-
-
-def test_a_sound_matrix_without_a_tokenizer_passes_only_if_that_is_allowed() -> None:
-    W = gaussian(500, 100, 4)
-    outcome = embgeo.gate(W, preset=PRESET)
-    assert not outcome.passed
-    assert "3 not checkable" in table.render(outcome)
-    assert embgeo.gate(W, preset=PRESET, allow_undefined=True).passed
+    (failed,) = (check for check in outcome.checks if check.state == "failed")
+    assert failed.decision.reason == "is 1, has to be at most 0: row 3"
 
 
 @pytest.mark.slow
@@ -118,7 +101,7 @@ def test_in_the_settings(damaged: Path, tmp_path: Path) -> None:
     config.write_text(f'[gate]\npreset = "{PRESET}"\n')
     done = CliRunner().invoke(app, ["gate", str(damaged), "--config", str(config)])
     assert done.exit_code == 1
-    assert "row 2,950 <|im_start|>" in done.output
+    assert "is 79, has to be at most 0" in done.output
 
 
 def test_there_is_no_such_preset() -> None:

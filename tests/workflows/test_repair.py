@@ -21,6 +21,7 @@ import embgeo
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
 from embgeo.io.bounded.saved import PREFIX
+from embgeo.row_repair.methods import METHODS
 from embgeo.workflows import repair as repairing
 from tests.support.chat_model import DEAD as CHAT_DEAD
 from tests.support.chat_model import write_chat_model
@@ -40,6 +41,10 @@ WEIGHTS, RECORD = "model.safetensors", "embgeo-repair.json"
 COMMIT = "0123" * 10
 
 
+def places(done) -> dict[str, list[int]]:
+    return {side.side: [one.row for one in side.rows] for side in done.record.sides}
+
+
 def bytes_of(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
@@ -56,10 +61,10 @@ def test_every_other_byte_is_the_same(dtype: str, tied: bool, tmp_path: Path) ->
     tensors = {EMBEDDING: W} if tied else {EMBEDDING: W, OUTPUT: healthy_output(dtype)}
     model = write_model(tmp_path / "old", tensors, tied)
     before = bytes_of(model)
-    done = embgeo.repair(model, tmp_path / "new", diff=False)
+    done = embgeo.repair(model, tmp_path / "new")
     assert bytes_of(model) == before
-    assert done.record.places == list(DEAD)
-    assert done.record.method == ("mean" if tied else "output")
+    assert places(done) == {"input": list(DEAD)}
+    assert done.left == ()
 
     old, new = before[WEIGHTS], (tmp_path / "new" / WEIGHTS).read_bytes()
     start, stop = find_tensor(model / WEIGHTS, EMBEDDING)
@@ -71,11 +76,7 @@ def test_every_other_byte_is_the_same(dtype: str, tied: bool, tmp_path: Path) ->
     assert changed <= allowed
 
     repaired = embgeo.load(tmp_path / "new").data.astype(np.float64)
-    kept = np.delete(W.astype(np.float64), DEAD, axis=0)
-    norm = np.sqrt(np.mean(np.sum(kept**2, axis=1)))
-    coarse = 0.1 if "8" in dtype else 0.01
-    assert np.linalg.norm(repaired[list(DEAD)], axis=1) == pytest.approx(norm, rel=coarse)
-    assert done.record.norm == pytest.approx(norm, rel=1e-12)
+    assert len(np.unique(repaired, axis=0)) == N
 
 
 @pytest.fixture
@@ -87,7 +88,7 @@ def model(tmp_path: Path) -> Path:
 def test_a_tied_model_that_is_stored_twice_stays_tied(tmp_path: Path) -> None:
     W = make_rows("float32")
     model = write_model(tmp_path / "old", {EMBEDDING: W, OUTPUT: W}, True)
-    done = embgeo.repair(model, tmp_path / "new", diff=False)
+    done = embgeo.repair(model, tmp_path / "new")
     assert done.record.files[0].tensors == (EMBEDDING, OUTPUT)
     raw = (tmp_path / "new" / WEIGHTS).read_bytes()
     one, two = (slice(*find_tensor(model / WEIGHTS, name)) for name in (EMBEDDING, OUTPUT))
@@ -101,7 +102,7 @@ def test_only_the_shard_with_the_matrix_is_written(tmp_path: Path) -> None:
     (model / "1_Pooling" / "config.json").write_text("{}")
     (model / ".git").mkdir()
     (model / ".git" / "HEAD").write_text("")
-    embgeo.repair(model, tmp_path / "new", diff=False)
+    embgeo.repair(model, tmp_path / "new")
     new = tmp_path / "new"
     names = {str(p.relative_to(model)) for p in model.rglob("*") if p.is_file()} - {".git/HEAD"}
     assert set(bytes_of(new)) == {*names, RECORD}
@@ -113,54 +114,98 @@ def test_only_the_shard_with_the_matrix_is_written(tmp_path: Path) -> None:
 def test_the_gate_passes_afterwards(tmp_path: Path) -> None:
     model = write_chat_model(tmp_path / "old")
     assert not embgeo.gate(model, preset="finetune-ready").passed
-    embgeo.repair(model, tmp_path / "new", diff=False)
+    embgeo.repair(model, tmp_path / "new")
     outcome = embgeo.gate(tmp_path / "new", preset="finetune-ready")
     assert {check.state for check in outcome.checks} == {"passed"}
 
 
 def test_the_record(model: Path, tmp_path: Path) -> None:
-    embgeo.repair(model, tmp_path / "new", diff=False)
+    embgeo.repair(model, tmp_path / "new")
     said = json.loads((tmp_path / "new" / RECORD).read_text())
     for file, moment in ((model / WEIGHTS, "before"), (tmp_path / "new" / WEIGHTS, "after")):
         raw = file.read_bytes()
         assert said["files"][0][f"sha256_{moment}"] == hashlib.sha256(raw).hexdigest()
         start, stop = find_tensor(file, EMBEDDING)
-        assert said[f"sha256_{moment}"] == hashlib.sha256(raw[start:stop]).hexdigest()
-    assert [(one["row"], one["state"]) for one in said["rows"]] == [
+        assert said["sides"][0][f"sha256_{moment}"] == hashlib.sha256(raw[start:stop]).hexdigest()
+    rows = said["sides"][0]["rows"]
+    assert [(one["row"], one["reason"]) for one in rows] == [
         (5, "zero"),
-        (17, "non-finite"),
+        (17, "nonfinite"),
         (41, "damaged"),
     ]
-    assert said["rows"][1]["norm_before"] is None
-
-
-def test_a_second_repair_has_nothing_to_do(model: Path, tmp_path: Path) -> None:
-    embgeo.repair(model, tmp_path / "new", diff=False)
-    done = embgeo.repair(tmp_path / "new", tmp_path / "newer", diff=False)
-    assert done == embgeo.workflows.repair.Repair(None)
-    assert not (tmp_path / "newer").exists()
+    assert rows[1]["norm_before"] is None
 
 
 def test_named_rows(model: Path, tmp_path: Path) -> None:
     rows = tmp_path / "rows.txt"
     rows.write_text("7\n3\n7\n")
-    assert embgeo.repair(model, rows=rows, dry_run=True).record.places == [3, 7]
-    assert embgeo.repair(model, rows=[41], dry_run=True).record.places == [41]
+    both = {"input": [3, 7], "output": [3, 7]}
+    assert places(embgeo.repair(model, rows=rows, dry_run=True)) == both
     chat = write_chat_model(tmp_path / "chat")
     rows.write_text("<|im_start|>\nw5\n")
-    assert embgeo.repair(chat, rows=str(rows), dry_run=True).record.places == [5, 2950]
-    assert embgeo.repair(chat, rows="special", dry_run=True).record.places == [2950]
-    assert embgeo.repair(chat, dry_run=True).record.places == list(CHAT_DEAD)
+    assert places(embgeo.repair(chat, rows=str(rows), dry_run=True))["input"] == [5, 2950]
+    assert places(embgeo.repair(chat, dry_run=True)) == {"input": list(CHAT_DEAD)}
 
 
-def test_the_comparison_takes_the_limit_of_damaged_norms(model: Path, tmp_path: Path) -> None:
-    plain = embgeo.repair(model, dry_run=True).record
-    norms = np.sort(embgeo.analyze(model, sections=["tokens"]).columns[0].values)
-    limit = float(norms[:2].mean())  # one row more than the gap between the norms gives
-    done = embgeo.repair(model, tmp_path / "new", min_norm=limit)
-    damaged = done.comparison["tokens.damaged_rows"]
-    assert len(done.record.rows) == len(plain.rows) + 1
-    assert (damaged.baseline, damaged.value) == (len(done.record.rows), 0)
+def test_only_some_reasons(model: Path) -> None:
+    assert places(embgeo.repair(model, only="zero", dry_run=True)) == {"input": [5]}
+    some = embgeo.repair(model, only=["zero", "damaged"], dry_run=True)
+    assert places(some) == {"input": [5, 41]}
+    assert embgeo.repair(model, only="mean", dry_run=True).record is None
+
+
+def test_both_sides_of_an_untied_model_at_once(tmp_path: Path) -> None:
+    U = healthy_output("float32")
+    U[9], U[30] = 0.0, U[31]
+    tensors = {EMBEDDING: make_rows("float32"), OUTPUT: U}
+    done = embgeo.repair(write_model(tmp_path / "old", tensors, False), tmp_path / "new")
+    assert places(done) == {"input": list(DEAD), "output": [9, 31]}
+    assert done.left == ()
+    assert done.record.files[0].tensors == (EMBEDDING, OUTPUT)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_new_rows_are_not_alike_and_pass(method: str, tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    W = (random.standard_normal((600, 32)) + 0.3).astype(np.float32)
+    W[500:] = W[:500].mean(axis=0)
+    model = write_model(tmp_path / "old", {EMBEDDING: W}, True)
+    (model / "tokens.txt").write_text("\n".join(f"w{row}" for row in range(600)) + "\n")
+    copy = None
+    if method == "copy":
+        with pytest.raises(BadOption, match="names no token to copy"):
+            embgeo.repair(model, dry_run=True, method="copy")
+        return
+    done = embgeo.repair(model, tmp_path / "new", method=method, copy=copy)
+    assert places(done) == {"input": list(range(500, 600))}
+    assert done.left == ()
+    new = embgeo.load(tmp_path / "new").data
+    np.testing.assert_array_equal(new[:500], W[:500])
+    again = embgeo.repair(model, tmp_path / "again", method=method)
+    np.testing.assert_array_equal(embgeo.load(tmp_path / "again").data, new)
+    assert again.record.seed == 0
+    other = embgeo.repair(model, tmp_path / "other", method=method, seed=1)
+    assert other.record.sides[0].sha256_after != done.record.sides[0].sha256_after
+
+
+def test_a_copy_of_a_named_token(tmp_path: Path) -> None:
+    model = write_chat_model(tmp_path / "old")
+    done = embgeo.repair(model, tmp_path / "new", copy="w5")
+    assert (done.record.method, done.record.copied, done.left) == ("copy", "w5", ())
+    W = embgeo.load(tmp_path / "new").data.astype(np.float64)
+    new = W[list(CHAT_DEAD)]
+    cosines = new @ W[5] / np.linalg.norm(new, axis=1) / np.linalg.norm(W[5])
+    assert (cosines > 0.98).all()
+    assert (cosines < 0.999).all()
+    with pytest.raises(BadOption, match="no token 'x y'"):
+        embgeo.repair(model, copy="x y", dry_run=True)
+
+
+def test_a_second_repair_has_nothing_to_do(model: Path, tmp_path: Path) -> None:
+    embgeo.repair(model, tmp_path / "new")
+    done = embgeo.repair(tmp_path / "new", tmp_path / "newer")
+    assert done == embgeo.workflows.repair.Repair(None)
+    assert not (tmp_path / "newer").exists()
 
 
 REFUSED: dict[str, tuple[Callable[[Path, Path], object], str]] = {
@@ -172,15 +217,15 @@ REFUSED: dict[str, tuple[Callable[[Path, Path], object], str]] = {
         lambda m, t: embgeo.repair(m, t / "hub" / "models--a--b" / "snapshots" / "1"),
         "lies in the Hugging Face cache",
     ),
-    "too many": (lambda m, t: embgeo.repair(m, t / "x", max_rows=2), "more than 2"),
+    "reason": (lambda m, t: embgeo.repair(m, t / "x", only="long"), "unknown reason 'long'"),
     "method": (
         lambda m, t: embgeo.repair(m, t / "x", method="x"),
-        "unknown method 'x'; choose from output",
+        "unknown method 'x'; choose from draw",
     ),
     "no such row": (lambda m, t: embgeo.repair(m, t / "x", rows=[60]), "there is no row 60"),
-    "no tokenizer": (
-        lambda m, t: embgeo.repair(m, t / "x", method="subwords"),
-        "the rows have no tokenizer",
+    "copy of mean": (
+        lambda m, t: embgeo.repair(m, t / "x", method="mean", copy="a"),
+        "is about method",
     ),
 }
 
@@ -202,27 +247,11 @@ def test_the_cache_by_its_variables(
         embgeo.repair(model, tmp_path / "hf" / "mine")
 
 
-def test_tied_models_and_damaged_sources(tmp_path: Path) -> None:
-    W = make_rows("float32")
-    tied = write_model(tmp_path / "tied", {EMBEDDING: W}, True)
-    with pytest.raises(BadOption, match="output does not apply, the model is tied"):
-        embgeo.repair(tied, method="output", dry_run=True)
-    alone = write_model(tmp_path / "alone", {EMBEDDING: W})
-    with pytest.raises(BadOption, match="has no output matrix"):
-        embgeo.repair(alone, method="output", dry_run=True)
-    U = healthy_output("float32")
-    U[17] = 0.0
-    both = write_model(tmp_path / "both", {EMBEDDING: W, OUTPUT: U}, False)
-    with pytest.raises(BadOption, match="output matrix is damaged there, too: row 17;"):
-        embgeo.repair(both, dry_run=True)
-    assert embgeo.repair(both, method="mean", dry_run=True).record.places == list(DEAD)
-
-
 def test_the_output_matrix_is_repaired_by_its_name(tmp_path: Path) -> None:
     tensors = {EMBEDDING: healthy_output("float32"), OUTPUT: make_rows("float32")}
     model = write_model(tmp_path / "old", tensors, False)
-    done = embgeo.repair(model, tmp_path / "new", tensor=OUTPUT, diff=False)
-    assert (done.record.method, done.record.places) == ("mean", list(DEAD))
+    done = embgeo.repair(model, tmp_path / "new", tensor=OUTPUT)
+    assert places(done) == {"input": list(DEAD)}
     old, new = (p.read_bytes() for p in (model / WEIGHTS, tmp_path / "new" / WEIGHTS))
     embedding = slice(*find_tensor(model / WEIGHTS, EMBEDDING))
     assert old[embedding] == new[embedding]
@@ -242,7 +271,7 @@ def test_other_formats_are_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_one_file(model: Path, tmp_path: Path) -> None:
-    embgeo.repair(model / WEIGHTS, tmp_path / "new", diff=False)
+    embgeo.repair(model / WEIGHTS, tmp_path / "new")
     assert set(bytes_of(tmp_path / "new")) == {WEIGHTS, RECORD}
 
 
@@ -266,11 +295,11 @@ def test_a_snapshot_of_the_cache_is_copied(model: Path, tmp_path: Path) -> None:
     for file in list(model.iterdir()):
         file.rename(home / "blobs" / file.name)
         (snapshot / file.name).symlink_to(f"../../blobs/{file.name}")
-    embgeo.repair(snapshot, tmp_path / "new", diff=False)
+    embgeo.repair(snapshot, tmp_path / "new")
     assert not any(path.is_symlink() for path in (tmp_path / "new").iterdir())
     (home / "refs").mkdir()
     (home / "refs" / "main").write_text(COMMIT)
-    embgeo.repair(home, tmp_path / "newer", diff=False)
+    embgeo.repair(home, tmp_path / "newer")
     weights = [(tmp_path / name / WEIGHTS).read_bytes() for name in ("new", "newer")]
     assert weights[0] == weights[1]
     assert set(bytes_of(tmp_path / "newer")) == {WEIGHTS, "config.json", RECORD}
@@ -284,7 +313,7 @@ def test_without_links_files_are_copied(
         raise OSError(18, "Invalid cross-device link")
 
     monkeypatch.setattr(os, "link", refuse)
-    embgeo.repair(model, tmp_path / "new", diff=False)
+    embgeo.repair(model, tmp_path / "new")
     one, two = (folder / "config.json" for folder in (model, tmp_path / "new"))
     assert one.read_bytes() == two.read_bytes()
     assert not one.samefile(two)
@@ -296,18 +325,6 @@ def test_no_room(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(EmbgeoError, match=r"needs 0\.\d+ MB, and 0\.\d+ MB are free"):
         embgeo.repair(model, tmp_path / "new")
     assert {path.name for path in tmp_path.iterdir()} == {"old"}
-
-
-def test_an_interrupted_comparison_leaves_the_new_model_and_says_so(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("embgeo.workflows.repair.compare_models", stop)
-    with pytest.raises(EmbgeoError, match="the repaired model is complete; compare them with: "):
-        embgeo.repair(model, tmp_path / "new")
-    assert (tmp_path / "new" / "embgeo-repair.json").is_file()
 
 
 def test_other_weights_are_mentioned(model: Path) -> None:
@@ -340,7 +357,7 @@ for home, name in ((os, "link"), (os, "fsync"), (shutil, "copymode"), (Path, "ch
                    (Path, "replace"), (Path, "mkdir"), (places, "read_edited"),
                    (saved, "write_text")):
     setattr(home, name, counted(getattr(home, name)))
-workflow.repair(Path(sys.argv[1]), Path(sys.argv[2]), diff=False)
+workflow.repair(Path(sys.argv[1]), Path(sys.argv[2]))
 print(calls)
 """
 
@@ -395,14 +412,14 @@ def test_every_failing_write_leaves_nothing(
     before = bytes_of(model)
     with monkeypatch.context() as patched:
         made = failing(patched, 0)
-        embgeo.repair(model, tmp_path / "whole", diff=False)
+        embgeo.repair(model, tmp_path / "whole")
         total = made()
     assert total > 7
     for at in range(1, total + 1):
         with monkeypatch.context() as patched:
             failing(patched, at)
             with pytest.raises(EmbgeoError, match="cannot be written: No space left"):
-                embgeo.repair(model, tmp_path / "new", diff=False)
+                embgeo.repair(model, tmp_path / "new")
         assert {path.name for path in tmp_path.iterdir()} == {"old", "whole"}
         assert bytes_of(model) == before
 
@@ -417,18 +434,14 @@ def test_the_command(tmp_path: Path) -> None:
     done = runner.invoke(app, ["repair", str(model), "-o", str(tmp_path / "new")])
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
-    assert "79 rows replaced: method output, norm" in lines[1]
-    assert lines[3].split()[:2] == ["2,950", "<|im_start|>"]
-    assert any(line.split() == ["Damaged", "rows", "79", "0", "−79", "(better)"] for line in lines)
+    assert "79 rows of the input replaced: method draw, 79 damaged rows" in lines[1]
+    assert any(line.strip() == "serious suspects left: none" for line in lines)
     assert lines[-1] == f"repaired: {tmp_path / 'new'}"
     again = runner.invoke(app, ["repair", str(tmp_path / "new"), "-o", str(tmp_path / "x")])
     assert again.exit_code == 0
     assert again.output.endswith(": no row needs repair\n")
-    refused = runner.invoke(app, ["repair", str(model), "--dry-run", "--max-rows", "3"])
-    assert refused.exit_code == 2
-    assert "allow it with --max-rows 79" in refused.output
-    shown = runner.invoke(app, ["repair", str(model), "--dry-run", "--json", "--rows", "special"])
-    assert [one["token"] for one in json.loads(shown.stdout)["rows"]] == ["<|im_start|>"]
+    shown = runner.invoke(app, ["repair", str(model), "--dry-run", "--json", "--only", "damaged"])
+    assert len(json.loads(shown.stdout)["sides"][0]["rows"]) == 79
 
 
 @pytest.mark.slow
@@ -443,7 +456,7 @@ def test_transformers_generates_with_it(tied: bool, tmp_path: Path) -> None:
     with torch.no_grad():
         made.get_input_embeddings().weight[7] = float("nan")
     made.save_pretrained(tmp_path / "old", max_shard_size="4KB")
-    embgeo.repair(tmp_path / "old", tmp_path / "new", diff=False)
+    embgeo.repair(tmp_path / "old", tmp_path / "new")
     prompt = torch.tensor([[1, 7, 3]])
     for name, finite in (("old", False), ("new", True)):
         model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / name)
@@ -506,7 +519,6 @@ DECODED = {
         f"{E}weight": np.full((40, 4), 17, np.uint8),
         f"{E}weight_scale": np.full((40, 1), 127, np.uint8),
     },
-    "weight norm, g · v / ‖v‖ of the row": {f"{E}weight_g": SCALE, f"{E}weight_v": ROWS + 1},
     "vectors[mapping]": {"embeddings": ROWS, "mapping": np.arange(40)[::-1].copy()},
     "modules_to_save": {
         f"{E}modules_to_save.default.weight": ROWS, f"{E}original_module.weight": ROWS + 1,
@@ -534,7 +546,5 @@ def test_a_matrix_in_slices_is_not_repaired(tmp_path: Path) -> None:
     for rank, part in enumerate(np.split(ROWS, 2)):
         save_file({f"{E}weight": part}, folder / f"model{rank}-mp2.safetensors")
     (folder / "config.json").write_text('{"vocab_size": 40, "hidden_size": 8}')
-    with pytest.raises(EmbgeoError, match=r"\(joined from 2 slices\)"):
+    with pytest.raises(EmbgeoError, match="is one of 2 slices of a model"):
         embgeo.repair(folder, tmp_path / "new")
-    with pytest.raises(EmbgeoError, match="is one of several files of a model; name its folder"):
-        embgeo.repair(folder / "model0-mp2.safetensors", tmp_path / "new")

@@ -63,7 +63,7 @@ MEAN = _count(
     "Rows at the mean",
     "Rows that equal the mean of the other rows, within rounding or the spread that "
     "resize_token_embeddings of transformers leaves (a factor of 1e-9 of the covariance).",
-    "#{i : ‖w_i − μ‖ ≤ max(ε·√(mean ‖w_j‖²), min(D/1000, ‖μ‖/10))}, D the median distance; groups "
+    "#{i : ‖w_i − μ‖ ≤ max(ε·√(mean ‖w_j‖²), min(3D/1000, ‖μ‖/4))}, D the median distance; groups "
     "of equal or near-identical rows within min(D/20, ‖μ‖/4); d ≥ 3",
     "Hewitt 2021",
 )

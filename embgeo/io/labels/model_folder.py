@@ -1,5 +1,6 @@
 """The tokens of a model folder, from the tokenizer files in it."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,9 @@ def _from_vocab_json(path: Path) -> TokenizerVocabulary:
     added = _read_added(path.parent)
     vocabulary = tokenizer_files.from_ids({**data, **added}, path)
     vocabulary = replace(
-        vocabulary, added={small_files.safe_text(token): row for token, row in added.items()}
+        vocabulary,
+        added={small_files.safe_text(token): row for token, row in added.items()},
+        special=_read_special(path.parent),
     )
     merges = path.with_name("merges.txt")
     if "byte-level" in vocabulary.source and is_companion(merges):
@@ -108,21 +111,31 @@ def _with_added(vocabulary: TokenizerVocabulary, path: Path) -> TokenizerVocabul
     pairs = [(token, number) for number, token in enumerate(vocabulary.tokens)]
     tokens, notes = in_order([*pairs, *added.items()], path)
     rows = {small_files.safe_text(token): row for token, row in added.items()}
-    return replace(vocabulary, tokens=tokens, notes=(*vocabulary.notes, *notes), added=rows)
+    special, notes = _read_special(path.parent), (*vocabulary.notes, *notes)
+    return replace(vocabulary, tokens=tokens, notes=notes, added=rows, special=special)
 
 
 def _read_added(folder: Path) -> dict[str, Any]:
     """Read the added tokens and their ids from the files of older and newer tokenizers."""
-    settings = folder / "tokenizer_config.json"
-    found: dict[str, Any] = {}
-    if is_companion(settings):
-        listed = _object(settings).get("added_tokens_decoder")
-        for key, entry in (listed if isinstance(listed, dict) else {}).items():
-            content = entry.get("content") if isinstance(entry, dict) else None
-            if isinstance(content, str) and key.isdecimal() and len(key) < 16:
-                found[content] = int(key)
+    found = {content: row for content, row, _ in _list_added(folder)}
     separate = folder / "added_tokens.json"
     return {**found, **(_object(separate) if is_companion(separate) else {})}
+
+
+def _read_special(folder: Path) -> frozenset[str]:
+    """Read which of the added tokens are special, as tokenizer_config.json says."""
+    listed = _list_added(folder)
+    return frozenset(small_files.safe_text(content) for content, _, special in listed if special)
+
+
+def _list_added(folder: Path) -> Iterator[tuple[str, int, bool]]:
+    """Yield the added tokens of tokenizer_config.json: content, row, and whether it is special."""
+    settings = folder / "tokenizer_config.json"
+    listed = _object(settings).get("added_tokens_decoder") if is_companion(settings) else None
+    for key, entry in (listed if isinstance(listed, dict) else {}).items():
+        content = entry.get("content") if isinstance(entry, dict) else None
+        if isinstance(content, str) and key.isdecimal() and len(key) < 16:
+            yield content, int(key), entry.get("special") is True
 
 
 def _object(path: Path) -> dict[str, Any]:

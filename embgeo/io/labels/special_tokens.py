@@ -47,7 +47,7 @@ def collect_special(
     """
     named: _RolesByToken = defaultdict(set)
     for token in vocabulary.added:
-        named[token].add("added")
+        named[token].add("special" if token in vocabulary.special else "added")
     for table in tables:
         for role, token in _list_named(table):
             named[token].add(role)

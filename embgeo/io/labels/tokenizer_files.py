@@ -46,6 +46,7 @@ def from_tokenizer_json(data: Any, path: Path) -> vocabulary.TokenizerVocabulary
     """Return the decoded vocabulary of a tokenizer.json, with added tokens."""
     pieces = _pieces(data, path)
     added = _added_tokens(data, path)
+    special = {entry["content"] for entry in data.get("added_tokens") or [] if entry.get("special")}
     scheme = _scheme(data) or vocabulary.guess_scheme([token for token, _ in pieces])
     read = vocabulary.READERS[scheme]
     # Added tokens are not encoded; they come last to replace pieces of the same id.
@@ -54,7 +55,12 @@ def from_tokenizer_json(data: Any, path: Path) -> vocabulary.TokenizerVocabulary
     encoder = vocabulary.TextEncoder("tokenizer.json", (path,))
     rows = {safe_text(token): row for token, row in added}
     return vocabulary.TokenizerVocabulary(
-        tokens, _source(path, scheme), notes, encoder=encoder, added=rows
+        tokens,
+        _source(path, scheme),
+        notes,
+        encoder=encoder,
+        added=rows,
+        special=frozenset(map(safe_text, special)),
     )
 
 

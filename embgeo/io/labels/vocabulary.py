@@ -36,6 +36,7 @@ class TokenizerVocabulary:
     counts: tuple[int, ...] = ()  # of the tokens; empty if the file has none
     encoder: TextEncoder | None = None
     added: Mapping[str, int] = field(default_factory=dict)  # added tokens and their rows
+    special: frozenset[str] = frozenset()  # those among the added that are special
 
 
 Scheme = Literal["byte-level", "sentencepiece", "plain"]

@@ -1,13 +1,15 @@
 """GGUF files of llama.cpp: plain numbers are mapped, quantized ones decoded block by block."""
 
 import struct
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from embgeo.core.special import Role, SpecialToken
 from embgeo.io.bounded import maps
 from embgeo.io.bounded.guard import Damaged, list_short, plain, short
 from embgeo.io.bounded.scratch import fill_rows
@@ -22,7 +24,7 @@ MAGIC = b"GGUF"
 
 #: The largest tokenizers have about a million tokens and merges.
 _MOST_ITEMS = 4_000_000
-_LONGEST_TEXT = 65_536
+_LONGEST_TEXT = 2**20
 _MOST_TEXT = 128 * 2**20
 _DEEPEST_ARRAY = 4
 #: Bytes of the header that are read at a time at the beginning; then as many as before.
@@ -43,7 +45,17 @@ TOKEN_TYPES = "tokenizer.ggml.token_type"
 TOKEN_MODEL = "tokenizer.ggml.model"
 _ALIGNMENT = "general.alignment"
 _PIECES = "split.count"
-_WANTED = frozenset({TOKENS, TOKEN_TYPES, TOKEN_MODEL, _ALIGNMENT, _PIECES})
+_TEMPLATE = "tokenizer.chat_template"
+#: Rows of tokens by role.
+_IDS: dict[str, Role] = {
+    "tokenizer.ggml.bos_token_id": "bos",
+    "tokenizer.ggml.eos_token_id": "eos",
+    "tokenizer.ggml.unknown_token_id": "unk",
+    "tokenizer.ggml.padding_token_id": "pad",
+}
+#: Types of tokens by role: unknown, control, user-defined, unused, byte.
+_ROLES: dict[int, Role] = {2: "unk", 3: "special", 4: "added", 5: "unused", 6: "byte"}
+_WANTED = frozenset({TOKENS, TOKEN_TYPES, TOKEN_MODEL, _ALIGNMENT, _PIECES, _TEMPLATE, *_IDS})
 #: Last parts of the keys of sizes of the model, which begin with its architecture.
 _SIZES = frozenset({"vocab_size", "embedding_length", "block_count", "nextn_predict_layers"})
 
@@ -278,12 +290,13 @@ def read(data: maps.Bytes) -> Checkpoint:
         )
         for i in header.unknown
     ]
-    tokens, token_notes = _tokens(header)
+    tokens, special, token_notes = _tokens(header)
     return Checkpoint(
         NAME,
         tuple(tensors),
         tokens,
         f"{TOKENS} in the file",
+        special=special,
         notes=tuple(token_notes),
         facts=_read_facts(header),
     )
@@ -368,11 +381,13 @@ def _dequantizer(info: TensorInfo) -> Callable[[maps.Array], maps.Array]:
     return expand
 
 
-def _tokens(header: GGUFHeader) -> tuple[tuple[str, ...] | None, list[str]]:
-    """Return the decoded vocabulary, and notes on tokens that are not text."""
+def _tokens(
+    header: GGUFHeader,
+) -> tuple[tuple[str, ...] | None, tuple[SpecialToken, ...], list[str]]:
+    """Return the decoded vocabulary, its special tokens, and notes on tokens that are not text."""
     stored = header.metadata.get(TOKENS)
     if not isinstance(stored, list) or not stored or not isinstance(stored[0], str):
-        return None, []
+        return None, (), []
     types = _token_types(header.metadata.get(TOKEN_TYPES), len(stored))
     scheme = _SCHEMES.get(str(header.metadata.get(TOKEN_MODEL))) or guess_scheme(stored)
     read = READERS[scheme]
@@ -386,7 +401,28 @@ def _tokens(header: GGUFHeader) -> tuple[tuple[str, ...] | None, list[str]]:
         named = [token for token, kind in zip(tokens, types, strict=True) if kind == number]
         if named:
             notes.append(f"{name} tokens: {list_short(named, _LISTED)}")
-    return tokens, notes
+    return tokens, tuple(_list_special(header, tokens, types)), notes
+
+
+def _list_special(
+    header: GGUFHeader, tokens: tuple[str, ...], types: list[int]
+) -> Iterator[SpecialToken]:
+    """Yield the tokens that a type, an id of a role or the chat template names, by row."""
+    roles: dict[int, set[Role]] = defaultdict(set)
+    for row, kind in enumerate(types):
+        if kind in _ROLES:
+            roles[row].add(_ROLES[kind])
+    for key, role in _IDS.items():
+        place = header.metadata.get(key)
+        if type(place) is int and 0 <= place < len(tokens):
+            roles[place].add(role)
+    template = header.metadata.get(_TEMPLATE)
+    for row in list(roles) if isinstance(template, str) else ():
+        if tokens[row].strip() and not tokens[row].isidentifier() and tokens[row] in str(template):
+            roles[row].add("template")
+    for row in sorted(roles):
+        ordered = tuple(role for role in get_args(Role) if role in roles[row])
+        yield SpecialToken(tokens[row], row, ordered)
 
 
 def _token_types(stored: Any, length: int) -> list[int]:

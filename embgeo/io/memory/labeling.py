@@ -92,7 +92,8 @@ def with_special(matrix: Matrix, tokenizer: Any, rows: Mapping[str, int]) -> Mat
     # A single id may be as large as 2^32.
     listed = range(min(size, matrix.n + len(labels)))
     tokens = tuple(labels.get(row, "") for row in listed)
-    vocabulary = TokenizerVocabulary(tokens, "tokenizer", added=find_added(tokenizer))
+    added, own = find_added(tokenizer), find_special(tokenizer)
+    vocabulary = TokenizerVocabulary(tokens, "tokenizer", added=added, special=own)
     template = "\n".join(list_templates(getattr(tokenizer, "chat_template", None)))
     special = collect_special(vocabulary, [find_roles(tokenizer)], template, {})
     return replace(matrix, special=place_special(special, matrix.n), vocabulary_size=size)
@@ -108,6 +109,17 @@ def find_added(tokenizer: Any) -> dict[str, int]:
     else:
         return {}
     return {safe_text(str(token)): int(row) for token, row in found.items()}
+
+
+def find_special(tokenizer: Any) -> frozenset[str]:
+    """Find the added tokens that are special."""
+    found = getattr(tokenizer, "added_tokens_decoder", None)
+    if callable(getattr(tokenizer, "get_added_tokens_decoder", None)):
+        found = tokenizer.get_added_tokens_decoder()
+    listed = found.values() if isinstance(found, Mapping) else ()
+    return frozenset(
+        safe_text(str(one.content)) for one in listed if getattr(one, "special", False)
+    )
 
 
 def find_roles(tokenizer: Any) -> dict[str, Any]:

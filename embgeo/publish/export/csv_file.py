@@ -1,20 +1,45 @@
-"""CSV: a row a token, with its provenance in a JSON file next to it."""
+"""CSV: a row a token, and next to it its provenance in JSON and the suspects in CSV."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from embgeo.core.suspects import REASONS, Suspects
+from embgeo.core.values import Cell
 from embgeo.io.bounded.records import as_text
 from embgeo.io.bounded.saved import csv_lines, is_record
 from embgeo.publish.export.columns import collect_columns, iterate_rows
 from embgeo.publish.export.target import FORMAT, Request, Target
 
-RECORD_ENDING = ".provenance.json"
+RECORD_ENDING, SUSPECTS_ENDING = ".provenance.json", ".suspects.csv"
+#: Columns of the suspects; `measure` says what `value` is.
+COLUMNS = (
+    "reason", "side", "serious", "row", "token", "norm", "measure", "value", "group", "help",
+)  # fmt: skip
 
 
 def write(request: Request, path: Path) -> None:
     columns = collect_columns(request.saved())
     with path.open("wb") as stream:
         stream.writelines(csv_lines(tuple(columns), iterate_rows(columns)))
+    with path.with_name(path.name + SUSPECTS_ENDING).open("wb") as stream:
+        stream.writelines(csv_lines(COLUMNS, list_suspects(request.saved().suspects)))
     path.with_name(path.name + RECORD_ENDING).write_text(as_text(request.record), "ascii")
+
+
+def list_suspects(suspects: Sequence[Suspects]) -> Iterator[tuple[Cell, ...]]:
+    """Yield a row for each suspect, the most serious reason first."""
+    for own in suspects:
+        meaning = REASONS[own.reason]
+        numbers = [
+            [None] * len(own) if one is None else one.tolist()
+            for one in (own.norms, own.values, own.group)
+        ]
+        tokens = own.tokens or [None] * len(own)
+        for row, serious, token, norm, value, group in zip(
+            own.rows.tolist(), own.serious.tolist(), tokens, *numbers, strict=True
+        ):
+            cells = (own.reason, own.side, int(serious), row, token, norm)
+            yield (*cells, meaning.measure or None, value, group, meaning.help)
 
 
 def is_ours(path: Path) -> bool:

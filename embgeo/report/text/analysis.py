@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from embgeo.core.quantities import frequency
 from embgeo.core.text import ColoredLine, Tone
 from embgeo.diagnosis.finding import State
+from embgeo.report.text import suspects
 from embgeo.result.analysis import HEADLINE, Analysis
 
 TONES: dict[State, Tone] = {"healthy": "good", "mild": "warning", "degenerate": "bad"}
@@ -15,8 +16,7 @@ def render(analysis: Analysis) -> Iterator[str]:
     verdict = analysis.verdict
     yield f"{p['file']}  {p['tensor']}  {p['n']:,} × {p['d']:,}  {p['dtype']}"
     yield ColoredLine.of(verdict.headline, TONES.get(verdict.tone))
-    if verdict.blame_sentence:
-        yield verdict.blame_sentence
+    yield from suspects.render(analysis.suspects)
     output = p.get("output") or {}
     if "verdict" in output:
         yield f"Output matrix {output['tensor']}: {output['verdict']['headline']}"
