@@ -8,7 +8,7 @@ Examples
 >>> found = embgeo.analyze(W, sections=["tokens"], reference=False)
 >>> dimension = found["tokens.intrinsic_dimension"]
 >>> f"{dimension.value:.1f} ± {dimension.population_error:.1f}"
-'2.0 ± 0.1'
+'2.0 ± 0.2'
 """
 
 import numpy as np

@@ -91,7 +91,7 @@ def compute_largest_p(largest: float, n: int, d: int) -> float:
 
     Examples
     --------
-    >>> round(compute_largest_p(1748.0, 1000, 100), 3)
+    >>> round(compute_largest_p(1748.5, 1000, 100), 3)
     0.05
     """
     from scipy.special import gammaincc

@@ -149,8 +149,6 @@ def cosine(unit: Array, rng: np.random.Generator) -> list[Value]:
                reference=90.0, reference_note=GAUSSIAN),
         scalar("cosine.cone_aperture", "cone aperture", np.degrees(np.arccos(pairs.min())), "°",
                sample="20,000 pairs", convention="a lower bound: over sampled pairs"),
-        scalar("cosine.uniformity", "uniformity", np.log(np.mean(np.exp(4 * (pairs - 1)))),
-               standard_error=0.01, sample="20,000 pairs"),
         scalar("cosine.max_dimension_share", "largest coordinate's share", share.max()),
         Histogram(quantity("cosine.histogram", "cosines of pairs"), edges, counts.astype(float),
                   "cosine of two rows", "pairs", "20,000 pairs, drawn at random"),
