@@ -26,17 +26,9 @@ class Threshold:
         return "mild" if beyond(self.mild) else "healthy"
 
 
-CONE = Threshold(
-    "cone",
-    "mean cosine of two different rows",
-    0.1,
-    0.3,
-)
+CONE = Threshold("cone", "mean cosine of two different rows", 0.1, 0.3)
 TOP_SHARE = Threshold(
-    "top share",
-    "share of the variance (uncentered) in the top direction",
-    0.2,
-    0.5,
+    "top share", "share of the variance (uncentered) in the top direction", 0.2, 0.5
 )
 TOP_ODDS = Threshold(
     "top odds",
@@ -45,11 +37,7 @@ TOP_ODDS = Threshold(
     4.0,
 )
 RANK_RATIO = Threshold(
-    "rank ratio",
-    "effective rank as a share of what isotropic rows give",
-    0.5,
-    0.2,
-    worse="below",
+    "rank ratio", "effective rank as a share of what isotropic rows give", 0.5, 0.2, worse="below"
 )
 LINE = Threshold(
     "line",
@@ -64,17 +52,10 @@ LINE_ODDS = Threshold(
     4.0,
 )
 PARTITION = Threshold(
-    "partition",
-    "I1 of the rows, each divided by its norm",
-    0.5,
-    1 / 3,
-    worse="below",
+    "partition", "I1 of the rows, each divided by its norm", 0.5, 1 / 3, worse="below"
 )
 PARTITION_MULTIPLE = Threshold(
-    "partition multiple",
-    "log of that I1 as a multiple of what isotropic rows give",
-    3.0,
-    4.0,
+    "partition multiple", "log of that I1 as a multiple of what isotropic rows give", 3.0, 4.0
 )
 NEIGHBOR_GAP = Threshold(
     "neighbor gap",
@@ -106,18 +87,8 @@ ROGUE_SPREAD = Threshold(
     25.0,
     100.0,
 )
-CLUSTERS = Threshold(
-    "clusters",
-    "mean silhouette of the best clusters of directions",
-    0.6,
-    0.7,
-)
-DUPLICATES = Threshold(
-    "equal rows",
-    "share of rows that equal an earlier row",
-    0.05,
-    0.25,
-)
+CLUSTERS = Threshold("clusters", "mean silhouette of the best clusters of directions", 0.6, 0.7)
+DUPLICATES = Threshold("equal rows", "share of rows that equal an earlier row", 0.05, 0.25)
 
 NEAR_DUPLICATES = Threshold(
     "near-duplicates",
