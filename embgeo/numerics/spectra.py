@@ -26,6 +26,8 @@ def compute_entropy(weights: FloatArray) -> float:
 
 def average_cosine(total: FloatArray, m: int | float) -> float:
     """Get mean cosine over ordered pairs i ≠ j of m unit rows, (‖Σŵ‖² − m)/(m(m − 1)), from Σŵ."""
+    if m < 2:  # there is no pair
+        return 0.0
     return (float(np.square(total).sum()) - m) / (m * (m - 1.0))
 
 
