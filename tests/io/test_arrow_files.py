@@ -68,7 +68,7 @@ def write_stream(path: Path, value: Any) -> None:
 
 def vectors_in(path: Path) -> Tensor:
     """The only column that is read; the others say why they are not."""
-    (found,) = (tensor for tensor in open_checkpoint(path).tensors if not tensor.problem)
+    (found,) = (tensor for tensor in open_checkpoint(path).tensors if len(tensor.shape) == 2)
     return found
 
 
@@ -150,7 +150,7 @@ def test_what_cannot_be_read_stops_and_nothing_takes_its_place(
 def test_several_columns_of_numbers_are_no_matrix(tmp_path: Path) -> None:
     columns = {f"d{k}": VECTORS[:, k] for k in range(D)}
     write_parquet(tmp_path / "a", pa.table({"word": WORDS, **columns}))
-    with pytest.raises(UnreadableFile, match="no two-dimensional tensor, only d0"):
+    with pytest.raises(EmbgeoError, match="no two-dimensional tensor, only d0"):
         embgeo.load(tmp_path / "a")
 
 
@@ -171,7 +171,7 @@ def test_which_column_labels_the_rows(tmp_path: Path) -> None:
 def test_two_columns_of_vectors_are_two_tensors(tmp_path: Path) -> None:
     path = tmp_path / "a"
     write_parquet(path, table(output=fixed()))
-    assert [t.name for t in open_checkpoint(path).tensors if not t.problem] == ["emb", "output"]
+    assert [t.name for t in open_checkpoint(path).tensors if len(t.shape) == 2] == ["emb", "output"]
     assert embgeo.load(path, tensor="output").data.shape == (N, D)
 
 
@@ -191,7 +191,6 @@ def test_an_empty_table(tmp_path: Path) -> None:
         (pa.array([[1.0, 2.0], [3.0, None]]), "missing number"),
         (pa.array([[[1.0]], [[2.0]]]), "e is a column of list<"),
         (pa.array([{"x": 1.0}, {"x": 2.0}]), "e is a column of struct<"),
-        (pa.array([1, 2]), "e is a column of int64"),
     ],
 )
 @pytest.mark.parametrize("write", sample_cases([write_parquet, write_feather], 2))
@@ -301,7 +300,8 @@ def test_a_file_that_another_replaced_is_not_read_on(tmp_path: Path, write: Any)
 @here
 def test_columns_of_a_file_are_not_one_matrix(tmp_path: Path) -> None:
     write_parquet(tmp_path / "x.parquet", table(other=fixed()))
-    one, two = (t for t in open_checkpoint(tmp_path / "x.parquet").tensors if not t.problem)
+    tensors = open_checkpoint(tmp_path / "x.parquet").tensors
+    one, two = (tensor for tensor in tensors if len(tensor.shape) == 2)
     assert one.ranges is not None
     assert two.ranges is not None
     assert one.ranges.identity != two.ranges.identity
