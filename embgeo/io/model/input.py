@@ -126,7 +126,7 @@ def _find_without_name(
     found = None
     if checkpoint.facts.pieces == 1:  # else another shard may hold the embedding
         found = _find_by_shape(checkpoint, readable, lone) or _find_output(checkpoint, readable)
-    rival = _find_rival(checkpoint, found)
+    rival = _find_rival(checkpoint, found, is_question=found is None and len(matrices) > 1)
     if rival is not None:
         raise _stopped(checkpoint, rival, is_sure=False)
     if found is not None:
@@ -190,11 +190,14 @@ def _may_be_embedding(checkpoint: Checkpoint, tensor: Tensor) -> bool:
     return not is_lone_output(tensor, checkpoint.facts)
 
 
-def _find_rival(checkpoint: Checkpoint, found: tuple[Tensor, str] | None) -> Tensor | None:
+def _find_rival(
+    checkpoint: Checkpoint, found: tuple[Tensor, str] | None, *, is_question: bool
+) -> Tensor | None:
     """Find what cannot be read, or is no matrix, and may be the embedding as well.
 
     A member of unknown form, a stack that is named like embeddings, codes, or a flat vector that
-    are as large as the matrix that was found.
+    are as large as the matrix that was found. If several matrices are a question anyway
+    (`is_question`), only what is named like embeddings goes before it.
     """
     size = count(found[0].shape) if found is not None else None
     for tensor in sorted(checkpoint.tensors, key=lambda t: not t.problem):
@@ -204,7 +207,9 @@ def _find_rival(checkpoint: Checkpoint, found: tuple[Tensor, str] | None) -> Ten
         if names.is_other_embedding(name) or names.is_adapter(name) or names.copy_kind(name):
             continue
         is_like = _LIKE_EMBEDDINGS.search(name.lower()) is not None
-        if tensor.problem and (is_like or tensor.dtype not in (TEXT, "bytes")):
+        # Several matrices are a question anyway.
+        is_text = tensor.dtype in (TEXT, "bytes")
+        if tensor.problem and (is_like or not (is_text or is_question)):
             return tensor
         is_large = size is not None and count(shape) >= size
         if is_real(tensor.dtype):

@@ -203,11 +203,14 @@ def test_a_lone_matrix_is_not_taken_beside_what_may_be_the_embedding(
 def test_members_that_a_format_cannot_read_stop_the_choice() -> None:
     """By name, or because nothing else says which is the embedding; their shape may be unknown."""
 
-    def member(name: str, problem: str = "", shape: tuple[int, ...] = (N, D)) -> Tensor:
-        return Tensor(name, shape, "float32", np.zeros, problem=problem, way_out="convert it")
+    def member(
+        name: str, problem: str = "", shape: tuple[int, ...] = (N, D), dtype: str = ""
+    ) -> Tensor:
+        kind = dtype or ("" if problem else "float32")
+        return Tensor(name, shape, kind, np.zeros, problem=problem, way_out="convert it")
 
     def chosen(*members: Tensor) -> str:
-        found = Checkpoint(Path("m.npz"), "npz", members, ())
+        found = Checkpoint("npz", members)
         return choose(read_parameters(found)).input.name
 
     unread = "is an array of objects"
@@ -222,8 +225,13 @@ def test_members_that_a_format_cannot_read_stop_the_choice() -> None:
     assert chosen(member("anything", unread), member("wte.weight")) == "wte.weight"
     assert chosen(member("embedding", unread), member("wte.weight")) == "wte.weight"
     assert chosen(member("layers.0.x", unread), member("linear")) == "linear"
+    assert chosen(member("texts", unread, (N,), "str"), member("linear")) == "linear"
+    with pytest.raises(AmbiguousTensor, match="several tensors could be"):
+        chosen(member("anything", unread), member("left"), member("right"))
+    with pytest.raises(AmbiguousTensor, match=unread):
+        chosen(member("emb_objects", unread), member("left"), member("right"))
     assert chosen(member("position_embeddings", unread), member("linear")) == "linear"
-    only = Checkpoint(Path("m.npz"), "npz", (member("x", unread),), ())
+    only = Checkpoint("npz", (member("x", unread),))
     with pytest.raises(AmbiguousTensor, match=unread):
         choose(read_parameters(only))
 
