@@ -180,7 +180,7 @@ def test_two_columns_of_vectors_are_two_tensors(tmp_path: Path) -> None:
 def test_an_empty_table(tmp_path: Path) -> None:
     path = tmp_path / "a"
     write_parquet(path, table().slice(0, 0))
-    assert open_checkpoint(path).tensors[0].shape == (0, D)
+    assert vectors_in(path).shape == (0, D)
 
 
 @pytest.mark.parametrize(

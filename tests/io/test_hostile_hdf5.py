@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from embgeo.io.bounded.maps import TEXT
 from embgeo.io.convert import hdf5 as hdf5_file
 from embgeo.io.opening import open_as
 from tests.support.binary_files import check_refused
@@ -145,8 +146,10 @@ def test_chunks(tmp_path: Path, compression: str | None, more: dict[str, bool]) 
         file.create_dataset("words", data=["a", "b"] * 50, dtype="S3", **kept | {"chunks": (7,)})
 
     checkpoint = open_as(hdf5_file, hdf5(tmp_path, fill))
-    assert [tensor.name for tensor in checkpoint.tensors] == ["empty", "w"]
-    for tensor, expected in zip(checkpoint.tensors, (np.zeros_like(stored), stored), strict=True):
+    empty, w, words = checkpoint.tensors
+    assert [tensor.name for tensor in (empty, w, words)] == ["empty", "w", "words"]
+    assert (words.shape, words.dtype, words.problem) == ((100,), TEXT, "holds text")
+    for tensor, expected in ((empty, np.zeros_like(stored)), (w, stored)):
         np.testing.assert_array_equal(tensor.open(), expected)
 
 
