@@ -102,7 +102,7 @@ def mismatch(what: str, length: int, cut: RowCut, where: Path, columns: int) -> 
         rows += f" (cut from {cut.total:,})"
     ways_out: list[WayOut] = []
     if length == columns:
-        ways_out = [WayOut(arguments={"transpose": "1"})]
+        ways_out = [WayOut(arguments={"transpose": True})]
         way_out = f"if words are the columns of this matrix, add {argument('transpose')}"
     elif length > cut.total:
         way_out = "give the file that belongs to this matrix"
