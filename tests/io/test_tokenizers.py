@@ -407,7 +407,7 @@ def test_a_row_is_the_mean_of_its_pieces(tmp_path: Path) -> None:
     model = write_model(tmp_path / "old", {EMBEDDING: W})
     own = encoder(model, byte_pairs())
     assert own.files[0].parent == model
-    done = embgeo.repair(model, tmp_path / "new", method="subwords", diff=False)
+    done = embgeo.repair(model, tmp_path / "new", method="subwords")
     assert done.record.places == [8]
     mean = (W[4].astype(float) + W[3]) / 2
     norm = np.sqrt(np.mean(np.sum(np.delete(W, 8, axis=0).astype(float) ** 2, axis=1)))
