@@ -39,7 +39,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("target", "files"),
     [
-        ("csv", {"W.csv", "W.csv.provenance.json"}),
+        ("csv", {"W.csv", "W.csv.provenance.json", "W.csv.suspects.csv"}),
         ("parquet", {"W.parquet"}),
         ("projector", {"W.projector"}),
     ],

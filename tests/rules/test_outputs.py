@@ -435,9 +435,9 @@ def test_why_there_is_no_value(name: str, says: str) -> None:
     assert measured(cosine_mean=0.1).reading(name).undefined == says
 
 
-def test_why_there_are_no_special_tokens() -> None:
-    named = Measured({"sections": ["tokens"]}, {}).reading("tokens.special_damaged_rows")
-    assert named.undefined == "no tokenizer names special tokens"
+def test_why_nobody_knows_how_many_tokens_there_are() -> None:
+    named = Measured({"sections": ["tokens"]}, {}).reading("tokens.missing_rows")
+    assert named.undefined == "no tokenizer or configuration says how many tokens there are"
 
 
 def test_a_curve_is_no_number() -> None:

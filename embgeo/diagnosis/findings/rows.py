@@ -196,7 +196,6 @@ QUESTION = Question(
     why="A token whose row is damaged reaches the model as nothing, or as rounding noise that a "
     "normalization layer scales up; prompts with such tokens mislead it (Land and Bartolo 2024).",
     advice="Before fine-tuning, train these rows, or give them values of ordinary length: embgeo "
-    "repair MODEL -o NEW makes them of the output matrix, of the pieces of the token's text or of "
-    "the mean row (Hewitt 2021). embgeo gate --preset finetune-ready checks the special tokens of "
-    "a model in continuous integration.",
+    "repair MODEL -o NEW draws them from the mean and covariance of the others. embgeo gate "
+    "--preset finetune-ready checks the rows of a model in continuous integration.",
 )
