@@ -5,12 +5,10 @@ all memory: they run in a limited process (:mod:`embgeo.io.convert.tokenizers`).
 """
 
 import importlib.util
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from embgeo.core.arrays import IntArray
 from embgeo.core.errors import argument
 from embgeo.core.matrix import Frequency
 from embgeo.io.bounded.guard import Damaged, refuse
@@ -74,20 +72,6 @@ def count_tokens(
 
 #: Processor seconds; a vocabulary of 260,000 tokens takes a third of them.
 _SECONDS = 30.0
-
-
-def find_pieces(
-    encoder: TextEncoder | None, rows: Sequence[int], unusable: IntArray
-) -> list[list[int]]:
-    """Find the ids of the tokens that make up the text of each row, none of them `unusable`.
-
-    The list is empty where there are none. Raises `NotUsable` without a tokenizer.json that can be
-    run.
-    """
-    pieces: list[list[int]] = _run(
-        "find_pieces", encoder, rows=list(rows), unusable=unusable.tolist()
-    )
-    return pieces
 
 
 def find_unreachable(vocabulary: TokenizerVocabulary | None) -> list[int]:
