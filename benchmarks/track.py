@@ -25,7 +25,7 @@ from embgeo.comparison.compare import Input, compare_pair
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.matching import match_rows
 from embgeo.core.progress import Progress
-from embgeo.io import load
+from embgeo.io.load import load
 from embgeo.measure.analyze import analyze
 from embgeo.stats.resources import Resources
 

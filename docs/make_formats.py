@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import on_command_line
-from embgeo.io.bounded.compressed import CODECS, MAX_BYTES, MAX_RATIO, RATIO_FREE_BYTES
-from embgeo.io.foreign import FOREIGN
-from embgeo.io.formats import FORMATS
+from embgeo.files.compressed import CODECS, MAX_BYTES, MAX_RATIO, RATIO_FREE_BYTES
+from embgeo.io.formats import FORMATS, torch_distributed
+from embgeo.io.formats.foreign import FOREIGN
 from embgeo.io.formats.format import GROUP
-from embgeo.io.mapped import torch_distributed
 from embgeo.io.model import folder as model_folder
 
 TARGET = Path(__file__).with_name("formats.md")

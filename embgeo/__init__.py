@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
     from embgeo.core.options import Options
     from embgeo.core.progress import Progress
-    from embgeo.io import load
+    from embgeo.io.load import load
     from embgeo.stats.resources import Resources
     from embgeo.training.study.record import load_study
     from embgeo.workflows.analyze import Analysis, analyze, load_analysis
@@ -45,7 +45,7 @@ _HOMES = {
     "figures": "embgeo.workflows.figures",
     "gate": "embgeo.workflows.gate",
     "inspect": "embgeo.workflows.inspect",
-    "load": "embgeo.io",
+    "load": "embgeo.io.load",
     "load_analysis": "embgeo.workflows.analyze",
     "load_comparison": "embgeo.comparison.comparison",
     "load_study": "embgeo.training.study.record",

@@ -46,7 +46,7 @@ def fetch(
 
     Example: embgeo fetch hf://org/name -o reduced
     """
-    from embgeo.io.remote.source_record import SOURCE_RECORD, bytes_text
+    from embgeo.io.places.source_record import SOURCE_RECORD, bytes_text
     from embgeo.workflows.fetch import fetch as fetch_model
 
     with progress_bar(quiet) as progress:

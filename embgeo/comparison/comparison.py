@@ -20,7 +20,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.core.quantities import QUANTITIES, suggest
 from embgeo.core.text import drawable, visible, visible_text
 from embgeo.core.values import Value
-from embgeo.io.bounded.records import ARRAYS_NAME, Json, RecordFormat
+from embgeo.files.records import ARRAYS_NAME, Json, RecordFormat
 from embgeo.result.analysis import Analysis, MissingValue, load_analysis
 from embgeo.result.saved import check_shapes
 

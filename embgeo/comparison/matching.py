@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.rows import EVERY
-from embgeo.io.bounded.records import in_archive
+from embgeo.files.records import in_archive
 from embgeo.result.analysis import Analysis
 
 By = Literal["token", "row"]

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from embgeo.core.arrays import IntArray
 from embgeo.core.matrix import FileStamp, Matrix, Origin
 from embgeo.core.special import cut_special, place_special
-from embgeo.io.bounded.guard import cannot_read, short
-from embgeo.io.bounded.scratch import fill_rows
-from embgeo.io.bounded.small_files import safe_text
+from embgeo.files.guard import cannot_read, short
+from embgeo.files.scratch import fill_rows
+from embgeo.files.small_files import safe_text
 from embgeo.io.checkpoint import Checkpoint, RowsOnDemand, Tensor
 from embgeo.io.labels.rows import PADDING_REASON
 from embgeo.io.labels.tokenizer_runs import NotUsable, find_unreachable

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.special import SpecialToken
-from embgeo.io.bounded.guard import Damaged, list_short, refuse, short
-from embgeo.io.bounded.maps import SWAPPED, TEXT, Array, Bytes, count, number_type, type_name, view
+from embgeo.files.guard import Damaged, list_short, refuse, short
+from embgeo.files.maps import SWAPPED, TEXT, Array, Bytes, count, number_type, type_name, view
 from embgeo.io.labels.vocabulary import TextEncoder
 from embgeo.io.model.facts import ModelFacts
 

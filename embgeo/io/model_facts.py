@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import FinalNorm
-from embgeo.io.bounded.guard import reading, short
-from embgeo.io.bounded.maps import map_file
-from embgeo.io.bounded.small_files import is_companion, read_head, read_json
-from embgeo.io.bounded.zip_members import MAGICS, open_archive
+from embgeo.files.guard import reading, short
+from embgeo.files.maps import map_file
+from embgeo.files.small_files import is_companion, read_head, read_json
+from embgeo.files.zip_members import MAGICS, open_archive
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.mapped import safetensors
-from embgeo.io.pickle.loading import load
+from embgeo.io.formats import safetensors
+from embgeo.io.formats.pickle.loading import load
 
 #: The last layer before the output matrix.
 _FINAL = re.compile(

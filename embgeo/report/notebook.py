@@ -15,7 +15,7 @@ import numpy as np
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.text import visible_text
 from embgeo.diagnosis.verdict import judge
-from embgeo.io.bounded.saved import write_text
+from embgeo.files.saved import write_text
 from embgeo.report.tables import headline_rows
 from embgeo.result.analysis import REPORT_NAME, Analysis
 

@@ -31,8 +31,8 @@ from embgeo.core.suspects import Suspects
 from embgeo.core.text import visible
 from embgeo.core.treated import Treated
 from embgeo.diagnosis.verdict import Verdict, judge
-from embgeo.io.bounded.records import ARRAYS_NAME, read_arrays
-from embgeo.io.bounded.saved import DAMAGE
+from embgeo.files.records import ARRAYS_NAME, read_arrays
+from embgeo.files.saved import DAMAGE
 from embgeo.result.saved import (
     FORMAT,
     JSON_NAME,

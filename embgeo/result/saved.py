@@ -12,7 +12,7 @@ from embgeo.core import values as v
 from embgeo.core.rows import NearestRows
 from embgeo.core.suspects import Suspects
 from embgeo.core.treated import TREATMENTS, UNIT, Treated
-from embgeo.io.bounded.records import RecordFormat
+from embgeo.files.records import RecordFormat
 from embgeo.numerics.halves import HALVES
 
 JSON_NAME = "analysis.json"

@@ -17,11 +17,11 @@ from embgeo.core.arguments import refuse_if, refuse_type
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.matrix import Matrix
-from embgeo.io.bounded.guard import plain, reading, refuse, short
-from embgeo.io.bounded.maps import Array, map_file
-from embgeo.io.bounded.small_files import read_head, read_text, split_lines
+from embgeo.files.guard import plain, reading, refuse, short
+from embgeo.files.maps import Array, map_file
+from embgeo.files.small_files import read_head, read_text, split_lines
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.mapped import safetensors
+from embgeo.io.formats import safetensors
 
 _BLOCK = 4 * 2**20
 

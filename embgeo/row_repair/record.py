@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from embgeo.core.suspects import Reason, Side
-from embgeo.io.bounded.records import RecordFormat
+from embgeo.files.records import RecordFormat
 
 RECORD_NAME = "embgeo-repair.json"
 

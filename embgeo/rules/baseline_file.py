@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from embgeo.core.errors import UnreadableFile, argument
-from embgeo.io.bounded.records import NewerFormat, RecordFormat
-from embgeo.io.bounded.saved import has_format
+from embgeo.files.records import NewerFormat, RecordFormat
+from embgeo.files.saved import has_format
 from embgeo.rules.check import Measured
 from embgeo.rules.rule_value import SCALES, Known, RuleValue, round_digits, show
 

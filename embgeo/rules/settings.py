@@ -18,7 +18,7 @@ from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE, merge_options
 from embgeo.core.settings import parse_value, refuse_unknown
 from embgeo.core.source import FILES, NO_TOKENS
-from embgeo.io.bounded import settings
+from embgeo.files import settings
 
 OWN_NAME = "embgeo.toml"
 SHARED_NAME = "pyproject.toml"

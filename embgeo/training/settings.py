@@ -15,7 +15,7 @@ from msgspec import Meta
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.settings import Where, parse_value, refuse_unknown
-from embgeo.io.bounded import settings
+from embgeo.files import settings
 from embgeo.training import sections
 
 #: The settings of a comparison, in its folder.

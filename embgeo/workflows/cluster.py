@@ -15,10 +15,10 @@ from embgeo.core.source import NO_TOKENS, Source
 from embgeo.distributed.cluster import Cluster, Shard, connect, count_rows, cut_pieces
 from embgeo.distributed.passes import fingerprint
 from embgeo.distributed.reader import analyze_remotely
-from embgeo.io.bounded.small_files import safe_text
+from embgeo.files.small_files import safe_text
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, RowLabels, lay_given
-from embgeo.io.remote.exporting import find_files as find_model_files
+from embgeo.io.places.exporting import find_files as find_model_files
 from embgeo.io.selecting import Labeling, count_named
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources

@@ -21,7 +21,7 @@ from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.io.memory import as_matrix
-from embgeo.io.remote.names import as_written
+from embgeo.io.places.names import as_written
 from embgeo.measure.analyze import analyze
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources

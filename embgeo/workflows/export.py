@@ -17,8 +17,8 @@ from embgeo.core.arguments import as_path, refuse_if, refuse_name, refuse_type
 from embgeo.core.matrix import Matrix
 from embgeo.core.text import printable
 from embgeo.core.version import VERSION
-from embgeo.io.bounded.records import as_text
-from embgeo.io.bounded.saved import temporary_folder
+from embgeo.files.records import as_text
+from embgeo.files.saved import temporary_folder
 from embgeo.publish.export import TARGETS, csv_file, projector
 from embgeo.publish.export import study as of_study
 from embgeo.publish.export.columns import (

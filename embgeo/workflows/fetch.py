@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from embgeo.core.arguments import as_path, refuse_if
 from embgeo.core.progress import report_bytes
 from embgeo.core.source import Source
-from embgeo.io.remote.names import as_written, is_remote
+from embgeo.io.places.names import as_written, is_remote
 
 if TYPE_CHECKING:
     from embgeo.core.progress import Progress
-    from embgeo.io.remote.source_record import ReducedSource
+    from embgeo.io.places.source_record import ReducedSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ def fetch(
     UnreadableFile
         If nothing is there, it may not be read, or the server sends other bytes than requested.
     """
-    from embgeo.io.remote.exporting import fetch_model
-    from embgeo.io.remote.source_record import SOURCE_RECORD
+    from embgeo.io.places.exporting import fetch_model
+    from embgeo.io.places.source_record import SOURCE_RECORD
     from embgeo.workflows.folders import ELSEWHERE, is_occupied, write_whole
 
     given = as_written(as_path(name, "name"))

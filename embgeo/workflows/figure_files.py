@@ -22,8 +22,8 @@ from embgeo.comparison.comparison import (
 from embgeo.core.arguments import refuse_if, refuse_name, refuse_type
 from embgeo.core.errors import UnreadableFile, argument
 from embgeo.core.version import VERSION
-from embgeo.io.bounded.records import as_text
-from embgeo.io.bounded.saved import csv_lines
+from embgeo.files.records import as_text
+from embgeo.files.saved import csv_lines
 from embgeo.measure.provenance import installed
 from embgeo.publish.latex.latex_table import (
     DEFINITION,

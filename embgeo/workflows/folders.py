@@ -14,9 +14,9 @@ from embgeo.comparison.comparison import COMPARISON_NAME, Comparison
 from embgeo.core import errors
 from embgeo.core.arguments import refuse_if
 from embgeo.core.source import Source
-from embgeo.io.bounded.records import ARRAYS_NAME
-from embgeo.io.bounded.saved import is_record, name_temporary, temporary_folder, write_text
-from embgeo.io.remote.names import as_written, is_remote
+from embgeo.files.records import ARRAYS_NAME
+from embgeo.files.saved import is_record, name_temporary, temporary_folder, write_text
+from embgeo.io.places.names import as_written, is_remote
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
 from embgeo.workflows.saved_analysis import default_name

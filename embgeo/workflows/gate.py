@@ -16,11 +16,11 @@ from embgeo.core.options import Options, merge_options
 from embgeo.core.progress import Progress
 from embgeo.core.quantities import QUANTITIES, quantities_of, require_known, track
 from embgeo.core.source import Source
-from embgeo.io import open_checkpoint
-from embgeo.io.bounded.records import NewerFormat
-from embgeo.io.bounded.saved import has_format
+from embgeo.files.records import NewerFormat
+from embgeo.files.saved import has_format
+from embgeo.io.load import open_checkpoint
 from embgeo.io.memory import as_matrix
-from embgeo.io.remote.names import is_remote
+from embgeo.io.places.names import is_remote
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import FORMAT, JSON_NAME
 from embgeo.rules import baseline_file

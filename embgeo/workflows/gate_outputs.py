@@ -10,7 +10,7 @@ from types import ModuleType
 
 from embgeo.core.errors import BadOption, EmbgeoError, argument, writing
 from embgeo.core.text import defuse
-from embgeo.io.remote.names import is_remote
+from embgeo.io.places.names import is_remote
 from embgeo.rules.check import Outcome
 from embgeo.rules.outputs import (
     as_json,

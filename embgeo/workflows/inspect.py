@@ -41,9 +41,9 @@ def inspect(
     UnreadableFile
         If there is no checkpoint, or it is damaged.
     """
-    from embgeo.io import open_checkpoint
     from embgeo.io.inspection import inspect_checkpoint
-    from embgeo.io.remote.names import as_written
+    from embgeo.io.load import open_checkpoint
+    from embgeo.io.places.names import as_written
 
     checkpoint = open_checkpoint(as_path(path, "path"))
     found = inspect_checkpoint(checkpoint, tensor=tensor, output=output, transpose=transpose)

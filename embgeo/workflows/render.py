@@ -7,7 +7,7 @@ from pathlib import Path
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, load_comparison
 from embgeo.core.arguments import as_path, refuse_type
 from embgeo.core.errors import BadOption, argument, looking_at, writing
-from embgeo.io.bounded.saved import write_text
+from embgeo.files.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.training.study.record import COMPARISON_FOLDER, STUDY_NAME, Study, load_study
 from embgeo.workflows.folders import refuse_place

@@ -20,13 +20,12 @@ from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.core.suspects import SERIOUS, Reason, Side, Suspects
 from embgeo.core.version import VERSION
-from embgeo.io.bounded.guard import refuse, short
-from embgeo.io.bounded.small_files import COPY_IT, FOREIGN_LINK, is_foreign_link
+from embgeo.files.guard import refuse, short
+from embgeo.files.small_files import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.loading import read_matrix
-from embgeo.io.opening import open_checkpoint
-from embgeo.io.remote.exporting import find_files
-from embgeo.io.remote.names import is_remote
+from embgeo.io.load import open_checkpoint, read_matrix
+from embgeo.io.places.exporting import find_files
+from embgeo.io.places.names import is_remote
 from embgeo.measure.analyze import analyze
 from embgeo.result.analysis import Analysis
 from embgeo.row_repair.methods import METHODS, Method, make_rows, measure_living

@@ -6,9 +6,9 @@ from typing import Any
 
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
-from embgeo.io.remote.cache import find_whole_snapshot
-from embgeo.io.remote.kept import find_kept
-from embgeo.io.remote.names import is_remote, read_bare_name, read_hub_name, short_name
+from embgeo.io.places.cache import find_whole_snapshot
+from embgeo.io.places.kept import find_kept
+from embgeo.io.places.names import is_remote, read_bare_name, read_hub_name, short_name
 from embgeo.result.analysis import Analysis
 from embgeo.result.saved import JSON_NAME
 
@@ -83,7 +83,7 @@ def is_beside(path: str, folder: Path) -> bool:
 
 def load_again(path: str, provenance: dict[str, Any]) -> Matrix:
     """Load the same tensor, rows and orientation as in the analysis; without labels and counts."""
-    from embgeo.io import load
+    from embgeo.io.load import load
 
     rows = provenance.get("row_range")
     named = str(provenance.get("tensor") or "")

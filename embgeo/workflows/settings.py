@@ -55,10 +55,10 @@ def load_source(
     source: Source, progress: Progress | None = None, *, on_demand: bool = False
 ) -> Matrix:
     """Load the matrix, and show how much of a corpus is counted."""
-    from embgeo import io
+    from embgeo.io.load import open_source
 
     report = report_bytes(progress, "counting the corpus")
-    return io.open_source(source, report, on_demand=on_demand)
+    return open_source(source, report, on_demand=on_demand)
 
 
 def refuse_loading(source: Source) -> None:

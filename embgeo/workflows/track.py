@@ -19,9 +19,9 @@ from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.core.version import VERSION
-from embgeo.io.bounded.saved import atomic_file, write_text
-from embgeo.io.remote.cache import is_offline, own_cache
-from embgeo.io.remote.names import as_written, is_remote, read_hub_name
+from embgeo.files.saved import atomic_file, write_text
+from embgeo.io.places.cache import is_offline, own_cache
+from embgeo.io.places.names import as_written, is_remote, read_hub_name
 from embgeo.measure.provenance import versions
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
@@ -141,7 +141,7 @@ def fetch_checkpoints(run: Checkpoints) -> tuple[Path, ...]:
 
     Revisions of the same commit, or with the same SHA-256 of all weights, are fetched once.
     """
-    from embgeo.io.remote.kept import keep_revision, open_kept
+    from embgeo.io.places.kept import keep_revision, open_kept
 
     seen: dict[str, Path] = {}
     alike: dict[object, Path] = {}
@@ -206,7 +206,7 @@ def _list_revisions(path: Path, text: str) -> dict[Path, str]:
     if hub is None or not glob.has_magic(hub.revision):
         cause = "a pattern is for revisions of the Hub, as in hf://org/name@step*"
         raise BadOption(cause, where=text, way_out="name each file")
-    from embgeo.io.remote.hub import list_revisions
+    from embgeo.io.places.hub import list_revisions
 
     return {
         Path(replace(hub, revision=revision).text): commit

@@ -17,8 +17,8 @@ from embgeo.core.errors import OutOfMemory, RunFailed, UnreadableFile, argument
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.progress import RunMonitor
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
-from embgeo.io import load, open_checkpoint
-from embgeo.io.bounded.records import ARRAYS_NAME, digest_of
+from embgeo.files.records import ARRAYS_NAME, digest_of
+from embgeo.io.load import load, open_checkpoint
 from embgeo.result.saved import JSON_NAME
 from embgeo.training.study.log import name_of_output
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, Member
 from embgeo.core.errors import RunFailed, argument
-from embgeo.io.bounded.saved import write_text
+from embgeo.files.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, load_analysis
 from embgeo.workflows.folders import COMPARISON_FILES, write_whole
 from embgeo.workflows.saved_analysis import load_analyzed_matrix

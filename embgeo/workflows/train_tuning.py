@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import RunFailed
 from embgeo.core.values import format_number
-from embgeo.io.bounded.records import RecordFormat
+from embgeo.files.records import RecordFormat
 from embgeo.training.study.assemble import spell_value
 from embgeo.training.study.record import TriedValue
 from embgeo.training.study.wording import spell_score

@@ -41,7 +41,7 @@ from embgeo.charts.specification import (
 from embgeo.charts.training import page_names
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.values import Histogram
-from embgeo.io.bounded.saved import csv_lines
+from embgeo.files.saved import csv_lines
 from embgeo.workflows.figure_files import parse_parameter
 from tests.support.chart_samples import COURSES, find_chart, specification
 from tests.support.paper_samples import large_cloud, with_cloud

@@ -10,7 +10,7 @@ import pytest
 
 from embgeo.comparison.comparison import COMPARISON_NAME, Member, load_comparison
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.records import ARRAYS_NAME, DIGEST, digest_of
+from embgeo.files.records import ARRAYS_NAME, DIGEST, digest_of
 from tests.support.sample_comparison import sample_comparison
 
 SAMPLES = {

@@ -13,10 +13,10 @@ import pytest
 import embgeo
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.source import Source
-from embgeo.io import open_checkpoint, open_source
-from embgeo.io.bounded.guard import Damaged
+from embgeo.files.guard import Damaged
 from embgeo.io.checkpoint import RowsOnDemand, Tensor
-from embgeo.io.convert import arrow, arrow_tables
+from embgeo.io.formats import arrow, arrow_tables
+from embgeo.io.load import open_checkpoint, open_source
 from tests.support.binary_files import arrays, check_refused, is_mapped, quick
 from tests.support.sampling import sample_cases
 
@@ -225,7 +225,7 @@ def test_one_row_that_unfolds_without_end(
     path = tmp_path / "a"
     write(path, pa.table({"e": pa.ListArray.from_arrays([0, len(zeros)], zeros)}))
     assert path.stat().st_size < 2**20
-    monkeypatch.setattr("embgeo.io.convert.arrow._MOST_MEMORY", 150 * 2**20)
+    monkeypatch.setattr("embgeo.io.formats.arrow._MOST_MEMORY", 150 * 2**20)
     with quick(10):
         check_refused(arrow, path, "more than 150 MiB")
 
@@ -233,7 +233,7 @@ def test_one_row_that_unfolds_without_end(
 @here
 @pytest.mark.slow
 def test_more_rows_than_the_bytes_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("embgeo.io.convert.arrow._RATIO_FREE_BYTES", 2**20)
+    monkeypatch.setattr("embgeo.io.formats.arrow._RATIO_FREE_BYTES", 2**20)
     zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(8 * 10**5, dtype="f4")), 8)
     path = tmp_path / "a"
     pq.write_table(pa.table({"e": zeros}), path, compression="zstd")

@@ -14,8 +14,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import AmbiguousTensor, UnreadableFile
-from embgeo.io.formats import sharded
-from embgeo.io.mapped import pickled
+from embgeo.io.formats import pickled, sharded
 from tests.support.binary_files import (
     TORCH_DTYPES,
     arrays,

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.small_files import is_companion, is_foreign_link
+from embgeo.files.small_files import is_companion, is_foreign_link
 
 ROWS = 6
 SECRET = [f"secret{row}" for row in range(ROWS)]

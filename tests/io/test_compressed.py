@@ -16,10 +16,10 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
-from embgeo.io import open_checkpoint
-from embgeo.io.bounded import compressed
-from embgeo.io.bounded import scratch as scratch_files
-from embgeo.io.bounded.guard import Damaged
+from embgeo.files import compressed
+from embgeo.files import scratch as scratch_files
+from embgeo.files.guard import Damaged
+from embgeo.io.load import open_checkpoint
 
 W = np.arange(18, dtype=np.float32).reshape(6, 3) + 1
 GLOVE = "".join(f"t{k} {' '.join(map(str, row))}\n" for k, row in enumerate(W.tolist())).encode()
@@ -208,6 +208,6 @@ def test_standard_input_that_is_refused(
 
 def test_endless_input_is_refused(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     piped(monkeypatch, bytes(3 * 2**20))
-    monkeypatch.setattr("embgeo.io.opening.MAX_BYTES", 2**20)
+    monkeypatch.setattr("embgeo.io.load.MAX_BYTES", 2**20)
     assert "gives more than" in refused("-")
     assert list(scratch.iterdir()) == []

@@ -14,7 +14,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import LabelMismatch, UnreadableFile
-from embgeo.io.convert.tokenizers import texts
+from embgeo.io.formats.tokenizers import texts
 from embgeo.io.labels import corpus_text
 from embgeo.io.labels.corpus_text import CorpusText, count_words
 from embgeo.io.labels.tokenizer_runs import NotUsable

@@ -11,9 +11,9 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
-from embgeo.io import open_checkpoint
-from embgeo.io.convert import text_blocks
-from embgeo.io.convert import text_table as delimited_text
+from embgeo.io.formats import text_blocks
+from embgeo.io.formats import text_table as delimited_text
+from embgeo.io.load import open_checkpoint
 
 W = np.random.default_rng(0).standard_normal((40, 5)).astype("f4")
 WORDS = ("the", "of, course", 'say "hi"', "naïve", " ", "", "日本", *(f"w{i}" for i in range(33)))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.io import open_checkpoint
-from embgeo.io.convert.subwords import Subwords, mean_vectors, ngram_rows
+from embgeo.io.formats.subwords import Subwords, mean_vectors, ngram_rows
+from embgeo.io.load import open_checkpoint
 from tests.support.binary_files import arrays, is_mapped
 from tests.support.embedding_files import fasttext_bytes
 
@@ -147,7 +147,7 @@ def test_mean_vectors_over_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     subwords = Subwords(2, 3, 11)
     arguments = (words, subwords, lambda rows: own[rows], lambda rows: ngrams[rows], 4)
     whole = mean_vectors(*arguments)
-    monkeypatch.setattr("embgeo.io.convert.subwords._BLOCK_BYTES", 3000)
+    monkeypatch.setattr("embgeo.io.formats.subwords._BLOCK_BYTES", 3000)
     np.testing.assert_array_equal(mean_vectors(*arguments), whole)
     first = plain_ngrams("w0", subwords)
     np.testing.assert_allclose(

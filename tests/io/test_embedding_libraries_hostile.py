@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embgeo.io import open_checkpoint
-from embgeo.io.convert import fasttext as model
-from embgeo.io.convert import text_table
+from embgeo.io.formats import fasttext as model
+from embgeo.io.formats import text_table
+from embgeo.io.load import open_checkpoint
 from tests.support.binary_files import check_refused, head, open_all, quick
 from tests.support.embedding_files import fasttext_bytes, matrix_bytes
 

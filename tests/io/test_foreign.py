@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
-from embgeo.io.foreign import FOREIGN
+from embgeo.io.formats.foreign import FOREIGN
 
 W = np.random.default_rng(0).standard_normal((60, 8)).astype("f4")
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:aa\nsize 12\n"

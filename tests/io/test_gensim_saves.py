@@ -11,8 +11,8 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import AmbiguousTensor, EmbgeoError
-from embgeo.io import open_checkpoint
-from embgeo.io.convert import gensim as saves
+from embgeo.io.formats import gensim as saves
+from embgeo.io.load import open_checkpoint
 from tests.support.binary_files import arrays, check_refused, head, is_mapped, quick
 from tests.support.embedding_files import instance, save_pickle, stand_in
 

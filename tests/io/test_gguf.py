@@ -11,8 +11,8 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
-from embgeo.io import open_checkpoint
-from embgeo.io.mapped import gguf as gguf_reader
+from embgeo.io.formats import gguf as gguf_reader
+from embgeo.io.load import open_checkpoint
 from tests.support.framework_files import N, W, gguf_bytes, gguf_tensor, is_mapped, needs, values
 
 
@@ -48,7 +48,7 @@ def test_gguf_types(tmp_path: Path, kind: str) -> None:
 def test_every_quantized_type_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random bytes are sound blocks of any type; the fast path cuts them into many pieces."""
     gguf = needs("gguf")
-    monkeypatch.setattr("embgeo.io.mapped.gguf._BLOCK_BYTES", 1000)
+    monkeypatch.setattr("embgeo.io.formats.gguf._BLOCK_BYTES", 1000)
     rng = np.random.default_rng(2)
     read, unread = [], []
     for number, (name, numbers, length) in gguf_reader.TYPES.items():

@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embgeo.io.bounded import zip_members
+from embgeo.files import zip_members
+from embgeo.io.formats import npy as numpy_npy
+from embgeo.io.formats import npz as numpy_npz
+from embgeo.io.formats import pickled as pickle_arrays
+from embgeo.io.formats import safetensors as safetensors_file
 from embgeo.io.formats import sharded as safetensors_index
-from embgeo.io.mapped import npy as numpy_npy
-from embgeo.io.mapped import npz as numpy_npz
-from embgeo.io.mapped import pickled as pickle_arrays
-from embgeo.io.mapped import safetensors as safetensors_file
-from embgeo.io.mapped import torch_zip
-from embgeo.io.opening import open_as
+from embgeo.io.formats import torch_zip
+from embgeo.io.load import open_as
 from tests.support.binary_files import (
     FORMATS,
     archive_of,
@@ -169,9 +169,9 @@ def test_directories_of_absurd_length(tmp_path: Path, monkeypatch: pytest.Monkey
     archive = archive_of({"a.npy": one(), "b.npy": one()})
     size = struct.unpack_from("<I", archive, archive.index(b"PK\x05\x06") + 12)[0]
     path.write_bytes(archive)
-    monkeypatch.setattr("embgeo.io.bounded.zip_members.LARGEST_DIRECTORY", size)
+    monkeypatch.setattr("embgeo.files.zip_members.LARGEST_DIRECTORY", size)
     open_all(numpy_npz, path)
-    monkeypatch.setattr("embgeo.io.bounded.zip_members.LARGEST_DIRECTORY", size - 1)
+    monkeypatch.setattr("embgeo.files.zip_members.LARGEST_DIRECTORY", size - 1)
     check_refused(numpy_npz, path, "implausibly many members")
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embgeo.io.mapped import gguf as gguf_file
-from embgeo.io.mapped import onnx as onnx_file
-from embgeo.io.opening import open_as
+from embgeo.io.formats import gguf as gguf_file
+from embgeo.io.formats import onnx as onnx_file
+from embgeo.io.load import open_as
 from tests.support.binary_files import check_refused
 from tests.support.framework_files import (
     field,

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embgeo.io.bounded.maps import TEXT
-from embgeo.io.convert import hdf5 as hdf5_file
-from embgeo.io.opening import open_as
+from embgeo.files.maps import TEXT
+from embgeo.io.formats import hdf5 as hdf5_file
+from embgeo.io.load import open_as
 from tests.support.binary_files import check_refused
 from tests.support.framework_files import hdf5, needs
 

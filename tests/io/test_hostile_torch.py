@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from embgeo.io.mapped import torch_legacy, torch_zip
-from embgeo.io.opening import open_as
+from embgeo.io.formats import torch_legacy, torch_zip
+from embgeo.io.load import open_as
 from tests.support.binary_files import archive_of, check_refused, tensor_program
 from tests.support.torch_files import (
     MAGIC,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.io import open_checkpoint
+from embgeo.io.load import open_checkpoint
 from tests.support.framework_files import D, N, W, values
 
 pytestmark = pytest.mark.filterwarnings("ignore")

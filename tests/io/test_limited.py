@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from embgeo.io.bounded.guard import Damaged
-from embgeo.io.convert import limited
+from embgeo.files.guard import Damaged
+from embgeo.io.formats import limited
 
 JOBS = """
 import ctypes, os, signal, socket
-from embgeo.io.bounded.guard import Damaged
-from embgeo.io.convert.limited import limit_time
+from embgeo.files.guard import Damaged
+from embgeo.io.formats.limited import limit_time
 
 def echo(**arguments):
     return arguments
@@ -55,8 +55,8 @@ def compute_on(text):
 def jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     code = (
         "import sys, types; sys.path.append(sys.argv[1]); "
-        "from embgeo.io.convert import limited; m = types.ModuleType('jobs'); "
-        f"exec({JOBS!r}, m.__dict__); sys.modules['embgeo.io.convert.jobs'] = m; limited.serve()"
+        "from embgeo.io.formats import limited; m = types.ModuleType('jobs'); "
+        f"exec({JOBS!r}, m.__dict__); sys.modules['embgeo.io.formats.jobs'] = m; limited.serve()"
     )
     command = [code if part == limited._MAIN else part for part in limited.COMMAND]
     monkeypatch.setattr(limited, "COMMAND", command)

@@ -8,9 +8,9 @@ import pytest
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.special import classify_token
+from embgeo.io.formats import gguf, pickled, safetensors
 from embgeo.io.labels.counts_file import LARGEST_COUNT, read_counts, whole_counts
 from embgeo.io.labels.tokenizer_files import in_order
-from embgeo.io.mapped import gguf, pickled, safetensors
 
 
 @pytest.mark.parametrize("form", ["lines", "json"])

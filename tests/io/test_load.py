@@ -18,9 +18,9 @@ from safetensors.numpy import save_file
 import embgeo
 from embgeo.core.errors import BadOption, EmbgeoError, LabelMismatch, UnreadableFile
 from embgeo.core.matrix import Matrix
-from embgeo.io import open_checkpoint
-from embgeo.io.bounded import compressed
+from embgeo.files import compressed
 from embgeo.io.formats import FORMATS
+from embgeo.io.load import open_checkpoint
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data" / "real_embeddings"

@@ -15,8 +15,8 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
-from embgeo.io import open_checkpoint
-from embgeo.io.bounded.maps import TEXT
+from embgeo.files.maps import TEXT
+from embgeo.io.load import open_checkpoint
 from tests.support.framework_files import (
     D,
     N,

@@ -12,9 +12,9 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
-from embgeo.io import open_checkpoint
 from embgeo.io.formats import FORMATS
 from embgeo.io.formats.format import Format
+from embgeo.io.load import open_checkpoint
 
 MODULE = """
 import numpy as np
@@ -112,7 +112,7 @@ def test_every_format_fits_the_protocol(known: Format) -> None:
 @pytest.mark.slow
 def test_importing_a_part_of_io_imports_no_format() -> None:
     program = (
-        "import sys, embgeo.io.bounded.guard, embgeo.io.checkpoint, embgeo.io.pickle\n"
+        "import sys, embgeo.files.guard, embgeo.io.checkpoint, embgeo.io.formats.pickle\n"
         "print(*(name for name in sys.modules if name.startswith('embgeo.io.formats')))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

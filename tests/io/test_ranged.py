@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.support.fuzz_seeds import SEEDS, Seed
 
+from embgeo.files.maps import Ranged, map_file, view
 from embgeo.io import opening
-from embgeo.io.bounded.maps import Ranged, map_file, view
 
 CONTENT = np.arange(64, dtype=np.uint8)
 

@@ -17,8 +17,8 @@ from msgspec import Meta
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
 from embgeo.core.settings import describe, parse_value
 from embgeo.core.values import INLINE
-from embgeo.io.bounded.records import ARRAYS_NAME, RecordFormat, in_archive
-from embgeo.io.bounded.settings import parse_table
+from embgeo.files.records import ARRAYS_NAME, RecordFormat, in_archive
+from embgeo.files.settings import parse_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def test_archives_that_would_fill_the_memory_are_refused(
 ) -> None:
     path = FORMAT.save(whole(rows=np.zeros(10**5, dtype=np.int64)), tmp_path)
     assert len(FORMAT.load(path).rows) == 10**5
-    monkeypatch.setattr("embgeo.io.bounded.records.SMALL_ARRAYS", 10**5)
+    monkeypatch.setattr("embgeo.files.records.SMALL_ARRAYS", 10**5)
     with pytest.raises(UnreadableFile, match="the archive would grow to 8"):
         FORMAT.load(path)
 

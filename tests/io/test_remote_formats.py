@@ -18,11 +18,11 @@ from safetensors.numpy import save
 import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.source import Source
-from embgeo.io.bounded.guard import Damaged
-from embgeo.io.remote import kept, ranges
-from embgeo.io.remote.needed import find_names
-from embgeo.io.remote.ranges import RemoteFolder
-from embgeo.io.remote.stores import StoreFolder
+from embgeo.files.guard import Damaged
+from embgeo.io.places import kept, ranges
+from embgeo.io.places.needed import find_names
+from embgeo.io.places.ranges import RemoteFolder
+from embgeo.io.places.stores import StoreFolder
 from tests.support.framework_files import gguf_bytes, gguf_tensor, needs
 
 fsspec = pytest.importorskip("fsspec")

@@ -13,11 +13,11 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.io.remote import source_record
-from embgeo.io.remote.cache import hub_cache, read_reference
-from embgeo.io.remote.names import HubName, as_written, is_remote, read_bare_name, read_hub_name
-from embgeo.io.remote.places import find_place
-from embgeo.io.remote.source_record import SOURCE_RECORD, ReducedSource, read_source
+from embgeo.io.places import source_record
+from embgeo.io.places.cache import hub_cache, read_reference
+from embgeo.io.places.finding import find_place
+from embgeo.io.places.names import HubName, as_written, is_remote, read_bare_name, read_hub_name
+from embgeo.io.places.source_record import SOURCE_RECORD, ReducedSource, read_source
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ROWS = np.arange(120, dtype=np.float32).reshape(40, 3)

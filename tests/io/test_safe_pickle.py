@@ -18,13 +18,13 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
-from embgeo.io.bounded.guard import Damaged
+from embgeo.files.guard import Damaged
+from embgeo.io.formats.pickle import machine, objects, opcodes, tree
+from embgeo.io.formats.pickle.loading import load
+from embgeo.io.formats.pickle.numpy_arrays import PickledArray
+from embgeo.io.formats.pickle.objects import Stub
+from embgeo.io.formats.pickle.tree import walk
 from embgeo.io.labels.word_lists import word_list
-from embgeo.io.pickle import machine, objects, opcodes, tree
-from embgeo.io.pickle.loading import load
-from embgeo.io.pickle.numpy_arrays import PickledArray
-from embgeo.io.pickle.objects import Stub
-from embgeo.io.pickle.tree import walk
 from tests.support.torch_files import Built, pickle_value
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)

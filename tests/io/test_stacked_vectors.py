@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import EmbgeoError, UnreadableFile
-from embgeo.io import open_checkpoint
+from embgeo.io.load import open_checkpoint
 
 N, D = 30, 4
 W = np.random.default_rng(0).standard_normal((N, D)).astype("f4")
@@ -191,7 +191,7 @@ def test_vectors_of_a_large_share_of_the_file_are_no_repetition(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limit follows the size of the file, wherever it is above the free bytes."""
-    monkeypatch.setattr("embgeo.io.pickle.contents.RATIO_FREE_BYTES", 1)
+    monkeypatch.setattr("embgeo.io.formats.pickle.contents.RATIO_FREE_BYTES", 1)
     np.testing.assert_array_equal(embgeo.load(pickled(tmp_path, table(W))).data, W)
     row = np.arange(400.0)
     with pytest.raises(UnreadableFile, match="same bytes over and over"):

@@ -11,9 +11,9 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
-from embgeo.io import open_checkpoint
-from embgeo.io.bounded import scratch
-from embgeo.io.convert import text_blocks, word2vec_binary, word_vectors
+from embgeo.files import scratch
+from embgeo.io.formats import text_blocks, word2vec_binary, word_vectors
+from embgeo.io.load import open_checkpoint
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "real_embeddings"
 

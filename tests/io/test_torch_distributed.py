@@ -17,9 +17,9 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
-from embgeo.io import open_checkpoint
-from embgeo.io.bounded import scratch
-from embgeo.io.mapped import torch_distributed
+from embgeo.files import scratch
+from embgeo.io.formats import torch_distributed
+from embgeo.io.load import open_checkpoint
 from tests.support.binary_files import (
     arrays,
     as_numpy,

@@ -13,7 +13,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import AmbiguousTensor, UnreadableFile
-from embgeo.io import open_checkpoint
+from embgeo.io.load import open_checkpoint
 from tests.support.binary_files import (
     TORCH_DTYPES,
     arrays,

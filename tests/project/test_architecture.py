@@ -21,6 +21,7 @@ from tests.support.package_source import ROOT, modules, nodes, parse_module, sou
 #: Parts of the package from the ground up: a module imports only its own part and earlier ones.
 PARTS = (
     "core",
+    "files",
     "numerics",
     "io",
     "stats",
@@ -50,7 +51,7 @@ READERS = ("diagnosis", "rules", "charts", "report", "publish")
 READABLE = (
     "embgeo.comparison.film",
     "embgeo.core",
-    "embgeo.io.bounded",
+    "embgeo.files",
     "embgeo.result",
     "embgeo.training.study",
     "embgeo.comparison.sentences",

@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
-from embgeo.io.bounded.saved import csv_lines
+from embgeo.files.saved import csv_lines
 from embgeo.publish.export import TARGETS
 from embgeo.publish.export.columns import frequency, thin_rows
 from embgeo.publish.export.escaping import protobuf_text, tsv_cell

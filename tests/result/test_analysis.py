@@ -17,7 +17,7 @@ from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities import cosine, frequency, isotropy, tokens
 from embgeo.core.values import Quantity, Scalar
-from embgeo.io.bounded.records import ARRAYS_NAME, DIGEST, digest_of
+from embgeo.files.records import ARRAYS_NAME, DIGEST, digest_of
 from embgeo.result.analysis import Analysis, _check_rows, load_analysis
 from embgeo.result.saved import FORMAT, JSON_NAME, check_nearest, unpack_nearest
 from tests.support.matrices import ASKED, analysis, analyze_matrix, case, gaussian

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import embgeo
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.core.matrix import Matrix
-from embgeo.io.bounded.settings import parse_document
+from embgeo.files.settings import parse_document
 from embgeo.rules import baseline_file
 from embgeo.rules.check import Measured, name_rows
 from embgeo.rules.rule_value import RuleValue

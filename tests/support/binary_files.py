@@ -19,20 +19,21 @@ import pytest
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.checkpoint import Checkpoint
-from embgeo.io.convert import fasttext
-from embgeo.io.formats import find_format, sharded
-from embgeo.io.mapped import (
-    npy as numpy_npy,
-)
-from embgeo.io.mapped import (
+from embgeo.io.formats import (
+    fasttext,
+    find_format,
     npz,
     pickled,
     safetensors,
+    sharded,
     torch_distributed,
     torch_legacy,
     torch_zip,
 )
-from embgeo.io.opening import open_as
+from embgeo.io.formats import (
+    npy as numpy_npy,
+)
+from embgeo.io.load import open_as
 
 FORMATS = (
     torch_zip,

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from embgeo.io.bounded.saved import PREFIX
+from embgeo.files.saved import PREFIX
 
 #: Contents of files by their paths in the folder; None of a folder.
 State = dict[str, bytes | None]

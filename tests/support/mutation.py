@@ -46,7 +46,7 @@ AREAS = {
     "measure": ("embgeo/measure", "tests/measure tests/metrics/test_undefined.py"),
     "model": ("embgeo/io/model", "tests/io/model tests/io/test_choosing.py tests/io/test_load.py"),
     "pickle": (
-        "embgeo/io/pickle",
+        "embgeo/io/formats/pickle",
         "tests/io/test_safe_pickle.py tests/io/test_mutants.py "
         "tests/io/test_stacked_vectors.py tests/io/test_torch_formats.py",
     ),

@@ -22,12 +22,12 @@ import embgeo
 from embgeo.cli import fetch as command
 from embgeo.cli.app import app
 from embgeo.core.errors import EmbgeoError, UnreadableFile
-from embgeo.io.bounded.guard import Damaged
-from embgeo.io.remote import hub as remote_hub
-from embgeo.io.remote import ranges
-from embgeo.io.remote.cache import SnapshotFolder
-from embgeo.io.remote.names import HubName
-from embgeo.io.remote.source_record import SOURCE_RECORD
+from embgeo.files.guard import Damaged
+from embgeo.io.places import hub as remote_hub
+from embgeo.io.places import ranges
+from embgeo.io.places.cache import SnapshotFolder
+from embgeo.io.places.names import HubName
+from embgeo.io.places.source_record import SOURCE_RECORD
 from tests.support.chat_model import DEAD, write_chat_model
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.moments import drop_temporary, moments, put

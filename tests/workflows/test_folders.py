@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 import embgeo
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
-from embgeo.io.bounded import records
-from embgeo.io.bounded.records import ARRAYS_NAME
-from embgeo.io.bounded.saved import write_text
+from embgeo.files import records
+from embgeo.files.records import ARRAYS_NAME
+from embgeo.files.saved import write_text
 from embgeo.measure import analyze as measuring
 from embgeo.result.saved import JSON_NAME
 from embgeo.workflows import folders

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import embgeo
 from embgeo.cli.app import app
 from embgeo.core.errors import EmbgeoError
-from embgeo.io.bounded.saved import write_text
+from embgeo.files.saved import write_text
 from embgeo.result.analysis import Analysis
 from embgeo.workflows import folders
 from tests.support.moments import State, drop_temporary, moments, put, state_of

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import embgeo
 from embgeo.cli.app import app
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
-from embgeo.io.bounded.saved import PREFIX
+from embgeo.files.saved import PREFIX
 from embgeo.row_repair.methods import METHODS
 from embgeo.workflows import repair as repairing
 from tests.support.chat_model import DEAD as CHAT_DEAD
@@ -341,7 +341,7 @@ import os, shutil, signal, sys
 from pathlib import Path
 import embgeo.workflows.repair as workflow
 from embgeo.row_repair import places
-from embgeo.io.bounded import saved
+from embgeo.files import saved
 
 calls = 0
 def counted(plain):

@@ -15,7 +15,7 @@ from safetensors.numpy import save as save_tensors
 import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
-from embgeo.io.remote import ranges
+from embgeo.io.places import ranges
 from embgeo.workflows import track
 from embgeo.workflows.diff import diff_run
 from embgeo.workflows.track import list_checkpoints

@@ -4,7 +4,7 @@ import numpy as np
 
 from embgeo.charts.specification import FigureTable, HistogramSteps, Line, Specification
 from embgeo.core.values import Cell
-from embgeo.io.bounded.saved import csv_lines
+from embgeo.files.saved import csv_lines
 
 
 def render_csv(spec: Specification) -> bytes:

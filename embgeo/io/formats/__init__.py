@@ -1,27 +1,25 @@
 """All formats, in the order in which they are tried."""
 
-from embgeo.io.convert import (
+from embgeo.io.formats import (
     arrow,
     gensim,
-    hdf5,
-    text_table,
-    word2vec_binary,
-    word_vectors,
-)
-from embgeo.io.convert import fasttext as fasttext_model
-from embgeo.io.formats import sharded
-from embgeo.io.formats.format import Format, find_plugin
-from embgeo.io.mapped import (
     gguf,
+    hdf5,
     npy,
     npz,
     onnx,
     pickled,
     safetensors,
+    sharded,
+    text_table,
     torch_distributed,
     torch_legacy,
     torch_zip,
+    word2vec_binary,
+    word_vectors,
 )
+from embgeo.io.formats import fasttext as fasttext_model
+from embgeo.io.formats.format import Format, find_plugin
 
 #: Formats recognized by their first bytes: those with a magic number first, text formats last.
 FORMATS: tuple[Format, ...] = (

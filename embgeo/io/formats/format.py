@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
-from embgeo.io.bounded import scratch
-from embgeo.io.bounded.guard import RIGHT_FILE, Damaged, guard_opening, reading, short
-from embgeo.io.bounded.maps import Array, Bytes, count, number_type
+from embgeo.files import scratch
+from embgeo.files.guard import RIGHT_FILE, Damaged, guard_opening, reading, short
+from embgeo.files.maps import Array, Bytes, count, number_type
 from embgeo.io.checkpoint import Checkpoint, Tensor, note_unread, replace_open
 from embgeo.io.parameter_names import input_rank
 
@@ -53,7 +53,7 @@ class Format(Protocol):
 
         Compare every size in the file with the file before using it, and execute nothing. The
         caller, :func:`open_with`, names the file in errors. The bytes may lie elsewhere and be
-        fetched when they are read: slice first. :func:`embgeo.io.bounded.maps.path_of` gives the
+        fetched when they are read: slice first. :func:`embgeo.files.maps.path_of` gives the
         path of the whole file to a library that opens files itself.
 
         Raises

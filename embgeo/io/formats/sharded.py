@@ -7,14 +7,13 @@ Hugging Face writes ``model.safetensors.index.json`` and, for torch checkpoints,
 import re
 from dataclasses import replace
 
-from embgeo.io.bounded.guard import Damaged, plain, short
-from embgeo.io.bounded.maps import Bytes
-from embgeo.io.bounded.small_files import load_json
+from embgeo.files.guard import Damaged, plain, short
+from embgeo.files.maps import Bytes
+from embgeo.files.small_files import load_json
 from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.convert import hdf5
-from embgeo.io.foreign import find_foreign
+from embgeo.io.formats import hdf5, safetensors, torch_legacy, torch_zip
+from embgeo.io.formats.foreign import find_foreign
 from embgeo.io.formats.format import Beside
-from embgeo.io.mapped import safetensors, torch_legacy, torch_zip
 
 NAME = "sharded checkpoint"
 RECOGNIZED = "JSON with a weight_map; its shards, safetensors, torch or HDF5, lie next to it"

@@ -10,9 +10,9 @@ import numpy as np
 
 from embgeo.core.errors import LabelMismatch
 from embgeo.core.matrix import Frequency
-from embgeo.io.bounded.compressed import BoundedStream, codec_of
-from embgeo.io.bounded.guard import cannot_read, list_short, refuse
-from embgeo.io.bounded.small_files import read_head
+from embgeo.files.compressed import BoundedStream, codec_of
+from embgeo.files.guard import cannot_read, list_short, refuse
+from embgeo.files.small_files import read_head
 from embgeo.io.labels.counts_file import examples
 from embgeo.io.labels.vocabulary import has_sign, marks_words_by_spaces, word_of
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from embgeo.core.errors import LabelMismatch, argument
 from embgeo.core.matrix import Frequency
-from embgeo.io.bounded.guard import refuse
-from embgeo.io.bounded.small_files import parse_json, read_text, safe_text, split_lines
+from embgeo.files.guard import refuse
+from embgeo.files.small_files import parse_json, read_text, safe_text, split_lines
 from embgeo.io.labels import side_tables, vocabulary
 
 #: float64 holds every whole number up to here.

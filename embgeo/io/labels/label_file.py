@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from embgeo.io.bounded import small_files
-from embgeo.io.bounded.compressed import codec_of
-from embgeo.io.bounded.guard import reading, refuse, short
+from embgeo.files import small_files
+from embgeo.files.compressed import codec_of
+from embgeo.files.guard import reading, refuse, short
 from embgeo.io.labels import side_tables, tokenizer_files
 from embgeo.io.labels.counts_file import whole_counts
 from embgeo.io.labels.vocabulary import TokenizerVocabulary

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded import small_files
-from embgeo.io.bounded.guard import refuse, short
-from embgeo.io.bounded.small_files import is_companion
+from embgeo.files import small_files
+from embgeo.files.guard import refuse, short
+from embgeo.files.small_files import is_companion
 from embgeo.io.labels import tokenizer_files
 from embgeo.io.labels.tokenizer_files import in_order
 from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary

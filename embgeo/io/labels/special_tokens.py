@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from embgeo.core.special import Role, SpecialToken
-from embgeo.io.bounded.small_files import is_companion, read_json, read_text, safe_text
+from embgeo.files.small_files import is_companion, read_json, read_text, safe_text
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
 
 #: Keys of tokenizer_config.json and special_tokens_map.json by role.

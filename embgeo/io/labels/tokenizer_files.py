@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import UnreadableFile, argument
-from embgeo.io.bounded.guard import Damaged, reading, refuse
-from embgeo.io.bounded.protobuf import BYTES, Message, raw, text
-from embgeo.io.bounded.small_files import safe_text, split_lines
+from embgeo.files.guard import Damaged, reading, refuse
+from embgeo.files.protobuf import BYTES, Message, raw, text
+from embgeo.files.small_files import safe_text, split_lines
 from embgeo.io.labels import vocabulary
 
 #: Limits of ids without a token, which grow with the number of tokens.

@@ -1,7 +1,7 @@
 """Runs the tokenizer of a model: tokens of a corpus, and of the texts of tokens.
 
 The packages that run tokenizers are Rust and C++ code, which a hostile file can crash or make use
-all memory: they run in a limited process (:mod:`embgeo.io.convert.tokenizers`).
+all memory: they run in a limited process (:mod:`embgeo.io.formats.tokenizers`).
 """
 
 import importlib.util
@@ -11,9 +11,9 @@ import numpy as np
 
 from embgeo.core.errors import argument
 from embgeo.core.matrix import Frequency
-from embgeo.io.bounded.guard import Damaged, refuse
-from embgeo.io.bounded.scratch import ScratchFile
-from embgeo.io.convert.limited import run_limited
+from embgeo.files.guard import Damaged, refuse
+from embgeo.files.scratch import ScratchFile
+from embgeo.io.formats.limited import run_limited
 from embgeo.io.labels.corpus_text import CorpusText
 from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from embgeo.files.guard import Damaged
+from embgeo.files.small_files import safe_text
 from embgeo.io import parameter_names
-from embgeo.io.bounded.guard import Damaged
-from embgeo.io.bounded.small_files import safe_text
 from embgeo.io.checkpoint import Tensor
-from embgeo.io.pickle.numpy_arrays import PickledArray
-from embgeo.io.pickle.objects import KeyBox
+from embgeo.io.formats.pickle.numpy_arrays import PickledArray
+from embgeo.io.formats.pickle.objects import KeyBox
 
 #: Limits over all word lists of a file.
 MOST_WORDS = 10_000_000

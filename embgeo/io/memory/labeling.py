@@ -13,7 +13,7 @@ import numpy.typing as npt
 from embgeo.core.errors import BadOption, LabelMismatch
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.special import place_special
-from embgeo.io.bounded.small_files import safe_text
+from embgeo.files.small_files import safe_text
 from embgeo.io.labels.counts_file import LARGEST_COUNT, from_counts
 from embgeo.io.labels.rows import PADDING_REASON, RowCut, RowLabels, lay_found
 from embgeo.io.labels.special_tokens import collect_special

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Frequency
-from embgeo.io.bounded.maps import number_type
-from embgeo.io.bounded.small_files import safe_text
+from embgeo.files.maps import number_type
+from embgeo.files.small_files import safe_text
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.labels.counts_file import from_rank
 from embgeo.io.model.companions import read_parameters

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.io.bounded.guard import Damaged, list_short, short
-from embgeo.io.bounded.maps import Array
+from embgeo.files.guard import Damaged, list_short, short
+from embgeo.files.maps import Array
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.model import forms
 from embgeo.io.model.facts import ModelFacts

@@ -4,8 +4,8 @@ import difflib
 from dataclasses import dataclass
 
 from embgeo.core.errors import BadOption, WayOut, argument
+from embgeo.files.guard import refuse, short, without_collection
 from embgeo.io import parameter_names as names
-from embgeo.io.bounded.guard import refuse, short, without_collection
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.candidates import (
     CandidateGroup,

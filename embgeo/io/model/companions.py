@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from embgeo.files.guard import guard_opening, list_short, reading
 from embgeo.io import parameter_names as names
-from embgeo.io.bounded.guard import guard_opening, list_short, reading
 from embgeo.io.checkpoint import Checkpoint, Tensor, replace_open, unreadable
 from embgeo.io.model import changed, quantized
 from embgeo.io.model.candidates import find_fault, is_real

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from embgeo.io.bounded.guard import refuse
-from embgeo.io.bounded.small_files import is_companion, read_json, read_text
+from embgeo.files.guard import refuse
+from embgeo.files.small_files import is_companion, read_json, read_text
 
 CONFIGURATION = "config.json"
 #: Llama and Mistral in their own form.

@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass, replace
 
 from embgeo.core.errors import AmbiguousTensor, WayOut, argument
+from embgeo.files.guard import RIGHT_FILE, list_short, short
+from embgeo.files.maps import TEXT, count
 from embgeo.io import parameter_names as names
-from embgeo.io.bounded.guard import RIGHT_FILE, list_short, short
-from embgeo.io.bounded.maps import TEXT, count
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.candidates import (
     CandidateGroup,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from embgeo.core.errors import BadOption, argument
+from embgeo.files.guard import list_short, short
 from embgeo.io import parameter_names as names
-from embgeo.io.bounded.guard import list_short, short
 from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.candidates import (
     PADDING_ROWS,

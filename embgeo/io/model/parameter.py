@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from embgeo.io.bounded.maps import Array
-from embgeo.io.bounded.scratch import fill_rows
+from embgeo.files.maps import Array
+from embgeo.files.scratch import fill_rows
 from embgeo.io.checkpoint import Tensor, unreadable
 from embgeo.io.model.facts import ModelFacts
 

@@ -13,8 +13,8 @@ import ml_dtypes
 import numpy as np
 
 from embgeo.core.errors import EmbgeoError
-from embgeo.io.bounded.guard import list_short, short
-from embgeo.io.bounded.maps import Array
+from embgeo.files.guard import list_short, short
+from embgeo.files.maps import Array
 from embgeo.io.checkpoint import Tensor
 from embgeo.io.model import forms
 from embgeo.io.model.facts import ModelFacts

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from embgeo.core.suspects import REASONS, Suspects
 from embgeo.core.values import Cell
-from embgeo.io.bounded.records import as_text
-from embgeo.io.bounded.saved import csv_lines, is_record
+from embgeo.files.records import as_text
+from embgeo.files.saved import csv_lines, is_record
 from embgeo.publish.export.columns import collect_columns, iterate_rows
 from embgeo.publish.export.target import FORMAT, Request, Target
 

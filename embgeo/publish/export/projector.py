@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.io.bounded.records import as_text
-from embgeo.io.bounded.saved import is_record
+from embgeo.files.records import as_text
+from embgeo.files.saved import is_record
 from embgeo.publish.export.escaping import protobuf_text, tsv_cell
 from embgeo.publish.export.target import FORMAT, Request, Target, Vectors
 

@@ -14,8 +14,8 @@ from embgeo.charts.render.paper import Venue
 from embgeo.core.numbers import format_optional
 from embgeo.core.text import write_table
 from embgeo.core.values import Cell
-from embgeo.io.bounded.records import as_text
-from embgeo.io.bounded.saved import csv_lines
+from embgeo.files.records import as_text
+from embgeo.files.saved import csv_lines
 from embgeo.publish.export.csv_file import RECORD_ENDING
 from embgeo.publish.latex.latex_table import (
     DEFINITION,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.io.bounded.guard import cannot_read
+from embgeo.files.guard import cannot_read
 from embgeo.training.data.encoding import RowSequences, Words, join_sequences
 from embgeo.training.data.layouts import SPLIT_NAMES, SPLITS
 from embgeo.training.data.text import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.guard import cannot_read
+from embgeo.files.guard import cannot_read
 from embgeo.training.data.text import is_folder
 
 #: Names of the splits in file names, in order of preference.

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.compressed import BoundedStream, codec_of
-from embgeo.io.bounded.guard import cannot_read
-from embgeo.io.bounded.records import digest_of
-from embgeo.io.bounded.small_files import read_head
+from embgeo.files.compressed import BoundedStream, codec_of
+from embgeo.files.guard import cannot_read
+from embgeo.files.records import digest_of
+from embgeo.files.small_files import read_head
 
 #: Endings of compressed files.
 COMPRESSED = (".gz", ".zst")

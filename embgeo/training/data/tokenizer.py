@@ -12,7 +12,7 @@ import numpy as np
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.io.bounded.guard import cannot_read
+from embgeo.files.guard import cannot_read
 from embgeo.training.data.encoding import MOST_TYPES
 from embgeo.training.data.vocabulary import END, Vocabulary
 

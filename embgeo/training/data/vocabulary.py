@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
-from embgeo.io.bounded.guard import cannot_read
+from embgeo.files.guard import cannot_read
 from embgeo.training.checks import whole
 
 UNKNOWN = "<unk>"

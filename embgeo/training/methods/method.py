@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
 from embgeo.core.settings import parse_value, refuse_unknown
-from embgeo.io.bounded.settings import to_toml
+from embgeo.files.settings import to_toml
 from embgeo.training.methods import regularizer
 from embgeo.training.methods.coupled_adam import CoupledAdam
 from embgeo.training.methods.factored import FactoredHead

@@ -14,7 +14,7 @@ import numpy as np
 from embgeo.core.arguments import is_number
 from embgeo.core.arrays import FloatArray
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.bounded.settings import read_document
+from embgeo.files.settings import read_document
 
 LOG_NAME = "metrics.jsonl"
 

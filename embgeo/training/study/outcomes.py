@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.values import format_number
-from embgeo.io.bounded.records import RecordFormat
+from embgeo.files.records import RecordFormat
 from embgeo.numerics.scores import mcnemar
 from embgeo.training.study.numbers import ACCURACY, ALL, BLEU, MACRO_F1
 from embgeo.training.study.spread import take_percentiles

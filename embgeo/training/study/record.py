@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from embgeo.core.arguments import as_path
 from embgeo.core.text import visible, visible_text
 from embgeo.core.values import Quantity
-from embgeo.io.bounded.records import RecordFormat
+from embgeo.files.records import RecordFormat
 
 #: Methods and sentences that a `repr` shows.
 MOST_SHOWN = 8

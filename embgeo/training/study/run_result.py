@@ -9,7 +9,7 @@ from typing import Any
 from embgeo.core.arguments import is_number
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.values import Quantity
-from embgeo.io.bounded.records import RecordFormat
+from embgeo.files.records import RecordFormat
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.log import LOG_NAME, Log, read_log
 from embgeo.training.study.numbers import OF_A_SPLIT, PARAMETERS, PEAK, SECONDS, SECONDS_PER_TOKEN

@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 import embgeo
 from embgeo.core.errors import AmbiguousTensor, EmbgeoError
 from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.load import open_checkpoint
 from embgeo.io.model.candidates import (
     collect_evidence,
     count_slices,
@@ -24,7 +25,6 @@ from embgeo.io.model.candidates import (
 from embgeo.io.model.choice import choose
 from embgeo.io.model.companions import read_parameters
 from embgeo.io.model.facts import ModelFacts
-from embgeo.io.opening import open_checkpoint
 
 N, D = 120, 16
 G = np.random.default_rng(0)

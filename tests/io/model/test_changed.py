@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.io.opening import open_checkpoint
+from embgeo.io.load import open_checkpoint
 
 torch: Any = pytest.importorskip("torch")
 N, D = 96, 16

@@ -10,7 +10,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
-from embgeo.io import open_checkpoint
+from embgeo.io.load import open_checkpoint
 
 onnx: Any = pytest.importorskip("onnx")
 N, D, BLOCK = 48, 64, 16

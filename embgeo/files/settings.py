@@ -1,0 +1,78 @@
+"""Settings files: TOML within limits, and tables as dataclasses."""
+
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.core.settings import Where, parse_value, refuse_unknown
+from embgeo.files.saved import require_plain
+
+T = TypeVar("T")
+#: The longest file of settings.
+MOST_BYTES = 2**20
+
+#: A string of TOML, or a comment, in which quotes and dots mean nothing.
+LITERAL = re.compile(
+    r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|\#[^\n]*',
+    re.DOTALL,
+)
+#: A key of more parts: the parser takes time that grows with their square.
+_DEEP = re.compile(r"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){32}")
+
+
+def read_document(path: Path, way_out: str = "") -> str:
+    """Read the text of a settings file."""
+    try:
+        require_plain(path, MOST_BYTES)
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise UnreadableFile("no such file", where=path, way_out=way_out) from error
+    except OSError as error:
+        cause = f"cannot be read: {error.strerror or error}"
+        raise UnreadableFile(cause, where=path, way_out=way_out) from error
+    except UnicodeDecodeError as error:
+        raise UnreadableFile("not UTF-8 text", where=path, way_out=way_out) from error
+    except ValueError as error:
+        raise UnreadableFile(f"cannot be read: {error}", where=path, way_out=way_out) from error
+
+
+def parse_document(text: str, where: Where, way_out: str) -> dict[str, Any]:
+    """Parse a TOML document; raises UnreadableFile if it is not one."""
+    if _DEEP.search(LITERAL.sub("x", text)):
+        cause = "not settings: a key has more than 32 parts"
+        raise UnreadableFile(cause, where=where, way_out=way_out)
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableFile(f"not TOML: {error}", where=where, way_out=way_out) from error
+
+
+def parse_table(
+    kind: type[T], table: Any, name: str, where: Where, derived: Collection[str] = ()
+) -> T:
+    """Parse a table as the dataclass `kind`; `name`, as in ``[training]``, is for errors.
+
+    The file cannot set the `derived` fields.
+
+    Raises BadOption for an unknown key, with the nearest known one, or a value of the wrong type.
+    """
+    if isinstance(table, Mapping):
+        known = {entry.name for entry in fields(kind)} - {*derived}  # type: ignore[arg-type]
+        refuse_unknown(table, known, name, where)
+    found: T = parse_value(table, kind, name, where)
+    return found
+
+
+def to_toml(value: Any) -> Any:
+    """Convert a value to TOML's types: tables without None, and lists."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return to_toml({entry.name: getattr(value, entry.name) for entry in fields(value)})
+    if isinstance(value, Mapping):
+        return {str(key): to_toml(entry) for key, entry in value.items() if entry is not None}
+    if isinstance(value, list | tuple):
+        return [to_toml(entry) for entry in value]
+    return value

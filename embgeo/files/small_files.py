@@ -1,0 +1,181 @@
+"""Small files read whole, with limits: first bytes, text, JSON; files that nobody named."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.files.compressed import BoundedStream, codec_of
+from embgeo.files.guard import RIGHT_FILE, Damaged, cannot_read, reading, refuse
+
+#: Number of first bytes for every format's ``sniff``.
+HEAD_BYTES = 4096
+#: Largest vocabulary, table of counts or configuration.
+SIDE_FILE_BYTES = 128 * 2**20
+#: The largest tokenizer.json has less than half of this.
+JSON_BYTES = 128 * 2**20
+#: Memory for a text with its lines, or with the values of its JSON.
+_MOST_MEMORY = 850 * 2**20
+#: Bytes of CPython for a line and its parts.
+_LINE_COST = 150
+#: Bytes of CPython by sign: an empty list or dict, an entry of a list, a key.
+_COST = {"[": 88, "{": 88, ",": 72, ":": 110}
+
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+def read_head(path: Path) -> bytes:
+    """Read the first `HEAD_BYTES` bytes of a regular, non-empty file."""
+    try:
+        if path.exists() and not path.is_file():
+            raise refuse(path, "is not a regular file", "save it as a file first")
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    except ValueError as error:  # an embedded NUL in the name
+        raise UnreadableFile("is not a file name", where=repr(str(path))) from error
+    if not head:
+        raise refuse(path, "the file is empty", "write or download it again")
+    return head
+
+
+def read_bytes(path: Path, limit: int = SIDE_FILE_BYTES) -> bytes:
+    """Read a plain or compressed file; refuses content beyond `limit` bytes."""
+    codec = codec_of(read_head(path))
+    try:
+        with path.open("rb") if codec is None else BoundedStream(path, codec) as stream:
+            data = stream.read(limit + 1)
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    if len(data) > limit:
+        raise refuse(
+            path,
+            f"more than {limit // 2**20:,} MiB, too long for a file of this kind",
+            RIGHT_FILE,
+        )
+    return data
+
+
+def decode_text(data: bytes, path: Path) -> str:
+    """Decode UTF-8, with or without byte order mark, or UTF-16 with one."""
+    encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        # utf-8-sig counts from behind the mark.
+        mark = 3 if encoding == "utf-8-sig" and data.startswith(b"\xef\xbb\xbf") else 0
+        raise refuse(
+            path,
+            f"is not valid {'UTF-16' if encoding == 'utf-16' else 'UTF-8'} "
+            f"at byte {error.start + mark:,}",
+            "save it as UTF-8",
+        ) from error
+    lines = text.count("\n")
+    # One sign beyond the basic plane makes each sign of the text take four bytes.
+    if len(data) + sys.getsizeof(text) + lines * _LINE_COST > _MOST_MEMORY:
+        raise refuse(path, f"{lines:,} lines are too many for a file of this kind", RIGHT_FILE)
+    return text
+
+
+def read_text(path: Path) -> str:
+    """Read the text of a vocabulary, counts or configuration file."""
+    return decode_text(read_bytes(path), path)
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Split at ``\n`` and ``\r\n`` only.
+
+    ``str.splitlines`` also cuts at U+2028, U+0085 and form feeds, which occur in real tokens.
+    """
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line[:-1] if line.endswith("\r") else line for line in lines]
+
+
+def check_json(text: str) -> None:
+    """Refuse a JSON text whose values might take too much memory, before they are built.
+
+    ``[],[],…`` takes thirty times its length.
+    """
+    cost = sys.getsizeof(text) + sum(text.count(sign) * cost for sign, cost in _COST.items())
+    if cost > _MOST_MEMORY:
+        raise Damaged("its JSON holds implausibly many values", RIGHT_FILE)
+
+
+def load_json(text: str, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """Parse a JSON text; raises Damaged for malformed and deeply nested ones.
+
+    `make_object` makes an object of its pairs, in which a key may be repeated; by default a dict.
+    """
+    check_json(text)
+    try:
+        return json.loads(text, object_pairs_hook=make_object)
+    except json.JSONDecodeError as error:
+        cause = f"is not valid JSON at line {error.lineno} column {error.colno} ({error.msg})"
+        raise Damaged(cause, "write or download it again") from error
+    except RecursionError as error:
+        raise Damaged("its JSON is nested too deeply to be read", RIGHT_FILE) from error
+    except ValueError as error:
+        cause = f"its JSON holds a value that cannot be read ({str(error)[:80]})"
+        raise Damaged(cause, RIGHT_FILE) from error
+
+
+def parse_json(
+    text: str, path: Path, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
+    """Parse the JSON text of the file `path`; see :func:`load_json`."""
+    with reading(path, "JSON file"):
+        return load_json(text, make_object)
+
+
+def read_json(path: Path) -> Any:
+    """Parse a JSON file."""
+    return parse_json(decode_text(read_bytes(path, JSON_BYTES), path), path)
+
+
+def safe_text(token: str) -> str:
+    r"""Write lone surrogates, which JSON may hold but UTF-8 cannot, as ``\ud800``."""
+    if token.isascii():
+        return token
+    return token.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+FOREIGN_LINK = "is a link that leads out of the folder"
+COPY_IT = "put the file itself into the folder"
+
+
+def is_plain_name(name: str) -> bool:
+    """Tell whether a name from an index or a listing is a file in its own folder on any system."""
+    is_whole = PurePosixPath(name).name == name == PureWindowsPath(name).name
+    return is_whole and name not in ("", ".", "..") and name.isprintable()
+
+
+def is_foreign_link(path: Path) -> bool:
+    """Tell whether a file is a link out of its folder, except into the blobs of a Hub cache.
+
+    A downloaded folder may hold ``vocab.txt -> /etc/passwd``, and what is read goes into reports.
+    """
+    folder, holder = path.parent.resolve(), path.resolve().parent
+    allowed = [folder]
+    for above in folder.parents:
+        if above.name == "snapshots":
+            # Blobs of one model, and those of all models, in folders of two digits.
+            shared = above.parent.parent / "blobs" / holder.name
+            allowed += [above.parent / "blobs", *([shared] if len(holder.name) == 2 else [])]
+    return holder not in allowed
+
+
+def is_companion(path: Path) -> bool:
+    """Tell whether there is such a file.
+
+    Raises UnreadableFile if it is a link out of its folder.
+    """
+    if not path.is_file():
+        return False
+    if is_foreign_link(path):
+        raise refuse(path, FOREIGN_LINK, COPY_IT)
+    return True

@@ -1,0 +1,179 @@
+"""A checkpoint from an unpickled object: its tensors, or its vectors stacked to a matrix."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from embgeo.files.compressed import MAX_RATIO, RATIO_FREE_BYTES
+from embgeo.files.guard import GET_AGAIN, Damaged
+from embgeo.files.maps import Array, count, number_type
+from embgeo.files.scratch import fill_rows
+from embgeo.io.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
+from embgeo.io.formats.pickle.objects import Leaf
+from embgeo.io.formats.pickle.tree import walk
+from embgeo.io.formats.stacked import FEWEST
+from embgeo.io.labels.word_lists import tokens_for, word_list, word_lists
+
+#: A tuple with a matrix and its words has no more entries.
+_SHORT = 8
+#: Key of the names of parameters in files of Paddle.
+_PADDLE = "StructuredToParameterName@@"
+_BFLOAT16 = "whole numbers of 16 bits are read as bfloat16, as Paddle writes them"
+
+
+def checkpoint_of(
+    root: object, size: int, name: str, *, constants: object = None, way_out: str = GET_AGAIN
+) -> Checkpoint:
+    """Collect the arrays and tensors of an unpickled object, and the word lists next to them.
+
+    Tensors of the second object `constants` are named ``constants.…``. `size` is that of
+    the file, and `way_out` is for one without a tensor.
+    """
+    vectors = _open_vectors(root, size, name) if constants is None else None
+    if vectors is not None:
+        return vectors
+    found = walk(root)
+    leaves = found.leaves
+    if constants is not None:
+        leaves = leaves + walk({"constants": constants}).leaves
+    tensors, notes = tensors_of(leaves), tuple[str, ...]()
+    if isinstance(root, dict) and _PADDLE in root and any(t.dtype == "uint16" for t in tensors):
+        tensors, notes = tuple(map(_as_bfloat16, tensors)), (_BFLOAT16,)
+    if not tensors:
+        raise Damaged("it holds no array of numbers and no tensor", way_out)
+    vocabularies = [*found.vocabularies, *_walk_tuple(root)]
+    tokens, source = tokens_for(tensors, vocabularies)
+    return Checkpoint(
+        name,
+        tensors,
+        tokens,
+        source,
+        notes=notes,
+        vocabularies=word_lists(vocabularies),
+    )
+
+
+def _as_bfloat16(tensor: Tensor) -> Tensor:
+    """Get a tensor of Paddle, which writes bfloat16 as whole numbers, as numpy has no such type."""
+    if tensor.dtype != "uint16":
+        return tensor
+    dtype = number_type("bfloat16")
+    return replace(tensor, dtype="bfloat16", open=lambda: tensor.open().view(dtype))
+
+
+def _open_vectors(root: object, size: int, name: str) -> Checkpoint | None:
+    """Open the vectors of a dict or list that holds nothing else, as one matrix.
+
+    The keys of a dict are its words, unless they are 0, 1, …, N−1.
+    """
+    keys, values = _entries(root)
+    vectors = _stack_vectors(values) if len(values) >= FEWEST else None
+    if vectors is None:
+        return None
+    _check_size(vectors, size)
+    words = None
+    if keys is not None:
+        words = word_list([str(key) if isinstance(key, (int, float)) else key for key in keys])
+    source = "the keys of the vectors"
+    note = f"{len(values):,} vectors that the file holds one by one are the rows of a matrix"
+    return Checkpoint(name, (vectors,), words, source, notes=(note,))
+
+
+def _check_size(stacked: Tensor, size: int) -> None:
+    """Bound what is copied by the size of the file."""
+    if stacked.nbytes > max(RATIO_FREE_BYTES, MAX_RATIO * size):
+        raise Damaged("its vectors use the same bytes over and over")
+
+
+def _entries(root: object) -> tuple[list[object] | None, Sequence[object]]:
+    """Return the keys and values of a dict; no keys for a list, and for keys 0, 1, …, N−1."""
+    if isinstance(root, (list, tuple)):
+        return None, root
+    if not isinstance(root, dict):
+        return None, ()
+    numbers = [key for key in root if type(key) is int]
+    if len(numbers) == len(root) and sorted(numbers) == list(range(len(root))):
+        return None, [root[number] for number in range(len(root))]
+    return list(root), list(root.values())
+
+
+def _stack_vectors(values: Sequence[object]) -> Tensor | None:
+    """Stack vectors of one length to a matrix, beyond `MEMORY_BYTES` in a temporary file."""
+    return _stack_leaves(values) or _stack_lists(values)
+
+
+def _stack_leaves(values: Sequence[object]) -> Tensor | None:
+    """Stack arrays or tensors of one shape, (d) or (1, d)."""
+    first = values[0]
+    if not isinstance(first, Leaf) or first.problem:
+        return None
+    shape, dtype = first.shape, first.dtype
+    if len(shape) not in (1, 2) or count(shape[:-1]) != 1 or shape[-1] < 2:
+        return None
+    # Millions of entries may be the same few objects.
+    distinct = {id(value): value for value in values}
+    leaves = [value for value in distinct.values() if isinstance(value, Leaf) and not value.problem]
+    if len(leaves) != len(distinct):
+        return None
+    if any(leaf.shape != shape or leaf.dtype != dtype for leaf in leaves):
+        return None
+    for leaf in leaves:
+        leaf.check()
+    whole = (len(values), shape[-1])
+
+    def stack() -> Array:
+        rows = (leaf.open().reshape(1, -1) for leaf in values if isinstance(leaf, Leaf))
+        return fill_rows(rows, whole, number_type(dtype))
+
+    return Tensor("vectors", whole, dtype, stack)
+
+
+def _stack_lists(values: Sequence[object]) -> Tensor | None:
+    first = values[0]
+    if not isinstance(first, (list, tuple)) or len(first) < 2 or not _are_numbers(first):
+        return None
+    d = len(first)
+    lists = [value for value in values if isinstance(value, (list, tuple)) and len(value) == d]
+    if len(lists) != len(values) or all(type(number) is int for number in first):
+        return None
+    whole = (len(lists), d)
+
+    def row(place: int) -> Array:
+        if not _are_numbers(lists[place]):
+            raise Damaged(f"vector {place:,} holds something that is not a number")
+        return np.array([lists[place]], dtype=np.float64)
+
+    def stack() -> Array:
+        return fill_rows(map(row, range(len(lists))), whole, np.float64)
+
+    return Tensor("vectors", whole, "float64", stack)
+
+
+def _are_numbers(values: Sequence[object]) -> bool:
+    return all(type(value) in (float, int) for value in values)
+
+
+def _walk_tuple(root: object) -> Iterator[tuple[str, object]]:
+    """Yield lists and dicts in a tuple like ``(words, vectors)`` or ``(itos, stoi, vectors)``."""
+    if isinstance(root, (list, tuple)) and len(root) <= _SHORT:
+        for place, value in enumerate(root):
+            if isinstance(value, (list, tuple, dict)) and len(value) > 1:
+                yield f"entry {place}", value
+
+
+def tensors_of(leaves: Iterable[tuple[str, Leaf]]) -> tuple[Tensor, ...]:
+    """Make tensors of named leaves."""
+    tensors: list[Tensor] = []
+    first: dict[object, str] = {}
+    for name, leaf in leaves:
+        if leaf.problem:
+            tensors.append(
+                unreadable(name, leaf.shape, leaf.dtype, leaf.problem, leaf.way_out or SAVE_FLOATS)
+            )
+            continue
+        leaf.check()
+        alias = first.setdefault(leaf.key, name)
+        shared = "" if alias == name else alias
+        tensors.append(Tensor(name, leaf.shape, leaf.dtype, leaf.open, shared))
+    return tuple(tensors)

@@ -1,0 +1,249 @@
+"""Tables of vectors as pandas, spreadsheets and numpy write them: words, then numbers.
+
+Cells lie between commas, semicolons or tabs; a table without words may separate its numbers by
+blanks, as ``numpy.savetxt`` does. A first line of headings is read if the number columns have one
+name with running numbers. Any other column is refused by its name: what it holds is not known. The
+file is read twice and not held in memory.
+"""
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.files.guard import Damaged, short
+from embgeo.files.maps import Bytes, path_of
+from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.formats import text_blocks
+from embgeo.io.formats.format import Beside
+from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
+
+NAME = "text table"
+RECOGNIZED = "a column of words, or none, then numbers, between commas, semicolons, tabs or blanks"
+READ = "numbers are read into memory or a temporary file"
+EXTRA = ""
+
+_SEPARATORS = (b",", b";", b"\t")
+_NUMBER = re.compile(rb" *" + text_blocks.NUMBER + rb" *", re.IGNORECASE)
+_DECIMAL = re.compile(rb" *[+-]?(\d*\.\d+([eE][+-]?\d+)?|\d+\.?[eE][+-]?\d+) *")
+_WHOLE = re.compile(rb" *\d{1,15} *")
+_RUNNING = re.compile(r"(.*?)(\d{1,7})")
+#: The start of a cell with a vector of its own, which is refused by its heading, and of JSON.
+_VECTOR = re.compile(rb"\s*[\[{(]\s*[-+.\d]")
+_JSON = re.compile(rb'\s*(\{\s*["}]|\[\s*[\[{"\-\d])')
+_FEWEST = 2
+#: Lines that show the layout.
+_LOOKED_AT = 10
+_LAYOUT = (
+    "leave a column of words, or none, and the numbers of the vectors, whose columns have one name "
+    "with running numbers (d0, d1, …) or no headings"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    separator: bytes  # empty for any blanks
+    has_headings: bool
+    has_words: bool
+    width: int  # cells of a line
+
+
+def sniff(head: bytes) -> bool:
+    if b"\0" in head or _JSON.match(head):
+        return False
+    lines = head.removeprefix(text_blocks.BYTE_ORDER_MARK).split(b"\n")
+    cut = lines.pop()
+    lines = [line.removesuffix(b"\r") for line in lines if line.strip()]
+    if not lines:  # one line that is longer than the head: its last cell is cut off
+        lines = [cut[: max(map(cut.rfind, (*_SEPARATORS, b" ")), default=0)]]
+    return _find_rows(lines) is not None
+
+
+def _find_rows(lines: Sequence[bytes]) -> tuple[bytes, list[list[bytes]]] | None:
+    """Return the separator and the cells of lines that look like a table with numbers."""
+    for separator in (*_SEPARATORS, b""):
+        if separator not in lines[0]:
+            continue
+        try:
+            rows = [text_blocks.split_cells(line, separator) for line in lines[:_LOOKED_AT]]
+        except Damaged:
+            continue
+        if len(rows) > 1 and len(rows[0]) != len(rows[1]):
+            continue
+        if not separator:
+            if b"\t" in lines[0] or not all(row and _DECIMAL.fullmatch(row[0]) for row in rows):
+                continue  # the first number of a line must not look like a word
+            return (separator, rows) if len(rows[0]) >= _FEWEST else None
+        is_named = _are_running(_names(rows[0])[1:])
+        cells = rows[min(1, len(rows) - 1)]
+        if is_named or sum(map(is_number, cells)) >= _FEWEST or any(map(_VECTOR.match, cells)):
+            return separator, rows
+    return None
+
+
+def is_number(cell: bytes) -> bool:
+    """Tell whether a cell is a number, possibly between blanks."""
+    return _NUMBER.fullmatch(cell) is not None
+
+
+def _names(row: list[bytes]) -> list[str]:
+    return [cell.decode("utf-8", "replace").strip() for cell in row]
+
+
+def _are_running(names: Sequence[str]) -> bool:
+    """Tell whether names are one prefix and 0, 1, 2, … or 1, 2, 3, …"""
+    first = _RUNNING.fullmatch(names[0]) if len(names) >= _FEWEST else None
+    if first is None or int(first[2]) > 1:
+        return False
+    is_name = not first[1] or re.search("[A-Za-z]", first[1]) is not None
+    return is_name and all(_follows(one, other) for one, other in itertools.pairwise(names))
+
+
+def _follows(one: str, other: str) -> bool:
+    """Tell whether two names have one prefix, and the number of the second is one more."""
+    a, b = _RUNNING.fullmatch(one), _RUNNING.fullmatch(other)
+    return a is not None and b is not None and a[1] == b[1] and int(b[2]) == int(a[2]) + 1
+
+
+def _read_layout(path: Path) -> _Layout:
+    """Read the layout from the first lines; refuses columns that are neither words nor numbers."""
+    _, lines = next(text_blocks.line_blocks(path), (1, []))
+    lines = [line.removesuffix(b"\r") for line in lines[:_LOOKED_AT] if line.strip()]
+    found = _find_rows(lines) if lines else None
+    if found is None:
+        raise Damaged("its first lines are not a table of numbers", _LAYOUT)
+    separator, rows = found
+    names = _names(rows[0])
+    if len(names) > text_blocks.MAX_COLUMNS + 1:
+        raise text_blocks.too_wide()
+    if _are_running(names):
+        return _Layout(separator, True, False, len(names))
+    if _are_running(names[1:]):
+        return _Layout(separator, True, True, len(names))
+    if len(rows) > 1 and not any(map(is_number, rows[0][1:])):
+        other = _other_heading(names)
+        raise Damaged(f"column {other} is neither words nor a part of the vectors", _LAYOUT)
+    rows = rows if separator else []
+    words = any(not is_number(row[0]) for row in rows) or _are_ids(rows)
+    for place in range(int(words), len(names)):
+        if rows and not any(is_number(row[place]) for row in rows if place < len(row)):
+            raise Damaged(f"column {place + 1:,} holds other things than numbers", _LAYOUT)
+    return _Layout(separator, False, words, len(names))
+
+
+def _other_heading(names: list[str]) -> str:
+    """Return the first heading, after that of the words, outside of the first running ones."""
+    start = next((k for k in range(len(names)) if _are_running(names[k : k + 2])), len(names))
+    stop = start + 1
+    while stop < len(names) and _follows(names[stop - 1], names[stop]):
+        stop += 1
+    other = next((k for k in range(1, len(names)) if not start <= k < stop), 0)
+    return short(names[other]) or f"{other + 1:,}"
+
+
+def _are_ids(rows: Sequence[Sequence[bytes]]) -> bool:
+    """Tell whether the first column holds different whole numbers before measured ones."""
+    first = [row[0] for row in rows]
+    if len(set(first)) < len(first) or not all(_WHOLE.fullmatch(cell) for cell in first):
+        return False
+    return len(first) > 1 and any(_DECIMAL.fullmatch(cell) for row in rows for cell in row[1:])
+
+
+def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
+    path = path_of(data)
+    layout = _read_layout(path)
+    words = WordList(len(data))
+    n = 0
+    for start, lines in text_blocks.line_blocks(path, headings=layout.has_headings):
+        first = _first_cells(start, lines, layout)
+        n += len(first)
+        if layout.has_words:
+            for word in first:
+                words.add(word)
+    if n == 0:
+        raise Damaged("it holds no vectors", "write it again")
+    tokens, notes = words.finish()
+    shape = (n, layout.width - layout.has_words)
+    parse = partial(_parse, layout)
+    tensor = text_blocks.tensor_of_lines(path, layout.has_headings, parse, shape)
+    is_labeled = layout.has_words and not _number_rows(tokens)
+    if layout.has_headings:
+        notes = ("the first line is taken for headings", *notes)
+    return Checkpoint(NAME, (tensor,), tokens if is_labeled else None, WORDS_OF_FILE, notes=notes)
+
+
+def _number_rows(words: Sequence[str]) -> bool:
+    """Tell whether the first column numbers the rows from 0 or 1; refuses another order of them."""
+    if not all(word.isascii() and word.isdigit() and len(word) < 16 for word in words):
+        return False
+    numbers = np.array([int(word) for word in words])
+    is_permuted = numbers.min() in (0, 1) and len(np.unique(numbers)) == len(numbers)
+    if not is_permuted or numbers.max() - numbers.min() >= len(numbers):
+        return False
+    if (np.diff(numbers) != 1).any():
+        raise Damaged(
+            "its first column numbers the rows, and they are in another order", "sort the table"
+        )
+    return True
+
+
+def _drop_empty(lines: list[bytes]) -> list[bytes]:
+    """Drop carriage returns and empty lines."""
+    if not lines or (all(lines) and not lines[-1].endswith(b"\r")):
+        return lines
+    stripped = (line.removesuffix(b"\r") for line in lines)
+    return [line for line in stripped if line]
+
+
+def _first_cells(start: int, lines: list[bytes], layout: _Layout) -> list[bytes]:
+    """Return the first cell of each line; checks the number of cells."""
+    filled, expected = _drop_empty(lines), layout.width
+    if not layout.separator:
+        if all(len(line.split()) == expected for line in filled):
+            return [b""] * len(filled)
+    elif not _is_quoted(filled):
+        if {line.count(layout.separator) for line in filled} <= {expected - 1}:
+            return [line[: line.index(layout.separator)] for line in filled]
+    else:
+        rows = text_blocks.split_quoted_cells(filled, layout.separator)
+        if len(rows) == len(filled) and {len(row) for row in rows} == {expected}:
+            return [text_blocks.encode_cell(row[0]) for row in rows]
+    raise _refuse_uneven_line(start, lines, layout)
+
+
+def _is_quoted(lines: list[bytes]) -> bool:
+    return b'"' in b"".join(lines)
+
+
+def _refuse_uneven_line(start: int, lines: list[bytes], layout: _Layout) -> Damaged:
+    """Return the error for the first line with a wrong number of cells."""
+    expected = layout.width
+    for number, line in enumerate(lines, start):
+        line = line.removesuffix(b"\r")
+        found = len(text_blocks.split_cells(line, layout.separator))
+        if found != expected and line:
+            return Damaged(
+                f"line {number:,} has {found:,} cells where {expected:,} are expected",
+                "every line needs the same number of them; it may be cut off there",
+            )
+    return Damaged("a quoted cell spans several lines", "write it on one")
+
+
+def _parse(layout: _Layout, start: int, lines: list[bytes]) -> npt.NDArray[np.float32]:
+    """Parse the numbers of a block of lines."""
+    filled, columns = _drop_empty(lines), range(int(layout.has_words), layout.width)
+    try:
+        return text_blocks.numbers_in(filled, layout.separator, columns, quoted=_is_quoted(filled))
+    except ValueError:
+        cells = (
+            (number, text_blocks.split_cells(bare, layout.separator)[columns.start :])
+            for number, line in enumerate(lines, start)
+            if (bare := line.removesuffix(b"\r"))
+        )
+        way_out = "every cell after the words has to be one"
+        raise text_blocks.refuse_number(cells, is_number, way_out) from None

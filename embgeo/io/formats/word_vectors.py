@@ -1,0 +1,222 @@
+"""Vectors as text: word2vec and fastText (``.vec``) with a header line, GloVe without.
+
+Every line is a token, a space and d numbers. The file is read twice, for the tokens and the line
+structure and, when the tensor is opened, for the numbers; it is not held in memory.
+"""
+
+import base64
+import os
+import re
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from embgeo.files.guard import Damaged
+from embgeo.files.maps import Bytes, path_of
+from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.formats import text_blocks
+from embgeo.io.formats.format import Beside
+from embgeo.io.labels.side_tables import is_float
+from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
+
+NAME = "text vectors"
+RECOGNIZED = "lines of a word and numbers, with or without a first line of two numbers"
+READ = "numbers are read into memory or a temporary file"
+EXTRA = ""
+
+_LINES_LOOKED_AT = 10
+
+#: Numbers of vectors and columns, and after them in files of DL4J the number of documents.
+_HEADER = re.compile(rb"\s*(\d{1,15})[ \t]+(\d{1,9})(?:[ \t]+(\d{1,15}))?[ \t]*\r?\n")
+#: DL4J writes words in base64.
+_PACKED = b"B64:"
+_DECIMAL = re.compile(rb"[+-]?\d*\.\d+([eE][+-]?\d+)?|[+-]?\d+(\.\d*)?[eE][+-]?\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class _LineForm:
+    columns: int
+    promised: int | None  # vectors by the header; None without a header
+    is_packed: bool = False  # whether words are in base64
+
+    @property
+    def has_header(self) -> bool:
+        return self.promised is not None
+
+
+def sniff(head: bytes) -> bool:
+    if b"\0" in head:
+        return False
+    head = head.removeprefix(text_blocks.BYTE_ORDER_MARK)
+    header = _HEADER.match(head)
+    if header:
+        rest = head[header.end() :]
+        if header[3] is None:
+            return not rest.strip() or _is_line_of_vectors(rest, columns=int(header[2]))
+        if _has_columns(rest, int(header[2])):
+            return True
+    return _is_line_of_vectors(head, columns=None)
+
+
+def _is_line_of_vectors(text: bytes, columns: int | None) -> bool:
+    line, end, _ = text.partition(b"\n")
+    fields = line.split()
+    if not end and len(fields) > 2:
+        fields.pop()  # probably cut off
+    numbers = _trailing_numbers(fields)
+    if columns is not None:
+        return numbers >= 1 and len(fields) <= columns + 20
+    if len(fields) == 2:
+        # "word 123" is a line of counts; a single column has to look like a measurement.
+        return bool(_DECIMAL.fullmatch(fields[1]))
+    return numbers >= 2
+
+
+def _has_columns(text: bytes, columns: int) -> bool:
+    """Tell whether the first line is a word and as many numbers, some of which may be cut off."""
+    line, end, _ = text.partition(b"\n")
+    fields = line.split()
+    numbers = sum(map(text_blocks.is_plain_number, fields[1:]))
+    return numbers == columns == len(fields) - 1 if end else 0 < numbers <= columns
+
+
+def _trailing_numbers(fields: list[bytes]) -> int:
+    """Count how many fields at the end are numbers; the first field is a token."""
+    count = 0
+    for field in reversed(fields[1:]):
+        if not text_blocks.is_plain_number(field):
+            break
+        count += 1
+    return count
+
+
+def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
+    path = path_of(data)
+    layout = _layout(path)
+    tokens, notes = _words(path, layout).finish()
+    n, d = len(tokens), layout.columns
+    if layout.promised is not None and n != layout.promised:
+        notes += (f"the header promises {layout.promised:,} vectors, the file holds {n:,}",)
+    tensor = text_blocks.tensor_of_lines(path, layout.has_header, partial(_parse, d), (n, d))
+    name = "word2vec text" if layout.has_header else "GloVe text"
+    return Checkpoint(name, (tensor,), tokens, WORDS_OF_FILE, notes=notes)
+
+
+def _layout(path: Path) -> _LineForm:
+    with path.open("rb") as file:
+        first = file.readline(text_blocks.MAX_LINE_BYTES).removeprefix(text_blocks.BYTE_ORDER_MARK)
+        following = [file.readline(text_blocks.MAX_LINE_BYTES) for _ in range(_LINES_LOOKED_AT)]
+    header = _HEADER.fullmatch(first)
+    if header and (header[3] is None or _has_columns(b"".join(following), int(header[2]))):
+        promised, columns = int(header[1]), int(header[2])
+        if columns > text_blocks.MAX_COLUMNS:
+            raise text_blocks.too_wide()
+        if columns == 0:
+            raise Damaged("its header says vectors of 0 numbers", "write it again")
+        is_packed = following[0].startswith(_PACKED)
+        return _LineForm(columns, promised, is_packed)
+    lines = [line for line in (first, *following) if line.strip()]
+    if not all(line.count(b" ") + line.count(b"\t") <= text_blocks.MAX_COLUMNS for line in lines):
+        raise text_blocks.too_wide()
+    counts = [_trailing_numbers(line.split()) for line in lines]
+    columns = max(dict.fromkeys(counts), key=counts.count)  # the first of equally frequent ones
+    if columns == 0:
+        raise Damaged("its lines do not end in numbers", "check that it holds vectors")
+    return _LineForm(columns, None)
+
+
+def _rows(start: int, lines: list[bytes], columns: int) -> list[tuple[int, bytes, bytes]]:
+    """(line number, token, numbers between single spaces) of each line that is not empty."""
+    return [
+        (number, *_split(line, number, columns))
+        for number, line in enumerate(lines, start)
+        if line.strip(b" \t\r")
+    ]
+
+
+def _split(line: bytes, number: int, columns: int) -> tuple[bytes, bytes]:
+    line = line.rstrip(b" \t\r").replace(b"\t", b" ")
+    spaces = line.count(b" ")
+    if spaces > 2 * text_blocks.MAX_COLUMNS:
+        raise text_blocks.too_wide()
+    if spaces == columns:
+        token, _, numbers = line.partition(b" ")
+        return token, numbers
+    # More spaces than numbers: doubled spaces, or spaces inside the token (as in GloVe 840B).
+    fields = line.rsplit(b" ", columns)
+    if len(fields) <= columns or b"" in fields[1:]:
+        fields = line.split()
+        fields = [b" ".join(fields[:-columns]), *fields[-columns:]]
+    found = len(line.split()) - 1
+    if found < columns:
+        raise Damaged(
+            f"line {number:,} has {found:,} numbers where {columns:,} are expected",
+            "it may be cut off there; write or download it again",
+        )
+    if _DECIMAL.fullmatch(fields[0].rpartition(b" ")[2]):
+        raise Damaged(
+            f"line {number:,} has more than the expected {columns:,} numbers",
+            "every line needs the same number of them",
+        )
+    return fields[0], b" ".join(fields[1:])
+
+
+def _words(path: Path, layout: _LineForm) -> WordList:
+    """Return the words of all lines; checks the structure of each line and their number."""
+    words = WordList(path.stat().st_size)
+    promised = layout.promised or 0
+    way_out = "it is probably cut off; write or download it again"
+    try:
+        for start, lines in text_blocks.line_blocks(path, headings=layout.has_header):
+            if text_blocks.are_plain(lines, layout.columns):
+                found = (line[: line.index(b" ")] for line in lines)
+            else:
+                found = (word for _, word, _ in _rows(start, lines, layout.columns))
+            for word in found:
+                words.add(_unpack(word) if layout.is_packed else word)
+    except Damaged as error:
+        if len(words) >= promised:
+            raise
+        promise = f"and its header promises {promised:,} vectors"
+        raise Damaged(f"{error.cause}, {promise}", way_out) from error
+    if len(words) < promised and not _ends_with_a_line(path):
+        promise = f"its header promises {promised:,}"
+        raise Damaged(f"the file holds {len(words):,} vectors, {promise}", way_out)
+    if len(words) == 0:
+        raise Damaged("it holds no vectors", "write it again")
+    return words
+
+
+def _unpack(word: bytes) -> bytes:
+    if not word.startswith(_PACKED):
+        return word
+    try:
+        return base64.b64decode(word.removeprefix(_PACKED), validate=True)
+    except ValueError:
+        raise Damaged("a word is not in base64, as those before it", "write it again") from None
+
+
+def _ends_with_a_line(path: Path) -> bool:
+    """Tell whether the file ends with a newline: after `head -n`, not after a broken download."""
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() == b"\n"
+
+
+def _parse(columns: int, start: int, lines: list[bytes]) -> npt.NDArray[np.float32]:
+    """Parse the numbers of a block of lines."""
+    if text_blocks.are_plain(lines, columns):
+        try:
+            return text_blocks.numbers_in(lines, b" ", range(1, columns + 1))
+        except ValueError:
+            pass  # read again below to name the line
+    rows = _rows(start, lines, columns)
+    try:
+        return text_blocks.numbers_in([numbers for _, _, numbers in rows], b" ", range(columns))
+    except ValueError:
+        way_out = "every line has to be a token followed by numbers"
+        cells = ((line, numbers.split(b" ")) for line, _, numbers in rows)
+        raise text_blocks.refuse_number(cells, is_float, way_out) from None
