@@ -24,7 +24,7 @@ from torch import nn
 import embgeo
 from embgeo.core.values import format_number
 from embgeo.result.analysis import Analysis
-from embgeo.training.study.spread import LEAST_SEEDS, paired, spread
+from embgeo.training.study.spread import LEAST_SEEDS, compare_seeds, spread
 
 METHOD = "mle"
 SECTIONS = ("cosine", "spectrum", "projection")
@@ -106,7 +106,7 @@ def decide(panels: Mapping[str, Mapping[int, Analysis]]) -> Iterator[str]:
         after = values(panels[panel], number)
         other = isinstance(limit, str)
         before = values(panels[limit], number) if other else dict.fromkeys(after, limit)
-        held = paired(before, after)
+        held = compare_seeds(before, after)
         if held is None or held.interval is None:
             yield f"not decidable: {text}; at least {LEAST_SEEDS} seeds"
             continue

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.fuzz_seeds import SEEDS, Seed
 
 from embgeo.files.maps import Ranged, map_file, view
-from embgeo.io import opening
+from embgeo.io import load as opening
+from tests.support.mutants import SAMPLES, Sample
 
 CONTENT = np.arange(64, dtype=np.uint8)
 
@@ -32,10 +32,10 @@ def test_a_slice_of_a_slice_reads_only_its_own_bytes() -> None:
     assert whole[5:2].tobytes() == b""
 
 
-@pytest.mark.parametrize("seed", [s for s in SEEDS.values() if not s.side], ids=lambda s: s.name)
+@pytest.mark.parametrize("seed", [s for s in SAMPLES if s.open != "."], ids=lambda s: s.name)
 @pytest.mark.usefixtures("workers_here")
 def test_every_format_reads_ranges_as_it_reads_a_map(
-    seed: Seed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seed: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if seed.needs:
         pytest.importorskip(seed.needs)
