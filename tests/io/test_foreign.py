@@ -42,10 +42,12 @@ NAMES = {
 
 
 @pytest.mark.parametrize("kind", HEADS)
-def test_files_of_other_tools(kind: str, tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(HEADS[kind])
+@pytest.mark.parametrize("name", ["file", "v.index"])
+def test_files_of_other_tools(kind: str, name: str, tmp_path: Path) -> None:
+    """By their bytes, even if the name is that of a file of another tool."""
+    (tmp_path / name).write_bytes(HEADS[kind])
     with pytest.raises(EmbgeoError, match=f"{kind}.*, which is not read; .") as caught:
-        embgeo.load(tmp_path / "file")
+        embgeo.load(tmp_path / name)
     assert "fromfile" not in str(caught.value)
 
 

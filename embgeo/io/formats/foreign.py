@@ -64,8 +64,12 @@ _READ = (
 
 
 def find_foreign(name: str, head: bytes) -> Foreign | None:
-    """Find the kind of a file with this name and these first bytes, if it is known."""
-    return next((kind for kind in FOREIGN if kind.fits(name, head)), None)
+    """Find the kind of a file with this name and these first bytes, if it is known.
+
+    Bytes go before names: an index of faiss may be called as one of TensorFlow is.
+    """
+    asked = (("", head), (name, b""))
+    return next((kind for one in asked for kind in FOREIGN if kind.fits(*one)), None)
 
 
 def refuse_unknown(path: Path, head: bytes) -> UnreadableFile:
