@@ -163,7 +163,8 @@ def add_output_suspects(measurement: Passes, values: list[Value]) -> list[Value]
     if matrix.output is None or not reader.is_local:
         return values
     output = replace(matrix.output, special=matrix.special)
-    rows = RowReader(output, reader.resources, reader.progress)
+    # The output may be stored in a type that the device of the input does not have.
+    rows = RowReader(output, replace(reader.resources, device="cpu"), reader.progress)
     passes = Passes(rows, measurement.options, ("suspects",))
     with passes.quiet():
         passes.first_pass()

@@ -324,7 +324,7 @@ def test_report_is_rendered_again_from_the_folder_alone(here: Path) -> None:
         ("not JSON", "not readable"),
         ('{"format": "else"}', "not an analysis"),
         ('{"format": "embgeo.analysis", "format_version": 99}', "format version 99"),
-        ('{"format": "embgeo.analysis", "format_version": 2}', "arrays.npz"),
+        ('{"format": "embgeo.analysis", "format_version": 3}', "arrays.npz"),
     ],
 )
 def test_folders_that_hold_no_analysis(text: str | None, says: str) -> None:
@@ -386,7 +386,7 @@ def failing(error: BaseException) -> Callable[..., Any]:
     return fail
 
 
-@pytest.mark.parametrize("where", ["embgeo.io.open_source", "embgeo.measure.analyze.assemble"])
+@pytest.mark.parametrize("where", ["embgeo.io.load.open_source", "embgeo.measure.analyze.assemble"])
 def test_interrupted_while_computing(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     monkeypatch.setattr(where, failing(KeyboardInterrupt()))
     assert refused("analyze", "matrix.npy", *QUICK).endswith("; no result was written")
@@ -458,7 +458,7 @@ def test_a_crash_is_2_in_one_line_and_a_traceback_on_request(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = content(here)
-    monkeypatch.setattr("embgeo.io.open_source", failing(RuntimeError("first\nsecond\x1b[31m")))
+    monkeypatch.setattr("embgeo.io.load.open_source", failing(RuntimeError("first\nsecond\x1b[31m")))
     result = call("analyze", "matrix.npy")
     assert result.exit_code == 2
     assert result.stderr == (
@@ -471,7 +471,7 @@ def test_a_crash_is_2_in_one_line_and_a_traceback_on_request(
 
 
 def test_out_of_memory_names_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("embgeo.io.open_source", failing(MemoryError()))
+    monkeypatch.setattr("embgeo.io.load.open_source", failing(MemoryError()))
     assert "--rows" in refused("analyze", "matrix.npy")
 
 

@@ -115,7 +115,7 @@ def test_two_outputs_are_two_files() -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("bug"), KeyboardInterrupt(), MemoryError()])
-@pytest.mark.parametrize("where", ["embgeo.io.open_source", "embgeo.workflows.gate.check_rules"])
+@pytest.mark.parametrize("where", ["embgeo.io.load.open_source", "embgeo.workflows.gate.check_rules"])
 def test_a_crash_is_neither_a_pass_nor_a_failed_gate(
     monkeypatch: pytest.MonkeyPatch, where: str, error: BaseException
 ) -> None:

@@ -186,7 +186,6 @@ def test_every_pair_is_counted_once(monkeypatch, step, stay, device):
     assert abs(found.positive - np.count_nonzero(expected > 0)) <= 1
     assert found.lowest == pytest.approx(expected[0], abs=1e-15)
     assert found.highest == pytest.approx(expected[-1], rel=1e-6)
-    assert found.exp_sum == pytest.approx(np.exp(4 * expected - 4).sum(), rel=1e-6)
     for q in (0.1, 0.5, 0.9):
         at = np.quantile(expected, q, method="inverted_cdf")
         assert found.quantile(q) == pytest.approx(at, abs=4e-6)
@@ -196,7 +195,6 @@ def test_pairs_of_float64_are_counted_in_float64():
     W = gaussian(82, n=70) + 0.2
     found = make_executor(Matrix(W), 40).count_pairs()
     expected = naive.pair_cosines(W)
-    assert found.exp_sum == pytest.approx(np.exp(4 * expected - 4).sum(), rel=1e-12)
     assert found.highest == pytest.approx(expected.max(), rel=1e-14)
 
 
@@ -220,7 +218,6 @@ def test_pairs_survive_a_shortage_at_any_place(monkeypatch):
         # Tiles of other shapes round otherwise: a cosine may fall beyond the edge of a bin.
         assert np.abs(np.cumsum(found.counts - expected.counts)).max() <= 1
         assert found.lowest == expected.lowest
-        assert found.exp_sum == pytest.approx(expected.exp_sum, rel=1e-6)
 
 
 @pytest.mark.parametrize("device", [WIDE, SINGLE])
