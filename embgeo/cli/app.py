@@ -25,7 +25,7 @@ COMMANDS = {
     "figures": "Draw figures and LaTeX tables for a paper from saved results.",
     "gate": "Check saved analyses or checkpoints against rules: exit code 1 if one fails.",
     "inspect": "Say which matrix would be analyzed and why; reads headers only.",
-    "repair": "Give damaged rows of a model new values, in a copy.",
+    "repair": "Give suspects of a model new rows, in a copy.",
     "report": "Render the report of a saved analysis or comparison again.",
     "train": "Train language models with each of several methods, and compare the results.",
 }

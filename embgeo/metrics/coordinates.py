@@ -64,10 +64,10 @@ def are_principal(moments: Moments) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):  # of very long rows
         centered = moments.squares() - float(diagonal @ diagonal)
         along = moments.along_mean() - float(diagonal @ np.square(mean))
-        across = float(mean @ mean) ** 2 - float((mean**4).sum())
+        across = float(np.square(mean @ mean)) - float((mean**4).sum())
         whole = centered + 2.0 * n * along + n**2 * across
         sides = (centered, diagonal), (whole, diagonal + n * np.square(mean))
-        chances = [(float(x.sum()) ** 2 - float(x @ x)) / max(n, 1) for _, x in sides]
+        chances = [float(np.square(x.sum()) - x @ x) / max(n, 1) for _, x in sides]
     return any(
         products <= UNCORRELATED * chance and chance > 0.0
         for (products, _), chance in zip(sides, chances, strict=True)

@@ -358,11 +358,15 @@ def test_names_in_files_give_githubs_runner_no_commands(
 
 
 def test_inspect_says_which_tokens_and_counts_a_file_carries() -> None:
-    Path("a.csv").write_text("word,count,x,y\nthe,9,0.5,1\nof,7,2.5,3\n")
-    result = call("inspect", "a.csv")
-    assert "tokens: 2, the words of the file itself\n" in result.output
-    assert "counts: 2, counts in the file\n" in result.output
-    facts = json.loads(call("inspect", "a.csv", "--json").stdout)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = {"word": ["the", "of"], "count": [9, 7], "vector": [[0.5, 1.0], [2.5, 3.0]]}
+    pq.write_table(pa.table(rows), "a.parquet")
+    result = call("inspect", "a.parquet")
+    assert "tokens: 2, column word of the file\n" in result.output
+    assert "counts: 2, column count of the file\n" in result.output
+    facts = json.loads(call("inspect", "a.parquet", "--json").stdout)
     assert (facts["tokens"], facts["counts"]) == (2, 2)
     Path("b.txt").write_text("0.5 1.5\n2.5 3.5\n")
     assert "tokens" not in call("inspect", "b.txt").output
@@ -458,7 +462,8 @@ def test_a_crash_is_2_in_one_line_and_a_traceback_on_request(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = content(here)
-    monkeypatch.setattr("embgeo.io.load.open_source", failing(RuntimeError("first\nsecond\x1b[31m")))
+    error = RuntimeError("first\nsecond\x1b[31m")
+    monkeypatch.setattr("embgeo.io.load.open_source", failing(error))
     result = call("analyze", "matrix.npy")
     assert result.exit_code == 2
     assert result.stderr == (

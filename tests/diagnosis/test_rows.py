@@ -149,7 +149,6 @@ HEALTHY = (
     "crystal_5000.npy",
     "crystal_40000.npy",
     "glove.500.50d.txt",
-    "lee_fasttext.bin",
     "lee_fasttext.vec",
     "fairy_tales_lstm_full_module.pt",
     "opennmt_legacy_b.pt",

@@ -139,8 +139,8 @@ def test_too_many_single_rows_are_left_out_and_said(monkeypatch: pytest.MonkeyPa
     found = in_parts(sample(), even(300, 2), sections=("spectrum", "cosine"), reference=False)
     said = [note.text for note in found.notes if note.code == "parts"]
     too_many = "which reads 294 single rows, too many to gather from parts"
-    assert f"skipped spectrum (spectrum): {too_many}" in said
-    assert found.scalar("spectrum.effective_rank") is None
+    assert f"skipped cosine (cosine): {too_many}" in said
+    assert found.scalar("cosine.mean") is None
 
 
 def make_part(n: int = 4, **known: Any) -> Matrix:

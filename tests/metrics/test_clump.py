@@ -229,7 +229,7 @@ def test_none_in_the_fixtures(name):
     "name",
     [
         "rnnlm_oreilly.pkl", "cbow_oreilly.pkl", "crystal_5000.npy", "crystal_40000.npy",
-        "w2v_papers_24118x40.bin", "glove.500.50d.txt", "lee_fasttext.bin",
+        "w2v_papers_24118x40.bin", "glove.500.50d.txt",
         "fairy_tales_lstm_full_module.pt",
     ],
 )  # fmt: skip

@@ -147,7 +147,7 @@ def padded(base, extra, masked):
 
 
 #: What damaged rows, and the output rows of their tokens, belong to.
-OF_ALL_ROWS = ("tokens.damaged", "tokens.norm", "tokens.output")
+OF_ALL_ROWS = ("tokens.damaged", "tokens.norm", "tokens.output", "suspects")
 
 
 @pytest.mark.parametrize("kind", ["zero", "NaN", "masked"])

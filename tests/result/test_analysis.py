@@ -10,6 +10,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+
+import embgeo
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -422,7 +424,15 @@ def test_missing_names_say_what_is_meant_or_why_they_are_missing():
 # --- files of other names ------------------------------------------
 
 
-def test_halves_are_saved_with_the_numbers_that_have_an_error(folder):
+@pytest.fixture
+def with_errors(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((400, 8))
+    embgeo.analyze(rows, sections=["cosine", "spectrum", "tokens"], reference=False).save(tmp_path)
+    return tmp_path
+
+
+def test_halves_are_saved_with_the_numbers_that_have_an_error(with_errors):
+    folder = with_errors
     saved = load_analysis(folder)
     known = {one.name for one in saved.scalars if one.population_error is not None}
     assert {one.name for one in saved.halves} == known
@@ -432,7 +442,8 @@ def test_halves_are_saved_with_the_numbers_that_have_an_error(folder):
     assert saved.by_half(tokens.HUBNESS.name) is None
 
 
-def test_other_than_thirty_halves_are_refused(folder):
+def test_other_than_thirty_halves_are_refused(with_errors):
+    folder = with_errors
     content = json.loads((folder / JSON_NAME).read_text())
     with np.load(folder / "arrays.npz") as archive:
         arrays = dict(archive)

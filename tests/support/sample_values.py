@@ -154,8 +154,6 @@ def cosine(unit: Array, rng: np.random.Generator) -> list[Value]:
                   "cosine of two rows", "pairs", "20,000 pairs, drawn at random"),
         Histogram(quantity("cosine.cone_angles", "angles to the mean direction"), angle_edges,
                   angle_counts.astype(float), "angle (°)", "rows", "all rows"),
-        Table(quantity("cosine.quantiles", "quantiles"), ("quantile", "cosine", "standard error"),
-              tuple((q, float(np.quantile(pairs, q)), 0.003) for q in (0.05, 0.5, 0.95))),
         Series(quantity("cosine.mean_share_by_dimension", "mean cosine by coordinate"),
                np.arange(float(d)), {"share": share}, "coordinate", "share of the mean cosine"),
         Table(quantity("cosine.top_dimensions", "largest coordinates"), ("coordinate", "share"),
@@ -193,7 +191,6 @@ def isotropy(w: Array) -> list[Value]:
     out: list[Value] = []
     for suffix, pair in (
         ("", both(w)), ("_mean_sign", one(w)), ("_unit", both(unit)), ("_unit_rows", both(rows)),
-        ("_centered", both(w - w.mean(0))),
     ):  # fmt: skip
         for j, letter in enumerate(("i1", "i2")[: 1 if suffix == "_unit_rows" else 2]):
             known = {"": "raw", "_unit": "unit", "_unit_rows": "rows"}.get(suffix)
