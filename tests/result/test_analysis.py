@@ -10,11 +10,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-
-import embgeo
 from hypothesis import given
 from hypothesis import strategies as st
 
+import embgeo
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities import cosine, frequency, isotropy, tokens
