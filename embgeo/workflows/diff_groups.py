@@ -90,7 +90,8 @@ def compare_groups(
     ]
     measured = [[open_member(path, progress, settings) for path in paths] for paths in groups]
     return GroupComparison(
-        *(tuple(map(str, paths)) for paths in groups),
+        tuple(map(str, groups[0])),
+        tuple(map(str, groups[1])),
         paired=paired,
         differences=list_differences(measured, keys, paired=paired),
     )

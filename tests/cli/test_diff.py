@@ -160,7 +160,8 @@ def test_without_the_checkpoint_scalars_are_still_compared() -> None:
     assert comparison.members[0].matrix_absent
     mean = next(d for d in comparison.differences if d.name == "cosine.mean")
     assert mean.difference is not None
-    assert mean.change in ("not significant", "significant")
+    # 50 rows are too few for an error.
+    assert mean.change == "not judged"
     assert comparison.pairs[0].matching.shared == 50
 
 

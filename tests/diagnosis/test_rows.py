@@ -51,10 +51,10 @@ def test_dead_rows_are_named(chat: embgeo.Analysis) -> None:
 def test_its_special_tokens(chat: embgeo.Analysis) -> None:
     states = {row[0]: (row[2], row[4]) for row in chat["tokens.special"].rows}
     assert states == {
-        "<|im_start|>": ("added, template", "damaged"),
-        "<s>": ("bos, added", "healthy"),
-        "<pad>": ("pad, added", "healthy"),
-        "<|im_end|>": ("added, template", "healthy"),
+        "<|im_start|>": ("special, template", "damaged"),
+        "<s>": ("bos, special", "healthy"),
+        "<pad>": ("pad, special", "healthy"),
+        "<|im_end|>": ("special, template", "healthy"),
     }
     numbers = {"special_damaged_rows": 1, "missing_rows": 0}
     assert {name: chat[f"tokens.{name}"].value for name in numbers} == numbers
