@@ -198,4 +198,9 @@ def test_onnx_with_too_many_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(onnx_file, "_MOST_FIELDS", 20_000)
     check(onnx_file, tmp_path, content, "implausibly many fields")
     monkeypatch.setattr(onnx_file, "MOST_TENSORS", 2)
-    check(onnx_file, tmp_path, onnx_bytes([onnx_tensor("w", [], b"")] * 3), "many initializers")
+    check(
+        onnx_file,
+        tmp_path,
+        onnx_bytes([onnx_tensor(f"w{i}", [], b"") for i in range(3)]),
+        "many initializers",
+    )
