@@ -227,7 +227,7 @@ def pair_errors(
 ) -> tuple[RuleValue, RuleValue]:
     """Return a value and its baseline with the errors that decide.
 
-    None where they are equal, whatever their errors; where both analyses are at hand, that of the
+    None where they are equal, whatever their errors; where both analyses are there, that of the
     difference, of which what both sides share drops out.
     """
     if now.value is None or before.value is None:

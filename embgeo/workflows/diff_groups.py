@@ -51,7 +51,7 @@ class GroupComparison:
     baseline, others : tuple of str
         The paths of the members.
     paired : bool
-        Whether members of one seed were held against each other: if both groups have the same
+        Whether members of one seed were compared with each other: if both groups have the same
         seeds, by the last number of their paths. Otherwise the intervals are those of Welch's t.
     differences : tuple of GroupDifference
         The scalars that all members have.

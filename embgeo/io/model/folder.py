@@ -219,7 +219,7 @@ def _weights_files(
     if are_shards(known):
         return known[:1]
     if known:
-        for file in known:  # nobody is told to name a slice
+        for file in known:  # the way out names no slice
             refuse_slice(file)
         open_pieces(known[0], read_facts(folder), open_file)
         listing = list_short([file.name for file in known], _LISTED)
@@ -233,7 +233,7 @@ def _weights_files(
     if foreign is not None:
         raise foreign
     if inner := _find_inner(folder):
-        for file in _list_files(inner[-1]):  # nobody is told to name a slice
+        for file in _list_files(inner[-1]):  # the way out names no slice
             if _OF_OPTIMIZER not in file.name and is_known(file):
                 open_pieces(file, read_facts(inner[-1]), open_file)
         listing = list_short([str(one.relative_to(folder)) for one in reversed(inner)], _LISTED)

@@ -21,7 +21,7 @@ _LONGEST_KEY = 200
 #: Containers up to this length are inspected before they are entered.
 _SHORT = 8
 _MOST_VOCABULARIES = 50
-#: Shorter strings of bytes are no matrix.
+#: Shorter strings of bytes hold too few numbers for a matrix.
 _FEWEST_BYTES = 1024
 #: Packages whose objects keep arrays in a form of their own, such as transposed or sparse.
 _PACKAGES = ("pandas.", "scipy.sparse", "xarray.", "polars.", "pyarrow.")
