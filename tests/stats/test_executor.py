@@ -80,7 +80,9 @@ def test_a_device_sees_what_numpy_sees(name, rows, step):
 #: Of entries in float32, products are taken as they are stored: relative to the largest number.
 #: What is left of unit rows in a narrow cone has lost as many digits as they have in common.
 BOUNDED = ("log Z, bounded", "log Z, unit rows, bounded")
-AS_STORED = dict.fromkeys((*BOUNDED, "moments, unit"), 1e-6)
+AS_STORED = dict.fromkeys(
+    (*BOUNDED, "moments, unit", "log Z, by group, bounded", "squares by group"), 1e-6
+)
 IN_A_CONE = {"moments, unit": 1e-3}
 
 
@@ -94,7 +96,7 @@ def test_also_of_entries_in_float32(name, rows, device):
     if name in BOUNDED:  # which may be near 0, as a logarithm
         np.testing.assert_allclose(np.exp(answers(found)), np.exp(answers(expected)), rtol=1e-6)
     elif name in AS_STORED:
-        loose = (IN_A_CONE if rows == "narrow cone" else AS_STORED)[name]
+        loose = IN_A_CONE.get(name, 1e-6) if rows == "narrow cone" else AS_STORED[name]
         agree(found, expected, AS_STORED[name], loose)
     else:
         agree(found, expected)
@@ -300,7 +302,10 @@ def test_very_many_equally_near_rows():
     unit = Block(queries, W[queries]).unit
     found = TopNeighbors("queries", queries, unit, 4)
     make_executor(Matrix(W), 250).fold([found])
-    assert found.neighbors.tolist() == [[1, 2, 3, 4], [0, 1, 2, 3], [300, 301, 302, 303]]
+    # Chance of a fixed seed splits the ties, among the rows that are equal to the query.
+    for query, near in zip(queries, found.neighbors, strict=True):
+        assert len(set(near.tolist()) - {query}) == 4
+        assert (near // 300 == query // 300).all()
     np.testing.assert_allclose(found.cosines, 1.0, rtol=1e-12)
 
 
