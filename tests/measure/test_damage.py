@@ -48,13 +48,17 @@ def test_planted_rows_are_found(data):
 
 @pytest.mark.slow
 def test_as_if_they_were_masked():
-    """Every number is that of the matrix with those rows masked, to the last bit."""
+    """Every number is that of the matrix with those rows masked, but for the order of its sums."""
     W = planted()
     rows = np.array([3, 50, 51, 199])
     masked = measure(Matrix(W, masked={"by hand": rows}))
     found = measure(Matrix(W))
     theirs = values(masked)
-    differ = {name for name, value in values(found).items() if theirs[name] != value}
+    differ = {
+        name
+        for name, value in values(found).items()
+        if theirs[name] != value and theirs[name] != pytest.approx(value, rel=1e-12)
+    }
     of_all_rows = ("suspects.", "tokens.masked", "tokens.damaged", "tokens.norm")
     assert all(name.startswith(of_all_rows) for name in differ), differ
     assert "tokens.norm_rms" not in differ
@@ -101,7 +105,7 @@ def test_a_limit_replaces_the_gap():
 
 @pytest.mark.parametrize("limit", [-1.0, float("nan"), float("inf"), "small"])
 def test_a_limit_is_a_norm(limit):
-    with pytest.raises(BadOption, match="is not a norm"):
+    with pytest.raises(BadOption, match="^min_norm is"):
         Options(min_norm=limit)
 
 
