@@ -10,7 +10,7 @@ import pytest
 
 import embgeo
 from embgeo.comparison import shared as joint
-from embgeo.metrics import frequency, shared
+from embgeo.metrics import shared
 from embgeo.stats import moments
 from embgeo.stats.moments import are_few
 from tests.support.matrices import rng
@@ -55,7 +55,7 @@ def test_numbers_are_those_of_the_whole_matrix(
 ) -> None:
     rows = make_rows(n, d, kind)
     found = measure(rows)
-    for module in (shared, frequency, moments):
+    for module in (shared, moments):
         monkeypatch.setattr(module, "are_few", lambda _n, _d: False)
     whole = measure(rows)
     assert found.keys() == whole.keys()

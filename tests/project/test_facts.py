@@ -25,8 +25,14 @@ PROSE = {
     "undefined",
 }
 READS_TEXT = {"startswith", "endswith", "removeprefix", "removesuffix", "find", "index"}
-#: Files of version 1 said in prose what later ones say in fields.
-MAY_READ_PROSE = {"embgeo.result.saved"}
+#: Files of version 1 said in prose what later ones say in fields; the reason of a suspect is a
+#: literal, not a sentence.
+MAY_READ_PROSE = {
+    "embgeo.result.saved",
+    "embgeo.metrics.suspects",
+    "embgeo.report.text.suspects",
+    "embgeo.workflows.repair",
+}
 
 
 def is_prose(node: ast.expr) -> bool:
