@@ -38,7 +38,7 @@ suppress_warnings = ["ref.python"]
 
 #: Pages of the repository that are pages of the site, under other names.
 PAGES = {
-    "README.md": "start.md",
+    "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
@@ -79,8 +79,6 @@ def adapt_source(_app: Any, page: str, source: list[str]) -> None:
 
     # Sphinx has an event for included pages, which the directive of MyST does not send.
     text = INCLUDED.sub(include, adapt_links(source[0], folder, folder))
-    if page == "start":
-        text = text.replace("# embgeo\n", "# Getting started\n", 1)
     source[0] = FORMULA.sub(show_formula, text) if page == "metrics" else text
 
 

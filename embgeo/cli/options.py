@@ -147,7 +147,7 @@ Threads = Annotated[int | None, option("Threads; as many as BLAS uses by default
 Device = Annotated[
     str | None,
     option(
-        "Device of the passes: cpu by default; auto: a GPU if there is one (docs/device.md).",
+        "Device of the passes: cpu by default; auto: a GPU if there is one (docs/scale.md).",
         metavar="cpu|cuda|mps|auto",
         complete=completion.complete_one(completion.list_devices),
     ),

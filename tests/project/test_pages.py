@@ -25,8 +25,6 @@ SMALL = ("--set", "data.size=400", "--set", "model.d=16", "--set", "model.hidden
 #: Pages that are run from top to bottom, and the least number of their commands and programs.
 PAGES = {
     "README.md": 5,
-    "docs/guide.md": 4,
-    "docs/export.md": 4,
     "docs/gate.md": 4,
     "docs/python.md": 8,
     "docs/repair.md": 2,

@@ -35,7 +35,7 @@ def test_the_correlation_is_that_of_scipy(ties: bool) -> None:
 def test_the_program_of_the_page_reads_vectors_and_sets(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (program,) = blocks(ROOT / "docs" / "skipgram.md", "python")
+    (program,) = blocks(ROOT / "docs" / "models.md", "python")
     U = np.random.default_rng(4).standard_normal((12, 20))
     rows = {f"{kind}{i}": row for kind, W in (("a", U), ("b", U + 2.0)) for i, row in enumerate(W)}
     lines = [f"{word} {' '.join(map(str, row))}" for word, row in rows.items()]

@@ -460,7 +460,7 @@ def test_from_a_name_to_a_repaired_model(hub: ToyHub, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("hub")
 def test_the_page_runs(tmp_path: Path) -> None:
-    page = ROOT / "docs/hub.md"
+    page = ROOT / "docs/formats.md"
     with contextlib.chdir(tmp_path):
         for command in (one for block in blocks(page, "console") for one in commands(block)):
             seen = CliRunner().invoke(app, shlex.split(command.line)[1:]).output
