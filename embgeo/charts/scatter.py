@@ -12,8 +12,8 @@ from embgeo.charts.lookup import column_of, find_table
 from embgeo.charts.specification import Ring
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import clump, cosine, projection, tokens
+from embgeo.core.text import show_token
 from embgeo.core.values import Cell, Points
-from embgeo.diagnosis.blame import show_token
 from embgeo.diagnosis.finding import find_scalar
 from embgeo.diagnosis.findings.clump import is_one_of_clusters
 from embgeo.result.analysis import Analysis

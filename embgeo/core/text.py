@@ -80,6 +80,27 @@ def visible(token: str) -> str:
     return shown
 
 
+#: Longest token inside a sentence, in characters.
+LONGEST = 24
+
+
+def show_token(token: object, row: object) -> str:
+    """Return a token inside a sentence with its row number, or that alone where it is not known.
+
+    >>> show_token("the", 1200), show_token(None, 5), show_token("a,b", None)
+    ('the (row 1,200)', 'row 5', '“a,b”')
+    """
+    number = f"row {row:,}" if isinstance(row, int) else f"row {row}"
+    if not isinstance(token, str):
+        return number
+    shown = visible(token)
+    if len(shown) > LONGEST:
+        shown = shown[: LONGEST - 1] + "…"
+    # A comma would read as the end of a token.
+    shown = f"“{shown}”" if "," in shown else shown
+    return shown if row is None else f"{shown} ({number})"
+
+
 def visible_text(text: str) -> str:
     """Return a path, a note or a reason with hidden characters spelled out, except blanks."""
     return _HIDDEN.sub(lambda m: m[0] if m[0] in _BLANKS else _spell(m[0]), text)

@@ -3,14 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from embgeo.core.quantities import cosine
 from embgeo.core.text import capital, join_words
-from embgeo.diagnosis.blame import blame_tokens, show_token
 from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
 from embgeo.diagnosis.findings import FINDINGS
-from embgeo.diagnosis.findings.cone import find_cause
-from embgeo.diagnosis.findings.rows import has_short_rows, has_untrained_rows, names_many_rows
-from embgeo.diagnosis.findings.spectrum import has_long_rows
+from embgeo.diagnosis.findings.rows import has_short_rows, names_many_rows
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -22,30 +18,11 @@ class Verdict:
     headline : str
     state : {"healthy", "mild", "degenerate", "undecided"}
     findings : tuple of Finding
-    blame_lead : str
-        What the blamed tokens have in common, e.g. "Largest norms"; empty without tokens.
-    blame_tokens : tuple of str or None
-        Up to five tokens; None where they are unknown.
-    blame_rows : tuple of int
-        The rows of these tokens.
     """
 
     headline: str
     state: State
     findings: tuple[Finding, ...]
-    blame_lead: str = ""
-    blame_tokens: tuple[str | None, ...] = ()
-    blame_rows: tuple[int, ...] = ()
-
-    @property
-    def blame(self) -> tuple[str, ...]:
-        """The blamed tokens with their rows, hidden characters spelled out."""
-        return tuple(map(show_token, self.blame_tokens, self.blame_rows))
-
-    @property
-    def blame_sentence(self) -> str:
-        """The blamed tokens as a line of text; empty if there are none."""
-        return f"{self.blame_lead}: {', '.join(self.blame)}" if self.blame else ""
 
     @property
     def tone(self) -> State:
@@ -69,7 +46,6 @@ class Verdict:
             "state": self.state,
             "headline": self.headline,
             "findings": [finding.to_dict() for finding in self.findings],
-            "blame": list(self.blame),
         }
 
 
@@ -99,7 +75,7 @@ def judge(analysis: Numbers) -> Verdict:
             rest = _INITIAL
         headline = f"{capital(rows.clause)}. {who} {rest}"
         state = max(state, rows.state, key=RANK.__getitem__)
-    return Verdict(headline, state, shown, *blame_tokens(analysis, _causes(analysis, shown)))
+    return Verdict(headline, state, shown)
 
 
 _INITIAL = "look like an initialization: they hold no structure."
@@ -114,24 +90,6 @@ _REFUTED = {
 def is_refuted(finding: Finding, faults: set[str]) -> bool:
     """Tell whether other findings explain or contradict a healthy one."""
     return finding.state == "healthy" and not faults.isdisjoint(_REFUTED.get(finding.key, ()))
-
-
-def _causes(analysis: Numbers, findings: tuple[Finding, ...]) -> list[str]:
-    """Return faults that single tokens can cause; a split by frequency is not among them."""
-    states = {f.key: f.state for f in findings if f.is_fault}
-    causes = ["rows"] if states.get("rows") == "degenerate" else []
-    if states.get("rows") == "mild":
-        idle = "idle rows" if has_untrained_rows(analysis) else "collapsed rows"
-        causes += ["short rows" if has_short_rows(analysis) else idle]
-    causes += ["clump"] if "clump" in states else []
-    if "cone" in states:
-        # Clusters have no common direction that tokens could be close to.
-        made = find_cause(analysis)
-        of_clusters = made is not None and made.quantity == cosine.MEAN_BETWEEN_CLUSTERS
-        causes += ["scattered"] if of_clusters else ["scattered", "cone"]
-    if "spectrum" in states and has_long_rows(analysis):
-        causes.append("large norms")
-    return causes
 
 
 #: Findings that the headline mentions even if another finding is worse.

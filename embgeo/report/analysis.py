@@ -12,10 +12,10 @@ from typing import Any
 
 from embgeo.charts.items import ChartItem
 from embgeo.core.quantities import coordinates, cosine, frequency, isotropy, spectrum, tokens
+from embgeo.core.text import show_token
 from embgeo.core.treated import fit_products
 from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds
-from embgeo.diagnosis.blame import show_token
 from embgeo.diagnosis.finding import RANK, Finding, find_scalar
 from embgeo.diagnosis.verdict import judge
 from embgeo.report.page import ANALYSIS, code, draw_charts, environment
@@ -31,6 +31,7 @@ from embgeo.report.tables import (
     provenance_rows,
     table_view,
 )
+from embgeo.report.text.suspects import list_lines
 from embgeo.result.analysis import Analysis
 
 _SECTIONS = (
@@ -126,10 +127,8 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "version": (provenance.get("versions") or {}).get("embgeo", ""),
         "verdict": verdict,
         **sort_evidence(verdict.findings),
-        "blamed": [
-            (row, show_token(token, row if token is None else None))
-            for row, token in zip(verdict.blame_rows, verdict.blame_tokens, strict=True)
-        ],
+        "suspects": list(list_lines(analysis.suspects)),
+        "show_token": show_token,
         "headline_rows": headline_rows(analysis),
         "reference_note": (provenance.get("reference") or {}).get("note", ""),
         "own_published": _own_published(analysis),
@@ -161,7 +160,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
             for key, title in _SECTIONS
             if key not in absences and (key != "hidden" or "hidden" in numbers)
         ],
-        **code(ANALYSIS, gallery.charts, build(analysis, blamed=verdict.blame_rows)),
+        **code(ANALYSIS, gallery.charts, build(analysis)),
     }
 
 

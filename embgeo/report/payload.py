@@ -59,11 +59,8 @@ class Payload:
     rows: IntArray
 
 
-def build(analysis: Analysis, most: int = MOST_ROWS, blamed: Sequence[int] = ()) -> Payload | None:
-    """Build the block of an analysis, or None if it has no projection of its rows.
-
-    `blamed` are the row numbers that the verdict names: the first of the table of tokens.
-    """
+def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
+    """Build the block of an analysis, or None if it has no projection of its rows."""
     if not analysis.points or not len(analysis.rows):
         return None
     rows = thin(analysis.counts, len(analysis.rows), most)
@@ -82,7 +79,7 @@ def build(analysis: Analysis, most: int = MOST_ROWS, blamed: Sequence[int] = ())
         "listed": list_findings(analysis, rows),
         "states": pack_states(analysis, rows, block),
         "left_out": list_left_out(analysis),
-        "blamed": find_places(analysis, rows, blamed),
+        "first": find_places(analysis, rows, list_serious(analysis)),
         "number": block.add(analysis.rows[rows].astype(np.uint32)),
         "tokens": pack_tokens(analysis.tokens, rows, block),
         "count": pack_counts(analysis, rows, block),
@@ -91,6 +88,12 @@ def build(analysis: Analysis, most: int = MOST_ROWS, blamed: Sequence[int] = ())
         **SPELLING,
     }
     return Payload(meta, block.text(), rows)
+
+
+def list_serious(analysis: Analysis) -> list[int]:
+    """List the serious suspects, which the table of tokens begins with."""
+    own = [one.rows[one.serious] for one in analysis.suspects if one.side == "input"]
+    return [row for rows in own for row in rows.tolist()]
 
 
 def find_places(analysis: Analysis, rows: IntArray, numbers: Sequence[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Rows of a clump are named in the headline, the findings and the blame."""
+"""Rows of a clump are named in the headline and the findings."""
 
 from __future__ import annotations
 
@@ -37,9 +37,6 @@ def test_a_clump_alone_is_mild_and_named():
     assert finding.sentence.endswith("By kind: 100 unused, 50 Latin.")
     assert "(100% of" in finding.sentence
     assert finding.quoted[:2] == ("tokens.clump_rows", "tokens.clump_angle")
-    assert verdict.blame_lead == "In the clump"
-    assert len(verdict.blame) == 5
-    assert {name.startswith("[unused") for name in verdict.blame} == {True, False}
 
 
 def test_without_unused_tokens_it_is_a_group_of_similar_tokens():

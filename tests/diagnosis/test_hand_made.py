@@ -1,7 +1,7 @@
 """What the verdict says of hand-made numbers, on either side of what it distinguishes.
 
 The words are recorded in verdicts.txt, to be read: ``python -m tests.diagnosis.test_hand_made``
-writes them anew. A case lists its state, headline, blamed tokens, and the findings that are not
+writes them anew. A case lists its state, headline, and the findings that are not
 those of the ordinary numbers.
 """
 
@@ -385,8 +385,6 @@ def write() -> Iterator[str]:
         tone = "" if verdict.tone == verdict.state else f", {verdict.tone}"
         yield f"{name} [{verdict.state}{tone}]"
         yield f"    {verdict.headline}"
-        if verdict.blame:
-            yield f"    {verdict.blame_sentence} {list(verdict.blame_rows)}"
         found = {f.key: (f.word, f.sentence) for f in verdict.findings}
         for key, said in found.items():
             if usual.get(key) != said:

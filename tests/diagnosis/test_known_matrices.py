@@ -197,8 +197,6 @@ def test_a_few_long_rows_are_named():
     assert found.state == "mild"
     assert found.headline.startswith("Mildly degenerate: 1 long row carries 9")
     assert "The directions of the rows are spread out" in sentence(found, "spectrum")
-    assert found.blame_lead == "Largest norms"
-    assert found.blame == ("row 17",)
 
 
 def clustered(clusters: int, noise: float) -> np.ndarray:
@@ -233,7 +231,6 @@ def test_several_long_rows_are_named():
     W[[5, 17, 99, 1000, 2000]] *= 500.0
     found = verdict(W)
     assert found.headline.startswith("Mildly degenerate: 5 long rows carry 99")
-    assert set(found.blame) == {"row 5", "row 17", "row 99", "row 1,000", "row 2,000"}
 
 
 def test_long_rows_are_named_although_none_of_them_holds_most_energy():
@@ -241,7 +238,6 @@ def test_long_rows_are_named_although_none_of_them_holds_most_energy():
     W[[5, 17, 99]] *= 35.0
     found = verdict(W)
     assert found.headline.startswith("Mildly degenerate: 3 long rows carry 79")
-    assert set(found.blame) == {"row 5", "row 17", "row 99"}
 
 
 def test_long_rows_on_a_cloud_along_a_line_hold_their_own_share():

@@ -41,10 +41,6 @@ def test_dead_rows_are_named(chat: embgeo.Analysis) -> None:
     assert (first.key, first.title, first.state) == ("rows", "Are rows damaged?", "degenerate")
     assert "79 norms are 16" in first.sentence
     assert first.quoted == ("tokens.damaged_gap", "tokens.norm_median")
-    assert verdict.blame_sentence == (
-        "Damaged: <|im_start|> (row 2,950), w2900 (row 2,900), w2901 (row 2,901), "
-        "w2902 (row 2,902), w2903 (row 2,903)"
-    )
     assert verdict.to_dict()["findings"][0]["key"] == "rows"
 
 
@@ -118,7 +114,6 @@ def test_dead_rows_of_the_output_matrix() -> None:
     U[:5] = 0.0
     verdict = judged(Matrix(gaussian(405, 300, 8), output=Matrix(U)), (*FEW, "tokens"))
     assert verdict.findings[0].clause == "5 rows of the output matrix are damaged"
-    assert verdict.blame == ("row 0", "row 1", "row 2", "row 3", "row 4")
 
 
 def test_clauses_of_both_sides_stay_apart() -> None:
@@ -192,7 +187,7 @@ def test_rows_as_long_as_an_initialization_and_dead_ones() -> None:
     assert never.findings[0].sentence.startswith(
         "6 rows still have their initial norm: never trained, "
     )
-    assert (never.state, never.blame_lead) == ("mild", "Never trained")
+    assert never.state == "mild"
     W[5] *= 0.3
     both = judged(W, (*FEW, "tokens"))
     assert both.headline.startswith("1 row is damaged. The other rows ")
@@ -206,7 +201,7 @@ def test_few_short_rows_of_few_dimensions_are_dead_or_never_trained() -> None:
     found = judged(W, (*FEW, "tokens"))
     assert found.headline.startswith("2 rows are damaged or were never trained. The other rows ")
     assert "can be chance for so few rows of so few dimensions" in found.findings[0].sentence
-    assert (found.state, found.blame_lead) == ("degenerate", "Damaged")
+    assert found.state == "degenerate"
 
 
 @pytest.mark.parametrize("name", ["baseline.pt", "cosreg.safetensors"])
@@ -264,6 +259,5 @@ def test_short_rows_that_are_too_many_are_named_and_kept() -> None:
     assert found.verdict.headline.startswith("30 rows are shorter than all others by 1.")
     limit = found.verdict.findings[0].sentence.split("--min-norm ")[1].split()[0]
     assert "widest gap" not in found.verdict.findings[0].sentence
-    assert found.verdict.blame_lead == "Shortest"
     again = embgeo.analyze(W, sections=FEW, reference=False, min_norm=float(limit))
     assert again.verdict.headline.startswith("30 rows are damaged. ")

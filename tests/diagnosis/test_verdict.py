@@ -12,7 +12,7 @@ import pytest
 import embgeo
 from embgeo.cli.app import COMMANDS
 from embgeo.core.quantities.frequency import WEIGHTED_MEAN_COSINE
-from embgeo.core.values import Table, format_number
+from embgeo.core.values import format_number
 from embgeo.diagnosis.finding import format_percent
 from embgeo.diagnosis.findings import FINDINGS
 from embgeo.diagnosis.thresholds import CONE, PARTITION, THRESHOLDS
@@ -228,44 +228,6 @@ def test_one_row_decides_nothing() -> None:
     verdict = judge(embgeo.analyze(embgeo.Matrix(np.ones((1, 5)))))
     assert verdict.state == "undecided"
     assert verdict.headline == "Undecided: too few rows (1 in 5 dimensions)."
-
-
-def test_the_deepest_tokens_of_a_cone_are_named() -> None:
-    analysis = sample("cone")
-    nearest = analysis["tokens.nearest_to_mean"]
-    assert isinstance(nearest, Table)
-    verdict = judge(analysis)
-    assert verdict.blame == tuple(f"{row[1]} (row {row[0]:,})" for row in nearest.rows[:5])
-    assert (
-        verdict.blame_sentence
-        == f"Most affected tokens, closest to the mean direction: {', '.join(verdict.blame)}"
-    )
-
-
-def test_no_token_is_named_without_a_cone_or_few_large_rows() -> None:
-    split = with_scalar(sample("isotropic"), "frequency.probe_auc", value=0.98)
-    assert judge(split).blame_sentence == ""
-    assert judge(without(sample("cone"), "tokens")).blame_sentence == ""
-
-
-def test_largest_norms_are_named_where_they_carry_the_spectrum() -> None:
-    analysis = with_scalar(sample("isotropic"), "spectrum.top_share", value=0.9)
-    assert judge(analysis).blame_sentence.startswith("Largest norms: tok")
-
-
-def test_rows_stand_for_tokens_that_are_not_known() -> None:
-    analysis = replace(sample("cone"), tokens=None)
-    assert all(re.fullmatch(r"row [\d,]+", name) for name in judge(analysis).blame)
-
-
-def test_named_tokens_hide_nothing_and_stay_short() -> None:
-    analysis = sample("cone")
-    rows = tuple((i, token, 1, 0.1) for i, token in enumerate(("\u202eevil", "a,b", "x" * 500)))
-    tables = tuple(
-        replace(t, rows=rows) if t.name == "tokens.nearest_to_mean" else t for t in analysis.tables
-    )
-    blame = judge(replace(analysis, tables=tables)).blame
-    assert blame == ("‹U+202E›evil (row 0)", "“a,b” (row 1)", "x" * 23 + "… (row 2)")
 
 
 def test_three_statements_about_frequency_are_kept_apart() -> None:

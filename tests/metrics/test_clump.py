@@ -362,8 +362,6 @@ def test_a_cone_is_judged_without_scattered_rows():
     assert cone.state == "degenerate"
     assert "tokens.mean_cosine_gathered" in cone.quoted
     assert "scattered rows" in verdict.headline
-    assert len(verdict.blame) == 5
-    assert all(int(name[4:].replace(",", "")) < 500 for name in verdict.blame)
 
 
 def test_rows_of_one_norm_are_not_scattered():

@@ -327,19 +327,6 @@ def test_a_sentence_starts_with_a_capital_but_symbols_stay(text: str, shown: str
     assert start_sentence(text) == shown
 
 
-def test_the_first_screen_names_the_tokens_to_blame() -> None:
-    blame = re.search(r'<p class="blame">(.*?)</p>', html(hostile=True))
-    assert blame
-    assert blame[1].startswith(
-        '<a href="#tokens">Most affected tokens, closest to the mean direction</a>: '
-        '<bdi class="word" '
-    )
-    rows = [int(row) for row in re.findall(r'data-row="(\d+)"', blame[1])]
-    nearest = sample(hostile=True)["tokens.nearest_to_mean"]
-    assert rows == [row[0] for row in nearest.rows[:5]]
-    assert 'class="blame"' not in html(shape="isotropic", counts=False, untied=False)
-
-
 def test_findings_are_sorted_by_severity_and_healthy_ones_share_a_line() -> None:
     states = ("healthy", "mild", "undecided", "degenerate")
     keys = ("rows", "cone", "clump", "spectrum")

@@ -312,13 +312,11 @@ def listed(page: Any) -> list[int]:
     return found
 
 
-def test_blamed_tokens_have_cards_and_names_that_do_not_overlap(
-    driver: Any, tmp_path: Path
-) -> None:
+def test_suspects_have_cards_and_names_that_do_not_overlap(driver: Any, tmp_path: Path) -> None:
     path = tmp_path / "clump.html"
     path.write_text(render(with_a_clump()), encoding="utf-8")
     open_page(driver, path)
-    driver.execute_script("document.querySelector('.blame .word').click()")
+    driver.execute_script("document.querySelector('.suspects .word').click()")
     assert text(driver, "#card .word") == "gone"
     card = text(driver, "#card")
     assert "row 600 · zero, left out of all numbers and of the map · count 600 · ‖w‖ 0" in card
@@ -507,21 +505,22 @@ def test_table_sorts_pages_and_walks_by_keyboard(page: Any) -> None:
     assert page.execute_script("return document.getElementById('page-jump').value") == "2"
 
 
-def test_the_table_begins_with_the_blamed_and_turns_to_any_page(page: Any) -> None:
+def test_the_table_begins_with_suspects_and_turns_to_any_page(page: Any) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.ui import Select
 
-    blamed = sample(n=N, hostile=True).verdict.blame_rows
+    suspects = sample(n=N, hostile=True).suspects
+    first = [row for own in suspects for row in own.rows[own.serious].tolist()]
     angles = np.asarray(page.execute_script("return Array.from(embgeo.data.columns[0].values)"))
-    others = [row for row in np.argsort(angles, kind="stable").tolist() if row not in blamed]
-    assert first_rows(page) == [*blamed, *others][:8]
+    others = [row for row in np.argsort(angles, kind="stable").tolist() if row not in first]
+    assert first_rows(page) == [*first, *others][:8]
     jump = page.find_element(By.ID, "page-jump")
     jump.send_keys(Keys.CONTROL, "a")
     jump.send_keys("249", Keys.TAB)
-    assert first_rows(page) == [*blamed, *others][8 * 248 : 8 * 249]
+    assert first_rows(page) == [*first, *others][8 * 248 : 8 * 249]
     Select(page.find_element(By.ID, "page-size")).select_by_visible_text("100")
-    assert first_rows(page) == [*blamed, *others][:100]
+    assert first_rows(page) == [*first, *others][:100]
 
 
 def sort_by_row(page: Any) -> None:

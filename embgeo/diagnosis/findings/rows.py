@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from embgeo.core.quantities import clump, tokens
-from embgeo.core.text import capital, join_words
+from embgeo.core.text import capital, join_words, show_token
 from embgeo.core.values import Quantity
 from embgeo.diagnosis import finding
-from embgeo.diagnosis.blame import show_token
 from embgeo.diagnosis.question import Answer, Question
 
 #: Special tokens that the sentence names, at most.
@@ -67,12 +66,6 @@ def has_short_rows(a: finding.Numbers) -> bool:
 def _count_untouched(a: finding.Numbers) -> int:
     """Count rows that look like an initialization; a cone of the others names them itself."""
     return 0 if _count(a, clump.SCATTERED_ROWS) else _count(a, tokens.UNTOUCHED_ROWS)
-
-
-def has_untrained_rows(a: finding.Numbers) -> bool:
-    """Tell whether some damaged rows are as long as an initialization makes them."""
-    damage = a.provenance.get("damaged")
-    return isinstance(damage, Mapping) and _count_untrained(damage) > 0
 
 
 def names_many_rows(a: finding.Numbers) -> bool:

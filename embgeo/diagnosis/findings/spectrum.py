@@ -91,13 +91,6 @@ def explain_by_norms(a: finding.Numbers) -> str:
     return f"unequal norms (root mean square {finding.format_short(ratio)} times the median)"
 
 
-def has_long_rows(a: finding.Numbers) -> bool:
-    """Tell whether long rows can be named: a few, or some along one direction."""
-    top = finding.find_scalar(a, spectrum.TOP_SHARE)
-    along = top is not None and is_made_by_norms(a, float(top))
-    return bool(explain_by_norms(a)) and (along or count_long_rows(a) > 0)
-
-
 def _has_many_short_rows(a: finding.Numbers) -> bool:
     """Tell whether the median norm may be that of damaged or short rows."""
     damaged, damage = finding.find_scalar(a, tokens.DAMAGED_ROWS), a.provenance.get("damaged")

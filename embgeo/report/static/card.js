@@ -126,10 +126,10 @@ class Card {
   }
 }
 
-// The tokens that the verdict names: labelled on the map, and their cards by a click on their names.
-function wireBlamed(data, card, maps) {
+// Suspects: labelled on the map, and their cards by a click on their names.
+function wireSuspects(data, card, maps) {
   const rows = [];
-  for (const word of document.querySelectorAll(".blame .word")) {
+  for (const word of document.querySelectorAll(".suspects .word")) {
     const number = Number(word.dataset.row);
     const row = data.number.indexOf(number);
     if (row >= 0) rows.push(row);

@@ -77,7 +77,7 @@ function readRows(part, meta, buffer, tokens) {
     listed: part.listed,
     states: part.states.map(({ word, rows }) => ({ word, rows: new Set(readColumn(buffer, rows)) })),
     leftOut: part.left_out,
-    blamed: part.blamed ?? [],
+    first: part.first ?? [],
     treatments: (part.treatments ?? []).map((treatment) => ({
       ...treatment,
       x: readColumn(buffer, treatment.x),

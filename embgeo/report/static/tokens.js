@@ -1,5 +1,5 @@
 // The table of all or the selected tokens: sorted by a column, one page at a time, walked with keys.
-// At first the tokens that the verdict names, then the others from the closest to the mean direction.
+// At first the serious suspects, then the others from the closest to the mean direction.
 
 const DEEPEST_FIRST = "cosine.angle_to_mean";
 
@@ -154,8 +154,8 @@ function firstOrder(data) {
     const smallest = angles[0].map((_, i) => Math.min(...angles.map((values) => values[i])));
     order.sort((a, b) => smallest[a] - smallest[b]);
   }
-  const named = new Set(data.blamed);
-  return Uint32Array.from([...data.blamed, ...order.filter((i) => !named.has(i))]);
+  const first = new Set(data.first);
+  return Uint32Array.from([...data.first, ...order.filter((i) => !first.has(i))]);
 }
 
 function tokenColumns(data) {

@@ -5,6 +5,7 @@ from typing import Literal
 
 from embgeo.comparison.comparison import Comparison
 from embgeo.core.text import as_code, escape_markdown, write_table
+from embgeo.report.text import suspects
 from embgeo.report.text.analysis import headline_rows
 from embgeo.report.text.analysis import render as render_analysis_text
 from embgeo.report.text.comparison import MOST_NOTES, difference_rows, member_rows, track_rows
@@ -19,14 +20,14 @@ def render(result: Analysis | Comparison, form: Literal["text", "markdown"]) -> 
 
 
 def render_analysis(analysis: Analysis) -> Iterator[str]:
-    """Yield verdict, blamed tokens, headline numbers and notes."""
+    """Yield verdict, suspects, headline numbers and notes."""
     p, verdict = analysis.provenance, analysis.verdict
     yield f"### {escape_markdown(verdict.headline)}"
     yield ""
     names = (as_code(p[name]) for name in ("file", "tensor") if p[name])
     yield " ".join([*names, f"{p['n']:,} × {p['d']:,}"])
-    if verdict.blame:
-        yield f"<br>{escape_markdown(verdict.blame_lead)}: {', '.join(map(as_code, verdict.blame))}"
+    for line in suspects.render(analysis.suspects):
+        yield f"<br>{escape_markdown(line.strip())}"
     yield ""
     yield from write_table(("", "measured", "reference"), headline_rows(analysis))
     yield from write_notes(analysis.notes)
