@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from embgeo.core.errors import on_command_line
-from embgeo.io.formats import FORMATS, torch_distributed
+from embgeo.io.formats import FORMATS, model_folder, torch_distributed
 from embgeo.io.formats.foreign import FOREIGN
-from embgeo.io.model import folder as model_folder
 
 TARGET = Path(__file__).with_name("formats.md")
 PLACE = re.compile(r"^(<!-- (formats|refused): .+ -->\n)(?:\|.*\n)*", re.MULTILINE)

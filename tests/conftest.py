@@ -76,7 +76,7 @@ def not_on_github(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def workers_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limited processes answer in the process of the test, for tests of what they answer."""
-    from embgeo.io.formats import limited
+    from embgeo.files import limited
 
     def exchange(request: dict[str, Any], text: Any) -> tuple[int, bytes]:
         with warnings.catch_warnings(action="ignore"):

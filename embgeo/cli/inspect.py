@@ -9,7 +9,7 @@ from embgeo.cli import options as o
 from embgeo.cli.shared import guarded, print_json, print_lines
 
 if TYPE_CHECKING:
-    from embgeo.io.inspection import Inspection
+    from embgeo.io.model.inspection import Inspection
 
 
 @guarded

@@ -15,11 +15,11 @@ from embgeo.core.special import cut_special, place_special
 from embgeo.files.guard import cannot_read, short
 from embgeo.files.scratch import fill_rows
 from embgeo.files.small_files import safe_text
-from embgeo.io.checkpoint import Checkpoint, RowsOnDemand, Tensor
 from embgeo.io.labels.rows import PADDING_REASON
 from embgeo.io.labels.tokenizer_runs import NotUsable, find_unreachable
+from embgeo.io.model.checkpoint import Checkpoint, RowsOnDemand, Tensor
 from embgeo.io.model.choice import Choice, choose
-from embgeo.io.parameter_names import input_rank, kind_of, layer_of, output_rank
+from embgeo.io.model.names import input_rank, kind_of, layer_of, output_rank
 from embgeo.io.selecting import Labeling, Selection, lay_counts
 
 _COMPARED_ROWS = 4096

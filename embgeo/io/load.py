@@ -40,18 +40,25 @@ from embgeo.files.small_files import (
     read_head,
 )
 from embgeo.io.building import build_matrix
-from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.formats import find_format, gguf, safetensors, sharded, torch_legacy, torch_zip
+from embgeo.io.formats import (
+    find_format,
+    gguf,
+    model_folder,
+    safetensors,
+    sharded,
+    torch_legacy,
+    torch_zip,
+)
 from embgeo.io.formats.arrow import join_tables
 from embgeo.io.formats.foreign import refuse_unknown
 from embgeo.io.formats.format import Beside, Format, open_with
+from embgeo.io.formats.pieces import open_pieces, refuse_slice
 from embgeo.io.labels.corpus_text import ByteProgress
-from embgeo.io.model import folder as model_folder
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.companions import read_parameters
 from embgeo.io.model.facts import ModelFacts, read_facts
+from embgeo.io.model.final_norm import find_final_norm
 from embgeo.io.model.input import EMBEDDING, TensorRole
-from embgeo.io.model.pieces import open_pieces, refuse_slice
-from embgeo.io.model_facts import find_final_norm
 from embgeo.io.places.finding import FILE_ENDINGS, SourcePlace, find_place
 from embgeo.io.places.kept import KeptFolder
 from embgeo.io.places.needed import find_shards

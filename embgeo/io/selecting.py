@@ -15,16 +15,15 @@ from embgeo.core.source import NO_TOKENS, Source
 from embgeo.files.guard import short
 from embgeo.files.maps import number_type
 from embgeo.files.small_files import is_foreign_link
-from embgeo.io import parameter_names
-from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.labels.corpus_text import ByteProgress, CorpusText, count_words, missing_note
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, RowLabels, lay_found, lay_given, mismatch, parse_rows
 from embgeo.io.labels.tokenizer_runs import NotUsable, count_tokens
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
-from embgeo.io.labels.word_lists import find_fitting
+from embgeo.io.model import names
 from embgeo.io.model.candidates import is_padded
+from embgeo.io.model.checkpoint import Checkpoint
 from embgeo.io.model.choice import Choice, choose
 from embgeo.io.model.input import EMBEDDING, TensorRole
 
@@ -103,14 +102,18 @@ def _from_named_file(selection: Selection) -> Labeling | None:
 
 
 def _from_word_list(selection: Selection) -> Labeling | None:
-    """Take the word list in the file that has an entry for each row."""
-    cut = selection.cut
-    words, origin = find_fitting(
-        selection.checkpoint.vocabularies, selection.choice.input.name, cut.total
-    )
-    if words is None:
+    """Take the word list in the file that has an entry for each row.
+
+    Of several the one of the same side (encoder or decoder) as the matrix is taken.
+    """
+    cut, side = selection.cut, names.side(selection.choice.input.name)
+    known = selection.checkpoint.vocabularies
+    fitting = [(name, words) for name, words in known if len(words) == cut.total]
+    same_side = [(name, words) for name, words in fitting if names.side(name) == side]
+    if not fitting:
         return None
-    labels = lay_found(words, cut, selection.source.padding, origin)
+    name, words = (same_side or fitting)[0]
+    labels = lay_found(words, cut, selection.source.padding, f"{name} in the file")
     return Labeling(labels, notes=labels.notes)
 
 
@@ -148,12 +151,10 @@ def _without_proof(selection: Selection, tokens: Sequence[str]) -> str:
     Added tokens may lie beyond the last row, where a model was not resized for them.
     """
     name, facts = selection.choice.input.name, selection.checkpoint.facts
-    if kind := parameter_names.kind_of(name):
+    if kind := names.kind_of(name):
         return f"the rows are {kind}"
-    in_layer = parameter_names.layer_of(name) is not None
-    if parameter_names.is_other_embedding(name) or (
-        in_layer and parameter_names.input_rank(name) is None
-    ):
+    in_layer = names.layer_of(name) is not None
+    if names.is_other_embedding(name) or (in_layer and names.input_rank(name) is None):
         return "by its name, the rows of the matrix are not tokens"
     added = {row for row in selection.checkpoint.added if row >= selection.cut.total}
     own = len(tokens) - len(added)

@@ -20,8 +20,8 @@ from embgeo.core.matrix import Matrix
 from embgeo.files.guard import plain, reading, refuse, short
 from embgeo.files.maps import Array, map_file
 from embgeo.files.small_files import read_head, read_text, split_lines
-from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats import safetensors
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 
 _BLOCK = 4 * 2**20
 

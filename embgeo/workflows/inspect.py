@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from embgeo.core.arguments import as_path
 
 if TYPE_CHECKING:
-    from embgeo.io.inspection import Inspection
+    from embgeo.io.model.inspection import Inspection
 
 
 def inspect(
@@ -41,8 +41,8 @@ def inspect(
     UnreadableFile
         If there is no checkpoint, or it is damaged.
     """
-    from embgeo.io.inspection import inspect_checkpoint
     from embgeo.io.load import open_checkpoint
+    from embgeo.io.model.inspection import inspect_checkpoint
     from embgeo.io.places.names import as_written
 
     checkpoint = open_checkpoint(as_path(path, "path"))

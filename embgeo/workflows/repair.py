@@ -22,8 +22,8 @@ from embgeo.core.suspects import SERIOUS, Reason, Side, Suspects
 from embgeo.core.version import VERSION
 from embgeo.files.guard import refuse, short
 from embgeo.files.small_files import COPY_IT, FOREIGN_LINK, is_foreign_link
-from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.load import open_checkpoint, read_matrix
+from embgeo.io.model.checkpoint import Checkpoint
 from embgeo.io.places.exporting import find_files
 from embgeo.io.places.names import is_remote
 from embgeo.measure.analyze import analyze

@@ -174,7 +174,7 @@ def list_checkpoints(paths: Sequence[Path], every: int | None = None) -> Checkpo
         found |= dict.fromkeys(matched)
         commits |= {one: commit for one, commit in matched.items() if commit}
     named = list(found)
-    from embgeo.io.model_facts import training_step
+    from embgeo.io.formats.training_step import training_step
 
     steps = steps_of(named, training_step)
     order = steps.order

@@ -20,7 +20,7 @@ from embgeo.comparison.curves import (
 from embgeo.comparison.track import ChangePoint, Track
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.values import Quantity
-from embgeo.io.model_facts import training_step
+from embgeo.io.formats.training_step import training_step
 from embgeo.workflows.diff import diff
 from embgeo.workflows.track import from_names, steps_of
 from tests.support.compared import comparison, enter_pair

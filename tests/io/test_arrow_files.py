@@ -14,9 +14,9 @@ import embgeo
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.core.source import Source
 from embgeo.files.guard import Damaged
-from embgeo.io.checkpoint import RowsOnDemand, Tensor
-from embgeo.io.formats import arrow, arrow_tables
+from embgeo.io.formats import arrow
 from embgeo.io.load import open_checkpoint, open_source
+from embgeo.io.model.checkpoint import RowsOnDemand, Tensor
 from tests.support.binary_files import arrays, check_refused, is_mapped, quick
 from tests.support.sampling import sample_cases
 
@@ -333,7 +333,7 @@ def test_a_damaged_row_group_moves_no_rows_of_the_next(tmp_path: Path) -> None:
     for place, change in product(range(first, first + 60), (4, 0x40)):
         path.write_bytes(content[:place] + bytes([content[place] ^ change]) + content[place + 1 :])
         try:
-            arrow_tables.values(str(path), str(out), matrix, 30, 70, None)
+            arrow.write_values(str(path), str(out), matrix, 30, 70, None)
         except (Damaged, pa.ArrowException, OSError, ValueError):
             refused += 1
         else:

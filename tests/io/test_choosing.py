@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from embgeo.core.errors import AmbiguousTensor, BadOption, EmbgeoError, UnreadableFile
-from embgeo.io.checkpoint import Checkpoint, Tensor
-from embgeo.io.inspection import inspect_checkpoint
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.choice import Choice, choose
+from embgeo.io.model.inspection import inspect_checkpoint
 
 N, D = 1000, 32
 Entry = tuple[int, ...] | str  # a shape, or the name of the tensor whose storage is shared

@@ -14,10 +14,9 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import LabelMismatch, UnreadableFile
-from embgeo.io.formats.tokenizers import texts
 from embgeo.io.labels import corpus_text
 from embgeo.io.labels.corpus_text import CorpusText, count_words
-from embgeo.io.labels.tokenizer_runs import NotUsable
+from embgeo.io.labels.tokenizer_runs import NotUsable, texts
 from tests.support import tokenizer_makers
 from tests.support.sampling import sample_cases
 

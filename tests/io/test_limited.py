@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from embgeo.files import limited
 from embgeo.files.guard import Damaged
-from embgeo.io.formats import limited
 
 JOBS = """
 import ctypes, os, signal, socket
 from embgeo.files.guard import Damaged
-from embgeo.io.formats.limited import limit_time
+from embgeo.files.limited import limit_time
 
 def echo(**arguments):
     return arguments
@@ -55,8 +55,8 @@ def compute_on(text):
 def jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     code = (
         "import sys, types; sys.path.append(sys.argv[1]); "
-        "from embgeo.io.formats import limited; m = types.ModuleType('jobs'); "
-        f"exec({JOBS!r}, m.__dict__); sys.modules['embgeo.io.formats.jobs'] = m; limited.serve()"
+        "from embgeo.files import limited; m = types.ModuleType('jobs'); "
+        f"exec({JOBS!r}, m.__dict__); sys.modules['jobs'] = m; limited.serve()"
     )
     command = [code if part == limited._MAIN else part for part in limited.COMMAND]
     monkeypatch.setattr(limited, "COMMAND", command)
@@ -133,5 +133,10 @@ def test_the_process_does_not_outlive_an_error_of_its_text(monkeypatch: pytest.M
 
 
 def test_a_job_answers_in_the_same_way_in_this_process() -> None:
-    request = {"job": "hdf5:sniff", "arguments": {"head": b"x"}, "memory": 2**20, "seconds": 1}
+    request = {
+        "job": "embgeo.io.formats.hdf5:sniff",
+        "arguments": {"head": b"x"},
+        "memory": 2**20,
+        "seconds": 1,
+    }
     assert json.dumps(limited.answer_request(request, None)) == '{"answer": false}'

@@ -20,9 +20,9 @@ import pytest
 from safetensors.numpy import load as load_safetensors
 
 from embgeo.core.errors import EmbgeoError
-from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats import FORMATS
 from embgeo.io.load import open_checkpoint
+from embgeo.io.model.checkpoint import Checkpoint
 from tests.io.test_safe_pickle import hostile_programs
 from tests.support.binary_files import archive_of, checkpoint, header_of
 from tests.support.binary_files import npy as npy_of

@@ -18,7 +18,7 @@ from embgeo.io.load import open_checkpoint
 
 MODULE = """
 import numpy as np
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 
 NAME = "toy"
 RECOGNIZED = "begins with TOY!"
@@ -112,7 +112,7 @@ def test_every_format_fits_the_protocol(known: Format) -> None:
 @pytest.mark.slow
 def test_importing_a_part_of_io_imports_no_format() -> None:
     program = (
-        "import sys, embgeo.files.guard, embgeo.io.checkpoint\n"
+        "import sys, embgeo.files.guard, embgeo.io.model.checkpoint\n"
         "print(*(name for name in sys.modules if name.startswith('embgeo.io.formats')))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -24,7 +24,7 @@ from embgeo.io.formats.pickle.loading import load
 from embgeo.io.formats.pickle.numpy_arrays import PickledArray
 from embgeo.io.formats.pickle.objects import Stub
 from embgeo.io.formats.pickle.tree import walk
-from embgeo.io.labels.word_lists import word_list
+from embgeo.io.formats.word_lists import word_list
 from tests.support.torch_files import Built, pickle_value
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)

@@ -14,8 +14,8 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import AmbiguousTensor
-from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.load import open_checkpoint
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.choice import choose
 from tests.support.binary_files import arrays, same_bits
 from tests.support.torch_files import module_of

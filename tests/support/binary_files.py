@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats import (
     fasttext,
     find_format,
@@ -34,6 +33,7 @@ from embgeo.io.formats import (
     npy as numpy_npy,
 )
 from embgeo.io.load import open_as
+from embgeo.io.model.checkpoint import Checkpoint
 
 FORMATS = (
     torch_zip,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embgeo.io.checkpoint import Checkpoint
+from embgeo.io.model.checkpoint import Checkpoint
 
 N, D = 40, 8
 W = np.random.default_rng(0).normal(size=(N, D)).astype(np.float32)

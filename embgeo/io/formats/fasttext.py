@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 from embgeo.files.guard import Damaged
 from embgeo.files.maps import SWAPPED, Bytes, path_of, view
-from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats.format import Beside
 from embgeo.io.formats.subwords import (
     END_OF_SENTENCE,
@@ -32,8 +31,9 @@ from embgeo.io.formats.subwords import (
     Subwords,
     mean_vectors,
 )
+from embgeo.io.formats.word_lists import decode_words, room_for_words
 from embgeo.io.labels.counts_file import LARGEST_COUNT
-from embgeo.io.labels.word_lists import decode_words, room_for_words
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 
 MAGIC = struct.pack("<i", 793712314)
 VERSIONS = (11, 12)

@@ -13,8 +13,8 @@ from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.files import scratch
 from embgeo.files.guard import RIGHT_FILE, Damaged, guard_opening, reading, short
 from embgeo.files.maps import Array, Bytes, count, number_type
-from embgeo.io.checkpoint import Checkpoint, Tensor, note_unread, replace_open
-from embgeo.io.parameter_names import input_rank
+from embgeo.io.model.checkpoint import Checkpoint, Tensor, note_unread, replace_open
+from embgeo.io.model.names import input_rank
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

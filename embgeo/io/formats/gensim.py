@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from embgeo.files.guard import Damaged, Missing, short
 from embgeo.files.maps import Array, Bytes
-from embgeo.io.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 from embgeo.io.formats.format import Beside
 from embgeo.io.formats.npy import NotNumbers, array_tensor, read_header
 from embgeo.io.formats.pickle.contents import tensors_of
@@ -27,8 +26,9 @@ from embgeo.io.formats.pickle.loading import load
 from embgeo.io.formats.pickle.numpy_arrays import PickledArray
 from embgeo.io.formats.pickle.objects import Stub
 from embgeo.io.formats.subwords import LONGEST_NGRAM, Subwords, mean_vectors
+from embgeo.io.formats.word_lists import word_list
 from embgeo.io.labels.counts_file import LARGEST_COUNT
-from embgeo.io.labels.word_lists import word_list
+from embgeo.io.model.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 
 NAME = "gensim"
 RECOGNIZED = "a pickle (protocol 2 to 5) that begins with a class of gensim"

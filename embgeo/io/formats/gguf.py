@@ -14,9 +14,9 @@ from embgeo.files import maps
 from embgeo.files.guard import Damaged, list_short, plain, short
 from embgeo.files.scratch import fill_rows
 from embgeo.files.small_files import safe_text
-from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Tensor, stored_tensor, unreadable
 from embgeo.io.formats.format import Beside
 from embgeo.io.labels.vocabulary import READERS, Scheme, guess_scheme
+from embgeo.io.model.checkpoint import MOST_TENSORS, Checkpoint, Tensor, stored_tensor, unreadable
 from embgeo.io.model.facts import ModelFacts
 
 MAGIC = b"GGUF"

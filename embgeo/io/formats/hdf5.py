@@ -1,21 +1,28 @@
 """HDF5 files, and the weights in the archives of Keras 3.
 
-The HDF5 library reads the file in a limited process (`hdf5_datasets`); contiguous datasets are
-mapped here.
+The HDF5 library, a large one in C, reads the file in a limited process; contiguous datasets are
+mapped here. Links, external storage and virtual datasets, which may name other files, are left out,
+and so are filters that HDF5 would load as plug-ins.
 """
+
+from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Sequence
+import math
+import os
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from embgeo.files import zip_members
 from embgeo.files.guard import Damaged, plain
+from embgeo.files.limited import fetch_array, run_limited
 from embgeo.files.maps import (
     TEXT,
     Array,
@@ -28,11 +35,13 @@ from embgeo.files.maps import (
     whole_numbers,
 )
 from embgeo.files.scratch import ScratchFile, write_scratch
-from embgeo.io.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 from embgeo.io.formats.format import Beside
-from embgeo.io.formats.limited import fetch_array, run_limited
 from embgeo.io.formats.stacked import stack_vectors
-from embgeo.io.labels.word_lists import is_vocabulary_name, tokens_for
+from embgeo.io.formats.word_lists import is_vocabulary_name, tokens_for
+from embgeo.io.model.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
+
+if TYPE_CHECKING:
+    import h5py
 
 NAME = "HDF5"
 RECOGNIZED = (
@@ -52,6 +61,8 @@ _LIBRARY = "the HDF5 library"
 _DESCRIBING, _READING = 5, 2
 _SLOWEST, _SLOWEST_WORDS = 20 * 2**20, 500_000
 _MOST_WORD_BYTES = 512 * 2**20
+#: In place of the type of a dataset of strings.
+_WORDS = "words"
 #: The first member of an archive of Keras, and that of its weights.
 _KERAS_FIRST, _KERAS_WEIGHTS = "metadata.json", "model.weights.h5"
 
@@ -69,11 +80,11 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     is_archive = data[: len(_MAGIC)].tobytes() != _MAGIC
     held = _Held(_unpack(data)) if is_archive else _Held(None, path_of(data))
     answer = run_limited(
-        "hdf5_datasets:describe", _LIBRARY, _DESCRIBING, path=str(held.file.resolve())
+        f"{__name__}:describe", _LIBRARY, _DESCRIBING, path=str(held.file.resolve())
     )
     found = answer["datasets"]
-    tensors = [_tensor(facts, held) for facts in found if facts["dtype"] != "words"]
-    texts = [facts for facts in found if facts["dtype"] == "words"]
+    tensors = [_tensor(facts, held) for facts in found if facts["dtype"] != _WORDS]
+    texts = [facts for facts in found if facts["dtype"] == _WORDS]
     vocabularies = [
         (_name(facts["keys"]), _words(facts, held))
         for facts in texts
@@ -116,7 +127,7 @@ def _words(facts: dict[str, Any], held: _Held) -> list[str]:
     output = ScratchFile()
     try:
         run_limited(
-            "hdf5_datasets:words",
+            f"{__name__}:write_words",
             _LIBRARY,
             _READING + facts["shape"][0] / _SLOWEST_WORDS,
             path=str(held.file.resolve()),
@@ -150,7 +161,7 @@ def _array(
             map_file(held.file)[place : place + size], dtype, shape, swapped=facts["swapped"]
         )
     found = fetch_array(
-        "hdf5_datasets:values",
+        f"{__name__}:write_values",
         _LIBRARY,
         _READING + size / _SLOWEST,
         dtype,
@@ -160,3 +171,235 @@ def _array(
     )
     assert not isinstance(found, int)
     return found
+
+
+# In the limited process
+
+_MOST_OBJECTS = 100_000
+_DEEPEST = 64
+#: A chunk is unpacked as a whole.
+_LARGEST_CHUNK = 256 * 2**20
+#: A dataset above this size may take at most `_MOST_RATIO` times its bytes in the file.
+_LARGE = 16 * 2**20
+_MOST_RATIO = 100
+_MOST_WORDS = 4_000_000
+_WORDS_AT_A_TIME = 4096
+
+_DEFLATE, _SHUFFLE, _FLETCHER32, _LZF = 1, 2, 3, 32000
+#: HDF5's szip, nbit and scale-offset read beyond the end of damaged data; others are plug-ins.
+_FILTERS = frozenset({_DEFLATE, _SHUFFLE, _FLETCHER32, _LZF})
+_CHECKSUM_BYTES = 4
+_PIECE = 2**20
+_OPTIMIZER = frozenset({"optimizer_weights", "optimizer"})
+
+Keys = tuple[str, ...]
+#: Keys of what cannot be read, why, a clause such as "holds no numbers", and its shape.
+Unread = list[tuple[Keys, str, tuple[int, ...]]]
+
+
+def _open(path: str) -> h5py.File:
+    import h5py
+
+    return h5py.File(path, "r", locking="best-effort")
+
+
+def describe(path: str) -> dict[str, Any]:
+    """Describe every dataset of numbers or words, with its offset if its bytes are contiguous."""
+    size = os.stat(path).st_size
+    found: list[dict[str, Any]] = []
+    unread: Unread = []
+    with _open(path) as file:
+        for keys, dataset, alias_of in datasets(file, unread):
+            kind = kind_of(dataset)
+            if reason := reason_to_refuse(dataset, size, kind):
+                unread.append((keys, reason, dataset.shape or ()))
+                continue
+            facts = {
+                "keys": keys,
+                "shape": dataset.shape,
+                "dtype": kind,
+                "swapped": not dataset.dtype.isnative,
+                "offset": dataset.id.get_offset() if is_stored_plainly(dataset) else None,
+                "alias_of": alias_of,
+            }
+            found.append(facts)
+    return {"datasets": found, "unread": unread}
+
+
+def write_values(path: str, output: str, keys: list[str]) -> None:
+    """Write the numbers of a dataset in native byte order to the output file."""
+    with _open(path) as file:
+        dataset = at(file, keys)
+        check_chunks(dataset)
+        dtype = dataset.dtype.newbyteorder("=")
+        out = np.memmap(output, dtype=dtype, mode="w+", shape=dataset.shape or (1,))
+        dataset.read_direct(out if dataset.shape else out.reshape(()))
+        out.flush()
+
+
+def check_chunks(dataset: h5py.Dataset) -> None:
+    """Refuse chunks that unpack to another size than a chunk has.
+
+    HDF5 takes what is missing from memory that nothing was written to.
+    """
+    if not dataset.chunks:
+        return
+    properties = dataset.id.get_create_plist()
+    filters = [properties.get_filter(place)[0] for place in range(properties.get_nfilters())]
+    packers = [kind for kind in filters if kind in (_DEFLATE, _LZF)]
+    if len(packers) > 1 or _FLETCHER32 in filters[:-1]:
+        raise Damaged("its filters come in an order that is not read")
+    size = math.prod(dataset.chunks) * dataset.id.get_type().get_size()
+    chunks: list[Any] = []
+    dataset.id.chunk_iter(chunks.append)
+    for chunk in chunks:
+        used = [kind for place, kind in enumerate(filters) if not chunk.filter_mask >> place & 1]
+        found = chunk.size - (_CHECKSUM_BYTES if _FLETCHER32 in used else 0)
+        if _DEFLATE in used or _LZF in used:
+            packed = dataset.id.read_direct_chunk(chunk.chunk_offset)[1][:found]
+            found = inflated_size(packed, size) if _DEFLATE in used else unpacked_size(packed)
+        if found != size:
+            raise Damaged(f"a chunk unpacks to {found:,} bytes in place of {size:,}")
+
+
+def inflated_size(packed: bytes, most: int) -> int:
+    """Count the bytes that a deflate stream inflates to, up to the piece that passes `most`."""
+    machine, size = zlib.decompressobj(), 0
+    while not machine.eof and size <= most:
+        piece = machine.decompress(packed, _PIECE)
+        packed = machine.unconsumed_tail
+        if not piece and not packed:
+            break
+        size += len(piece)
+    return size
+
+
+def unpacked_size(packed: bytes) -> int:
+    """Count the bytes that an LZF stream unpacks to.
+
+    A control byte below 32 is followed by one literal byte more than it says. Others are a copy of
+    earlier bytes: two more than their upper three bits say, with a byte of extra length after 7,
+    and a byte of its place.
+    """
+    place = size = 0
+    while place < len(packed):
+        control = packed[place]
+        if control < 32:
+            place += control + 2
+            size += control + 1
+        else:
+            length = control >> 5
+            if length == 7:
+                place += 1
+                length += packed[place]
+            place += 2
+            size += length + 2
+    return size
+
+
+def write_words(path: str, output: str, keys: list[str], most: int) -> None:
+    """Write the strings of a dataset to the output file, a JSON list on each line."""
+    with _open(path) as file, open(output, "w", encoding="ascii") as out:
+        dataset = at(file, keys)
+        check_chunks(dataset)
+        for start in range(0, len(dataset), _WORDS_AT_A_TIME):
+            block = dataset[start : start + _WORDS_AT_A_TIME].tolist()
+            out.write(json.dumps([word.decode("utf-8", "backslashreplace") for word in block]))
+            out.write("\n")
+            if out.tell() > most:
+                raise Damaged("its words take implausibly much room")
+
+
+def at(file: h5py.File, keys: list[str]) -> h5py.Dataset:
+    """Return the dataset under these keys, which are hard links."""
+    item: Any = file
+    for key in keys:
+        item = item[key]
+    return item
+
+
+def datasets(file: h5py.File, unread: Unread) -> Iterator[tuple[Keys, h5py.Dataset, Keys]]:
+    """Yield every dataset under hard links, and the first keys of one that occurs again."""
+    import h5py
+
+    seen: dict[Any, Keys] = {h5py.h5o.get_info(file.id).addr: ()}
+    pending: list[tuple[Keys, h5py.Group]] = [((), file)]
+    entries = 0
+    while pending:
+        above, group = pending.pop()
+        entries += len(group)
+        if entries > _MOST_OBJECTS or len(above) > _DEEPEST:
+            raise Damaged("the file holds implausibly many or deeply nested objects")
+        inner = []
+        for key in group:
+            keys = (*above, key)
+            if not above and key in _OPTIMIZER:
+                unread.append((keys, "is the optimizer's state", ()))
+                continue
+            # h5py takes a name with a slash for a path, which may lead through any link.
+            if "/" in key or not isinstance(group.get(key, getlink=True), h5py.HardLink):
+                unread.append((keys, "is a link to another place or file", ()))
+                continue
+            item = group[key]
+            address = h5py.h5o.get_info(item.id).addr
+            if isinstance(item, h5py.Dataset):
+                yield keys, item, seen.get(address, ())
+            elif isinstance(item, h5py.Group) and address not in seen:
+                inner.append((keys, item))
+            seen.setdefault(address, keys)
+        pending += reversed(inner)
+
+
+def reason_to_refuse(dataset: h5py.Dataset, file_size: int, kind: str) -> str:
+    """Explain why a dataset is not read; empty if it is."""
+    import h5py
+
+    properties = dataset.id.get_create_plist()
+    if properties.get_external_count():
+        return "has its numbers in another file"
+    if properties.get_layout() == h5py.h5d.VIRTUAL:
+        return "is a virtual dataset, put together from others"
+    used = {properties.get_filter(place)[0] for place in range(properties.get_nfilters())}
+    if not used <= _FILTERS or not all(map(h5py.h5z.filter_avail, used)):
+        return "is compressed by a filter that is not read"
+    if dataset.shape is None or not kind:
+        return "holds no numbers"
+    if kind == _WORDS and (len(dataset.shape) != 1 or dataset.shape[0] > _MOST_WORDS):
+        return "holds no numbers"
+    size = math.prod(dataset.shape) * dataset.dtype.itemsize
+    stored = dataset.id.get_storage_size()
+    if stored > file_size or size > max(_LARGE, _MOST_RATIO * stored):
+        return f"promises {size:,} bytes, and the file holds {stored:,} of them"
+    if dataset.chunks and math.prod(dataset.chunks) * dataset.dtype.itemsize > _LARGEST_CHUNK:
+        return "has implausibly large chunks"
+    return ""
+
+
+def is_stored_plainly(dataset: h5py.Dataset) -> bool:
+    """Tell whether the bytes of a dataset are contiguous and of exactly the numpy type.
+
+    HDF5 has floats of any bias and normalization and integers that do not fill their bytes, for
+    which h5py gives the numpy type of that size; they need a conversion.
+    """
+    import h5py
+
+    stored = dataset.id.get_type()
+    return not dataset.chunks and bool(stored == h5py.h5t.py_create(dataset.dtype, logical=True))
+
+
+def kind_of(dataset: h5py.Dataset) -> str:
+    """Return the name of the number type, or `_WORDS` for strings; empty for other types."""
+    import h5py
+
+    try:
+        dtype = dataset.dtype
+    except TypeError:
+        return ""
+    if h5py.check_string_dtype(dtype) is not None:
+        return _WORDS
+    if dtype.kind in "biufc":
+        return str(dtype.name)
+    # Keras writes bfloat16 as two opaque bytes with an attribute.
+    is_opaque = dtype.kind == "V" and dtype.itemsize == 2 and dtype.names is None
+    is_bfloat16 = is_opaque and dataset.attrs.get("dtype") == "bfloat16"
+    return "bfloat16" if is_bfloat16 else ""

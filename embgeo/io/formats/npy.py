@@ -10,9 +10,9 @@ import numpy as np
 
 from embgeo.files.guard import Damaged, short
 from embgeo.files.maps import Array, Bytes, count, is_numeric, view, whole_numbers
-from embgeo.io.checkpoint import MOST_TENSORS, Checkpoint, Tensor, too_many_tensors
 from embgeo.io.formats.format import Beside
 from embgeo.io.formats.stacked import stack_vectors
+from embgeo.io.model.checkpoint import MOST_TENSORS, Checkpoint, Tensor, too_many_tensors
 
 NAME = "npy"
 RECOGNIZED = "begins with `\\x93NUMPY`"

@@ -5,12 +5,12 @@ from functools import partial
 from embgeo.files.guard import Damaged, plain
 from embgeo.files.maps import TEXT, Array, Bytes, is_numeric
 from embgeo.files.zip_members import Archive, ZipMember, archive_in, first_name
-from embgeo.io.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 from embgeo.io.formats.format import Beside
 from embgeo.io.formats.npy import HEADER_BYTES, NotNumbers, NpyHeader, read_array, read_header
 from embgeo.io.formats.pickle.numpy_arrays import text_entries
 from embgeo.io.formats.stacked import stack_vectors
-from embgeo.io.labels.word_lists import MOST_WORD_BYTES, MOST_WORDS, is_vocabulary_name, tokens_for
+from embgeo.io.formats.word_lists import MOST_WORD_BYTES, MOST_WORDS, is_vocabulary_name, tokens_for
+from embgeo.io.model.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 
 NAME = "npz"
 RECOGNIZED = "a zip archive whose first member ends in `.npy`"

@@ -12,7 +12,8 @@ import numpy as np
 from embgeo.files import maps
 from embgeo.files import protobuf as wire
 from embgeo.files.guard import Damaged, plain, short
-from embgeo.io.checkpoint import (
+from embgeo.io.formats.format import Beside
+from embgeo.io.model.checkpoint import (
     MOST_TENSORS,
     SAVE_FLOATS,
     Checkpoint,
@@ -20,8 +21,7 @@ from embgeo.io.checkpoint import (
     stored_tensor,
     unreadable,
 )
-from embgeo.io.formats.format import Beside
-from embgeo.io.parameter_names import input_rank, output_rank
+from embgeo.io.model.names import input_rank, output_rank
 
 NAME = "ONNX"
 RECOGNIZED = "a protocol buffer with the first fields of an ONNX model"

@@ -4,13 +4,13 @@ import re
 
 from embgeo.files.guard import Damaged
 from embgeo.files.maps import Bytes
-from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats import torch_distributed, torch_legacy
 from embgeo.io.formats.format import Beside
 from embgeo.io.formats.pickle.contents import checkpoint_of
 from embgeo.io.formats.pickle.loading import load
 from embgeo.io.formats.pickle.machine import Constructor
 from embgeo.io.formats.torch_tensors import TORCH
+from embgeo.io.model.checkpoint import Checkpoint
 
 NAME = "pickle"
 RECOGNIZED = "a pickle of protocol 0 to 5"

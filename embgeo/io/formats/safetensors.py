@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from embgeo.files.guard import Damaged, plain, short
 from embgeo.files.maps import Bytes, check_places, count, whole_numbers
 from embgeo.files.small_files import check_json
-from embgeo.io import checkpoint
 from embgeo.io.formats.format import Beside
 from embgeo.io.formats.stacked import stack_vectors
+from embgeo.io.model import checkpoint
 
 NAME = "safetensors"
 RECOGNIZED = "the length of a header, then JSON"

@@ -10,10 +10,10 @@ from dataclasses import replace
 from embgeo.files.guard import Damaged, plain, short
 from embgeo.files.maps import Bytes
 from embgeo.files.small_files import load_json
-from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats import hdf5, safetensors, torch_legacy, torch_zip
 from embgeo.io.formats.foreign import find_foreign
 from embgeo.io.formats.format import Beside
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 
 NAME = "sharded checkpoint"
 RECOGNIZED = "JSON with a weight_map; its shards, safetensors, torch or HDF5, lie next to it"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from embgeo.files.maps import Array, count, number_type
 from embgeo.files.scratch import fill_rows
 from embgeo.files.small_files import safe_text
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 
 #: Fewer vectors of one length are a few parameters, no table.
 FEWEST = 8

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from embgeo.files.guard import Damaged
 from embgeo.files.scratch import fill_rows
-from embgeo.io.checkpoint import Tensor
+from embgeo.io.model.checkpoint import Tensor
 
 #: Limits of a line of numbers.
 MAX_LINE_BYTES = 16 * 2**20

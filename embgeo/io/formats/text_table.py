@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from embgeo.files.guard import Damaged, short
 from embgeo.files.maps import Bytes, path_of
-from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats import text_blocks
 from embgeo.io.formats.format import Beside
-from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
+from embgeo.io.formats.word_lists import WORDS_OF_FILE, WordList
+from embgeo.io.model.checkpoint import Checkpoint
 
 NAME = "text table"
 RECOGNIZED = "a column of words, or none, then numbers, between commas, semicolons, tabs or blanks"

@@ -11,12 +11,12 @@ from functools import partial
 from embgeo.files.guard import Damaged, plain, short
 from embgeo.files.maps import Array, Bytes, count, number_type, whole_numbers
 from embgeo.files.zip_members import MAGICS
-from embgeo.io.checkpoint import Checkpoint, Tensor, unreadable
 from embgeo.io.formats.format import Beside, Box, is_grid, join_grid
 from embgeo.io.formats.pickle.loading import load
 from embgeo.io.formats.pickle.objects import Global, KeyBox, Stub
 from embgeo.io.formats.torch_tensors import DTYPES, TORCH
 from embgeo.io.formats.torch_zip import saved_tensor
+from embgeo.io.model.checkpoint import Checkpoint, Tensor, unreadable
 
 NAME = "torch.distributed.checkpoint"
 RECOGNIZED = "a folder with .metadata, a pickle of torch.distributed.checkpoint.metadata.Metadata"

@@ -18,13 +18,13 @@ import numpy as np
 
 from embgeo.files.guard import CAUSED_BY_BYTES, Damaged, short
 from embgeo.files.maps import Bytes, Ranged
-from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.format import Beside
 from embgeo.io.formats.pickle.contents import checkpoint_of
 from embgeo.io.formats.pickle.loading import Pickles
 from embgeo.io.formats.pickle.machine import Machine
 from embgeo.io.formats.pickle.objects import Global, Stub
 from embgeo.io.formats.torch_tensors import TORCH, Storage, storage_bytes
+from embgeo.io.model.checkpoint import Checkpoint
 
 NAME = "legacy torch checkpoint"
 RECOGNIZED = "begins with a pickle of torch's magic number"

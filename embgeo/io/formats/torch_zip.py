@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from embgeo.files import zip_members
 from embgeo.files.guard import Damaged, short
 from embgeo.files.maps import SWAPPED, Bytes
-from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.format import Beside
 from embgeo.io.formats.pickle.contents import checkpoint_of
 from embgeo.io.formats.pickle.loading import load
 from embgeo.io.formats.pickle.machine import MOST_OPCODES
 from embgeo.io.formats.pickle.objects import Global, Leaf, Stub
 from embgeo.io.formats.torch_tensors import TORCH, Storage, storage_bytes
+from embgeo.io.model.checkpoint import Checkpoint
 
 NAME = "torch checkpoint"
 SCRIPT_NAME = "TorchScript archive"

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from embgeo.files import scratch
 from embgeo.files.guard import Damaged
 from embgeo.files.maps import Bytes, path_of
-from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats import word_vectors
 from embgeo.io.formats.format import Beside
-from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
+from embgeo.io.formats.word_lists import WORDS_OF_FILE, WordList
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 
 NAME = "word2vec binary"
 RECOGNIZED = "a first line of two numbers, then a word, a space and binary data"

@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from embgeo.files.guard import Damaged
 from embgeo.files.maps import Bytes, path_of
-from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats import text_blocks
 from embgeo.io.formats.format import Beside
+from embgeo.io.formats.word_lists import WORDS_OF_FILE, WordList
 from embgeo.io.labels.side_tables import is_float
-from embgeo.io.labels.word_lists import WORDS_OF_FILE, WordList
+from embgeo.io.model.checkpoint import Checkpoint
 
 NAME = "text vectors"
 RECOGNIZED = "lines of a word and numbers, with or without a first line of two numbers"

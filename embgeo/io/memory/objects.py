@@ -13,8 +13,8 @@ from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Frequency
 from embgeo.files.maps import number_type
 from embgeo.files.small_files import safe_text
-from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.labels.counts_file import from_rank
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.companions import read_parameters
 
 

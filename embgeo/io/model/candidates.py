@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from embgeo.files.guard import short
-from embgeo.io import parameter_names as names
-from embgeo.io.checkpoint import Tensor
+from embgeo.io.model import names
+from embgeo.io.model.checkpoint import Tensor
 from embgeo.io.model.facts import ModelFacts
 from embgeo.io.model.parameter import BEFORE, PARTS
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from embgeo.files.guard import Damaged, list_short, short
 from embgeo.files.maps import Array
-from embgeo.io.checkpoint import Tensor
 from embgeo.io.model import forms
+from embgeo.io.model.checkpoint import Tensor
 from embgeo.io.model.facts import ModelFacts
 from embgeo.io.model.parameter import Module, decoded, matrix_shape
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from embgeo.core.errors import BadOption, WayOut, argument
 from embgeo.files.guard import refuse, short, without_collection
-from embgeo.io import parameter_names as names
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.model import names
 from embgeo.io.model.candidates import (
     CandidateGroup,
     group_matrices,
@@ -14,6 +13,7 @@ from embgeo.io.model.candidates import (
     is_real,
     shape_text,
 )
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.input import EMBEDDING, LISTED, TensorRole, find_input, refuse_columns
 from embgeo.io.model.output import find_output
 

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from embgeo.files.guard import guard_opening, list_short, reading
-from embgeo.io import parameter_names as names
-from embgeo.io.checkpoint import Checkpoint, Tensor, replace_open, unreadable
-from embgeo.io.model import changed, quantized
+from embgeo.io.model import changed, names, quantized
 from embgeo.io.model.candidates import find_fault, is_real
+from embgeo.io.model.checkpoint import Checkpoint, Tensor, replace_open, unreadable
 from embgeo.io.model.facts import ModelFacts
 from embgeo.io.model.parameter import BEFORE, Module, Reader
 

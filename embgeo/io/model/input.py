@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from embgeo.core.errors import AmbiguousTensor, WayOut, argument
 from embgeo.files.guard import RIGHT_FILE, list_short, short
 from embgeo.files.maps import TEXT, count
-from embgeo.io import parameter_names as names
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.model import names
 from embgeo.io.model.candidates import (
     CandidateGroup,
     collect_evidence,
@@ -27,6 +26,7 @@ from embgeo.io.model.candidates import (
     is_real,
     lacks_rows,
 )
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 
 #: An unnamed matrix is the embedding if it has this many rows per column, and this many times as
 #: many rows as any other matrix has rows or columns.

@@ -6,8 +6,7 @@ import numpy as np
 
 from embgeo.core.errors import BadOption, argument
 from embgeo.files.guard import list_short, short
-from embgeo.io import parameter_names as names
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.model import names
 from embgeo.io.model.candidates import (
     PADDING_ROWS,
     PADDING_SHARE,
@@ -16,6 +15,7 @@ from embgeo.io.model.candidates import (
     input_rank,
     shape_text,
 )
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 
 #: An output over fewer tokens than the input has at least this share of them.
 _SHARED = 0.75

@@ -8,7 +8,7 @@ import numpy as np
 
 from embgeo.files.maps import Array
 from embgeo.files.scratch import fill_rows
-from embgeo.io.checkpoint import Tensor, unreadable
+from embgeo.io.model.checkpoint import Tensor, unreadable
 from embgeo.io.model.facts import ModelFacts
 
 BEFORE = "use the checkpoint before quantization"

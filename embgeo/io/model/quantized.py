@@ -15,11 +15,11 @@ import numpy as np
 from embgeo.core.errors import EmbgeoError
 from embgeo.files.guard import list_short, short
 from embgeo.files.maps import Array
-from embgeo.io.checkpoint import Tensor
 from embgeo.io.model import forms
+from embgeo.io.model.checkpoint import Tensor
 from embgeo.io.model.facts import ModelFacts
+from embgeo.io.model.names import is_sought
 from embgeo.io.model.parameter import Module, cannot, decoded, matrix_shape
-from embgeo.io.parameter_names import is_sought
 
 _E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
 #: Side of the blocks of FP8 weights where the configuration does not say it.

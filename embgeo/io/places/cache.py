@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 from embgeo.core.errors import UnreadableFile, writing
 from embgeo.files.saved import write_text
 from embgeo.files.small_files import is_foreign_link, read_json
-from embgeo.io.model.folder import WEIGHTS
+from embgeo.io.formats.model_folder import WEIGHTS
 from embgeo.io.places.names import HubName
 from embgeo.io.places.ranges import PIECE_BYTES, RemoteFile, link_or_copy
 

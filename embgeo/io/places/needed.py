@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from embgeo.core.source import Source
 from embgeo.files.guard import plain
-from embgeo.io import parameter_names as names
-from embgeo.io.model_facts import is_final_norm
+from embgeo.io.model import names
+from embgeo.io.model.final_norm import is_final_norm
 
 _IN_A_STACK = re.compile(r"[./]\d+[./]")
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from embgeo.core.progress import announce
-from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats import safetensors
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.choice import Choice, choose
-from embgeo.io.model_facts import is_final_norm
+from embgeo.io.model.final_norm import is_final_norm
 from embgeo.io.places.kept import ANNOUNCED_BYTES, LISTING, KeptFolder
 from embgeo.io.places.ranges import link_or_copy
 from embgeo.io.places.source_record import (

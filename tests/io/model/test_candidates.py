@@ -13,7 +13,6 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import AmbiguousTensor, EmbgeoError
-from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.load import open_checkpoint
 from embgeo.io.model.candidates import (
     collect_evidence,
@@ -22,6 +21,7 @@ from embgeo.io.model.candidates import (
     has_vocabulary,
     is_named_by,
 )
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.choice import choose
 from embgeo.io.model.companions import read_parameters
 from embgeo.io.model.facts import ModelFacts

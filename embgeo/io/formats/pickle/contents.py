@@ -9,11 +9,11 @@ from embgeo.files.compressed import MAX_RATIO, RATIO_FREE_BYTES
 from embgeo.files.guard import GET_AGAIN, Damaged
 from embgeo.files.maps import Array, count, number_type
 from embgeo.files.scratch import fill_rows
-from embgeo.io.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 from embgeo.io.formats.pickle.objects import Leaf
 from embgeo.io.formats.pickle.tree import walk
 from embgeo.io.formats.stacked import FEWEST
-from embgeo.io.labels.word_lists import tokens_for, word_list, word_lists
+from embgeo.io.formats.word_lists import tokens_for, word_list, word_lists
+from embgeo.io.model.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 
 #: A tuple with a matrix and its words has no more entries.
 _SHORT = 8

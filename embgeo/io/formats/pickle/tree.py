@@ -8,7 +8,7 @@ from typing import Any
 
 from embgeo.files.guard import Damaged, plain, short
 from embgeo.io.formats.pickle.objects import Leaf, Stub, UnreadLeaf, as_key
-from embgeo.io.labels.word_lists import is_numbering, is_vocabulary_name
+from embgeo.io.formats.word_lists import is_numbering, is_vocabulary_name
 
 #: Entries that are visited again because several names or objects share their container.
 MOST_REPEATS = 100_000

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from embgeo.core.errors import AmbiguousTensor
 from embgeo.core.matrix import tied_note
-from embgeo.io import parameter_names as names
-from embgeo.io.checkpoint import Checkpoint, Tensor
+from embgeo.io.model import names
 from embgeo.io.model.candidates import (
     Evidence,
     collect_evidence,
@@ -13,6 +12,7 @@ from embgeo.io.model.candidates import (
     input_rank,
     is_real,
 )
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.choice import Choice, choose
 
 _LISTED = 8

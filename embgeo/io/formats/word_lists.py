@@ -8,10 +8,9 @@ import numpy as np
 
 from embgeo.files.guard import Damaged
 from embgeo.files.small_files import safe_text
-from embgeo.io import parameter_names
-from embgeo.io.checkpoint import Tensor
 from embgeo.io.formats.pickle.numpy_arrays import PickledArray
 from embgeo.io.formats.pickle.objects import KeyBox
+from embgeo.io.model.checkpoint import Tensor
 
 #: Limits over all word lists of a file.
 MOST_WORDS = 10_000_000
@@ -60,20 +59,6 @@ def tokens_for(
             if len(words) == matrix.shape[0]:
                 return words, f"{name} in the file"
     return None, ""
-
-
-def find_fitting(
-    vocabularies: Iterable[tuple[str, tuple[str, ...]]], tensor: str, rows: int
-) -> tuple[tuple[str, ...] | None, str]:
-    """Find the word list with `rows` entries, and where it is.
-
-    Of several the one of the same side (encoder or decoder) as the matrix named `tensor` is taken.
-    """
-    long_enough = [(name, words) for name, words in vocabularies if len(words) == rows]
-    side = parameter_names.side(tensor)
-    same_side = [entry for entry in long_enough if parameter_names.side(entry[0]) == side]
-    chosen = same_side or long_enough
-    return (chosen[0][1], f"{chosen[0][0]} in the file") if chosen else (None, "")
 
 
 def word_lists(

@@ -10,15 +10,15 @@ from embgeo.core.special import SpecialToken
 from embgeo.files.guard import Damaged, cannot_read, list_short, refuse
 from embgeo.files.maps import map_file
 from embgeo.files.small_files import FOREIGN_LINK, is_foreign_link
-from embgeo.io.checkpoint import Checkpoint
 from embgeo.io.formats.arrow import is_dataset, join_tables
 from embgeo.io.formats.foreign import refuse_files, refuse_folder
+from embgeo.io.formats.pieces import are_shards, open_pieces, refuse_slice
 from embgeo.io.formats.sharded import read_weight_map
 from embgeo.io.formats.torch_distributed import METADATA
 from embgeo.io.labels.model_folder import vocabulary_of
 from embgeo.io.labels.special_tokens import find_special
+from embgeo.io.model.checkpoint import Checkpoint
 from embgeo.io.model.facts import ModelFacts, read_facts
-from embgeo.io.model.pieces import are_shards, open_pieces, refuse_slice
 from embgeo.io.places.source_record import read_source
 
 NAME = "model folder"

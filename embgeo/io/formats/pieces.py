@@ -22,11 +22,11 @@ from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.files.guard import Damaged, MissingPiece, list_short, reading, refuse, short
 from embgeo.files.maps import map_file
 from embgeo.files.small_files import read_head
-from embgeo.io import parameter_names as names
-from embgeo.io.checkpoint import Checkpoint, Tensor
 from embgeo.io.formats import gguf, safetensors
 from embgeo.io.formats.format import is_grid, join_grid
+from embgeo.io.model import names
 from embgeo.io.model.candidates import count_slices
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.facts import ModelFacts
 
 OpenFile = Callable[[Path], Checkpoint]

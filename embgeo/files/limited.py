@@ -1,6 +1,6 @@
 """Runs libraries in C in a process of its own, with limited memory and time and without network.
 
-A job is a function of a module of `embgeo.io.formats`, named ``"module:function"``. The process
+A job is a function of a module, named ``"module:function"``. The process
 gets a line of JSON with the job, its arguments and its limits and, for a job that takes `text`,
 pieces of bytes, each after its length in eight bytes, up to an empty one. It answers with a line of
 JSON; large results go to a file that the arguments name. A file that makes a library take all
@@ -38,11 +38,9 @@ _ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "true",
     "RAYON_NUM_THREADS": "2",
 }
-_MAIN = (
-    "import sys; sys.path.append(sys.argv[1]); from embgeo.io.formats.limited import serve; serve()"
-)
+_MAIN = "import sys; sys.path.append(sys.argv[1]); from embgeo.files.limited import serve; serve()"
 #: The current folder is not on the path of the process.
-COMMAND = [sys.executable, "-P", "-W", "ignore", "-c", _MAIN, str(Path(__file__).parents[3])]
+COMMAND = [sys.executable, "-P", "-W", "ignore", "-c", _MAIN, str(Path(__file__).parents[2])]
 _MOST_ANSWER = 64 * 2**20
 #: Limit of wall time per second of computing, for busy machines; the process limits its computing.
 _BUSY = 10
@@ -177,7 +175,7 @@ def answer_request(
     module, _, name = request["job"].partition(":")
     arguments = {**request["arguments"], **({} if text is None else {"text": text})}
     try:
-        job = getattr(import_module(f"embgeo.io.formats.{module}"), name)
+        job = getattr(import_module(module), name)
         if limited:
             _limit_memory(request["memory"])
             limit_time(request["seconds"])
