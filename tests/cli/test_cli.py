@@ -21,7 +21,7 @@ from embgeo.cli.app import COMMANDS, run
 from embgeo.core.errors import BadOption
 from embgeo.workflows import folders
 from tests.support.command import call, content, refused
-from tests.support.sampling import sample_cases
+from tests.support.sampling import each_value, sample_cases
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
@@ -71,6 +71,7 @@ def spawn(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str
 # --- Files that cannot be analyzed -----------------------------------------------------------
 
 
+@each_value
 @pytest.mark.parametrize("command", ["analyze", "inspect"])
 @pytest.mark.parametrize(
     ("path", "says"),

@@ -20,7 +20,7 @@ import embgeo
 from embgeo.cli.app import app
 from embgeo.workflows.gate_outputs import start_gate
 from tests.support import command
-from tests.support.sampling import sample_cases
+from tests.support.sampling import each_value, sample_cases
 
 call, refused = partial(command.call, "gate"), partial(command.refused, "gate")
 
@@ -114,6 +114,7 @@ def test_two_outputs_are_two_files() -> None:
     assert "--sarif m: is read or written already" in result.stderr
 
 
+@each_value
 @pytest.mark.parametrize("error", [RuntimeError("bug"), KeyboardInterrupt(), MemoryError()])
 @pytest.mark.parametrize(
     "where", ["embgeo.io.load.open_source", "embgeo.workflows.gate.check_rules"]

@@ -30,6 +30,7 @@ from embgeo.core.values import Quantity
 from embgeo.result.analysis import Analysis
 from tests.support.compared import comparison, enter_pair
 from tests.support.matrices import gaussian, narrow_cone, rng
+from tests.support.sampling import each_value
 
 PLAIN = Quantity("a.b", "Plain", "A number.")
 GOOD = replace(PLAIN, better="higher")
@@ -201,6 +202,7 @@ def test_a_matrix_does_not_differ_from_itself():
     assert {d.change for d in made.differences} <= {"equal", "undefined"}
 
 
+@each_value
 @pytest.mark.parametrize("entries", [np.float64, np.float32])
 @pytest.mark.parametrize("change", ["rotated", "scaled", "centered"])
 def test_rounding_is_not_a_difference(change, entries):

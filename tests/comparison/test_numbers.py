@@ -22,7 +22,7 @@ from embgeo.stats.resources import Resources
 from tests.support import naive, naive_compare
 from tests.support.compared import comparison, enter_pair, in_small_blocks, number, numbers, pair_of
 from tests.support.matrices import from_spectrum, gaussian, narrow_cone, rng, two_sided
-from tests.support.sampling import sample_cases
+from tests.support.sampling import each_value, sample_cases
 
 
 def rotation(d, seed=1):
@@ -357,6 +357,7 @@ def test_chance_of_the_distance_is_what_random_subspaces_give():
 # The factor -------------------------------------------------------------------------------------
 
 
+@each_value
 @pytest.mark.parametrize("name", ["unrelated", "alike", "cones", "wider"])
 @pytest.mark.parametrize("far", [1.0, 1e3])
 def test_the_factor_of_the_gram_matrix_is_that_of_the_rows(name, far):

@@ -25,7 +25,7 @@ from embgeo.workflows.diff import diff
 from embgeo.workflows.track import from_names, steps_of
 from tests.support.compared import comparison, enter_pair
 from tests.support.matrices import gaussian, rng
-from tests.support.sampling import sample_cases
+from tests.support.sampling import each_value, sample_cases
 
 # Steps ------------------------------------------------------------------------------------------
 
@@ -156,6 +156,7 @@ def hinge(tau, before=1.0, after=-0.5, steps=STEPS):
     return before * np.minimum(steps, tau) + after * np.maximum(0.0, steps - tau)
 
 
+@each_value
 @pytest.mark.parametrize("tau", [300.0, 700.0, 1600.0])
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_a_bend_is_found_where_it_is(tau, scale):
@@ -222,6 +223,7 @@ SMOOTH = {
 }
 
 
+@each_value
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 @pytest.mark.parametrize("name", SMOOTH)
 def test_no_curvature_is_a_turn(name, noise):

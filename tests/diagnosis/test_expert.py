@@ -14,6 +14,7 @@ from embgeo.core.quantities import clump, coordinates, cosine, spectrum, tokens
 from embgeo.core.values import Scalar
 from embgeo.diagnosis.verdict import Verdict, judge
 from embgeo.result.analysis import Analysis
+from tests.support.sampling import each_value
 
 Rows = npt.NDArray[np.float64]
 N, D = 1000, 32
@@ -50,6 +51,7 @@ def groups(degrees: float, sizes: tuple[int, ...], noise: float = 0.01) -> Rows:
     return np.repeat(centers, sizes, axis=0) + noise * normal(2, sum(sizes))
 
 
+@each_value
 @pytest.mark.parametrize("degrees", [10, 25, 45])
 @pytest.mark.parametrize("count", [2, 4])
 def test_groups_inside_one_cone_are_a_cone_with_clusters_in_it(degrees: int, count: int) -> None:

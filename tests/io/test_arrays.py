@@ -17,6 +17,7 @@ import embgeo
 from embgeo.core.errors import BadOption, EmbgeoError, LabelMismatch
 from embgeo.core.matrix import Matrix
 from embgeo.io.memory import as_matrix
+from tests.support.sampling import each_value
 
 ROWS = np.random.default_rng(0).standard_normal((12, 4)).astype(np.float32)
 TOKENS = [f"t{row}" for row in range(12)]
@@ -255,6 +256,7 @@ def test_tensors_and_parameters_without_a_copy(torch: Any) -> None:
     assert same(as_matrix(tensor.T.contiguous().T))
 
 
+@each_value
 @pytest.mark.parametrize(
     "name", ["float64", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz"]
 )

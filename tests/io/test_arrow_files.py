@@ -18,7 +18,7 @@ from embgeo.io.formats import arrow
 from embgeo.io.load import open_checkpoint, open_source
 from embgeo.io.model.checkpoint import RowsOnDemand, Tensor
 from tests.support.binary_files import arrays, check_refused, is_mapped, quick
-from tests.support.sampling import sample_cases
+from tests.support.sampling import each_value, sample_cases
 
 pa: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pq: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is built without Parquet")
@@ -120,6 +120,7 @@ def test_types(tmp_path: Path, dtype: str, write: Any) -> None:
     np.testing.assert_array_equal(found, values)
 
 
+@each_value
 @here
 @pytest.mark.slow
 @pytest.mark.parametrize(

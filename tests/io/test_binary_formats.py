@@ -25,6 +25,7 @@ from tests.support.binary_files import (
     safetensors_of,
     same_bits,
 )
+from tests.support.sampling import each_value
 
 REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real_embeddings"
 
@@ -39,6 +40,7 @@ def sparse(path: Path, start: bytes, size: int) -> None:
 # numpy
 
 
+@each_value
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["f2", "<f4", ">f4", "f8", "i1", ">i4", "u8", "?", "c8"])
 def test_npy(tmp_path: Path, dtype: str, order: Any) -> None:
@@ -57,6 +59,7 @@ def test_npy_shapes(tmp_path: Path, shape: tuple[int, ...]) -> None:
     assert arrays(open_file(tmp_path / "a.npy"))[""].shape == shape
 
 
+@each_value
 @pytest.mark.parametrize(
     "header",
     [
@@ -105,6 +108,7 @@ VOCABULARIES: list[tuple[str, object]] = [
 ]
 
 
+@each_value
 @pytest.mark.parametrize(("key", "words"), VOCABULARIES)
 @pytest.mark.parametrize("protocol", [0, 2, 5])
 def test_pickled_vocabularies(tmp_path: Path, key: str, words: object, protocol: int) -> None:
@@ -131,6 +135,7 @@ def test_vocabularies_that_do_not_fit_are_left(tmp_path: Path, words: object) ->
     assert open_file(tmp_path / "a.pkl").tokens is None
 
 
+@each_value
 @pytest.mark.parametrize("protocol", range(6))
 @pytest.mark.parametrize("wrap", [lambda w: w, lambda w: [w], lambda w: {"W": w}, lambda w: (w, w)])
 def test_pickles_of_every_protocol_are_recognized(

@@ -18,7 +18,7 @@ from embgeo.io.labels import corpus_text
 from embgeo.io.labels.corpus_text import CorpusText, count_words
 from embgeo.io.labels.tokenizer_runs import NotUsable, texts
 from tests.support import tokenizer_makers
-from tests.support.sampling import sample_cases
+from tests.support.sampling import each_value, sample_cases
 
 D = 3
 TEXT = "\n".join(tokenizer_makers.TEXT) + "\nfish\n"
@@ -324,6 +324,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path: Path) -> None:
     assert (frequency.counts.tolist(), notes) == ([2], ())
 
 
+@each_value
 @pytest.mark.parametrize("block", [1, 2, 3, 5, 64])
 @pytest.mark.parametrize("text", ["日本語のテキスト🙂é" * 3, "a b\nc é\n\nd", "\n\n \n", "é"])
 def test_no_character_is_cut_and_none_is_lost(

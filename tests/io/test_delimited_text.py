@@ -14,6 +14,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.io.formats import text_blocks
 from embgeo.io.formats import text_table as delimited_text
 from embgeo.io.load import open_checkpoint
+from tests.support.sampling import each_value
 
 W = np.random.default_rng(0).standard_normal((40, 5)).astype("f4")
 WORDS = ("the", "of, course", 'say "hi"', "naïve", " ", "", "日本", *(f"w{i}" for i in range(33)))
@@ -42,6 +43,7 @@ NUMBERED = [str(k) for k in range(W.shape[1])]
 NAMED = [f"dim_{k + 1}" for k in range(W.shape[1])]
 
 
+@each_value
 @pytest.mark.parametrize("names", [NUMBERED, NAMED, ["d00", "d01", "d02", "d03", "d04"]])
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize("first", ["word", ""])
@@ -95,6 +97,7 @@ def test_words_without_headings(tmp_path: Path) -> None:
     np.testing.assert_array_equal(matrix.data, W)
 
 
+@each_value
 @pytest.mark.parametrize("separator", [",", "\t"])
 @pytest.mark.parametrize("headings", [NUMBERED, NAMED, None])
 @pytest.mark.parametrize("first", [None, 0, 1])

@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.io.formats.foreign import FOREIGN
+from tests.support.sampling import each_value
 
 W = np.random.default_rng(0).standard_normal((60, 8)).astype("f4")
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:aa\nsize 12\n"
@@ -41,6 +42,7 @@ NAMES = {
 }
 
 
+@each_value
 @pytest.mark.parametrize("kind", HEADS)
 @pytest.mark.parametrize("name", ["file", "v.index"])
 def test_files_of_other_tools(kind: str, name: str, tmp_path: Path) -> None:
@@ -64,6 +66,7 @@ def test_every_kind_has_a_sign_and_a_sample() -> None:
         assert any(word in kind.what for word in (*HEADS, *NAMES)), kind.what
 
 
+@each_value
 @pytest.mark.parametrize(
     "content",
     [W.tobytes(), b"the\nof\n", b'{"the":0,"of":1}', b'[["the",0]]', b"the\t12\nof\t9\n",

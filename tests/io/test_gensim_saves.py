@@ -15,6 +15,7 @@ from embgeo.io.formats import gensim as saves
 from embgeo.io.load import open_checkpoint
 from tests.support.binary_files import arrays, check_refused, head, is_mapped, quick
 from tests.support.embedding_files import instance, save_pickle, stand_in
+from tests.support.sampling import each_value
 
 SENTENCES = [["the", "cat", "naïve", "dög"]] * 6 + [["a", "dog", "日本語"]] * 4 + [["the"]] * 5
 WORDS = ("the", "cat", "dog")
@@ -33,6 +34,7 @@ def trained(models: Any, kind: str) -> Any:
     return getattr(models, kind)(SENTENCES, **settings)
 
 
+@each_value
 @pytest.mark.parametrize("limit", [10**7, 0], ids=["one file", "sidecars"])
 @pytest.mark.parametrize("what", ["model", "vectors"])
 @pytest.mark.parametrize("kind", ["Word2Vec", "FastText"])
@@ -165,6 +167,7 @@ def layout_entities(monkeypatch: pytest.MonkeyPatch, _path: Path) -> Any:
     return instance(kind, vocab=vocab, index2entity=[], vectors=VECTORS, **specials())
 
 
+@each_value
 @pytest.mark.parametrize("protocol", [2, 3, 4])
 @pytest.mark.parametrize("layout", [layout_0, layout_1, layout_3, layout_entities])
 def test_older_layouts(
@@ -280,6 +283,7 @@ def test_other_arrays_that_are_not_there_are_noted(
     assert "sims (is a sparse matrix)" in notes
 
 
+@each_value
 @pytest.mark.parametrize("integer", [np.int64, np.int32, np.uint16, int])
 @pytest.mark.parametrize("protocol", [2, 4])
 def test_rows_and_counts_as_integers_of_numpy(

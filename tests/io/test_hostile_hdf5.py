@@ -15,6 +15,7 @@ from embgeo.io.formats import hdf5 as hdf5_file
 from embgeo.io.load import open_as
 from tests.support.binary_files import check_refused
 from tests.support.framework_files import hdf5, needs
+from tests.support.sampling import each_value
 
 W = np.arange(12, dtype="<f4").reshape(4, 3)
 
@@ -132,6 +133,7 @@ def test_chunks_of_another_size(tmp_path: Path, filters: dict[str, Any], packed:
     check_refused(hdf5_file, hdf5(tmp_path, fill), "a chunk unpacks to")
 
 
+@each_value
 @pytest.mark.usefixtures("workers_here")
 @pytest.mark.parametrize("compression", [None, "gzip", "lzf"])
 @pytest.mark.parametrize("more", [{}, {"shuffle": True}, {"shuffle": True, "fletcher32": True}])

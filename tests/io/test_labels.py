@@ -18,6 +18,7 @@ from embgeo.io.labels.corpus_text import CorpusText, count_words
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import RowCut, lay_found, lay_given, parse_rows
+from tests.support.sampling import each_value
 
 HOSTILE = (
     "</script>",
@@ -133,6 +134,7 @@ def test_quotation_marks_of_pandas_and_spreadsheets_are_removed(tmp_path: Path) 
     assert labels(tmp_path, 'the\t1\r\n""""\t2\r\n"a,b"\t3\r\n') == ("the", '"', "a,b")
 
 
+@each_value
 @pytest.mark.parametrize(
     "tokens",
     [
@@ -286,6 +288,7 @@ def test_counts_for_subword_tokens_in_every_spelling(
 CORPUS = "the cat\tthe\n dog the\u00a0cat the"
 
 
+@each_value
 @pytest.mark.parametrize("block", [3, 4, 5, 100])
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_corpus_is_counted_across_blocks(

@@ -21,6 +21,7 @@ from embgeo.core.matrix import Matrix
 from embgeo.files import compressed
 from embgeo.io.formats import FORMATS
 from embgeo.io.load import open_checkpoint
+from tests.support.sampling import each_value
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data" / "real_embeddings"
@@ -82,6 +83,7 @@ def writers() -> dict[str, Any]:
     }
 
 
+@each_value
 @pytest.mark.parametrize("suffix", [".npy", ".bin", ".json", ""])
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("kind", list(writers()))

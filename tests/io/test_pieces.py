@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
+from tests.support.sampling import each_value
 
 N, D = 120, 16
 W, U = np.random.default_rng(0).standard_normal((2, N, D)).astype(np.float32)
@@ -51,6 +52,7 @@ def write(path: Path, tensors: dict[str, np.ndarray]) -> None:
         save_file({name: rows.copy() for name, rows in tensors.items()}, path)
 
 
+@each_value
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("given", ["folder", 0, 1])

@@ -25,6 +25,7 @@ from embgeo.io.formats.pickle.numpy_arrays import PickledArray
 from embgeo.io.formats.pickle.objects import Stub
 from embgeo.io.formats.pickle.tree import walk
 from embgeo.io.formats.word_lists import word_list
+from tests.support.sampling import each_value
 from tests.support.torch_files import Built, pickle_value
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
@@ -216,6 +217,7 @@ def test_strings_of_python_2() -> None:
 DTYPES = ["f2", "f4", "f8", ">f4", "i1", "i8", ">i2", "u4", "?", "c8", "c16"]
 
 
+@each_value
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_arrays_are_those_of_numpy(dtype: str, order: Any) -> None:

@@ -15,6 +15,7 @@ from safetensors.numpy import save_file
 import embgeo
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.io.load import open_checkpoint
+from tests.support.sampling import each_value
 
 N, D = 30, 4
 W = np.random.default_rng(0).standard_normal((N, D)).astype("f4")
@@ -31,6 +32,7 @@ def table(rows: Any, kind: Callable[..., Any] = dict) -> Any:
     return kind(zip(WORDS, rows, strict=True))
 
 
+@each_value
 @pytest.mark.parametrize("protocol", range(6))
 @pytest.mark.parametrize("kind", [dict, OrderedDict, lambda pairs: defaultdict(list, pairs)])
 def test_a_dict_of_words_and_arrays(tmp_path: Path, kind: Any, protocol: int) -> None:
@@ -145,6 +147,7 @@ def test_arrays_that_savez_numbers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(embgeo.load(tmp_path / "a.npz").data, W)
 
 
+@each_value
 @pytest.mark.parametrize("kind", WRITERS)
 @pytest.mark.parametrize(
     "arrays",

@@ -20,6 +20,7 @@ from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.tokenizer_runs import NotUsable, find_unreachable
 from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary
 from tests.support import tokenizer_makers
+from tests.support.sampling import each_value
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -104,6 +105,7 @@ def test_vocab_txt_with_tokens_that_were_added_later(tmp_path: Path) -> None:
     assert embgeo.load(path).tokens == tokens
 
 
+@each_value
 @pytest.mark.parametrize("kind", ["unigram", "bpe", "char", "word"])
 @pytest.mark.parametrize("settings", [{}, {"byte_fallback": True, "vocab_size": 400}])
 def test_sentencepiece_models_as_the_package_reads_them(

@@ -29,6 +29,7 @@ from tests.support.binary_files import (
     quick,
     same_bits,
 )
+from tests.support.sampling import each_value
 from tests.support.torch_files import Called, pickle_value
 
 #: torch says so whenever one process saves or loads.
@@ -144,6 +145,7 @@ def test_the_metadata_file_may_be_named_itself(saved: Path) -> None:
     assert [file.name for file in checkpoint.files] == ["__0_0.distcp"]
 
 
+@each_value
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e5m2", "int64"])
 @pytest.mark.parametrize(
     "cuts", [((3, 6), ()), ((), (2,)), ((1, 4), (1, 3)), ((3, 3, 6), ())], ids=str

@@ -21,7 +21,7 @@ from tests.support.binary_files import (
     is_mapped,
     same_bits,
 )
-from tests.support.sampling import sample_cases
+from tests.support.sampling import each_value, sample_cases
 from tests.support.torch_files import (
     SYSTEM,
     legacy,
@@ -42,6 +42,7 @@ def save_legacy(torch: Any, value: object, path: Path, protocol: int = 2) -> Non
 # The legacy format
 
 
+@each_value
 @pytest.mark.parametrize("protocol", sample_cases([2, 3, 4, 5], 3))
 @pytest.mark.parametrize("dtype", TORCH_DTYPES)
 def test_legacy_dtypes(torch: Any, tmp_path: Path, dtype: str, protocol: int) -> None:

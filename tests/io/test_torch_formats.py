@@ -22,11 +22,12 @@ from tests.support.binary_files import (
     open_file,
     same_bits,
 )
-from tests.support.sampling import sample_cases
+from tests.support.sampling import each_value, sample_cases
 
 TWO_GIB = 2**31
 
 
+@each_value
 @pytest.mark.parametrize("protocol", sample_cases([2, 3, 4, 5], 3))
 @pytest.mark.parametrize("dtype", TORCH_DTYPES)
 def test_torch_dtypes(torch: Any, tmp_path: Path, dtype: str, protocol: int) -> None:

@@ -14,6 +14,7 @@ from embgeo.core.matrix import Frequency
 from embgeo.metrics import clump
 from embgeo.numerics.clumps import find_clump
 from tests.support import one_family
+from tests.support.sampling import each_value
 
 ROOT = Path(__file__).parents[2]
 REAL = ROOT.parent / "shared" / "data" / "real_embeddings"
@@ -52,6 +53,7 @@ def example() -> embgeo.Analysis:
     return measure(planted(), tokens=tuple(names), frequency=Frequency("counts", counts, "file"))
 
 
+@each_value
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("norm", [0.3, 3.0])
 def test_planted_rows_are_found_exactly(seed, norm):

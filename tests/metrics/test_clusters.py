@@ -9,6 +9,7 @@ from embgeo.metrics import clusters
 from embgeo.numerics.clusters import join_without_gap
 from embgeo.numerics.sampling import generator
 from tests.support import naive
+from tests.support.sampling import each_value
 
 Rows = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -29,6 +30,7 @@ def find(unit: Rows) -> Labels:
     return clusters.find_loose_groups(unit, generator(0, "groups"))
 
 
+@each_value
 @pytest.mark.parametrize("count", [2, 3, 4, 5])
 @pytest.mark.parametrize("between", [0.0, 0.2])
 def test_wide_groups_are_counted(count: int, between: float) -> None:

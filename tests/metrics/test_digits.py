@@ -7,6 +7,7 @@ import pytest
 
 from embgeo.core.matrix import Matrix
 from tests.support.matrices import analyze_matrix, rng
+from tests.support.sampling import each_value
 
 approx = pytest.approx
 
@@ -47,6 +48,7 @@ def test_cosines_far_from_the_origin():
     assert value(W, "cosine.std") == approx(std_cosine(W), rel=1e-6)
 
 
+@each_value
 @pytest.mark.parametrize("neighbors_of", ["sample", "all"])
 @pytest.mark.parametrize("offset", [1e4, 1e6, 1e8])
 def test_dimension_far_from_the_origin(offset, neighbors_of):

@@ -14,6 +14,7 @@ from embgeo.metrics import shared
 from embgeo.stats import moments
 from embgeo.stats.moments import are_few
 from tests.support.matrices import rng
+from tests.support.sampling import each_value
 
 KINDS = ("plain", "long mean", "no mean", "equal", "rank")
 CASES = [(n, d, kind) for n, d in ((40, 512), (100, 300), (30, 60)) for kind in KINDS]
@@ -67,6 +68,7 @@ def test_numbers_are_those_of_the_whole_matrix(
         np.testing.assert_allclose(mine, given, rtol=1e-9, atol=lost, err_msg=name)
 
 
+@each_value
 @pytest.mark.parametrize(("n", "d", "others"), [(12, 64, 64), (40, 60, 60), (12, 64, 40)])
 @pytest.mark.parametrize("kind", ["apart", "equal rows", "long mean"])
 def test_comparisons_are_those_of_the_whole_matrix(

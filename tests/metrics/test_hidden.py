@@ -19,6 +19,7 @@ from embgeo.core.matrix import FinalNorm, Matrix
 from embgeo.core.values import Series
 from embgeo.numerics.convex_hull import Blocks, Hull, distance_to_hull, nearest_point
 from tests.support import naive
+from tests.support.sampling import each_value
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -45,6 +46,7 @@ def repeated(points: FloatArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
     return again
 
 
+@each_value
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("shift", [0.0, 0.4, 0.8, 2.0])
 def test_side_agrees_with_the_linear_program(seed: int, shift: float) -> None:
@@ -96,6 +98,7 @@ def test_lattices_where_the_origin_often_lies_on_the_boundary(seed: int) -> None
     verified(found, points)
 
 
+@each_value
 @pytest.mark.parametrize("size", [1e-120, 1e-6, 1e6, 1e120])
 @pytest.mark.parametrize("shift", [0.1, 2.0])
 def test_scale_does_not_matter(size: float, shift: float) -> None:

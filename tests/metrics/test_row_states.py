@@ -15,6 +15,7 @@ from embgeo.measure.analyze import analyze
 from embgeo.metrics import rows
 from embgeo.metrics.facts import Facts
 from tests.support.matrices import gaussian
+from tests.support.sampling import each_value
 
 N, D = 200, 8
 SPECIAL = (
@@ -123,6 +124,7 @@ def test_rows_that_were_added_around_the_mean(spread, seen):
     assert found["tokens.mean_rows"].value == seen
 
 
+@each_value
 @pytest.mark.parametrize(
     ("distance", "length", "found"),
     [(0.99e-3, 1.0, True), (1.01e-3, 1.0, False), (0.9e-3, 0.091, True), (0.9e-3, 0.089, False)],

@@ -16,6 +16,7 @@ from embgeo.core.values import Column, Scalar, Table
 from embgeo.metrics.hubs import measure_twins
 from embgeo.numerics.hubness import count_occurrences, jackknife_error, share_among_equals
 from tests.support import naive
+from tests.support.sampling import each_value
 
 Array = npt.NDArray[np.float64]
 
@@ -226,6 +227,7 @@ def test_ties_do_not_depend_on_the_order_of_rows() -> None:
     np.testing.assert_allclose(count_occurrences(lattice, 5)[0], naive.occurrences(lattice, 5))
 
 
+@each_value
 @pytest.mark.parametrize(
     ("rows", "base"),
     [

@@ -21,6 +21,7 @@ from embgeo.measure.analyze import analyze
 from embgeo.metrics import SECTIONS
 from tests.support import naive, sampling
 from tests.support.matrices import gaussian, rng
+from tests.support.sampling import each_value
 
 #: Shapes of hidden states that small matrices are given.
 HIDDEN = ("none", "one", "few", "equal", "zero", "broken")
@@ -132,6 +133,7 @@ def test_one_column(sign):
     assert found["cosine.cone_half_angle_median"].value == pytest.approx(0, abs=1e-12)
 
 
+@each_value
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("row", [[0.1] * 4, [0.3, -1.7, 2.2, 0.05]])
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from embgeo.core.values import Scalar
 from embgeo.metrics import untouched
 from embgeo.metrics.untouched import looks_initial
 from tests.support import one_family
+from tests.support.sampling import each_value
 
 Rows = npt.NDArray[np.float64]
 N, D = 1200, 48
@@ -38,6 +39,7 @@ def count(rows: Rows, **more: int) -> float | None:
     return value.value
 
 
+@each_value
 @pytest.mark.parametrize("kind", ["uniform", "normal"])
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.9])
 def test_untouched_rows_are_counted(kind: str, share: float) -> None:

@@ -12,6 +12,7 @@ from embgeo.numerics.clusters import (
     silhouettes,
 )
 from tests.support import naive
+from tests.support.sampling import each_value
 
 sklearn_metrics = pytest.importorskip("sklearn.metrics")
 
@@ -69,6 +70,7 @@ def find_clusters_slowly(unit, k, rng, starts=3, steps=15):
     return max(found, key=lambda one: one[0])[1]
 
 
+@each_value
 @pytest.mark.parametrize("k", [2, 5, 16])
 @pytest.mark.parametrize("noise", [0.3, 2.0])
 def test_cosines_between_rows_give_the_clusters_that_vectors_give(k, noise):

@@ -22,6 +22,7 @@ from embgeo.numerics.eigen import block_rotation as cut
 from embgeo.numerics.principal_angles import column_basis, principal_cosines_and_sines
 from embgeo.numerics.rank_update import add_gram
 from tests.support.matrices import rng
+from tests.support.sampling import each_value
 
 
 @pytest.mark.parametrize("largest_numpy", [0, 2048])
@@ -233,6 +234,7 @@ def test_the_way_is_the_one_that_works(way: str) -> None:
     assert (rank_update._find_stacking() is not None) is (way == "compiled")
 
 
+@each_value
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("width", [1, 3, 130])
 @pytest.mark.parametrize("count", [0, 1, 5, 300])
@@ -245,6 +247,7 @@ def test_stacked_rows_have_the_factor_of_all_rows(width: int, count: int) -> Non
     np.testing.assert_allclose(np.abs(found), np.abs(exact), atol=1e-12)
 
 
+@each_value
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(1, 1), (7, 3), (3, 7), (0, 4)])

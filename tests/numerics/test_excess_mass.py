@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from embgeo.numerics.clumps import find_critical_excess, find_levels, find_modes
+from tests.support.sampling import each_value
 
 
 def naive_excess(numbers: np.ndarray) -> float:
@@ -32,6 +33,7 @@ def naive_excess(numbers: np.ndarray) -> float:
     return best
 
 
+@each_value
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("apart", [0.0, 3.0])
 def test_every_interval_gives_the_same(seed, apart):
@@ -62,6 +64,7 @@ def test_equal_numbers_have_one_mode():
     assert find_modes(np.full(10, 3.0)) == (0.0, 3.0)
 
 
+@each_value
 @pytest.mark.parametrize("draw", ["random", "standard_normal", "exponential", "standard_cauchy"])
 @pytest.mark.parametrize("count", [100, 3000])
 def test_one_mode_stays_below_the_critical_value(draw, count):

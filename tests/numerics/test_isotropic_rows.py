@@ -15,6 +15,7 @@ from embgeo.numerics.spectra import (
     compute_largest_p,
 )
 from tests.support.matrices import rng
+from tests.support.sampling import each_value
 
 DRAWS = 24
 
@@ -175,6 +176,7 @@ def test_planted_directions_are_counted():
     assert compute_largest_p(found[0], 500, 40) < 1e-12
 
 
+@each_value
 @pytest.mark.parametrize("spread", [0.0, 0.5])
 @pytest.mark.parametrize(("n", "d"), SHAPES)
 def test_the_isoscore_of_isotropic_rows(n, d, spread):

@@ -16,6 +16,7 @@ from embgeo.numerics.row_norms import (
     find_norm_limit,
     find_short_rows,
 )
+from tests.support.sampling import each_value
 
 
 def naive_gap(norms):
@@ -108,6 +109,7 @@ def lengths(count: int, d: int, half_width: float, seed: int = 0) -> np.ndarray:
     return np.asarray(np.linalg.norm(rows, axis=1))
 
 
+@each_value
 @pytest.mark.parametrize("d", [16, 40, 300])
 @pytest.mark.parametrize("times", [0.5, 1.0])
 def test_many_rows_are_certain_in_any_dimension(d, times):

@@ -26,6 +26,7 @@ from tests.support.browser import (
 )
 from tests.support.outlined import outline_figures
 from tests.support.sample_comparison import sample_comparison
+from tests.support.sampling import each_value
 
 pytestmark = [pytest.mark.browser, NEEDS_BROWSER]
 
@@ -114,6 +115,7 @@ return [...document.querySelectorAll("#treatment-numbers [data-number]")].map((c
 """
 
 
+@each_value
 @pytest.mark.parametrize("unit", [False, True])
 @pytest.mark.parametrize("name", TREATMENTS)
 def test_the_slider_shows_the_analysis_of_the_treated_matrix(
@@ -254,6 +256,7 @@ def test_without_motion_the_film_shows_whole_checkpoints(track: Any) -> None:
 # --- nothing is cut off -----------------------------------------------------------------------
 
 
+@each_value
 @pytest.mark.parametrize("width", [360, 768, 1440])
 @pytest.mark.parametrize("name", ["page", "two", "track"])
 def test_nothing_is_cut_off_at_any_width(driver: Any, folder: Path, name: str, width: int) -> None:

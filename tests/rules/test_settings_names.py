@@ -15,6 +15,7 @@ from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
 from embgeo.rules.settings import find_gate, find_options, find_root, read_gate
 from embgeo.workflows.gate import gate_settings
+from tests.support.sampling import each_value
 
 pytestmark = [
     pytest.mark.usefixtures("checkout"),
@@ -105,6 +106,7 @@ def test_options(name: str, command: str, option: str) -> None:
 MORE = ((), ("--update-baseline",), ("--config", "embgeo.toml"))
 
 
+@each_value
 @pytest.mark.parametrize("setting", ["sources = ['{}']", "baseline = '{}'"])
 @pytest.mark.parametrize(
     ("name", "more"),

@@ -19,6 +19,7 @@ from embgeo.stats.reader import RowReader
 from embgeo.stats.resources import Resources
 from tests.support import naive
 from tests.support.matrices import gaussian
+from tests.support.sampling import each_value
 
 K = 5
 
@@ -54,6 +55,7 @@ def draw(kind: str) -> FloatArray:
     return rows
 
 
+@each_value
 @pytest.mark.parametrize("tile", [16, 2048])
 @pytest.mark.parametrize("kind", ["spread", "equal", "narrow", "huge", "single"])
 def test_tiles_find_what_all_pairs_find(
@@ -100,6 +102,7 @@ def test_fewer_rows_than_neighbors_leave_places_empty() -> None:
 SIZES = (30, 256, 300, 321)
 
 
+@each_value
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("threads", [1, 3])

@@ -9,6 +9,7 @@ from embgeo.stats.backend.backend import HOST
 from embgeo.stats.backend.torch import open_device
 from tests.support.devices import MEMORY, SINGLE, WIDE
 from tests.support.matrices import gaussian
+from tests.support.sampling import each_value
 
 BACKENDS = {"numpy": HOST, **{name: open_device(name, MEMORY) for name in (WIDE, SINGLE)}}
 each = pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)
@@ -82,6 +83,7 @@ def test_triangular_factors(backend):
     np.testing.assert_allclose(r.T @ r, W.T @ W + np.outer(W[0], W[0]), rtol=1e-12)
 
 
+@each_value
 @each
 @pytest.mark.parametrize("k", [1, 3, 6])
 @pytest.mark.parametrize("rows", [NARROW, gaussian(9, n=40, d=300)], ids=["narrow", "wide"])

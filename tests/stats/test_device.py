@@ -30,7 +30,7 @@ from tests.metrics.test_twins import STORED
 from tests.support import naive
 from tests.support.devices import MEMORY, SINGLE, WIDE, make_executor, shortages, torch
 from tests.support.matrices import ASKED, NAMES, analysis, case, gaussian
-from tests.support.sampling import sample_cases
+from tests.support.sampling import each_value, sample_cases
 
 #: Eigenvalues of a narrow cone, both ends of a search, the smallest singular value, and singular
 #: values from a Gram matrix, which loses the small ones.
@@ -170,6 +170,7 @@ def test_progress_hears_of_every_row():
 # Every pair --------------------------------------------------------------------------------------
 
 
+@each_value
 @pytest.mark.parametrize("device", [WIDE, SINGLE])
 @pytest.mark.parametrize("stay", [True, False])
 @pytest.mark.parametrize("step", [30, 64, 500])
@@ -234,6 +235,7 @@ def test_all_pairs_of_an_analysis(monkeypatch, device):
 # Neighbors of all rows --------------------------------------------------------------------------
 
 
+@each_value
 @pytest.mark.parametrize("device", ["cpu", WIDE])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.slow
@@ -271,6 +273,7 @@ def test_neighbors_of_all_rows_of_a_larger_matrix(monkeypatch, device):
     assert sampled["tokens.hubness"].sample == "40 queries against all 300 rows"
 
 
+@each_value
 @pytest.mark.parametrize("device", [WIDE, SINGLE])
 @pytest.mark.parametrize("exponent", [-100, -70, 0, 90])
 def test_distances_whose_squares_float32_does_not_hold(exponent, device):
@@ -299,6 +302,7 @@ def test_queries_of_a_search_are_halved_too(monkeypatch):
 # Rows on their way -------------------------------------------------------------------------------
 
 
+@each_value
 @pytest.mark.parametrize("device", [WIDE, SINGLE])
 @pytest.mark.parametrize(
     "dtype",

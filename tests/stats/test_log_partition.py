@@ -9,6 +9,7 @@ from embgeo.metrics.isotropy import compute_i1_i2
 from embgeo.numerics.halves import HALVES
 from embgeo.stats.block import Block
 from embgeo.stats.log_partition import SINGLE_BOUND, LogPartition
+from tests.support.sampling import each_value
 
 
 def lengthen(rows, norms):
@@ -79,6 +80,7 @@ def test_rows_that_may_make_much_of_a_sum_are_multiplied_in_float64(monkeypatch)
     np.testing.assert_allclose(found.log_z_of_unit_rows(), expected, rtol=0, atol=1e-7)
 
 
+@each_value
 @pytest.mark.parametrize("bound", [np.inf, 100.0, 10.0])
 @pytest.mark.parametrize("groups", [1, 16])
 def test_every_scale_and_unit_rows_have_their_sums(bound, groups):

@@ -8,6 +8,7 @@ import pytest
 from embgeo.stats import Moments, moments
 from embgeo.stats.block import Block
 from tests.support.matrices import gaussian
+from tests.support.sampling import each_value
 
 
 @pytest.mark.parametrize("of", ["rows", "unit"])
@@ -68,6 +69,7 @@ def test_sums_in_float32_move_into_float64_on_the_way(monkeypatch):
     np.testing.assert_allclose(found.scatter, centered.T @ centered, rtol=1e-5, atol=1e-4)
 
 
+@each_value
 @pytest.mark.parametrize("n", [0, 1, 7])
 @pytest.mark.parametrize("kind", ["rows", "unit"])
 def test_few_rows_give_the_sums_of_their_scatter_matrix(n, kind):

@@ -17,10 +17,12 @@ from embgeo.measure.analyze import analyze
 from embgeo.stats.resources import COPIES, PassPlan, Resources, blas_threads, limited
 from embgeo.workflows.settings import choose_resources
 from tests.support.matrices import gaussian
+from tests.support.sampling import each_value
 
 SHAPES = [(1, 1), (5, 3), (4096, 10), (30_000, 384), (128_256, 4096), (10**7, 128), (100, 20_000)]
 
 
+@each_value
 @pytest.mark.parametrize(("n", "d"), SHAPES)
 @pytest.mark.parametrize("threads", [1, 2, 64])
 def test_every_row_belongs_to_one_worker(n, d, threads):

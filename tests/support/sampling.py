@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -33,3 +34,42 @@ def nightly(case: Any) -> Any:
     if hasattr(case, "marks"):
         return case._replace(marks=(*case.marks, pytest.mark.nightly))
     return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.nightly)
+
+
+def each_value(function: Any) -> Any:
+    """Combine the lists of several ``pytest.mark.parametrize`` so that each value occurs.
+
+    There are as many cases as the longest list has values, instead of every combination. The
+    short lists are combined with one another as far as that number of cases goes. The nightly
+    run takes all combinations.
+    """
+    if AT_NIGHT:
+        return function
+    marks: list[pytest.Mark] = function.pytestmark
+    crossed = [mark for mark in marks if mark.name == "parametrize"]
+    lists = [list(mark.args[1]) for mark in crossed]
+    longest = max(lists, key=len)
+    stride, rows = 1, []
+    for values in lists:
+        step = stride if values is not longest and stride * len(values) <= len(longest) else 1
+        rows.append([values[number // step % len(values)] for number in range(len(longest))])
+        stride *= 1 if values is longest else len(values)
+    names = [
+        [name.strip() for name in mark.args[0].split(",")]
+        if isinstance(mark.args[0], str)
+        else list(mark.args[0])
+        for mark in crossed
+    ]
+    cases = []
+    for row in zip(*rows, strict=True):
+        parts: list[Any] = []
+        kept: list[Any] = []
+        for own, value in zip(names, row, strict=True):
+            if hasattr(value, "marks"):
+                parts += value.values
+                kept += value.marks
+            else:
+                parts += value if len(own) > 1 else [value]
+        cases.append(pytest.param(*parts, marks=kept))
+    function.pytestmark = [mark for mark in marks if mark.name != "parametrize"]
+    return pytest.mark.parametrize(list(chain(*names)), cases)(function)

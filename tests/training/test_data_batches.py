@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.data import Batches, Window, columns  # noqa: E402
+from tests.support.sampling import each_value  # noqa: E402
 
 
 def walk(batches: Batches, windows: int) -> list[Window]:
@@ -93,6 +94,7 @@ def test_lengths_depend_on_the_seed_and_on_nothing_else_that_is_drawn() -> None:
     assert not same(first, walk(other, 100))
 
 
+@each_value
 @pytest.mark.parametrize("random_lengths", [False, True])
 @pytest.mark.parametrize("before", [0, 1, 7, 24, 25, 26, 60])
 def test_a_walk_resumes_exactly(random_lengths: bool, before: int) -> None:

@@ -31,6 +31,7 @@ from embgeo.training.evaluation.perplexity import (  # noqa: E402
 )
 from embgeo.training.methods import popular_rows  # noqa: E402
 from embgeo.training.models import AwdLstm, LanguageModel, Output, Transformer  # noqa: E402
+from tests.support.sampling import each_value  # noqa: E402
 
 N = 23
 
@@ -161,6 +162,7 @@ def test_windows_of_a_transformer_stand_alone() -> None:
     assert found.all.tokens == 40
 
 
+@each_value
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("stride", [1, 4, 10])
 def test_overlapping_windows_score_each_token_once_with_its_context(
@@ -283,6 +285,7 @@ def cached(model: AwdLstm, rows: Any, settings: CacheSettings) -> list[float]:
     return losses
 
 
+@each_value
 @pytest.mark.parametrize("window", [1, 5, 40, 1000])
 @pytest.mark.parametrize("bptt", [1, 7, 200])
 @pytest.mark.slow

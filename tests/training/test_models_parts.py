@@ -23,6 +23,7 @@ from embgeo.training.models.recurrent import (  # noqa: E402
 )
 from embgeo.training.models.transformer import TransformerBlock, rotated, rotations  # noqa: E402
 from embgeo.training.models.vd_rhn import HighwayLayer  # noqa: E402
+from tests.support.sampling import each_value  # noqa: E402
 from tests.support.training_runs import RecurrentCalls  # noqa: E402
 
 N, D, T, B = 30, 8, 6, 3
@@ -371,6 +372,7 @@ def test_windows_longer_than_the_learned_positions() -> None:
     assert rotary(tokens(5)).raw.shape == (5, B, D)
 
 
+@each_value
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize(
     ("kind", "kernel"),

@@ -23,6 +23,7 @@ from embgeo.training.optimization import (  # noqa: E402
 )
 from embgeo.training.settings import OF_OPTIMIZER, list_presets, load_preset  # noqa: E402
 from tests.support.language_model import batches, make_model  # noqa: E402
+from tests.support.sampling import each_value  # noqa: E402
 from tests.support.training_runs import settings, trainer_of  # noqa: E402
 
 
@@ -106,6 +107,7 @@ def test_groups_hold_every_parameter_once() -> None:
     assert set(matrices.values()) == {0.3}
 
 
+@each_value
 @pytest.mark.parametrize("name", ["mle", "untied", "sc-exp", "coupled-adam"])
 @pytest.mark.parametrize("decay", ["matrices", "all"])
 def test_what_decays_is_the_same_for_all_methods(name: str, decay: str) -> None:
@@ -123,6 +125,7 @@ def test_what_decays_is_the_same_for_all_methods(name: str, decay: str) -> None:
     assert decayed == (layers if decay == "matrices" else set(names.values()))
 
 
+@each_value
 @pytest.mark.parametrize("decay", ["matrices", "weights", "all"])
 @pytest.mark.parametrize("name", ["mle", "factored"])
 def test_embeddings_may_have_a_rate_of_their_own(name: str, decay: str) -> None:
@@ -213,6 +216,7 @@ def test_the_endpoints_of_one_cycle() -> None:
     assert (factors[62] + factors[63]) / 2 == pytest.approx(0.505, abs=1e-3)
 
 
+@each_value
 @pytest.mark.parametrize("steps", [1, 2, 3, 10])
 @pytest.mark.parametrize("warm_up", [0.0, 0.3, 1.0])
 def test_one_cycle_of_few_steps(steps: int, warm_up: float) -> None:

@@ -14,6 +14,7 @@ from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.data import Vocabulary, load_corpus  # noqa: E402
 from embgeo.training.loop.check import check_study  # noqa: E402
+from tests.support.sampling import each_value  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     LSTM,
     Stopped,
@@ -44,6 +45,7 @@ def saved(folder: Path) -> Any:
     return load_file(folder / "model.safetensors")
 
 
+@each_value
 @pytest.mark.parametrize("method", ["mle", "untied", "re", "sc-exp", "cosreg"])
 @pytest.mark.parametrize("begun", ["mle", "untied"])
 def test_every_method_starts_from_given_weights(runs: Path, method: str, begun: str) -> None:

@@ -31,6 +31,7 @@ from embgeo.io.places.source_record import SOURCE_RECORD
 from tests.support.chat_model import DEAD, write_chat_model
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.moments import drop_temporary, moments, put
+from tests.support.sampling import each_value
 from tests.support.toy_hub import COMMIT, ToyHub, serve
 
 pytestmark = pytest.mark.loopback
@@ -111,6 +112,7 @@ def change_record(folder: Path) -> None:
     (folder / "source.json").write_text("{}")
 
 
+@each_value
 @pytest.mark.parametrize(
     "change",
     [

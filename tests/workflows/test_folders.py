@@ -32,6 +32,7 @@ from embgeo.workflows.folders import (
     write_whole,
 )
 from tests.support.moments import drop_temporary, moments
+from tests.support.sampling import each_value
 
 
 @pytest.mark.parametrize("command", ["analyze", "diff"])
@@ -228,6 +229,7 @@ def test_an_empty_folder_is_filled_at_once(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+@each_value
 @pytest.mark.skipif(os.name != "posix", reason="a folder replaces no other one")
 @pytest.mark.parametrize("kind", ["mount", "working directory", "link", "parent"])
 @pytest.mark.parametrize("earlier", [False, True])

@@ -24,6 +24,7 @@ from embgeo.workflows import folders
 from tests.support.moments import State, drop_temporary, moments, put, state_of
 from tests.support.sample_analysis import sample
 from tests.support.sample_comparison import sample_comparison
+from tests.support.sampling import each_value
 
 OLD, NEW = sample(n=200), sample("isotropic", n=200)
 
@@ -133,6 +134,7 @@ def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"embgeo.report.{page}.render", lambda _: "<html>")
 
 
+@each_value
 @pytest.mark.parametrize("exists", [False, True])
 @pytest.mark.parametrize(
     "name",

@@ -36,6 +36,7 @@ from tests.support.safetensors_model import (
     make_rows,
     write_model,
 )
+from tests.support.sampling import each_value
 
 WEIGHTS, RECORD = "model.safetensors", "embgeo-repair.json"
 COMMIT = "0123" * 10
@@ -54,6 +55,7 @@ def healthy_output(dtype: str) -> np.ndarray:
     return U.astype(make_rows(dtype).dtype)
 
 
+@each_value
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_other_byte_is_the_same(dtype: str, tied: bool, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import embgeo
 from embgeo.cli.app import app
+from tests.support.sampling import each_value
 
 ROOT = Path(__file__).parents[2]
 W = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32)
@@ -185,6 +186,7 @@ def test_a_link_to_nothing_is_found_before_anything_is_computed(
 # --- pipes and devices in saved results ---------------------------------------------------------
 
 
+@each_value
 @pytest.mark.parametrize("name", ["analysis.json", "arrays.npz"])
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
 @pytest.mark.parametrize(

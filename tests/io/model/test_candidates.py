@@ -25,6 +25,7 @@ from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.choice import choose
 from embgeo.io.model.companions import read_parameters
 from embgeo.io.model.facts import ModelFacts
+from tests.support.sampling import each_value
 
 N, D = 120, 16
 G = np.random.default_rng(0)
@@ -88,6 +89,7 @@ def test_slices_are_counted_by_the_sizes_of_the_configuration(
     assert count_slices(of_shape(*shape), (), facts) == slices
 
 
+@each_value
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize(
     "place", ["model.layers.1.", "model.mtp.", "mtp.0.", "model.mtp_layers.0."]
@@ -148,6 +150,7 @@ def test_a_thinker_and_a_talker(tmp_path: Path) -> None:
         embgeo.load(write(tmp_path / "b", tensors))
 
 
+@each_value
 @pytest.mark.parametrize(
     ("name", "shape", "dtype", "said"),
     [
@@ -236,6 +239,7 @@ def test_members_that_a_format_cannot_read_stop_the_choice() -> None:
         choose(read_parameters(only))
 
 
+@each_value
 @pytest.mark.parametrize("name", ["layers/lstm/cell/vars/0", "dense/kernel:0", "rnn.weight_ih_l0"])
 @pytest.mark.parametrize("others", [0, 2])
 def test_kernels_of_layers_are_no_embedding(name: str, others: int, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import embgeo
 from embgeo.io.load import open_checkpoint
+from tests.support.sampling import each_value
 
 torch: Any = pytest.importorskip("torch")
 N, D = 96, 16
@@ -53,6 +54,7 @@ UNKNOWN = {
 }
 
 
+@each_value
 @pytest.mark.parametrize("outer", [NAME, "wte", "embedding"])
 @pytest.mark.parametrize("kind", UNKNOWN)
 @pytest.mark.parametrize("head", ["lm_head.weight", "projection.weight", ""])

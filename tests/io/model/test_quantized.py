@@ -13,6 +13,7 @@ import pytest
 import embgeo
 from embgeo.core.errors import EmbgeoError
 from embgeo.io.model import forms
+from tests.support.sampling import each_value
 
 torch: Any = pytest.importorskip("torch")
 N, D = 96, 64
@@ -51,6 +52,7 @@ def check(folder: Path, expected: Any, form: str) -> None:
 FP8 = torch.float8_e4m3fn
 
 
+@each_value
 @pytest.mark.parametrize("name", ["weight_scale", "qscale_weight", "weights_scaling_factor"])
 @pytest.mark.parametrize("shape", [(), (1,), (N,), (N, 1)])
 def test_fp8_of_the_tensor_and_of_rows(name: str, shape: tuple[int, ...], tmp_path: Path) -> None:
@@ -149,6 +151,7 @@ def pack(codes: Any, bits: int) -> Any:
     return torch.from_numpy(words.astype(np.uint32).view(np.int32))
 
 
+@each_value
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("kind", ["symmetric", "zero points", "order of columns"])
 def test_packed_integers_of_compressed_tensors(bits: int, kind: str, tmp_path: Path) -> None:
@@ -287,6 +290,7 @@ def test_blocks_that_compressed_tensors_states(tmp_path: Path) -> None:
     check(write(tmp_path, tensors, config), codes.float() * laid, "block of 40×40")
 
 
+@each_value
 @pytest.mark.parametrize("bits", [2, 3, 4, 5, 6, 8])
 @pytest.mark.parametrize("how", ["quantization", "own path", "hidden_size"])
 def test_affine_of_mlx(bits: int, how: str, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from embgeo.training.methods import (  # noqa: E402
 from embgeo.training.methods.orthogonality import Orthogonality, improved, residual, retract  # noqa: E402
 from embgeo.training.study.numbers import prior as prior_shape  # noqa: E402
 from tests.support.language_model import D, N, batches, make_model  # noqa: E402
+from tests.support.sampling import each_value  # noqa: E402
 
 FACTORED: list[Any] = [SpectrumControl, SpectralNorm, DOptimal]
 
@@ -201,6 +202,7 @@ def penalty(A: Any, frobenius: float, spectral: float) -> Any:
     return frobenius * E.square().sum() + spectral * largest.square()
 
 
+@each_value
 @pytest.mark.parametrize(("frobenius", "spectral"), [(1.3, 0.0), (0.0, 0.7), (0.4, 2.0)])
 @pytest.mark.parametrize("scale", [1.0, 3.0])
 def test_orthogonality_and_its_gradient(frobenius: float, spectral: float, scale: float) -> None:
