@@ -502,8 +502,9 @@ def synthetic(large: bool) -> Iterator[Case]:
             "rogue coordinate",
             f"one × 10 of {d}",
             lambda r, d=d: widen_entries(r, 3000, d, 1, 10.0),
-            FAULTY,
-            "coordinate",
+            FAULTY if d == 64 else HEALTHY,
+            "coordinate" if d == 64 else "",
+            says="one coordinate carries",
         )
         yield Case(
             "ordinary coordinates",

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 import embgeo
 from embgeo.comparison.compare import read_both
-from embgeo.comparison.overlap import draw_queries, overlap_values
+from embgeo.comparison.overlap import draw_queries, measure_overlap
 from embgeo.comparison.shared import Shared
 from embgeo.comparison.similarity import similarities
 from embgeo.core.values import Scalar
@@ -75,7 +75,7 @@ def our_numbers(paths: list[Path], neighbors: bool) -> dict[str, float | None]:
     joint, found = read_both(shared, queries, lambda _: None)
     values: list[Any] = [*similarities(joint)]
     if found is not None:
-        values += overlap_values(found, 0)
+        values.append(measure_overlap(found, 0))
     return {v.name.removeprefix("compare."): v.value for v in values if isinstance(v, Scalar)}
 
 

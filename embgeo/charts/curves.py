@@ -1,4 +1,4 @@
-"""Stored curves: shares of coordinates, laws of decay, and principal angles of two spaces."""
+"""Stored curves: laws of decay and principal angles of two spaces."""
 
 from dataclasses import replace
 from functools import partial
@@ -7,12 +7,8 @@ from embgeo.charts import specification as spec
 from embgeo.charts.items import Unrelated
 from embgeo.charts.lookup import Lookup, find_series, find_singular_values
 from embgeo.charts.panels import first_line, series_lines, series_panel
-from embgeo.core.quantities import compare, cosine, spectrum, subspace
+from embgeo.core.quantities import compare, spectrum, subspace
 
-_SHARES = Lookup(
-    partial(find_series, name=cosine.MEAN_SHARE_BY_DIMENSION.name),
-    "its analysis left out the section cosine",
-)
 _DECAY = Lookup(
     partial(find_singular_values, name=spectrum.DECAY_FIT.name),
     "its analysis left out the section spectrum",
@@ -21,17 +17,6 @@ _SUBSPACES = Lookup(partial(find_series, name=subspace.PRINCIPAL_ANGLES.name), U
 _ANGLES = Lookup(
     partial(find_series, name=compare.PRINCIPAL_ANGLES.name), Unrelated.NO_PAIR, of_pair=True
 )
-
-
-def build_coordinates(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
-    curves = _SHARES.collect(items)
-    panel = series_panel(curves[0], series_lines(items, curves))
-    return spec.Specification(
-        (replace(panel, y=replace(panel.y, low=0.0)),),
-        "How much of the mean cosine each coordinate makes. A single high peak is a rogue "
-        "coordinate: the cone is then a matter of that one coordinate.",
-        quantity=cosine.MEAN_SHARE_BY_DIMENSION.name,
-    )
 
 
 def build_decay(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
@@ -76,14 +61,6 @@ def build_angles(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specif
     )
 
 
-COORDINATES = spec.Chart(
-    "coordinates",
-    "Line chart of the share of the mean cosine by coordinate",
-    _SHARES.refuse,
-    build_coordinates,
-    section="cosine",
-    pages=("analysis",),
-)
 DECAY = spec.Chart(
     "decay",
     "Line chart of the singular values with two fitted curves",

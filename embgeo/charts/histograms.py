@@ -1,4 +1,4 @@
-"""Histograms of one or several matrices: cosines, angles, norms, and overlaps of neighbors."""
+"""Histograms of one or several matrices: cosines, angles and norms."""
 
 from dataclasses import replace
 from functools import partial
@@ -6,11 +6,10 @@ from functools import partial
 import numpy as np
 
 from embgeo.charts import specification as spec
-from embgeo.charts.items import Unrelated
 from embgeo.charts.lookup import Lookup, find_histogram
 from embgeo.charts.panels import overlay, tabulate
 from embgeo.core.arrays import FloatArray
-from embgeo.core.quantities import compare, cosine, tokens
+from embgeo.core.quantities import cosine, tokens
 
 #: Peaks further apart than this need a logarithmic axis, or the lower ones cannot be seen.
 WIDE = 6.0
@@ -28,9 +27,6 @@ _ANGLES = Lookup(
 )
 _NORMS = Lookup(
     partial(find_histogram, name=tokens.NORMS.name), "its analysis left out the section tokens"
-)
-_OVERLAPS = Lookup(
-    partial(find_histogram, name=compare.OVERLAP_HISTOGRAM.name), Unrelated.NO_PAIR, of_pair=True
 )
 
 
@@ -150,18 +146,6 @@ def build_norms(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specifi
     )
 
 
-def build_overlaps(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
-    histograms = _OVERLAPS.collect(items)
-    return spec.Specification(
-        (overlay(items, histograms, limits=(0.0, 1.0)),),
-        "How much of its neighborhood a token keeps: shared nearest neighbors as a share of all "
-        "those in either matrix (Jaccard). At 1 nothing moved, at 0 every neighbor is another. "
-        "Only as many values can occur as there are neighbors, and 0: hence the gaps.",
-        quantity=compare.OVERLAP_HISTOGRAM.name,
-        table=tabulate(items, histograms),
-    )
-
-
 COSINES = spec.Chart(
     "cosines",
     "Histogram of the cosines between pairs of rows",
@@ -178,11 +162,4 @@ CONE = spec.Chart(
 )
 NORMS = spec.Chart(
     "norms", "Histogram of the row norms", _NORMS.refuse, build_norms, section="tokens"
-)
-OVERLAPS = spec.Chart(
-    "overlaps",
-    "Histogram of the overlap of nearest neighbors with the baseline",
-    _OVERLAPS.refuse,
-    build_overlaps,
-    section="together",
 )

@@ -25,7 +25,7 @@ from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Matrix
 from embgeo.core.progress import Progress
 from embgeo.core.quantities import compare as q
-from embgeo.core.values import Histogram, Scalar, Series, Table
+from embgeo.core.values import Scalar, Series, Table
 from embgeo.stats.resources import Resources
 
 #: Longest token in a note, in characters.
@@ -135,19 +135,18 @@ def compare_pair(
         for one, places in ((before, matching.first), (after, matching.second))
     ]
     joint, found = read_both(shared, drawn, progress.advance, known)
-    values: list[Scalar | Series | Histogram | Table] = [
+    values: list[Scalar | Series | Table] = [
         *similarities(joint),
         permutation_p(shared, seed),
     ]
     if found is None:
-        values += [x.undefined(reason) for x in (q.NEIGHBOR_OVERLAP, q.MUTUAL_NEIGHBORS)]
+        values.append(q.NEIGHBOR_OVERLAP.undefined(reason))
     else:
         counts = before.analysis.counts
         counts = None if counts is None else counts[matching.first]
-        values += overlap.overlap_values(found, seed)
+        values.append(overlap.measure_overlap(found, seed))
         drops = overlap.measure_drops(shared, found)
         values.append(overlap.build_moved_table(found, drops, labels(before, matching), counts))
-    by_token = None if found is None else overlap.token_overlap(found)
     order = {quantity.name: place for place, quantity in enumerate(q.SCALARS)}
     scalars = [v for v in values if isinstance(v, Scalar)]
     return Pair(
@@ -156,8 +155,6 @@ def compare_pair(
         matching,
         tuple(sorted(scalars, key=lambda s: order[s.name])),
         tuple(v for v in values if isinstance(v, Series)),
-        tuple(v for v in values if isinstance(v, Histogram)),
-        columns=() if by_token is None else (by_token,),
         tables=tuple(v for v in values if isinstance(v, Table)),
         reordered=matching.by == "row" and is_reordered(x, y),
     )

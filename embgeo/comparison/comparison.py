@@ -94,7 +94,7 @@ def _check_pair(pair: Pair, members: int) -> None:
     if not (0 <= pair.first < pair.second < members):
         raise ValueError("a pair of no members")
     check_shapes(pair.values())
-    parts = (pair.matching.first, pair.matching.second, *(c.values for c in pair.columns))
+    parts = (pair.matching.first, pair.matching.second)
     if {part.shape for part in parts} != {(pair.matching.shared,)}:
         raise ValueError(f"not everything has {pair.matching.shared:,} shared tokens")
 

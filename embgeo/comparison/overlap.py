@@ -11,7 +11,7 @@ import numpy as np
 from embgeo.comparison.shared import Shared
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import compare as q
-from embgeo.core.values import Cell, Column, Histogram, Quantity, Scalar, Table
+from embgeo.core.values import Cell, Scalar, Table
 from embgeo.metrics.neighbors import ALL_ROWS, HUB_QUERIES
 from embgeo.numerics.sampling import generator, sample_rows
 from embgeo.result.analysis import Analysis
@@ -156,55 +156,24 @@ def join_overlaps(parts: Sequence[Overlap]) -> Overlap:
     return Overlap(queries, before, after, parts[0].shared)
 
 
-def overlap_values(found: Overlap, seed: int) -> tuple[Scalar, Scalar, Histogram]:
-    """Return the mean Jaccard index with its histogram, and mutual neighbors (Huh et al. 2024)."""
+def measure_overlap(found: Overlap, seed: int) -> Scalar:
+    """Measure the mean Jaccard index of the neighbors of each query."""
     jaccard = found.jaccard
-    sample = ""
+    sample, error = "", None
     if not found.is_exact and len(jaccard) > 1:
         low, high = mean_interval(jaccard, seed)
         sample = f"{found.sample}; 95% bootstrap interval {low:.4g} to {high:.4g}"
-    others = found.shared - 1
-    overlap = measure_mean(
-        q.NEIGHBOR_OVERLAP, found, jaccard, sample, expected_jaccard(others, found.k)
-    )
-    # The mean share of the k nearest that both matrices have in common.
-    shares = 2.0 * jaccard / (1.0 + jaccard)
-    sample = "" if found.is_exact else found.sample
-    mutual = measure_mean(q.MUTUAL_NEIGHBORS, found, shares, sample, found.k / others)
-    counts, edges = np.histogram(jaccard, bins=20, range=(0.0, 1.0))
-    histogram = Histogram(
-        q.OVERLAP_HISTOGRAM,
-        edges,
-        counts.astype(np.float64),
-        "Jaccard index",
-        "tokens",
-        note=found.sample,
-    )
-    return overlap, mutual, histogram
-
-
-def measure_mean(
-    quantity: Quantity, found: Overlap, values: FloatArray, sample: str, chance: float
-) -> Scalar:
-    """Measure the mean of a number of each query."""
-    error = None
-    if not found.is_exact and len(values) > 1:
-        error = float(values.std(ddof=1) / np.sqrt(len(values)))
-    return quantity.measured(
-        float(values.mean()),
+        error = float(jaccard.std(ddof=1) / np.sqrt(len(jaccard)))
+    return q.NEIGHBOR_OVERLAP.measured(
+        float(jaccard.mean()),
         standard_error=error,
         error_kind="monte_carlo",
         sample=sample,
         convention=f"k = {found.k}, cosine, among the shared tokens, the token itself left out",
-        reference=chance,
+        reference=expected_jaccard(found.shared - 1, found.k),
         reference_kind="chance",
         reference_note=f"chance: two random sets of {found.k} of {found.shared - 1:,} tokens",
     )
-
-
-def token_overlap(found: Overlap) -> Column | None:
-    """Return the overlap of every shared token; None if only some are queries."""
-    return Column(q.TOKEN_OVERLAP, found.jaccard, "neighbor overlap") if found.is_exact else None
 
 
 def expected_jaccard(n: int, k: int) -> float:

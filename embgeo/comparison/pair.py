@@ -25,17 +25,11 @@ class Pair:
     second: int
     matching: Matching
     #: ``compare.subspace_distance``, ``compare.cka``, ``compare.cka_debiased``, ``compare.cka_p``,
-    #: ``compare.procrustes``, ``compare.neighbor_overlap``, ``compare.mutual_neighbors`` and the
-    #: scalars of the change; undefined with the reason if a matrix is not available. `reference` is
-    #: the chance level.
+    #: ``compare.procrustes``, ``compare.neighbor_overlap`` and the scalars of the change;
+    #: undefined with the reason if a matrix is not available. `reference` is the chance level.
     scalars: tuple[v.Scalar, ...] = ()
     #: ``compare.principal_angles`` (degrees, smallest first).
     series: tuple[v.Series, ...] = ()
-    #: ``compare.overlap_histogram``: how many queries keep which share of their neighbors.
-    histograms: tuple[v.Histogram, ...] = ()
-    #: One number for each shared token, shape (S,), in the order of `matching`:
-    #: ``compare.token_overlap`` if all of them are queries.
-    columns: tuple[v.Column, ...] = ()
     #: ``compare.moved``: tokens whose neighborhood changed most, the most changed first. Columns:
     #: ``token``, ``overlap`` (Jaccard), ``before 1`` … ``before k`` (nearest in `first`), ``after
     #: 1`` … ``after k`` (nearest in `second`); a cell is None if there are fewer than k neighbors.
@@ -60,7 +54,7 @@ class Pair:
         return next((one for one in self.scalars if one.name == quantity.name), None)
 
     def values(self) -> tuple[v.Value, ...]:
-        return (*self.scalars, *self.series, *self.histograms, *self.columns, *self.tables)
+        return (*self.scalars, *self.series, *self.tables)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -110,15 +110,6 @@ def change_spectrum(joint: Joint, relative: float) -> list[Scalar | Series]:
         q.CHANGE_EFFECTIVE_RANK.measured(
             compute_effective_rank(sigma), convention="σ, not σ²; uncentered"
         ),
-        Series(
-            q.CHANGE_SINGULAR_VALUES,
-            np.arange(1, len(sigma) + 1, dtype=np.float64),
-            {"σ_k / σ_1": sigma / sigma[0]},
-            "index k",
-            "σ_k / σ₁",
-            log_y=True,
-            note=f"σ₁ = {sigma[0]:.6g}",
-        ),
     ]
 
 

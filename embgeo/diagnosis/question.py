@@ -32,7 +32,10 @@ class Question:
     #: Whether the geometry is undecided if this question is.
     essential: bool = False
     #: Whether the finding is shown always, unless it is undecided, or only if it is a fault.
-    shown: Literal["always", "decided", "fault"] = "always"
+    #: "named": only if it has a clause.
+    shown: Literal["always", "decided", "fault", "named"] = "always"
+    #: Whether the answer depends on the basis of the rows: no state is worse for it.
+    by_axes: bool = False
     #: Whether a fault explains faults of other findings: the headline begins with it.
     is_cause: bool = False
     #: Whether the question makes sense for rows with a single entry, and for any number of rows.
@@ -64,4 +67,6 @@ class Question:
     def is_shown(self, finding: Finding) -> bool:
         if self.shown == "fault":
             return finding.is_fault
+        if self.shown == "named":
+            return bool(finding.clause)
         return self.shown == "always" or finding.state != "undecided"

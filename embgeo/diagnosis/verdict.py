@@ -1,10 +1,10 @@
 """All findings about an analysis, and a headline that sums them up."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from embgeo.core.text import capital, join_words
-from embgeo.diagnosis.finding import RANK, Finding, Numbers, State
+from embgeo.diagnosis.finding import RANK, Finding, Numbers, State, milder
 from embgeo.diagnosis.findings import FINDINGS
 from embgeo.diagnosis.findings.rows import has_short_rows, names_many_rows
 
@@ -52,10 +52,11 @@ class Verdict:
 def judge(analysis: Numbers) -> Verdict:
     """Return all findings about one matrix, and the line that sums them up."""
     answers = [(f.QUESTION, f.QUESTION.decide(analysis)) for f in FINDINGS]
+    state: State = max((f.state for q, f in answers if q.geometry), key=RANK.__getitem__)
+    answers = [(q, cap_state(f, state) if q.by_axes else f) for q, f in answers]
     shown = tuple(finding for question, finding in answers if question.is_shown(finding))
     faults = {f.key for q, f in answers if q.geometry and f.is_fault}
     shown = tuple(f for f in shown if not is_refuted(f, faults))
-    state: State = max((f.state for q, f in answers if q.geometry), key=RANK.__getitem__)
     # Other healthy numbers must not hide that an essential question is open.
     if state == "healthy" and any(f.state == "undecided" for q, f in answers if q.essential):
         state = "undecided"
@@ -82,9 +83,15 @@ _INITIAL = "look like an initialization: they hold no structure."
 
 #: Faults beside which the healthy answer to another question reads as if they were none.
 _REFUTED = {
-    "isotropy": ("cone", "spectrum", "two-sided", "clusters", "coordinate"),
+    "isotropy": ("cone", "spectrum", "two-sided", "clusters"),
     "initialization": ("clump", "cone", "spectrum", "two-sided", "clusters", "duplicates"),
 }
+
+
+def cap_state(finding: Finding, worst: State) -> Finding:
+    """Return a finding that is no worse than the state that no basis changes."""
+    least: State = "healthy" if worst == "undecided" else worst
+    return replace(finding, state=milder(finding.state, least))
 
 
 def is_refuted(finding: Finding, faults: set[str]) -> bool:
@@ -127,7 +134,7 @@ def _headline(state: State, causes: set[str], findings: tuple[Finding, ...]) -> 
         if apart:
             known.append(frequency.clause)
         return f"Undecided: {'; '.join(filter(None, (open_question.open, _join(known))))}."
-    calm += [f.clause for f in findings if f.key == "clump"]
+    calm += [f.clause for f in findings if f.key in ("clump", "coordinate")]
     if apart:
         return f"Not degenerate, but {frequency.clause}. {capital(_join(calm))}."
     if "initialization" in by_key:

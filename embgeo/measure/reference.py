@@ -106,7 +106,7 @@ class Reference:
         known: Known = {}
         for log_z, pair in (
             (raw, (isotropy.I1, isotropy.I2)),
-            (unit, (isotropy.I1_UNIT, isotropy.I2_UNIT)),
+            (unit, (isotropy.I1_UNIT, None)),
             (of_rows, (isotropy.I1_UNIT_ROWS, None)),
             (None if raw is None else raw[:1], (isotropy.I1_MEAN_SIGN, isotropy.I2_MEAN_SIGN)),
         ):
@@ -126,8 +126,9 @@ class Reference:
             0.0,
         )
         if self.d > 1:
-            share, ratio = chance.expect_variances(self.rows.energies, self.d)
-            known |= {coordinates.VARIANCE_SHARE: share, coordinates.VARIANCE_RATIO: ratio}
+            known[coordinates.VARIANCE_RATIO] = chance.expect_variance_ratio(
+                self.rows.energies, self.d
+            )
         return known
 
     def find_tokens(self) -> Known:

@@ -10,7 +10,7 @@ from embgeo.core.values import Caveat, Halves, Quantity, Scalar, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Measurement
 from embgeo.numerics.halves import GROUPS, find_error, sum_halves
-from embgeo.stats import GroupMoments, GroupSquares
+from embgeo.stats import GroupSquares, GroupSums
 from embgeo.stats.statistic import Statistic
 
 #: The number of each half by quantity, or why there are none.
@@ -58,7 +58,7 @@ def unit_groups(facts: Facts) -> Statistic | None:
     """Return the statistic of the first pass that sums the unit rows of each group."""
     if facts.groups is None:
         return None
-    return GroupMoments(UNIT, facts.groups, GROUPS, facts.d, of="unit")
+    return GroupSums(UNIT, facts.groups, GROUPS, facts.d)
 
 
 def request_squares(m: Measurement, of: str) -> list[Statistic]:

@@ -30,7 +30,7 @@ from embgeo.stats.statistic import Statistic
 SHOWN = 10
 #: Least variance of a wide coordinate, as a multiple of the median one.
 WIDE = 25.0
-OF_VARIANCE = (q.VARIANCE_SHARE, q.VARIANCE_RATIO, q.ROGUE_COORDINATES, q.ROGUE_SHARE)
+OF_VARIANCE = (q.VARIANCE_RATIO, q.ROGUE_COORDINATES, q.ROGUE_SHARE)
 CONVENTION = "coordinates ranked by their sum of squares"
 
 
@@ -88,13 +88,11 @@ def measure_variances(variance: FloatArray, all_rows_equal: str) -> list[Scalar]
     if all_rows_equal:
         return [x.undefined(all_rows_equal) for x in OF_VARIANCE]
     largest, median, total = variance.max(), float(np.median(variance)), float(variance.sum())
-    share = q.VARIANCE_SHARE.measured(float(largest) / total)
     if not median > largest * 2.0**-52:
         reason = "half of the coordinates do not vary"
-        return [share, *(x.undefined(reason) for x in OF_VARIANCE[1:])]
+        return [x.undefined(reason) for x in OF_VARIANCE]
     wide = variance >= WIDE * median
     return [
-        share,
         q.VARIANCE_RATIO.measured(float(largest) / median),
         q.ROGUE_COORDINATES.measured(int(wide.sum())),
         q.ROGUE_SHARE.measured(float(variance[wide].sum()) / total),

@@ -15,14 +15,14 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import cosine as q
-from embgeo.core.values import Caveat, Column, Histogram, Quantity, Scalar, Series, Table, Value
+from embgeo.core.values import Caveat, Column, Histogram, Quantity, Scalar, Table, Value
 from embgeo.metrics.by_half import UNIT, ByHalf, add_errors, unit_groups
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.pairs import compute_pair_values, list_pair_rows
 from embgeo.metrics.shared import SharedStatistics, norms, unit_moments
 from embgeo.numerics.halves import sum_halves
-from embgeo.stats import GroupMoments, HalfAngles, Moments
+from embgeo.stats import GroupSums, HalfAngles, Moments
 from embgeo.stats.statistic import Statistic
 
 CONE_QUANTILES = {
@@ -51,8 +51,7 @@ def second(m: Measurement) -> list[Statistic]:
 
 def sum_unit_halves(m: Measurement) -> FloatArray:
     """Sum the unit rows of each half, shape (30, d)."""
-    groups = m.shared.find(GroupMoments, UNIT)
-    return sum_halves(groups.n[:, None] * groups.mean)
+    return sum_halves(m.shared.find(GroupSums, UNIT).sums)
 
 
 def compute(m: Measurement) -> list[Value]:
@@ -67,7 +66,7 @@ def compute(m: Measurement) -> list[Value]:
 
 
 def measure_halves(m: Measurement) -> ByHalf:
-    totals, n = sum_unit_halves(m), sum_halves(m.shared.find(GroupMoments, UNIT).n)
+    totals, n = sum_unit_halves(m), sum_halves(m.shared.find(GroupSums, UNIT).n)
     found: dict[Quantity, FloatArray | Caveat] = {
         q.MEAN: (np.vecdot(totals, totals) - n) / (n * (n - 1.0))
     }
@@ -131,13 +130,6 @@ def compute_dimension_values(shared: SharedStatistics) -> list[Value]:
     largest = np.argsort(-share, kind="stable")[:10]
     return [
         q.MAX_DIMENSION_SHARE.measured(float(share[largest[0]])),
-        Series(
-            q.MEAN_SHARE_BY_DIMENSION,
-            np.arange(len(share), dtype=np.float64),
-            {"share": share},
-            "coordinate",
-            "share of the mean cosine",
-        ),
         Table(
             q.TOP_DIMENSIONS,
             ("coordinate", "share"),

@@ -7,9 +7,8 @@ Examples
 >>> counts = np.arange(500, 0, -1)
 >>> W[:100] += 1.0  # the most frequent fifth
 >>> found = embgeo.analyze(W, counts=counts, sections=["frequency"], reference=False)
->>> for name in ("centroid_distance", "norm_ratio", "norm_spearman"):
+>>> for name in ("norm_ratio", "norm_spearman"):
 ...     print(name, round(found[f"frequency.{name}"].value, 2))
-centroid_distance 0.99
 norm_ratio 1.4
 norm_spearman 0.31
 """
@@ -28,7 +27,7 @@ from embgeo.metrics.shared import norms, unit_moments
 from embgeo.numerics.halves import HALVES
 from embgeo.numerics.scores import spearman
 from embgeo.numerics.spectra import average_cosine
-from embgeo.stats import GroupMoments, WeightedSum
+from embgeo.stats import GroupSums, WeightedSum
 from embgeo.stats.statistic import Statistic
 
 #: Bins of equal token counts, by falling frequency (definitions, section 5).
@@ -135,8 +134,7 @@ def second(m: Measurement) -> list[Statistic]:
     weights = find_weights(facts)
     weighted = [] if weights is None else [WeightedSum(COUNTS, weights, facts.d)]
     return [
-        GroupMoments("class", known.labels(facts), 2, facts.d, of="rows"),
-        GroupMoments("bin", known.bins(facts), BINS, facts.d, of="unit"),
+        GroupSums("bin", known.bins(facts), BINS, facts.d),
         *weighted,
     ]
 
@@ -144,35 +142,14 @@ def second(m: Measurement) -> list[Statistic]:
 def compute(m: Measurement) -> list[Value]:
     facts, shared = m.facts, m.shared
     known = rank_by_frequency(facts)
-    classes = shared.find(GroupMoments, "class")
-    bins = shared.find(GroupMoments, "bin")
+    bins = shared.find(GroupSums, "bin")
     compared = compare_norms(shared.norms, known)
     return [
-        compare_centroids(classes, known),
         *add_errors(m, compared, WITH_ERRORS, lambda: measure_halves(facts, shared.norms, known)),
         tabulate_bins(facts, shared.unit_moments.mean, shared.norms, bins, known),
         make_frequency_column(facts, known),
         measure_weighted(m),
     ]
-
-
-def compare_centroids(classes: GroupMoments, known: Popularity) -> Scalar:
-    """Return the distance of the class means, compared with random classes of the same sizes.
-
-    Random classes differ by sampling alone: E‖μ_p − μ_r‖² = s²(1/n_p + 1/n_r).
-    """
-    rare, popular = classes.mean
-    pooled = float(classes.spread.sum()) / (float(classes.n.sum()) - 2.0)
-    # Rounding of the means leaves about 1e-32 of their squares.
-    if pooled <= 1e-28 * float(np.square(classes.mean).sum(axis=1).max()):
-        reason = "within each class all rows are equal, there is no spread to measure in"
-        return q.CENTROID_DISTANCE.undefined(reason)
-    return q.CENTROID_DISTANCE.measured(
-        float(np.linalg.norm(popular - rare)) / float(np.sqrt(pooled)),
-        convention=f"{known.convention}; spread summed over the coordinates",
-        reference=float(np.sqrt(np.sum(1.0 / classes.n))),
-        reference_note="chance: two random classes of these sizes",
-    )
 
 
 def compare_norms(norms: FloatArray, known: Popularity) -> list[Scalar]:
@@ -213,7 +190,7 @@ def measure_halves(facts: Facts, norms: FloatArray, known: Popularity) -> ByHalf
 
 
 def tabulate_bins(
-    facts: Facts, overall: FloatArray, norms: FloatArray, bins: GroupMoments, known: Popularity
+    facts: Facts, overall: FloatArray, norms: FloatArray, bins: GroupSums, known: Popularity
 ) -> Table:
     length = float(np.linalg.norm(overall))
     label = known.bins(facts)[facts.kept]
@@ -227,8 +204,8 @@ def tabulate_bins(
                 int(n),
                 format_count_range(facts, known.counts[inside]),
                 float(np.median(norms[inside])),
-                average_cosine(bins.mean[number] * n, n) if n > 1 else None,
-                float(bins.mean[number] @ overall) / length if length > 1e-13 else None,
+                average_cosine(bins.sums[number], n) if n > 1 else None,
+                float(bins.sums[number] @ overall) / (n * length) if length > 1e-13 else None,
             )
         )
     columns = (

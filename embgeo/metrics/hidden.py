@@ -19,7 +19,7 @@ import numpy as np
 
 from embgeo.core.matrix import FinalNorm
 from embgeo.core.quantities import hidden as q
-from embgeo.core.values import Scalar, Series, Table, Value
+from embgeo.core.values import Scalar, Series, Value
 from embgeo.metrics.family import Family, Measurement
 from embgeo.numerics.convex_hull import Hull, distance_to_hull
 
@@ -66,8 +66,6 @@ def describe_hull(hull: Hull, rounding: float) -> list[Value]:
         if hull.side == "outside" and hull.lower <= 4.0 * rounding * hull.longest:
             convention += "; nearer than the rounding of the stored states, which could move it in"
         distance = q.HULL_DISTANCE.measured(value, convention=convention)
-    heaviest = np.argsort(-hull.weights, kind="stable")[:10]
-    rows = tuple((int(hull.rows[at]), float(hull.weights[at])) for at in heaviest)
     margin = q.MARGIN.measured(hull.margin)
     if hull.side == "inside":
         margin = q.MARGIN.undefined("the origin is inside: no direction has one")
@@ -75,12 +73,6 @@ def describe_hull(hull: Hull, rounding: float) -> list[Value]:
     values: list[Value] = [
         distance,
         margin,
-        Table(
-            q.CERTIFICATE,
-            ("hidden state", "weight"),
-            rows,
-            note=f"the {len(rows)} heaviest of {len(hull.rows):,} that carry weight",
-        ),
         Series(
             q.WEIGHTS,
             hull.rows[order].astype(np.float64),

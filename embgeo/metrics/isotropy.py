@@ -20,7 +20,7 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import isotropy as q
-from embgeo.core.values import Caveat, Cell, Quantity, Scalar, Series, Table, Value
+from embgeo.core.values import Caveat, Quantity, Scalar, Series, Value
 from embgeo.metrics.by_half import (
     CENTERED,
     UNCENTERED,
@@ -62,7 +62,6 @@ ONE = "E = eigenvectors of WᵀW, one sign each, ⟨mean row, v⟩ ≥ 0"
 MOST_SPREAD = 2.0
 RAW = (q.I1, q.I2)
 RAW_SIGNED = (q.I1_MEAN_SIGN, q.I2_MEAN_SIGN)
-UNIT = (q.I1_UNIT, q.I2_UNIT)
 SAMPLED = (q.I1_SAMPLED, q.I2_SAMPLED)
 
 
@@ -120,13 +119,12 @@ def compute(m: Measurement) -> list[Value]:
     of_rows, _ = compute_i1_i2(directions)
     values: list[Value] = [
         *measure_pair(RAW, raw, BOTH, unsafe),
-        *measure_pair(UNIT, unit, f"{BOTH}; W / mean row norm", unsafe),
+        measure_i1(q.I1_UNIT, unit, f"{BOTH}; W / mean row norm", unsafe),
         q.I1_UNIT_ROWS.measured(of_rows, **by_basis(f"{BOTH}; rows divided by norms", unsafe)),
         *measure_pair(RAW_SIGNED, raw[:1], ONE, unsafe, unsigned),
         gap,
         measure_isoscore(q.ISOSCORE, shared.eigen_centered.values, shared.all_rows_equal),
         make_z_series(q.Z, raw),
-        make_z_series(q.Z_UNIT, unit),
     ]
     if facts.options.isotropy_rows is not None:
         values += measure_samples(facts, m.reader, facts.options.isotropy_rows)
@@ -219,14 +217,22 @@ def measure_pair(
     unsafe: bool,
     unsigned: bool = False,
 ) -> list[Scalar]:
-    i1, i2 = compute_i1_i2(log_z)
-    facts = by_basis(convention, unsafe, unsigned)
-    first = quantities[0].measured(i1, **facts)
-    if i1 == 0.0:
-        reason = "smaller than the smallest floating-point number: "
-        reason += f"its natural logarithm is {float(log_z.min() - log_z.max()):,.4g}"
-        first = quantities[0].undefined(reason, convention=facts["convention"])
-    return [first, quantities[1].measured(i2, **facts)]
+    second = compute_i1_i2(log_z)[1]
+    return [
+        measure_i1(quantities[0], log_z, convention, unsafe, unsigned),
+        quantities[1].measured(second, **by_basis(convention, unsafe, unsigned)),
+    ]
+
+
+def measure_i1(
+    quantity: Quantity, log_z: FloatArray, convention: str, unsafe: bool, unsigned: bool = False
+) -> Scalar:
+    i1, facts = compute_i1_i2(log_z)[0], by_basis(convention, unsafe, unsigned)
+    if i1 != 0.0:
+        return quantity.measured(i1, **facts)
+    reason = "smaller than the smallest floating-point number: "
+    reason += f"its natural logarithm is {float(log_z.min() - log_z.max()):,.4g}"
+    return quantity.undefined(reason, convention=facts["convention"])
 
 
 def measure_eigengap(inside: FloatArray) -> tuple[Scalar, bool]:
@@ -272,21 +278,20 @@ def samples(facts: Facts, rows: int) -> Iterator[IntArray]:
 
 def measure_samples(facts: Facts, reader: RowReader, rows: int) -> list[Value]:
     """Measure Wang's protocol: isotropy of uniform samples of rows, with E recomputed for each."""
-    table: list[tuple[float, float, float, float]] = []
+    found: list[tuple[float, float]] = []
     for run, chosen in enumerate(samples(facts, rows), 1):
         reader.announce(f"isotropy of samples, {run} of {facts.options.isotropy_runs}", 2 * rows)
         moments = row_moments(facts, rows)
         reader.fold([moments], chosen)
         mean = moments.mean
         if moments.few:
-            found = signed_eigen_of_rows(moments.uncentered_factor, mean)
+            eigen = signed_eigen_of_rows(moments.uncentered_factor, mean)
         else:
-            found = signed_eigen(moments.gram(), mean, reader.eigh)
-        partition = LogPartition("run", found.vectors)
+            eigen = signed_eigen(moments.gram(), mean, reader.eigh)
+        partition = LogPartition("run", eigen.vectors)
         reader.fold([partition], chosen)
-        log_z = add_null_directions(partition.log_z(), facts.d, rows)
-        table.append((*compute_i1_i2(log_z), *compute_i1_i2(log_z[:1])))
-    runs = np.asarray(table)
+        found.append(compute_i1_i2(add_null_directions(partition.log_z(), facts.d, rows)))
+    runs = np.asarray(found)
     sample = f"{len(runs)} samples of {rows:,} rows"
     values: list[Value] = []
     for at, quantity in enumerate(SAMPLED):
@@ -306,12 +311,7 @@ def measure_samples(facts: Facts, reader: RowReader, rows: int) -> list[Value]:
                 convention=BOTH,
             )
         )
-    columns = ("run", "I1", "I2", "I1, one-sided", "I2, one-sided")
-    body: list[tuple[Cell, ...]] = [(run + 1, *map(float, row)) for run, row in enumerate(runs)]
-    body.append(("mean", *map(float, runs.mean(axis=0))))
-    if len(runs) > 1:
-        body.append(("standard deviation", *map(float, runs.std(axis=0, ddof=1))))
-    return [*values, Table(q.RUNS, columns, tuple(body), note=sample)]
+    return values
 
 
 FAMILY = Family(

@@ -48,7 +48,7 @@ STEP = 1024
 COMPARED = 300
 ORDER = {state: rank for rank, state in enumerate(get_args(RowState))}
 WITH_ERRORS = (q.NORM_MEDIAN, q.NORM_RMS)
-NORMS = (q.NORM_MIN, q.NORM_MEDIAN, q.NORM_MAX, q.NORM_RMS, q.NORM_VARIATION)
+NORMS = (q.NORM_MEDIAN, q.NORM_RMS, q.NORM_VARIATION)
 FEW_ROWS = "fewer than 20 rows: 5% of them is less than one row"
 
 
@@ -286,7 +286,7 @@ def list_cells(facts: Facts, found: RowStates, row: int) -> tuple[Cell, ...]:
 
 
 def describe_norms(side: Side) -> list[Scalar]:
-    """Describe the norms: smallest, median, largest, root mean square, and the gap."""
+    """Describe the norms: median, root mean square, variation, and the gap."""
     decades = side.decades
     gap = q.DAMAGED_GAP
     widest = gap.undefined(FEW_ROWS) if decades is None else gap.measured(decades)
@@ -294,9 +294,7 @@ def describe_norms(side: Side) -> list[Scalar]:
     if not len(healthy):
         return [*(one.undefined("every row is damaged") for one in NORMS), widest]
     return [
-        q.NORM_MIN.measured(float(known.min())),
         q.NORM_MEDIAN.measured(float(np.median(known))),
-        q.NORM_MAX.measured(float(known.max())),
         q.NORM_RMS.measured(root_mean_square(healthy)),
         q.NORM_VARIATION.measured(measure_variation(healthy)),
         widest,

@@ -57,7 +57,6 @@ def compute(m: Measurement) -> list[Value]:
     if shared.mean_angles is not None:
         angles = np.degrees(shared.mean_angles)
         values.append(tabulate_extremes(facts, q.NEAREST_TO_MEAN, angles, "angle (°)"))
-        values.append(tabulate_extremes(facts, q.FARTHEST_FROM_MEAN, -angles, "angle (°)"))
     if groups:
         values.append(make_duplicate_table(facts, groups))
     return values

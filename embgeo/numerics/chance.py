@@ -56,8 +56,8 @@ def expect_largest_share(d: int) -> float:
     return float(min(largest / d, 1.0))
 
 
-def expect_variances(energies: FloatArray, d: int) -> tuple[float, float]:
-    """Return the largest share of variance of a coordinate, and largest over median variance.
+def expect_variance_ratio(energies: FloatArray, d: int) -> float:
+    """Return the largest over the median variance of a coordinate.
 
     Σ n_i² u_ik² is a multiple of χ² with as many degrees of freedom as its relative variance
     2(d − 1)/(d + 2)·Σn⁴/(Σn²)² says; the largest of d has Blom's (1958) rank.
@@ -68,7 +68,7 @@ def expect_variances(energies: FloatArray, d: int) -> tuple[float, float]:
     spread = 2.0 * (d - 1.0) / (d + 2.0) * float(energies @ energies) / total**2
     half = 1.0 / spread
     largest, median = gammaincinv(half, [(d - 0.375) / (d + 0.25), 0.5]) / half
-    return float(min(largest / d, 1.0)), float(largest / median)
+    return float(largest / median)
 
 
 def expect_mean_length(energies: FloatArray, d: int) -> float:

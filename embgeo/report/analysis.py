@@ -64,7 +64,6 @@ _PLACED = frozenset(
         tokens.SMALLEST_NORMS.name,
         tokens.LARGEST_NORMS.name,
         tokens.NEAREST_TO_MEAN.name,
-        tokens.FARTHEST_FROM_MEAN.name,
     }
 )
 

@@ -45,7 +45,6 @@ _ISOTROPY = (
     isotropy.I1.name,
     isotropy.I1_UNIT.name,
     isotropy.I2.name,
-    isotropy.I2_UNIT.name,
 )
 
 #: Checkpoints of a run in one panel of a page, at most.

@@ -41,13 +41,14 @@ def build(comparison: Comparison, most: int = payload.MOST_ROWS) -> payload.Payl
     block = DataBlock()
     keys = common_views(comparison, places)
     columns = common_columns(comparison, places)
+    of_tokens = [c for c in baseline.columns if c.name in OF_TOKENS]
     meta: dict[str, Any] = {
         "rows": len(chosen),
         "total": len(kept[0]),
         "tokens": payload.pack_tokens(baseline.tokens, rows[0], block),
         "count": payload.pack_counts(baseline, rows[0], block),
         "popular": payload.pack_classes(baseline, rows[0], block),
-        "columns": pack_shared_columns(comparison, places, kept, chosen, block),
+        "columns": payload.pack_columns(of_tokens, rows[0], block),
         "members": [
             {
                 "place": place,
@@ -114,33 +115,6 @@ def pack_member(
         "listed": list_findings(analysis, rows),
         "states": payload.pack_states(analysis, rows, block),
     }
-
-
-def pack_shared_columns(
-    comparison: Comparison,
-    places: list[int],
-    kept: dict[int, IntArray],
-    chosen: IntArray,
-    block: DataBlock,
-) -> list[dict[str, Any]]:
-    """Pack the numbers of the tokens, and of the baseline with another member."""
-    analysis = comparison.baseline.analysis
-    of_tokens = [c for c in analysis.columns if c.name in OF_TOKENS]
-    packed = payload.pack_columns(of_tokens, kept[0][chosen], block)
-    for place in places[1:]:
-        pair = comparison.pair(0, place)
-        if pair is None or not pair.columns:
-            continue
-        # From positions in the baseline to positions among the pair's shared tokens.
-        at = np.full(len(analysis.rows), -1, dtype=np.int64)
-        at[pair.matching.first] = np.arange(pair.matching.shared)
-        whole = [c for c in pair.columns if np.isfinite(c.values).all()]
-        for column in payload.pack_columns(whole, at[kept[0][chosen]], block):
-            column["key"] += f":{place}"
-            if len(places) > 2:
-                column["label"] += f", {member_name(comparison, place)}"
-            packed.append(column)
-    return packed
 
 
 def boxes(comparison: Comparison, places: list[int], keys: list[str]) -> dict[str, Any]:

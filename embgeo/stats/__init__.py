@@ -16,7 +16,7 @@ from embgeo.stats.per_row import (
     RowHashes,
     UnitProjections,
 )
-from embgeo.stats.sums import GroupMoments, PairedSums, RowSums, SumWithout, WeightedSum
+from embgeo.stats.sums import GroupSums, PairedSums, RowSums, SumWithout, WeightedSum
 
 #: Every statistic; the tests of the monoid law run over this tuple.
 STATISTICS = (
@@ -25,7 +25,7 @@ STATISTICS = (
     Census,
     CloserRows,
     DistanceTo,
-    GroupMoments,
+    GroupSums,
     GroupSquares,
     HalfAngles,
     LogPartition,
@@ -53,8 +53,8 @@ __all__ = [
     "Census",
     "CloserRows",
     "DistanceTo",
-    "GroupMoments",
     "GroupSquares",
+    "GroupSums",
     "HalfAngles",
     "LogPartition",
     "Moments",

@@ -1,7 +1,7 @@
 """Sums over rows: weighted, by group, of pairs, and with coordinates zeroed."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any
 
 import numpy as np
 
@@ -113,69 +113,34 @@ class SumWithout(Statistic):
 
 
 @dataclass(eq=False)
-class GroupMoments(Statistic):
-    """For each group n, mean and Σ‖x−μ‖², merged in centered form (Chan et al. 1979).
+class GroupSums(Statistic):
+    """For each group the number of rows and Σ w_i/‖w_i‖.
 
-    `n`: shape (groups,). `mean`: shape (groups, d). `spread`: shape (groups,).
+    `n`: shape (groups,). `sums`: shape (groups, d).
     """
 
-    STATE = ("n", "mean", "spread")
+    STATE = ("n", "sums")
 
     name: str
     #: Group of every row of the matrix; negative: in none; shape (N,).
     labels: IntArray
     groups: int
     d: int
-    #: The rows, or the rows divided by their norms.
-    of: Literal["rows", "unit"]
 
     def clear(self) -> None:
         self.n: FloatArray = np.zeros(self.groups)
-        self.mean: FloatArray = np.zeros((self.groups, self.d))
-        self.spread: FloatArray = np.zeros(self.groups)
+        self.sums: FloatArray = np.zeros((self.groups, self.d))
 
     def update(self, block: Block) -> None:
-        if not len(block.index):
-            return
-        wide, xp = block.wide, block.wide.xp
-        labels = self.labels[block.index]
-        member = (labels == np.arange(len(self.n))[:, None]).astype(np.float64)
-        n = member.sum(axis=1)
-        norms, member = block.norms, wide.put(member)
-        ordinary = block.is_divisible
-        squares = n
-        if self.of == "unit":
-            total = (member / norms) @ block.rows if ordinary else member @ block.unit
-        else:
-            total = member @ block.rows
-            if ordinary:
-                squares = wide.to_host(member @ xp.square(norms))
-        mean = wide.to_host(total) / np.maximum(n, 1.0)[:, None]
-        # What is left of the squares once the mean's are taken away.
-        spread = squares - n * np.vecdot(mean, mean)
-        seen = np.flatnonzero(n)
-        for group in seen:
-            if not (ordinary and spread[group] > CANCELLED * squares[group]):
-                spread[group] = self._spread(block.take(labels == group), mean[group])
-        for group in seen:
-            self._join(int(group), n[group], mean[group], spread[group])
-
-    def _spread(self, part: Block, mean: FloatArray) -> float:
-        """Return Σ‖x−μ‖² of some rows, from the differences."""
-        apart = (part.rows if self.of == "rows" else part.unit) - part.wide.put(mean)
-        return float(part.wide.xp.sum(part.wide.xp.square(apart)))
-
-    def merge(self, other: Self) -> None:
-        for group in np.flatnonzero(other.n):
-            self._join(int(group), other.n[group], other.mean[group], other.spread[group])
-
-    def _join(self, group: int, n: float, mean: FloatArray, spread: float) -> None:
-        mine = self.n[group]
-        total = mine + n
-        step = mean - self.mean[group]
-        self.spread[group] += spread + float(step @ step) * mine * n / total
-        self.mean[group] += step * (n / total)
-        self.n[group] = total
+        if len(block.index):
+            member = self.labels[block.index] == np.arange(self.groups)[:, None]
+            weights = block.wide.put(member.astype(np.float64))
+            if block.is_divisible:
+                sums = (weights / block.norms) @ block.rows
+            else:
+                sums = weights @ block.unit
+            self.n = self.n + member.sum(axis=1)
+            self.sums = self.sums + block.wide.to_host(sums)
 
 
 @dataclass(eq=False)

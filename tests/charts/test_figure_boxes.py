@@ -35,7 +35,6 @@ HARD = [
     ("scatter", "acl", 1),
     ("scatter", "acl", 2),
     ("figure1", "icml", 3),
-    ("coordinates", "icml", 2),
 ]
 
 

@@ -233,7 +233,6 @@ def test_matrices_of_unlike_size_are_compared_as_far_as_they_go() -> None:
 @pytest.mark.parametrize(("queries", "asked"), [("7", 7), ("all", 50), ("9999", 50)])
 def test_as_many_tokens_are_asked_as_wanted(queries: str, asked: int) -> None:
     pair = done("one.npy", "two.npy", "--queries", queries).pairs[0]
-    assert pair["compare.overlap_histogram"].counts.sum() == asked  # type: ignore[union-attr]
     scalar = pair["compare.neighbor_overlap"]
     assert isinstance(scalar, Scalar)
     assert (scalar.standard_error is None) == (asked == 50)

@@ -76,7 +76,6 @@ def test_every_number_agrees_with_its_twin(name, rows, monkeypatch):
         "cka": naive_compare.cka(X, Y),
         "cka_debiased": naive_compare.cka_debiased(X, Y),
         "cka_p": naive_compare.cka_p(X, Y, orders(len(X))),
-        "mutual_neighbors": naive_compare.mutual_neighbors(X, Y, 10),
         "procrustes": naive_compare.procrustes(X, Y),
         "neighbor_overlap": naive_compare.jaccards(X, Y, 10).mean(),
     }
@@ -102,19 +101,6 @@ def test_angles_agree_with_their_twin(name):
     angles = pair_of(*PAIRS[name]())["compare.principal_angles"].y["principal angle"]
     np.testing.assert_allclose(angles, naive_compare.principal_angles(X, Y), atol=1e-6)
     assert np.all(np.diff(angles) >= 0)
-
-
-@each_pair
-def test_the_change_has_the_spectrum_of_the_difference(name):
-    X, Y = both(name)
-    pair = pair_of(*PAIRS[name]())
-    if X.shape != Y.shape:
-        assert pair["compare.change_effective_rank"].undefined
-        assert "compare.change_singular_values" not in pair
-        return
-    sigma = naive.singular_values(Y - X)
-    shown = pair["compare.change_singular_values"].y["σ_k / σ_1"]
-    np.testing.assert_allclose(shown, sigma / sigma[0], atol=1e-9)
 
 
 # Theorems ---------------------------------------------------------------------------------------
@@ -160,7 +146,6 @@ def same_geometry(pair, residual=1e-13):
     assert number(pair, "cka") == pytest.approx(1.0, abs=1e-12)
     assert number(pair, "cka_debiased") == pytest.approx(1.0, abs=1e-12)
     assert number(pair, "cka_p") == 1 / (1 + PERMUTATIONS)
-    assert number(pair, "mutual_neighbors") == 1.0
     assert number(pair, "neighbor_overlap") == 1.0
     assert np.all(pair["compare.principal_angles"].y["principal angle"] <= residual * 180)
 
@@ -277,10 +262,7 @@ def test_procrustes_of_a_shrunken_direction():
 def test_a_low_rank_update_has_its_rank():
     W = gaussian(44, n=200, d=12)
     update = gaussian(45, n=200, d=2) @ np.linalg.qr(gaussian(46, n=12, d=2))[0].T * 1e-3
-    shown = pair_of(W, W + update)["compare.change_singular_values"].y["σ_k / σ_1"]
-    assert np.all(shown[2:] < 1e-9)
-    assert shown[1] > 0.5
-    assert number(pair_of(W, W + update), "change_effective_rank") < 2.001
+    assert 1.5 < number(pair_of(W, W + update), "change_effective_rank") < 2.001
 
 
 # Chance levels ----------------------------------------------------------------------------------
@@ -333,12 +315,6 @@ def test_of_many_tokens_some_are_permuted():
     assert scalar.sample == "499 permutations of 250 of 300 shared tokens"
     assert 0 < scalar.standard_error < 0.003
     assert scalar.error_kind == "monte_carlo"
-
-
-def test_chance_of_mutual_neighbors_is_its_mean_over_all_sets():
-    scalar = pair_of(gaussian(64, n=400), gaussian(65, n=400))["compare.mutual_neighbors"]
-    assert scalar.reference == pytest.approx(10 / 399)
-    assert scalar.value == pytest.approx(scalar.reference, abs=0.01)
 
 
 @pytest.mark.parametrize(("n", "k"), [(7, 3), (8, 1), (5, 4), (6, 5)])
@@ -527,18 +503,6 @@ def test_three_tokens_are_too_few_for_an_unbiased_estimate():
         assert "takes 4 shared tokens" in pair[f"compare.{name}"].undefined
     four = pair_of(gaussian(67, n=4, d=2), gaussian(68, n=4, d=2))
     assert -1.0 <= number(four, "cka_debiased") <= 1.0
-
-
-def test_each_token_has_its_overlap_where_all_are_asked():
-    one, two = gaussian(58, n=60), gaussian(59, n=60)
-    pair = pair_of(one, two)
-    (column,) = pair.columns
-    assert column.values.shape == (60,)
-    assert column.values.mean() == pytest.approx(number(pair, "neighbor_overlap"))
-    table = pair["compare.moved"]
-    first = int(str(table.rows[0][0]).removeprefix("row "))
-    assert column.values[first] == table.rows[0][2]
-    assert not pair_of(one, two, queries=30).columns
 
 
 def test_few_tokens_have_no_ten_neighbors():

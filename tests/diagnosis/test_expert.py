@@ -374,7 +374,8 @@ def test_the_mean_cosine_without_another_coordinate_than_the_one_that_makes_it_i
 )
 def test_limits_of_wide_coordinates(share: float, ratio: float, state: str) -> None:
     finding = judged(
-        coordinates.VARIANCE_SHARE.measured(0.04),
+        spectrum.TOP_SHARE.measured(0.9),
+        spectrum.EFFECTIVE_RANK.measured(2.0, reference=D),
         coordinates.VARIANCE_RATIO.measured(ratio),
         coordinates.ROGUE_COORDINATES.measured(3),
         coordinates.ROGUE_SHARE.measured(share),
@@ -385,10 +386,10 @@ def test_limits_of_wide_coordinates(share: float, ratio: float, state: str) -> N
 def test_wide_coordinates_that_stand_apart_are_no_principal_axes() -> None:
     """Expert: a rogue coordinate that makes a third of every squared distance.
 
-    In principal axes of an ordinary spectrum the first of 256 has a share of 16%, and odds of four
-    times that would be 44%: it is not the share that decides here.
+    In principal axes of an ordinary spectrum the first of 256 has a share of 16%: with a quarter of
+    the variance it is named and no fault, with 38%, the odds of which are three times those, it is.
     """
-    for factor, state in ((9.2, "mild"), (12.5, "degenerate")):  # 85 and 156 medians
+    for factor, state in ((9.2, "healthy"), (12.5, "mild")):  # 85 and 156 medians
         rows = normal(26, 4_000, 256)
         rows[:, 70] *= factor
         verdict = look(rows, sections=["spectrum", "cosine", "coordinates"])

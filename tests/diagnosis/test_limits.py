@@ -108,6 +108,7 @@ def by_coordinate(share: float) -> list[Scalar]:
 
 def by_variance(share: float, ratio: float) -> list[Scalar]:
     return [
+        *by_spectrum(0.9, 0.9),  # without it no coordinate is a fault
         coordinates.ROGUE_COORDINATES.measured(1),
         coordinates.ROGUE_SHARE.measured(share),
         coordinates.VARIANCE_RATIO.measured(ratio),

@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 from embgeo.core.matrix import Frequency, Matrix
-from embgeo.metrics.frequency import Popularity, compare_centroids
-from embgeo.stats import GroupMoments
-from embgeo.stats.block import Block
-from tests.support.matrices import analyze_matrix, gaussian, rng
+from tests.support.matrices import analyze_matrix, gaussian
 
 approx = pytest.approx
 GEOMETRY = ("spectrum", "projection", "cosine", "isotropy")
@@ -253,56 +250,6 @@ def test_norm_that_follows_frequency(direction):
     median = np.median(lengths[POPULAR]) / np.median(lengths[~POPULAR])
     assert value(found, "frequency.norm_ratio") == approx(median)
     assert found["frequency.norm_ratio"].reference == 1.0
-
-
-def test_distance_of_class_means():
-    """Classes of unit spread, three apart: corners of two equal squares."""
-    corners, right = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1], [0, 0]]), np.array([1.0, 0])
-    rows = np.vstack([np.tile(corners + 5 * right, (2, 1)), np.tile(corners + 2 * right, (8, 1))])
-    found = with_counts(rows)
-    spread = math.sqrt(M * 8 / 5 / (M - 2))
-    assert value(found, "frequency.centroid_distance") == approx(3 / spread)
-
-
-def test_chance_level_of_class_means():
-    """The stated chance level is what shuffled counts give on average."""
-    W, g = gaussian(38, n=M) + 0.5, rng(39)
-    known = Popularity(np.arange(M), POPULAR, np.zeros(M), np.zeros(M), "made")
-    squares, levels = [], []
-    for _ in range(300):
-        popular = g.permutation(POPULAR)
-        classes = GroupMoments("class", popular.astype(np.int64), 2, 6, of="rows")
-        classes.update(Block(np.arange(M), W))
-        distance = compare_centroids(classes, known)
-        squares.append(distance.value**2)
-        levels.append(distance.reference**2)
-    assert abs(np.mean(squares) - np.mean(levels)) < 4 * np.std(squares) / math.sqrt(300)
-
-
-@pytest.mark.parametrize(
-    ("of", "apart", "size"),
-    [
-        ("rows", 1.0, 1.0),
-        ("rows", 1e-6, 1.0),
-        ("unit", 1.0, 1.0),
-        ("unit", 1e-6, 1.0),
-        ("unit", 1.0, 1e-200),
-        ("unit", 1.0, 1e170),
-    ],
-)
-def test_spread_within_groups_keeps_its_digits(of, apart, size):
-    """Wide groups, narrow ones around a far mean, and norms that cannot be squared."""
-    g = rng(48)
-    W = np.ones(6) + apart * g.standard_normal((40, 6))
-    labels = g.integers(-1, 2, 40)
-    found = GroupMoments("some", labels, 2, 6, of=of)
-    for start in range(0, 40, 15):
-        found.update(Block(np.arange(40)[start : start + 15], W[start : start + 15] * size))
-    X = W / np.linalg.norm(W, axis=1)[:, None] if of == "unit" else W
-    for group in (0, 1):
-        rows = X[labels == group]
-        assert found.mean[group] == approx(rows.mean(axis=0), rel=1e-13)
-        assert found.spread[group] == approx(np.square(rows - rows.mean(axis=0)).sum(), rel=1e-9)
 
 
 def test_rank_order_is_read_as_order():

@@ -68,9 +68,7 @@ def test_counts(found):
 def test_norms_are_those_of_the_vocabulary(found):
     norms = np.linalg.norm(untied().data[: N - 1], axis=1)
     norms = norms[np.isfinite(norms)]
-    assert found["tokens.norm_min"].value == pytest.approx(norms.min())
     assert found["tokens.norm_median"].value == pytest.approx(np.median(norms))
-    assert found["tokens.norm_max"].value == pytest.approx(norms.max())
 
 
 def test_every_row_that_is_not_healthy_is_listed(found):

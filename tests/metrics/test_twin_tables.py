@@ -148,13 +148,6 @@ def check_angle_to_mean(column, c, _found):
     close(column.values, naive.angles_to_mean(c.W))
 
 
-@twin_of("cosine.mean_share_by_dimension")
-def check_share(series, c, _found):
-    share = naive.mean_share_by_dimension(c.W)
-    close(series.y["share"], share)
-    close(series.y["share"].sum(), 1.0)
-
-
 @twin_of("cosine.top_dimensions")
 def check_top_dimensions(table, c, _found):
     share = naive.mean_share_by_dimension(c.W)
@@ -177,24 +170,6 @@ def check_z_over_eigenvectors(series, c, W):
 @twin_of("isotropy.z")
 def check_z(series, c, _found):
     check_z_over_eigenvectors(series, c, c.W)
-
-
-@twin_of("isotropy.z_unit")
-def check_z_unit(series, c, _found):
-    check_z_over_eigenvectors(series, c, naive.unit_scale(c.W))
-
-
-@twin_of("isotropy.runs")
-def check_runs(table, c, _found):
-    expected = [naive.i1, naive.i2]
-    both, one = naive.both_signs(c.W), naive.mean_sign(c.W)
-    # The samples are all the rows: every run gives the same, and the last row, their spread, 0.
-    *runs, spread = table.rows
-    for row in runs:
-        values = [f(logs) for logs in (both, one) for f in expected]
-        close(row[1:], values, relative=of_products(c))
-    assert spread[0] == "standard deviation"
-    close(spread[1:], [0.0] * 4)
 
 
 # Frequency --------------------------------------------------------------------------------------
@@ -305,11 +280,6 @@ def check_nearest(table, c, _found):
     check_extremes(table, c, naive.angles_to_mean(c.W))
 
 
-@twin_of("tokens.farthest_from_mean")
-def check_farthest(table, c, _found):
-    check_extremes(table, c, -naive.angles_to_mean(c.W))
-
-
 @twin_of("tokens.by_script")
 def check_scripts(table, c, _found):
     names = {1: "special", 7: "special", 2: "unused", 4: "unused", 6: "byte"}
@@ -387,15 +357,6 @@ def check_largest_coordinates(table, c, _found):
     order = np.argsort(-energy, kind="stable")[:10]
     assert [row[0] for row in table.rows] == order.tolist()
     close([row[1:] for row in table.rows], np.array(shares)[:, order].T, 10 * of_products(c))
-
-
-@twin_of("hidden.certificate")
-def check_certificate(table, _c, found):
-    weights = found["hidden.weights"]
-    heaviest = np.argsort(-weights.y["weight"], kind="stable")[:10]
-    close([row[1] for row in table.rows], weights.y["weight"][heaviest])
-    by_state = dict(zip(weights.x, weights.y["weight"], strict=True))
-    assert all(by_state[state] == weight for state, weight in table.rows)
 
 
 @twin_of("hidden.weights")

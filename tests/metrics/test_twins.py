@@ -213,14 +213,6 @@ def test_sampled_isotropy_is_that_of_row_samples():
         error = scalar.standard_error
         assert errors_apart(scalar.value, values.mean(), error, values.std() / 20) < 4
         assert error * np.sqrt(40) == pytest.approx(values.std(), rel=0.4)
-    *rows, mean, deviation = found["isotropy.runs"].rows
-    runs = np.array([row[1:] for row in rows])
-    assert (mean[0], deviation[0]) == ("mean", "standard deviation")
-    assert mean[1:] == pytest.approx(runs.mean(axis=0))
-    assert deviation[1:] == pytest.approx(runs.std(axis=0, ddof=1))
-    assert runs.shape == (40, 4)
-    assert runs[:, 0].mean() == pytest.approx(found["isotropy.i1_sampled"].value, rel=1e-12)
-    assert len(np.unique(runs[:, 0])) == 40
 
 
 def test_samples_are_drawn_from_kept_rows_only():

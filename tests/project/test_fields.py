@@ -189,12 +189,12 @@ def test_every_field_and_number_of_a_comparison_is_documented(tmp_path: Path) ->
     written = {name for name in written if not name.startswith("pairs[].scalars.")}
     assert set(documented) - {"arrays_sha256"} == written
     known = {*quantities_of(compare)}
-    assert set(re.findall(r"`(compare\.\w+)`", text)) | {"compare.overlap_histogram"} == known
+    assert set(re.findall(r"`(compare\.\w+)`", text)) == known
     assert {value.name for pair in tracked.pairs for value in pair.values()} == known
     tracked.save(tmp_path)
     with np.load(tmp_path / "arrays.npz") as stored:
         names = {re.sub(r"\d+-\d+", "A-B", name) for name in stored.files}
-    pair = ("matching/first", "matching/second", "columns/compare.token_overlap")
+    pair = ("matching/first", "matching/second")
     assert names == {*(f"pairs/A-B/{name}" for name in pair), "track/places/0"}
 
 

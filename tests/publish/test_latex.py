@@ -86,7 +86,7 @@ def test_isotropy_has_a_row_a_method_and_says_its_convention() -> None:
     assert body[-2].startswith(r"Base\_line & $")
     assert body[-1].startswith(r"50\% \textdollar{}x\textdollar{} & $")
     assert body[-3].count("$I_1(W)$") == 2
-    assert r"\begin{tabular}{lrrrr}" in text
+    assert r"\begin{tabular}{lrrr}" in text
     assert "both signs" in text
     i1 = two.scalar("isotropy.i1")
     assert i1 is not None
@@ -185,7 +185,7 @@ def test_samples_have_columns_where_all_methods_have_them() -> None:
     )
     assert r"$0.24$ $\pm$ $0.001$" in both
     assert "10 samples of 40{,}000 rows" in both
-    assert r"\begin{tabular}{lrrrrrr}" in both
+    assert r"\begin{tabular}{lrrrrr}" in both
     one = latex("isotropy", [TableColumn("a", sampled(sample())), TableColumn("b", sample())])
     assert r"\pm" not in one
 

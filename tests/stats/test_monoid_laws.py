@@ -17,8 +17,8 @@ from embgeo.stats import (
     Census,
     CloserRows,
     DistanceTo,
-    GroupMoments,
     GroupSquares,
+    GroupSums,
     HalfAngles,
     LogPartition,
     Moments,
@@ -75,8 +75,7 @@ MAKERS = {
     "angles": (AngleTo, lambda: AngleTo("mean", DIRECTIONS[0])),
     "census": (Census, Census),
     "closer rows": (CloserRows, lambda: near(3, 7)),
-    "group moments": (GroupMoments, lambda: GroupMoments("class", LABELS, 3, D, of="rows")),
-    "group moments, unit": (GroupMoments, lambda: GroupMoments("bin", LABELS, 3, D, of="unit")),
+    "sums by group": (GroupSums, lambda: GroupSums("bin", LABELS, 3, D)),
     "log Z": (LogPartition, lambda: LogPartition("eigenvectors", DIRECTIONS, scales=(1.0, 0.1))),
     "log Z, by group": (
         LogPartition,
@@ -189,8 +188,8 @@ def answers(statistic):
             return [statistic.zero, statistic.nonfinite, statistic.largest]
         case Moments():
             return [statistic.n, statistic.mean, statistic.scatter, statistic.gram()]
-        case GroupMoments():
-            return [statistic.n, statistic.mean, statistic.spread]
+        case GroupSums():
+            return [statistic.n, statistic.sums]
         case LogPartition():
             found = [statistic.log_z(scale) for scale in statistic.scales]
             found += [statistic.log_z_of_unit_rows()] if statistic.unit_rows else []

@@ -94,11 +94,6 @@ def drops(X, Y, k):
     return np.array(found)
 
 
-def mutual_neighbors(X, Y, k):
-    """Huh et al. 2024: |A ∩ B| / k, of the Jaccard index |A ∩ B| / |A ∪ B|."""
-    return np.mean([2 * share / (1 + share) for share in jaccards(X, Y, k)])
-
-
 def mean_jaccard_of_random_sets(n, k):
     sets = [set(c) for c in itertools.combinations(range(n), k)]
     return np.mean([len(sets[0] & b) / len(sets[0] | b) for b in sets])

@@ -17,14 +17,6 @@ def popular_rows(counts, share=0.2):
     return popular
 
 
-def centroid_distance(W, popular):
-    """Distance of the class means over the pooled standard deviation, summed over coordinates."""
-    A, B = W[popular], W[~popular]
-    squares = ((A - A.mean(axis=0)) ** 2).sum() + ((B - B.mean(axis=0)) ** 2).sum()
-    spread = math.sqrt(squares / (len(W) - 2))
-    return np.linalg.norm(A.mean(axis=0) - B.mean(axis=0)) / spread
-
-
 def norm_ratio(W, popular):
     lengths = norms(W)
     return np.median(lengths[popular]) / np.median(lengths[~popular])

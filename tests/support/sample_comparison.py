@@ -16,7 +16,7 @@ from embgeo.comparison.matching import LeftOut, Matching
 from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.track import ChangePoint, Curve, Track
 from embgeo.core.quantities import compare as quantities
-from embgeo.core.values import Cell, Histogram, Scalar, Series, Table
+from embgeo.core.values import Cell, Scalar, Series, Table
 from embgeo.result.analysis import Analysis
 from tests.support.sample_analysis import HOSTILE, sample
 
@@ -88,7 +88,6 @@ def pair(people: tuple[Member, ...], first: int, second: int, matrices: bool) ->
         return Pair(first, second, matching, undefined)
     angles = np.sort(rng.uniform(3.0, 80.0, 16))
     overlaps = np.sort(rng.beta(2.0, 5.0, 300))
-    counts, edges = np.histogram(overlaps, bins=20, range=(0.0, 1.0))
     return Pair(
         first,
         second,
@@ -101,16 +100,6 @@ def pair(people: tuple[Member, ...], first: int, second: int, matrices: bool) ->
                 {"principal angle": angles},
                 "index i",
                 "θ_i (°)",
-            ),
-        ),
-        (
-            Histogram(
-                quantities.OVERLAP_HISTOGRAM,
-                edges,
-                counts.astype(np.float64),
-                "Jaccard index",
-                "tokens",
-                note="300 of 590 queries",
             ),
         ),
         tables=(make_moved_table(one, overlaps),),
@@ -134,7 +123,6 @@ def scalars(angles: Any, overlaps: Any, shared: int) -> tuple[Scalar, ...]:
             reference=0.0085,
             reference_note="chance",
         ),
-        quantities.MUTUAL_NEIGHBORS.measured(0.31, reference=0.017, reference_note="chance"),
         quantities.RELATIVE_CHANGE.measured(0.96),
         quantities.MATRIX_COSINE.measured(0.5),
         quantities.TOKEN_COSINE.measured(0.48),

@@ -154,8 +154,6 @@ def cosine(unit: Array, rng: np.random.Generator) -> list[Value]:
                   "cosine of two rows", "pairs", "20,000 pairs, drawn at random"),
         Histogram(quantity("cosine.cone_angles", "angles to the mean direction"), angle_edges,
                   angle_counts.astype(float), "angle (°)", "rows", "all rows"),
-        Series(quantity("cosine.mean_share_by_dimension", "mean cosine by coordinate"),
-               np.arange(float(d)), {"share": share}, "coordinate", "share of the mean cosine"),
         Table(quantity("cosine.top_dimensions", "largest coordinates"), ("coordinate", "share"),
               tuple((int(i), float(share[i])) for i in order)),
         Column(quantity("cosine.angle_to_mean", "angle to mean", "°"), angles, "angle"),
@@ -203,14 +201,11 @@ def isotropy(w: Array) -> list[Value]:
             )  # fmt: skip
     k = np.arange(1.0, w.shape[1] + 1)
     plus, minus = partition(w)
-    plus_unit, minus_unit = partition(unit)
     out += [
         scalar("isotropy.eigengap", "smallest relative eigenvalue gap", 0.004),
         scalar("isotropy.isoscore", "IsoScore", 0.2, reference=0.97, reference_note=GAUSSIAN),
         Series(quantity("isotropy.z", "partition function"), k,
                {"Z(v_k)": plus, "Z(−v_k)": minus}, "k", "Z / mean Z", log_y=True),
-        Series(quantity("isotropy.z_unit", "partition function, at mean norm 1"), k,
-               {"Z(v_k)": plus_unit, "Z(−v_k)": minus_unit}, "k", "Z / mean Z", log_y=True),
     ]  # fmt: skip
     return out
 
@@ -259,7 +254,6 @@ def frequency(
         "reference_note": "base rate",
     }
     return [
-        scalar("frequency.centroid_distance", "distance of the class means", 0.8),
         scalar("frequency.norm_ratio", "norm, frequent over rare",
                np.median(norms[popular]) / np.median(norms[~popular]),
                reference=1.0, reference_note="chance"),
@@ -313,5 +307,4 @@ def tokens_family(w: Array, tokens: tuple[str, ...], counts: Array | None) -> li
         extremes("smallest_norms", "smallest norms", norms, norms),
         extremes("largest_norms", "largest norms", -norms, norms),
         extremes("nearest_to_mean", "nearest to the mean direction", angle, angle),
-        extremes("farthest_from_mean", "farthest from the mean direction", -angle, angle),
     ]

@@ -113,7 +113,6 @@ def coordinates(c: Case):
     wide = variance >= 25 * np.median(variance)
     left = naive.without_top_coordinate(c.W)
     return {
-        "variance_share": variance.max() / variance.sum(),
         "variance_ratio": variance.max() / np.median(variance),
         "rogue_coordinates": wide.sum(),
         "rogue_share": variance[wide].sum() / variance.sum(),
@@ -128,7 +127,6 @@ def frequency(c: Case):
         return naive_frequency.neighbor_rarity(W, popular, 10, np.flatnonzero(queries))
 
     out = {
-        "centroid_distance": naive_frequency.centroid_distance(W, popular),
         "norm_ratio": naive_frequency.norm_ratio(W, popular),
         "norm_spearman": naive_frequency.spearman(naive.norms(W), np.log1p(c.counts)),
         "neighbor_rarity_rare": naive_frequency.neighbor_rarity(
@@ -171,9 +169,7 @@ def norms_of_rows(rows):
     healthy, ill = (np.linalg.norm(rows[which], axis=1) for which in (~damaged, damaged))
     small = ill[np.isfinite(ill) & (ill > 0)]
     return {
-        "norm_min": finite.min(),
         "norm_median": np.median(finite),
-        "norm_max": finite.max(),
         "norm_rms": np.sqrt((healthy**2).mean()),
         "norm_variation": np.std(healthy) / np.mean(healthy),
         "damaged_gap": np.log10(healthy.min() / small.max())

@@ -82,13 +82,6 @@ CHANGE_EFFECTIVE_RANK = Quantity(
     "exp(−Σ p_k ln p_k), p_k = σ_k / Σσ, σ the singular values of Y − X",
     "Roy & Vetterli 2007",
 )
-CHANGE_SINGULAR_VALUES = Quantity(
-    "compare.change_singular_values",
-    "Spectrum of the change",
-    "Singular values of the difference of the two matrices, divided by the largest.",
-    "σ_k(Y − X) / σ_1(Y − X)",
-    "singular value decomposition",
-)
 NEIGHBOR_OVERLAP = Quantity(
     "compare.neighbor_overlap",
     "Neighbor overlap",
@@ -96,29 +89,6 @@ NEIGHBOR_OVERLAP = Quantity(
     "in both; mean over tokens. 1: all neighborhoods are the same; near the chance level: none "
     "survived.",
     "mean |A_i ∩ B_i| / |A_i ∪ B_i|, A_i and B_i the k nearest by cosine",
-    "mean Jaccard index of the nearest neighbors; Hamilton et al. 2016",
-)
-MUTUAL_NEIGHBORS = Quantity(
-    "compare.mutual_neighbors",
-    "Mutual nearest neighbors",
-    "Of a token's nearest neighbors in one matrix, the share that is among them in the other, too; "
-    "mean over tokens. 1: all neighborhoods are the same; near the chance level: none survived.",
-    "mean |A_i ∩ B_i| / k, A_i and B_i the k nearest by cosine",
-    "Huh et al. 2024, appendix A (mutual k-nearest neighbors)",
-)
-OVERLAP_HISTOGRAM = Quantity(
-    "compare.overlap_histogram",
-    "Neighbor overlap by token",
-    "How many of the tokens that were looked at have which overlap of their neighbors.",
-    "|A_i ∩ B_i| / |A_i ∪ B_i|",
-    "mean Jaccard index of the nearest neighbors; Hamilton et al. 2016",
-)
-TOKEN_OVERLAP = Quantity(
-    "compare.token_overlap",
-    "Neighbor overlap of the token",
-    "Of the tokens that are among this one's nearest neighbors in either matrix, the share that "
-    "is in both. 1: it keeps all of them; 0: none.",
-    "|A_i ∩ B_i| / |A_i ∪ B_i|",
     "mean Jaccard index of the nearest neighbors; Hamilton et al. 2016",
 )
 MOVED = Quantity(
@@ -138,7 +108,6 @@ SCALARS = (
     CKA_P,
     PROCRUSTES,
     NEIGHBOR_OVERLAP,
-    MUTUAL_NEIGHBORS,
     RELATIVE_CHANGE,
     MATRIX_COSINE,
     TOKEN_COSINE,
@@ -152,7 +121,6 @@ OF_EQUALS = {
     CKA_DEBIASED: 1.0,
     PROCRUSTES: 0.0,
     NEIGHBOR_OVERLAP: 1.0,
-    MUTUAL_NEIGHBORS: 1.0,
     RELATIVE_CHANGE: 0.0,
     MATRIX_COSINE: 1.0,
     TOKEN_COSINE: 1.0,

@@ -4,14 +4,6 @@ from embgeo.core.values import Quantity
 
 _ROGUE = "Timkey & van Schijndel 2021, §3; Kovaleva et al. 2021, §3"
 
-VARIANCE_SHARE = Quantity(
-    "coordinates.variance_share",
-    "Largest variance share of a coordinate",
-    "How much of the total variance one coordinate of the rows holds; 1/d if all hold the same.",
-    "max_k Var(w_k) / Σ_j Var(w_j)",
-    _ROGUE,
-    why="verdict: rogue coordinates",
-)
 VARIANCE_RATIO = Quantity(
     "coordinates.variance_ratio",
     "Largest over median variance of a coordinate",

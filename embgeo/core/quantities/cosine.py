@@ -49,13 +49,6 @@ MAX_DIMENSION_SHARE = Quantity(
     "Timkey & van Schijndel 2021",
     why="verdict: rogue coordinates",
 )
-MEAN_SHARE_BY_DIMENSION = Quantity(
-    "cosine.mean_share_by_dimension",
-    "Mean cosine by coordinate",
-    "Share of the mean cosine that each coordinate of the embedding contributes.",
-    "(Σ_i ŵ_ik)² / ‖Σŵ_i‖²",
-    "Timkey & van Schijndel 2021",
-)
 TOP_DIMENSIONS = Quantity(
     "cosine.top_dimensions",
     "Coordinates with the largest shares",

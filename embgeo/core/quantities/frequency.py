@@ -4,15 +4,6 @@ from embgeo.core.values import Quantity
 
 _GONG = "Gong et al. 2018 (FRAGE), §3"
 
-CENTROID_DISTANCE = Quantity(
-    "frequency.centroid_distance",
-    "Distance of the class means",
-    "Distance between the mean frequent and the mean rare row, in pooled standard deviations. 0: "
-    "the classes share their center.",
-    "‖μ_p − μ_r‖ / s, s² = (Σ_p‖w−μ_p‖² + Σ_r‖w−μ_r‖²) / (M − 2)",
-    _GONG,
-    why="Gong et al. 2018, §3: do rare and frequent tokens have different centers?",
-)
 NORM_RATIO = Quantity(
     "frequency.norm_ratio",
     "Norm ratio, frequent over rare",

@@ -32,13 +32,6 @@ LAYERNORM_CONDITION = Quantity(
     "Gao et al. 2019, appendix C",
     why="Gao et al. 2019, appendix C",
 )
-CERTIFICATE = Quantity(
-    "hidden.certificate",
-    "Certificate",
-    "The hidden states whose convex combination comes nearest to the origin, heaviest first.",
-    "Σ λ_i h_i",
-    _GAO,
-)
 WEIGHTS = Quantity(
     "hidden.weights",
     "Convex weights",

@@ -45,7 +45,7 @@ I1_MEAN_SIGN, I2_MEAN_SIGN = _pair(
     "Each eigenvector counts once, not as v and −v, as in published tables.",
     "Wang et al. 2020, Table 1, as published",
 )
-I1_UNIT, I2_UNIT = _pair(
+I1_UNIT, _ = _pair(
     "_unit",
     " at mean norm 1",
     "With W divided by its mean row norm, so that the scale of W has no effect.",
@@ -91,18 +91,4 @@ Z = Quantity(
     "line at 1 is perfect isotropy.",
     "Z(±v_k) / Z̄",
     _WANG,
-)
-Z_UNIT = Quantity(
-    "isotropy.z_unit",
-    "Z over the eigenvectors, at mean norm 1",
-    "The same after W is divided by its mean row norm.",
-    "Z(±v_k) / Z̄ of W / mean‖w‖",
-    _WANG,
-)
-RUNS = Quantity(
-    "isotropy.runs",
-    "I1 and I2 by sample",
-    "Isotropy of uniform samples of the rows without replacement; E is recomputed for each.",
-    "I1, I2 of the sampled rows",
-    "Wang et al. 2020, §5.1 (40,000 words, 10 runs)",
 )

@@ -57,26 +57,12 @@ MEAN_ROWS = Quantity(
     better="lower",
     why="verdict: rows",
 )
-NORM_MIN = Quantity(
-    "tokens.norm_min",
-    "Smallest norm",
-    "Norm of the shortest row of the vocabulary, damaged ones included.",
-    "min_i ‖w_i‖₂",
-    why="embgeo repair",
-)
 NORM_MEDIAN = Quantity(
     "tokens.norm_median",
     "Median norm",
     "Median norm of the rows, damaged ones included.",
     "median_i ‖w_i‖₂",
     why="verdict: rows; chart of training",
-)
-NORM_MAX = Quantity(
-    "tokens.norm_max",
-    "Largest norm",
-    "Norm of the longest row of the vocabulary.",
-    "max_i ‖w_i‖₂",
-    why="rules of the gate",
 )
 NORM_RMS = Quantity(
     "tokens.norm_rms",
@@ -218,12 +204,6 @@ NEAREST_TO_MEAN = Quantity(
     "tokens.nearest_to_mean",
     "Closest to the mean direction",
     "The tokens whose rows point most nearly along the mean direction.",
-    "angle(w_i, Σŵ_j)",
-)
-FARTHEST_FROM_MEAN = Quantity(
-    "tokens.farthest_from_mean",
-    "Farthest from the mean direction",
-    "The tokens whose rows point farthest from the mean direction.",
     "angle(w_i, Σŵ_j)",
 )
 GROUPS = Quantity(

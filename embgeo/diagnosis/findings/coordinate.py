@@ -1,4 +1,7 @@
-"""Are a few coordinates to blame? By their share of the variance and of the mean cosine."""
+"""Are a few coordinates to blame? By their share of the variance and of the mean cosine.
+
+Another basis has other coordinates: the answer names causes and decides no state.
+"""
 
 import math
 
@@ -24,7 +27,8 @@ def answer(a: finding.Numbers) -> Answer:
     # The test that decided comes first; the sort keeps the order of equals.
     tests.sort(key=lambda test: -finding.RANK[test[0]])
     state, _, clause = tests[0]
-    return state, finding.join_parts(" ", [sentence for _, sentence, _ in tests]), clause
+    sentences = finding.join_parts(" ", [sentence for _, sentence, _ in tests])
+    return state, sentences, "" if state == "healthy" else clause
 
 
 def _by_variance(a: finding.Numbers) -> Answer | None:
@@ -32,8 +36,8 @@ def _by_variance(a: finding.Numbers) -> Answer | None:
         return None  # a coordinate holds much because these rows are long
     ratio = finding.find_scalar(a, coordinates.VARIANCE_RATIO)
     wide = finding.find_scalar(a, coordinates.ROGUE_COORDINATES)
-    share = finding.find_scalar(a, coordinates.ROGUE_SHARE if wide else coordinates.VARIANCE_SHARE)
-    if share is None or ratio is None or wide is None:
+    share = finding.find_scalar(a, coordinates.ROGUE_SHARE)
+    if share is None or ratio is None or not wide:
         return None
     state = finding.milder(
         limits.ROGUE_VARIANCE.state(float(share)), limits.ROGUE_SPREAD.state(float(ratio))
@@ -139,9 +143,9 @@ QUESTION = Question(
     "coordinate",
     "Are a few coordinates to blame?",
     answer,
-    geometry=True,
+    by_axes=True,
     is_cause=True,
-    shown="fault",
+    shown="named",
     why="One to three coordinates can decide cosines and distances although the model hardly "
     "depends on them (Timkey and van Schijndel 2021).",
     advice="Before you compare rows, standardize every coordinate: subtract its mean and divide "

@@ -34,10 +34,10 @@ CONVENTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Two columns, I1 and I2."""
+    """Columns of one scale: I1, and I2 where there is one."""
 
     title: str
-    pair: tuple[Quantity, Quantity]
+    quantities: tuple[Quantity, ...]
 
 
 SAMPLED = Group("as stored, samples", (isotropy.I1_SAMPLED, isotropy.I2_SAMPLED))
@@ -45,7 +45,7 @@ SAMPLED = Group("as stored, samples", (isotropy.I1_SAMPLED, isotropy.I2_SAMPLED)
 GROUPS = {
     "both": (
         Group("as stored", (isotropy.I1, isotropy.I2)),
-        Group("at mean norm 1", (isotropy.I1_UNIT, isotropy.I2_UNIT)),
+        Group("at mean norm 1", (isotropy.I1_UNIT,)),
         SAMPLED,
     ),
     "one": (Group("as stored", (isotropy.I1_MEAN_SIGN, isotropy.I2_MEAN_SIGN)),),
@@ -58,26 +58,28 @@ def missing(analysis: Analysis) -> str:
     return ""
 
 
-def pair(analysis: Analysis, group: Group) -> tuple[Scalar | None, Scalar | None]:
-    first, second = group.pair
-    return analysis.scalar(first), analysis.scalar(second)
+def find(analysis: Analysis, group: Group) -> list[Scalar | None]:
+    return [analysis.scalar(quantity) for quantity in group.quantities]
 
 
 def fill(methods: Sequence[TableColumn], signs: str, page: Venue) -> TableContent:
-    sampled = all(None not in pair(method.analysis, SAMPLED) for method in methods)
+    sampled = all(None not in find(method.analysis, SAMPLED) for method in methods)
     groups = [group for group in GROUPS[signs] if group is not SAMPLED or sampled]
-    table = [[s for g in groups for s in pair(method.analysis, g)] for method in methods]
+    table = [[s for g in groups for s in find(method.analysis, g)] for method in methods]
     # Most isotropic are the largest I1 and the smallest I2 of a group.
     columns_of_scalars = list(zip(*table, strict=True))
+    quantities = [quantity for group in groups for quantity in group.quantities]
     best = [
-        find_best(column, max if place % 2 == 0 else min)
-        for place, column in enumerate(columns_of_scalars)
+        find_best(column, max if quantity.name.startswith(isotropy.I1.name) else min)
+        for quantity, column in zip(quantities, columns_of_scalars, strict=True)
     ]
     columns_of_cells = list(map(write_column, columns_of_scalars, best))
     widths = [max(map(measure, column)) + BETWEEN for column in columns_of_cells]
-    # Two columns have at least the width of the title above them.
-    pairs = zip(groups, widths[::2], widths[1::2], strict=True)
-    width = sum(max(a + b, LETTER * len(group.title) + BETWEEN) for group, a, b in pairs)
+    # The columns of a group have at least the width of the title above them.
+    rest, width = iter(widths), 0.0
+    for group in groups:
+        own = sum(next(rest) for _ in group.quantities)
+        width += max(own, LETTER * len(group.title) + BETWEEN)
     width += max(LETTER * min(len(method.label), LABEL) for method in methods) + BETWEEN
     body = [
         {"label": Latex(latex_text(method.label, LABEL)), "cells": cells}
@@ -92,7 +94,7 @@ def fill(methods: Sequence[TableColumn], signs: str, page: Venue) -> TableConten
     samples = {
         s.sample.partition(";")[0]
         for m in methods
-        if SAMPLED in groups and (s := pair(m.analysis, SAMPLED)[0]) is not None
+        if SAMPLED in groups and (s := find(m.analysis, SAMPLED)[0]) is not None
     }
     values = {
         "environment": choose_environment(width, page),
