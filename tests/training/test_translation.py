@@ -341,22 +341,30 @@ class Unigrams:
         return self.logits.expand(*hidden.shape[:-1], -1)
 
 
-def score(model: TranslationModel, source: torch.Tensor, rows: list[int], penalty: float) -> float:
-    """ln p of a translation, computed anew from its start, divided by its length penalty."""
+def score(
+    model: TranslationModel, source: torch.Tensor, rows: list[int], penalty: float, form: str
+) -> float:
+    """ln p of a translation, computed anew from its start, divided by its length penalty.
+
+    fairseq divides by n^α for n tokens with the end, Wu et al. by ((5 + n)/6)^α.
+    """
     inputs = torch.tensor([[0, *rows]])
     hidden = model(source, torch.tensor([source.shape[1]]), inputs)
     log_p = model.head(hidden)[0].log_softmax(dim=-1)
     total = log_p.gather(1, torch.tensor([[*rows, 0]]).T).sum()
-    return float(total) / ((6 + len(rows)) / 6) ** penalty
+    n = len(rows) + 1
+    return float(total) / (n if form == "power" else (5 + n) / 6) ** penalty
 
 
+@pytest.mark.parametrize("form", ["gnmt", "power"])
 @torch.no_grad()
-def test_a_wide_search_finds_the_best_of_all_translations() -> None:
+def test_a_wide_search_finds_the_best_of_all_translations(form: str) -> None:
     torch.manual_seed(3)
     model = EncoderDecoder(4, d=4, layers=1, heads=2, feedforward=4, dropout=0.0).double().eval()
     source, lengths = torch.tensor([[1, 2, 0], [3, 0, 0]]), torch.tensor([3, 2])
     for penalty in (0.0, 2.0):
-        wide = BeamSettings(beam=70, penalty=penalty, more=1)
+        task = TranslationTask(beam=70, penalty=penalty, penalty_form=form, more=1)
+        wide = task.search
         found = search_beams(model, source, mask_ends(lengths, 3), wide)
         for row, n, given in zip(source, lengths.tolist(), found, strict=True):
             limit = n + 1
@@ -365,7 +373,7 @@ def test_a_wide_search_finds_the_best_of_all_translations() -> None:
                 for length in range(limit)
                 for rows in itertools.product(range(1, 4), repeat=length)
             ]
-            scores = [score(model, row[None, :n], rows, penalty) for rows in every]
+            scores = [score(model, row[None, :n], rows, penalty, form) for rows in every]
             assert given == every[int(np.argmax(scores))]
 
 

@@ -28,6 +28,7 @@ from embgeo.training.methods import (  # noqa: E402
     Setup,
     Step,
     Tying,
+    WeightRegularizer,
     popular_rows,
     tie,
 )
@@ -205,6 +206,21 @@ def test_a_source_may_be_a_module_a_tensor_or_a_function() -> None:
         for source in (model.head, model.head.weight, lambda: model.head.weight)
     }
     assert len(values) == 1
+
+
+def test_a_regularizer_of_ones_own_sees_the_layer_of_its_role() -> None:
+    class MeanSquare(WeightRegularizer):
+        NAME = "mean-square"
+        ROLE = "input"
+
+        def penalty(self, step: Step) -> Any:  # noqa: ARG002
+            return self.weight().square().mean()
+
+    model = make_model()
+    model.head.weight = torch.nn.Parameter(torch.ones(N, D))
+    reg, W = MeanSquare.attach(model), model.get_input_embeddings().weight
+    torch.testing.assert_close(reg.add_gradient(), W.detach().square().mean())
+    torch.testing.assert_close(W.grad, 2.0 * W.detach() / W.numel())
 
 
 @pytest.mark.parametrize("source", [torch.nn.ReLU(), torch.zeros(3), lambda: None])
