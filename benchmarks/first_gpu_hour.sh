@@ -37,8 +37,9 @@ for precision in float32 tf32 bf16; do
         -o "$out/works-$precision"
 done
 # 2. A few minutes: steps against plain torch.
-for step in training:wt2 translation:base llama:cpu xl:cpu mixture:cpu rcnn:cpu skip_gram:cpu; do
-    part "step-${step%:*}" python "benchmarks/${step%:*}_step.py" --size $(size "${step#*:}") \
+for step in lstm:wt2 translation:base llama:preset xl:preset mixture:preset rcnn:preset \
+    skip-gram:preset; do
+    part "step-${step%:*}" python benchmarks/steps.py "${step%:*}" --size $(size "${step#*:}") \
         --device $device
 done
 # 3. What each method costs in time, then in memory.

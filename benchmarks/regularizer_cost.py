@@ -27,7 +27,6 @@ import gc
 import statistics
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,7 @@ from torch.nn import functional as F
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+from benchmarks.harness.steps import show_ratios, time_steps
 from benchmarks.harness.zipf import zipf_corpus
 from embgeo.training.data import Corpus
 from embgeo.training.loop.distributed import ProcessGroup, numerics
@@ -139,33 +139,6 @@ def require(name: str, what: str, found: Tensor, expected: Tensor) -> None:
         raise SystemExit(f"{name}: its {what} is {float(found)}, it should be {float(expected)}")
 
 
-def seconds(trainer: Trainer) -> float:
-    if trainer.device.type == "cpu":
-        start = time.process_time()
-        trainer.step()
-        return time.process_time() - start
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    trainer.step()
-    torch.cuda.synchronize()
-    return time.perf_counter() - start
-
-
-def time_loops(loops: dict[str, Trainer], rounds: int, warm_up: int = 2) -> dict[str, list[float]]:
-    """Seconds of each step by method; the first rounds are not kept."""
-    found: dict[str, list[float]] = {name: [] for name in loops}
-    names = list(loops)
-    for number in range(warm_up + rounds):
-        turn = number % len(names)
-        for name in names[turn:] + names[:turn]:
-            spent = seconds(loops[name])
-            # The gradients of one method are no memory of the others.
-            loops[name].optimizer.zero_grad(set_to_none=True)
-            if number >= warm_up:
-                found[name].append(spent)
-    return found
-
-
 def peak(name: str, options: argparse.Namespace) -> float:
     """MiB at the peak of three steps in a process of its own."""
     command = [sys.executable, __file__, "--size", options.size, "--device", options.device]
@@ -201,13 +174,11 @@ def show(times: dict[str, list[float]], memory: dict[str, float]) -> None:
     print("|---|---|---|---|---|---|")
     for name, own in times.items():
         base = baseline(name)
-        ratios = sorted(one / other for one, other in zip(own, times[base], strict=True))
-        low, middle, high = statistics.quantiles(ratios, n=4)
         bound = f"≤ {BOUNDS[name]:g}" if name in BOUNDS else ""
         share = f"{memory[name] / memory[base]:.2f}" if name in memory else ""
         print(
-            f"| {name} | {1e3 * statistics.median(own):.1f} ms | {middle:.3f} | "
-            f"{low:.3f} – {high:.3f} | {bound} | {share} |"
+            f"| {name} | {1e3 * statistics.median(own):.1f} ms | {show_ratios(own, times[base])} | "
+            f"{bound} | {share} |"
         )
 
 
@@ -230,8 +201,16 @@ def main() -> None:
         names = [name for name in METHODS if name in chosen]
         loops = {name: make_loop(name, size, options.device, options.precision) for name in names}
         check(loops, size)
-        times = time_loops(loops, max(2, options.rounds))
-    del loops
+        steps = {name: trainer.step for name, trainer in loops.items()}
+        # The gradients of one method are no memory of the others.
+        times = time_steps(
+            steps,
+            options.device,
+            max(2, options.rounds),
+            lambda name: loops[name].optimizer.zero_grad(set_to_none=True),
+        )
+    loops.clear()
+    steps.clear()
     gc.collect()
     memory = {name: peak(name, options) for name in times} if options.memory else {}
     print(f"{size}, {options.device}, {options.precision}, torch {torch.__version__}, ", end="")
