@@ -1,21 +1,14 @@
-"""Maps of all tokens in the plane of the two strongest directions, and rings around clumps."""
+"""Maps of all tokens in the plane of the two strongest directions."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import numpy as np
-
 from embgeo.charts import lookup
 from embgeo.charts import specification as spec
 from embgeo.charts.items import ChartItem
-from embgeo.charts.lookup import column_of, find_table
-from embgeo.charts.specification import Ring
-from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.quantities import clump, cosine, projection, tokens
-from embgeo.core.text import show_token
+from embgeo.core.arrays import FloatArray
+from embgeo.core.quantities import projection
 from embgeo.core.values import Cell, Points
-from embgeo.diagnosis.finding import find_scalar
-from embgeo.diagnosis.findings.clump import is_one_of_clusters
 from embgeo.result.analysis import Analysis
 
 #: Panels of one chart; with more items, the first, the last and some evenly between.
@@ -58,8 +51,7 @@ def map_panels(
     ):
         popular = analysis.popular if color == "class" else None
         named = name_points(analysis, points, annotate)
-        ring = find_ring(analysis, points)
-        cloud = spec.Cloud(points.xy, popular, frequency, ring, named, style)
+        cloud = spec.Cloud(points.xy, popular, frequency, named, style)
         panels.append(
             spec.Panel(
                 spec.Axis(points.x_label),
@@ -108,17 +100,6 @@ def explain_colors(analyses: Sequence[Analysis], color: str) -> str:
     return f" Frequent: the {text} most frequent tokens; rare: the others." if text else ""
 
 
-def explain_rings(panels: Sequence[spec.Panel]) -> str:
-    """Write the part of a caption about clumps; empty if there are none."""
-    said = []
-    for panel in panels:
-        ring = panel.cloud.ring if panel.cloud else None
-        if ring is not None:
-            names = f" ({', '.join(ring.examples)}, …)" if ring.examples else ""
-            said.append(f"{panel.member + ': ' if panel.member else ''}{ring.label}{names}")
-    return f" Ring: {'; '.join(said)}." if said else ""
-
-
 def builder(
     name: str, one: str, several: str, printed: str
 ) -> Callable[[spec.StyledItems, spec.Choices], spec.Specification]:
@@ -135,8 +116,8 @@ def builder(
         panels = map_panels(items, name, choices.color, choices.annotate)
         return spec.Specification(
             panels,
-            (one if len(items) == 1 else several) + explain_rings(panels),
-            printed + explain_colors(analyses, color) + explain_rings(panels),
+            one if len(items) == 1 else several,
+            printed + explain_colors(analyses, color),
             shading=color,  # type: ignore[arg-type]
             frequency_label=label,
             free_axes=choices.free_axes,
@@ -209,61 +190,3 @@ MIXTURE = spec.Chart(
     pages=("analysis",),
     most=MOST_PANELS,
 )
-
-
-#: Share of the rows inside the ring.
-SHARE_IN_RING = 0.95
-#: Its radius is larger than theirs by this factor.
-RING_FACTOR = 1.1
-#: Tokens that its label names, at most.
-MOST_NAMED = 5
-
-
-def find_ring(analysis: Analysis, points: Points) -> Ring | None:
-    """Find the ring in one plane, or None if no rows form a clump, or the others clusters, too."""
-    table, rows = find_table(analysis, clump.CLUMP.name), find_scalar(analysis, clump.CLUMP_ROWS)
-    if table is None or not rows or is_one_of_clusters(analysis):
-        return None
-    xy = points.xy[find_members(analysis)]
-    if not np.isfinite(xy).all():  # t-SNE left some rows out
-        return None
-    center = np.median(xy, axis=0)
-    radius = float(np.quantile(np.linalg.norm(xy - center, axis=1), SHARE_IN_RING))
-    row_at, token_at = table.columns.index("row"), table.columns.index("token")
-    known = analysis.tokens is not None
-    named = tuple(
-        show_token(row[token_at] if known else None, row[row_at]) for row in table.rows[:MOST_NAMED]
-    )
-    count = f"{int(rows):,}"
-    return Ring(
-        float(center[0]),
-        float(center[1]),
-        RING_FACTOR * radius,
-        f"clump of {count} tokens",
-        named,
-        short=count,
-    )
-
-
-def find_members(analysis: Analysis) -> IntArray:
-    """Find the rows of the clump: within its angle, with the shorter or the longer norms.
-
-    If the listed rows do not tell which norms, all rows within the angle, which are more than the
-    clump has. If no angle is known, the listed rows.
-    """
-    table, angle = find_table(analysis, clump.CLUMP.name), find_scalar(analysis, clump.CLUMP_ANGLE)
-    count = find_scalar(analysis, clump.CLUMP_ROWS)
-    columns = {column.name: column.values for column in analysis.columns}
-    mean = columns.get(cosine.ANGLE_TO_MEAN.name)
-    angles, norms = columns.get(clump.ANGLE_TO_CLUMP.name, mean), columns.get(tokens.NORM.name)
-    assert table is not None
-    listed = np.flatnonzero(np.isin(analysis.rows, column_of(table, "row")))
-    if angles is None or angle is None:
-        return listed
-    near = np.flatnonzero(angles <= float(angle))
-    if norms is None or not count:
-        return near
-    ordered, size = near[np.argsort(norms[near], kind="stable")], int(count)
-    sides = [np.sort(side) for side in (ordered[:size], ordered[-size:])]
-    fitting = [side for side in sides if np.isin(listed, side).all()]
-    return fitting[0] if fitting and np.array_equal(fitting[0], fitting[-1]) else near

@@ -98,22 +98,6 @@ class Guide:
 
 
 @dataclass(frozen=True, slots=True)
-class Ring:
-    """A circle around tokens that belong together.
-
-    `examples` are some of the tokens, hidden characters spelled out; untrusted text. `short` is a
-    label for narrow panels.
-    """
-
-    x: float
-    y: float
-    radius: float
-    label: str
-    examples: tuple[str, ...] = ()
-    short: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class NamedPoint:
     """A token that is named at its place; untrusted text."""
 
@@ -135,7 +119,6 @@ class Cloud:
     popular: npt.NDArray[np.bool_] | None = None
     #: Positive values, if tokens are colored by frequency.
     frequency: FloatArray | None = None
-    ring: Ring | None = None
     named: tuple[NamedPoint, ...] = ()
     #: The color of tokens without classes and frequencies.
     style: MemberStyle = MemberStyle()

@@ -79,7 +79,7 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
                 continue
             focus = np.array([(point.x, point.y) for point in named])
             assert panel.cloud is not None
-            cloud = replace(panel.cloud, named=named, focus=focus, ring=None)
+            cloud = replace(panel.cloud, named=named, focus=focus)
             title = f"{item.label}: {word}" if len(items) > 1 else word
             own = replace(panel, cloud=cloud, key=f"{word}-{item.label}", member=title)
             rows.setdefault(word, []).append(own)

@@ -12,12 +12,12 @@ from typing import Any
 
 from embgeo.charts.items import ChartItem
 from embgeo.core.quantities import coordinates, cosine, frequency, isotropy, spectrum, tokens
-from embgeo.core.text import show_token
 from embgeo.core.treated import fit_products
 from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds
 from embgeo.diagnosis.finding import RANK, Finding, find_scalar
 from embgeo.diagnosis.verdict import judge
+from embgeo.report.board import list_board, write_repair
 from embgeo.report.page import ANALYSIS, code, draw_charts, environment
 from embgeo.report.payload import build, list_numbers
 from embgeo.report.tables import (
@@ -31,7 +31,6 @@ from embgeo.report.tables import (
     provenance_rows,
     table_view,
 )
-from embgeo.report.text.suspects import list_lines
 from embgeo.result.analysis import Analysis
 
 _SECTIONS = (
@@ -108,6 +107,7 @@ def sort_evidence(findings: Sequence[Finding]) -> dict[str, list[Any]]:
 
 def _context(analysis: Analysis) -> dict[str, Any]:
     verdict = judge(analysis)
+    board = list_board(analysis)
     absences = list_absences(analysis)
     provenance = analysis.provenance
     gallery = draw_charts([ChartItem("", analysis)], "analysis")
@@ -126,8 +126,8 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "version": (provenance.get("versions") or {}).get("embgeo", ""),
         "verdict": verdict,
         **sort_evidence(verdict.findings),
-        "suspects": list(list_lines(analysis.suspects)),
-        "show_token": show_token,
+        "board": board,
+        "repair": write_repair(analysis, board),
         "headline_rows": headline_rows(analysis),
         "reference_note": (provenance.get("reference") or {}).get("note", ""),
         "own_published": _own_published(analysis),

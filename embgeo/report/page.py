@@ -188,6 +188,7 @@ ANALYSIS = Bundle(
         "tokens.js",
         "search.js",
         "card.js",
+        "board.js",
         "share.js",
         "charts.js",
         "page.js",

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.charts.render.view import fit_cloud, fit_view
-from embgeo.charts.scatter import find_ring
-from embgeo.charts.specification import Ring
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.numbers import format_optional
 from embgeo.core.quantities import cosine, isotropy, projection, spectrum, tokens
+from embgeo.core.suspects import REASONS
 from embgeo.core.text import ACCENTS, HIDDEN, LIMIT, NAMED
 from embgeo.core.treated import (
     MOST_ASKED_PRODUCTS,
@@ -80,6 +79,7 @@ def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
         "states": pack_states(analysis, rows, block),
         "left_out": list_left_out(analysis),
         "first": find_places(analysis, rows, list_serious(analysis)),
+        "suspects": pack_suspects(analysis, block),
         "number": block.add(analysis.rows[rows].astype(np.uint32)),
         "tokens": pack_tokens(analysis.tokens, rows, block),
         "count": pack_counts(analysis, rows, block),
@@ -146,7 +146,6 @@ def pack_views(
                 "box": list(fit_view(placed).box),
                 "cloud": None if cloud is None else list(cloud.box),
                 "caption": caption(p),
-                "ring": pack_ring(find_ring(analysis, p)),
                 **pack_reference(analysis, p),
             }
         )
@@ -169,13 +168,6 @@ def pack_reference(analysis: Analysis, points: Points) -> dict[str, Any]:
     # Two of d coordinates of an isotropic row: its squared length in the plane is exponential.
     radius = float(rms) * float(np.sqrt(2.0 * np.log(20.0) / analysis.provenance["d"]))
     return {"mean": points.xy.mean(axis=0).tolist(), "isotropic": radius}
-
-
-def pack_ring(ring: Ring | None) -> dict[str, Any] | None:
-    """Return a circle in the plane, and its label."""
-    if ring is None:
-        return None
-    return {"x": ring.x, "y": ring.y, "radius": ring.radius, "label": ring.label}
 
 
 def pack_columns(
@@ -282,6 +274,25 @@ def pack_tokens(
     units = np.frombuffer(b"".join(encoded), dtype="<u2").astype(np.uint16)
     cut = {i: len(t) for i, t in enumerate(chosen) if lengths[i] == MOST_UNITS}
     return {"lengths": block.add(lengths), "units": block.add(units), "true_length": cut}
+
+
+def pack_suspects(analysis: Analysis, block: DataBlock) -> list[dict[str, Any]]:
+    """Pack all suspects, with the columns of `embgeo export --to csv`."""
+    return [
+        {
+            "reason": own.reason,
+            "side": own.side,
+            "measure": REASONS[own.reason].measure,
+            "help": REASONS[own.reason].help,
+            "rows": block.add(own.rows.astype(np.uint32)),
+            "serious": block.add(own.serious.astype(np.uint8)),
+            "norms": None if own.norms is None else block.add(own.norms),
+            "values": None if own.values is None else block.add(own.values),
+            "group": None if own.group is None else block.add(own.group.astype(np.uint32)),
+            "tokens": pack_tokens(own.tokens, np.arange(len(own)), block),
+        }
+        for own in analysis.suspects
+    ]
 
 
 #: The numbers that a treatment changes, in the order of the page.

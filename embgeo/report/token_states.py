@@ -4,12 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from embgeo.charts.scatter import find_members
 from embgeo.core.arrays import IntArray
-from embgeo.core.quantities import clump
 from embgeo.core.special import classify_token
+from embgeo.core.suspects import REASONS
 from embgeo.core.values import Cell, Table
-from embgeo.diagnosis.finding import find_scalar
 from embgeo.result.analysis import Analysis
 
 
@@ -22,11 +20,10 @@ def find_states(analysis: Analysis, rows: IntArray) -> dict[str, IntArray]:
             found[f"{group} by its spelling"] = np.flatnonzero([one == group for one in groups])
     if analysis.counts is not None and has_counts(analysis):
         found["never counted"] = np.flatnonzero(analysis.counts[rows] == 0)
-    count = find_scalar(analysis, clump.CLUMP_ROWS)
-    if count:
-        members = find_members(analysis)
-        if len(members) == count:
-            found["in the clump"] = np.flatnonzero(np.isin(rows, members))
+    for own in analysis.suspects:
+        side = "" if own.side == "input" else " in the output"
+        places = np.flatnonzero(np.isin(analysis.rows[rows], own.rows))
+        found[f"{REASONS[own.reason].one}{side}"] = places
     return {word: places for word, places in found.items() if len(places)}
 
 
@@ -36,37 +33,35 @@ def has_counts(analysis: Analysis) -> bool:
 
 
 def list_findings(analysis: Analysis, rows: IntArray) -> dict[int, list[str]]:
-    """List titles (and states) of the tables that list these rows, by their places on the page."""
+    """List titles of the tables that list these rows, by their places on the page."""
     place = {int(analysis.rows[row]): at for at, row in enumerate(rows)}
     found: dict[int, list[str]] = {}
-    for table, number, cells in list_rows(analysis):
+    for table, number in list_rows(analysis):
         if (at := place.get(number)) is not None:
-            title = table.quantity.title
-            state = cells.get("state")
-            found.setdefault(at, []).append(f"{title} ({state})" if state else title)
+            found.setdefault(at, []).append(table.quantity.title)
     return found
 
 
 def list_left_out(analysis: Analysis) -> dict[int, dict[str, Cell]]:
-    """State, count and norm of rows that are left out, by their numbers.
+    """State and norm of the suspects that are left out, by row number.
 
     Empty if not every kept row is listed: a row that is not listed may then be kept.
     """
     if analysis.kept > len(analysis.rows):
         return {}
-    found = {
-        number: {"state": cells["state"], "count": cells.get("count"), "norm": cells.get("‖w‖")}
-        for _, number, cells in list_rows(analysis)
-        if cells.get("state")
-    }
-    kept = set(analysis.rows[np.isin(analysis.rows, list(found))].tolist())
-    return {number: known for number, known in found.items() if number not in kept}
+    found: dict[int, dict[str, Cell]] = {}
+    for own in analysis.suspects:
+        for at in np.flatnonzero(~np.isin(own.rows, analysis.rows)).tolist():
+            norm = None if own.norms is None else float(own.norms[at])
+            known = {"state": REASONS[own.reason].one, "norm": norm}
+            found.setdefault(int(own.rows[at]), known)
+    return found
 
 
-def list_rows(analysis: Analysis) -> Iterator[tuple[Table, int, dict[str, Cell]]]:
-    """Yield each row of the tables of rows: table, number, and cells by column."""
+def list_rows(analysis: Analysis) -> Iterator[tuple[Table, int]]:
+    """Yield each row of the tables of rows: table, and number."""
     for table in analysis.tables:
         if table.columns[:1] == ("row",):
             for cells in table.rows:
                 if isinstance(cells[0], int):
-                    yield table, cells[0], dict(zip(table.columns, cells, strict=True))
+                    yield table, cells[0]

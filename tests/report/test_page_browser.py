@@ -316,13 +316,32 @@ def test_suspects_have_cards_and_names_that_do_not_overlap(driver: Any, tmp_path
     path = tmp_path / "clump.html"
     path.write_text(render(with_a_clump()), encoding="utf-8")
     open_page(driver, path)
-    driver.execute_script("document.querySelector('.suspects .word').click()")
+    driver.execute_script("document.querySelector('.board .word').click()")
     assert text(driver, "#card .word") == "gone"
+    found = driver.execute_script(
+        """
+        navigator.clipboard.writeText = async (text) => { window.copied = text; };
+        const lines = [...document.querySelectorAll(".board [data-reason]")];
+        return lines.map((line) => {
+          const [show, copy] = line.querySelectorAll("button");
+          copy.click();
+          show.click();
+          const marked = embgeo.store.found && [...embgeo.store.found].filter(Boolean).length;
+          const pressed = show.getAttribute("aria-pressed");
+          show.click();
+          return [line.dataset.reason, copied.trim().split("\\r\\n").length - 1, marked, pressed];
+        });
+        """
+    )
+    suspects = {one.reason: len(one) for one in with_a_clump().suspects}
+    assert found[0] == ["zero", suspects["zero"], None, "false"]
+    for reason, rows, marked, pressed in found[1:]:
+        assert (rows, marked, pressed) == (suspects[reason], suspects[reason], "true")
     card = text(driver, "#card")
-    assert "row 600 · zero, left out of all numbers and of the map · count 600 · ‖w‖ 0" in card
+    assert "row 600 · zero row, left out of all numbers and of the map · ‖w‖ 0" in card
     assert "Nearest by cosine: a row that is left out is not compared" in card
     driver.execute_script("embgeo.store.pin(1)")
-    assert "State: unused by its spelling, never counted, in the clump" in text(driver, "#card")
+    assert "State: unused by its spelling, never counted" in text(driver, "#card")
     # Six tokens in one place and one next to them: as many names as there is room for.
     overlaps = driver.execute_script(
         """

@@ -123,19 +123,30 @@ def test_a_token_says_which_tables_list_it() -> None:
     assert payload.meta["listed"] == expected
 
 
-def test_the_state_of_a_damaged_row_is_said() -> None:
+def test_the_suspects_are_packed_with_their_numbers() -> None:
     rows = np.random.default_rng(0).standard_normal((60, 8))
-    rows[7] = 0.5
-    payload = build(embgeo.analyze(rows, sections=["tokens", "projection"], reference=False))
-    assert payload is not None
-    assert "(constant)" in " ".join(payload.meta["listed"][7])
+    rows[7], rows[11], rows[13] = 0.5, rows[9], 0.0
+    names = [f"t{i}" for i in range(60)]
+    analysis = embgeo.analyze(
+        rows, tokens=names, sections=["suspects", "projection"], reference=False
+    )
+    meta, raw = unpack(analysis)
+    found = {one["reason"]: column(raw, one["rows"]).tolist() for one in meta["suspects"]}
+    assert found == {"zero": [13], "constant": [7], "duplicate": [11]}
+    [duplicate] = [one for one in meta["suspects"] if one["reason"] == "duplicate"]
+    assert column(raw, duplicate["group"]).tolist() == [9]
+    assert column(raw, duplicate["norms"]).tolist() == pytest.approx([np.linalg.norm(rows[11])])
+    assert column(raw, duplicate["tokens"]["units"]).tolist() == [ord(c) for c in "t11"]
+    assert meta["left_out"] == {13: {"state": "zero row", "norm": 0.0}}
+    places = {one["word"]: column(raw, one["rows"]).tolist() for one in meta["states"]}
+    assert places == {"constant row": [7], "duplicate": [11]}
 
 
 def test_a_kept_row_of_a_very_large_matrix_that_is_not_listed_is_not_called_left_out() -> None:
     rows = np.random.default_rng(0).standard_normal((60, 8))
     rows[7], rows[9] = 0.5, 0.0
-    analysis = embgeo.analyze(rows, sections=["tokens"], reference=False)
-    assert list_left_out(analysis) == {9: {"state": "zero", "count": None, "norm": 0.0}}
+    analysis = embgeo.analyze(rows, sections=["suspects"], reference=False)
+    assert list_left_out(analysis) == {9: {"state": "zero row", "norm": 0.0}}
     assert list_left_out(replace(analysis, rows=np.setdiff1d(analysis.rows, [7]))) == {}
 
 
@@ -144,15 +155,10 @@ def test_the_state_of_a_token_is_said_in_words() -> None:
     analysis = with_a_clump()
     meta, raw = unpack(analysis)
     found = {one["word"]: set(column(raw, one["rows"]).tolist()) for one in meta["states"]}
-    assert found["in the clump"] == set(range(60))
     assert found["unused by its spelling"] == {0, 1, 2}
     assert found["special by its spelling"] == {599}
     assert found["never counted"] == {0, 1, 2, 3}
-    assert meta["left_out"] == {600: {"state": "zero", "count": 600.0, "norm": 0.0}}
-    # Where the angle of each row is not known, its side is not either.
-    known = tuple(c for c in analysis.columns if c.name != "cosine.angle_to_mean")
-    meta, _ = unpack(replace(analysis, columns=known))
-    assert "in the clump" not in {one["word"] for one in meta["states"]}
+    assert meta["left_out"] == {600: {"state": "zero row", "norm": 0.0}}
 
 
 def with_a_clump() -> embgeo.Analysis:
@@ -165,6 +171,6 @@ def with_a_clump() -> embgeo.Analysis:
         rows,
         tokens=names,
         counts=counts,
-        sections=["tokens", "projection", "cosine", "frequency"],
+        sections=["suspects", "tokens", "projection", "cosine", "frequency"],
         reference=False,
     )

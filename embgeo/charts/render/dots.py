@@ -11,7 +11,7 @@ import numpy as np
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import OutputStyle, add_legend, name_panels
 from embgeo.charts.render.hexagons import draw_maps as draw_hexagon_maps
-from embgeo.charts.render.names import draw_names, draw_ring, explain_crowded
+from embgeo.charts.render.names import draw_names, explain_crowded
 from embgeo.charts.render.view import (
     MOST_RATIO,
     View,
@@ -88,11 +88,10 @@ def draw_maps(
             notes.append(f"{name}: shades are densities, {count} would hide one another")
         else:
             draw_dots(ax, cloud.xy, color, side)
-        labels = draw_ring(ax, cloud.ring, output.write_name, cloud.xy)
         draw_mean(ax, cloud.mean)
         inside = [view.holds(np.array([[point.x, point.y]]))[0] for point in cloud.named]
         held = [*compress(cloud.named, inside)]
-        crowded = draw_names(ax, held, output.write_name, cloud.xy, labels)
+        crowded = draw_names(ax, held, output.write_name, cloud.xy)
         notes += explain_crowded(name, crowded)
         for point in compress(cloud.named, np.logical_not(inside)):
             notes.append(f"{name}: {visible(point.name)} lies outside the picture and is not named")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import OutputStyle, add_legend, name_panels
-from embgeo.charts.render.names import draw_names, draw_ring, explain_crowded
+from embgeo.charts.render.names import draw_names, explain_crowded
 from embgeo.charts.render.view import View, common_views, fit_view
 from embgeo.charts.specification import Cloud, Specification
 from embgeo.core.arrays import FloatArray
@@ -86,7 +86,7 @@ def draw_maps(
     # One row of color patches above all maps.
     patches = [Patch(facecolor=color, edgecolor=color) for color in colors]
     add_legend(figure, patches, labels, title=title, handlelength=1.0, columnspacing=0.9)
-    named = any(cloud.ring or cloud.named for cloud in clouds)
+    named = any(cloud.named for cloud in clouds)
     engine = figure.get_layout_engine()
     if output.set_margins is not None:
         output.set_margins(figure)
@@ -100,8 +100,7 @@ def draw_maps(
     figure.set_layout_engine("none")
     notes = []
     for ax, cloud, name in zip(axes, clouds, name_panels(spec), strict=True):
-        boxes = draw_ring(ax, cloud.ring, output.write_name, cloud.xy)
-        crowded = draw_names(ax, cloud.named, output.write_name, cloud.xy, boxes)
+        crowded = draw_names(ax, cloud.named, output.write_name, cloud.xy)
         notes += explain_crowded(name, crowded)
     return tuple(notes)
 

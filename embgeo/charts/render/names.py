@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from embgeo.charts import theme
-from embgeo.charts.specification import NamedPoint, Ring
+from embgeo.charts.specification import NamedPoint
 from embgeo.core.arrays import FloatArray
 from embgeo.core.text import visible
 
@@ -36,12 +35,10 @@ def draw_names(
     named: Sequence[NamedPoint],
     write: Callable[[str], str],
     xy: FloatArray,
-    labels: Sequence[Bbox] = (),
 ) -> list[NamedPoint]:
     """Draw a mark at each point, and its name beside it; the points whose name has no room.
 
-    The limits and the place of the panel are final. `xy` are the points that names should not
-    hide, `labels` the boxes of other texts.
+    The limits and the place of the panel are final. `xy` are the points that names should not hide.
     """
     dots = ax.transData.transform(xy)
     dot = ax.get_figure(root=True).dpi / 72.0  # type: ignore[union-attr]
@@ -49,7 +46,7 @@ def draw_names(
     rim = (MARK / 2.0 + 0.4) * dot * np.stack([np.cos(turns), np.sin(turns)], axis=1)
     #: What a name may not cover: marks, and the lines to other names.
     drawn = [ax.transData.transform((point.x, point.y)) + rim for point in named]
-    taken = list(labels)
+    taken: list[Bbox] = []
     crowded = []
     for place, point in enumerate(named):
         ink = theme.RARE.light if point.rare else theme.INK.light
@@ -124,48 +121,3 @@ def find_room(
             text.set(ha=ALIGN[right], va=ALIGN_UP[up])
             return box, line
     return None
-
-
-def draw_ring(
-    ax: Axes, ring: Ring | None, write: Callable[[str], str], xy: FloatArray
-) -> list[Bbox]:
-    """Draw the ring, and its label in the emptiest corner of the panel; the boxes of labels."""
-    if ring is None:
-        return []
-    from matplotlib.patches import Circle
-
-    ink = theme.INK.light
-    ax.add_patch(
-        Circle((ring.x, ring.y), ring.radius, fill=False, edgecolor=ink, linewidth=1.0, zorder=3)
-    )
-    dots = ax.transData.transform(xy)
-    panel = ax.get_window_extent()
-    found = []
-    for label, right, up in product((ring.label, ring.short), (1, 0), (1, 0)):
-        text = ax.annotate(
-            write(label), (right, up), (3 - 6 * right, 1 - 2 * up), xycoords="axes fraction",
-            textcoords="offset points", ha=("left", "right")[right], va=("bottom", "top")[up],
-            fontsize="small", color=ink, bbox=BOX, zorder=5,
-        )  # fmt: skip
-        box = text.get_window_extent()
-        if panel.contains(box.x0, box.y0) and panel.contains(box.x1, box.y1):
-            found.append((label != ring.label, box.count_contains(dots), text, box))
-        else:
-            text.remove()
-    if not found:
-        return []
-    *_, box = best = min(found, key=lambda one: one[:2])
-    for one in found:
-        if one is not best:
-            one[2].remove()
-    # From the rim towards the label, both in pixels.
-    center = ax.transData.transform((ring.x, ring.y))
-    gap = APART * ax.get_figure(root=True).dpi / 72.0  # type: ignore[union-attr]
-    end = np.clip(center, np.array(box.min) - gap, np.array(box.max) + gap)
-    away = np.hypot(*(end - center))
-    rim = ax.transData.transform((ring.x + ring.radius, ring.y))[0] - center[0]
-    if away > rim:
-        start = center + (end - center) * rim / away
-        ends = ax.transData.inverted().transform([start, end])
-        ax.plot(*ends.T, color=ink, lw=0.6, zorder=3)
-    return [box]

@@ -56,7 +56,7 @@ async function start() {
   const search = new Search(data, store, map);
   new TokenTable(data, store, map);
   wireWords(data, store);
-  wireSuspects(data, new Card([{ name: "", data, map }], store), [map]);
+  new Board(data, store, new Card([{ name: "", data, map }], store), [map]);
   new Share(data, store, [map]).restore(brushes, search);
   const charts = new Charts(readJson("embgeo-charts"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {

@@ -95,7 +95,6 @@ class Card {
     this.open(label, label);
     const parts = [`row ${number.toLocaleString("en")}`];
     parts.push(known ? `${known.state}, left out of all numbers and of the map` : "not on this map");
-    if (known?.count != null) parts.push(`count ${formatNumber(known.count)}`);
     if (known?.norm != null) parts.push(`‖w‖ ${formatNumber(known.norm)}`);
     this.add("p", parts.join(" · "));
     const compared = known ? "a row that is left out is not compared" : "listed for tokens on the map";
@@ -124,27 +123,4 @@ class Card {
     button.addEventListener("click", onClick);
     parent.append(button, " ");
   }
-}
-
-// Suspects: labelled on the map, and their cards by a click on their names.
-function wireSuspects(data, card, maps) {
-  const rows = [];
-  for (const word of document.querySelectorAll(".suspects .word")) {
-    const number = Number(word.dataset.row);
-    const row = data.number.indexOf(number);
-    if (row >= 0) rows.push(row);
-    const name = word.textContent.replace(/ \(row [\d,]+\)$/, "");
-    const show = () => {
-      if (row >= 0) card.store.pin(row);
-      else card.showLeftOut(name, number, data.leftOut[number]);
-      card.box.scrollIntoView({ block: "nearest" });
-    };
-    word.setAttribute("role", "button");
-    word.tabIndex = 0;
-    word.addEventListener("click", show);
-    word.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") show();
-    });
-  }
-  for (const map of maps) map.named = rows.map((row) => [row, data.label(row)]);
 }

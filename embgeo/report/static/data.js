@@ -78,6 +78,11 @@ function readRows(part, meta, buffer, tokens) {
     states: part.states.map(({ word, rows }) => ({ word, rows: new Set(readColumn(buffer, rows)) })),
     leftOut: part.left_out,
     first: part.first ?? [],
+    suspects: (part.suspects ?? []).map((own) => {
+      const read = (column) => column && readColumn(buffer, column);
+      const [rows, serious, norms, values, group] = [own.rows, own.serious, own.norms, own.values, own.group].map(read);
+      return { ...own, rows, serious, norms, values, group, tokens: readTokens(buffer, own.tokens, rows.length) };
+    }),
     treatments: (part.treatments ?? []).map((treatment) => ({
       ...treatment,
       x: readColumn(buffer, treatment.x),

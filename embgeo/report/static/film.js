@@ -44,7 +44,6 @@ class Film {
       isotropic: from.isotropic + (to.isotropic - from.isotropic) * share,
       labels: ["axis 1", "axis 2"],
       box: this.film.box,
-      ring: null,
     };
   }
 

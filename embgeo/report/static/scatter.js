@@ -311,8 +311,6 @@ class Marks {
     this.origin = shape(overlay, "path", "origin");
     this.ticks = shape(overlay, "g", "ticks");
     this.names = [shape(overlay, "text", "axis-name"), shape(overlay, "text", "axis-name")];
-    this.clump = shape(overlay, "circle", "clump");
-    this.clumpName = shape(overlay, "text", "axis-name");
     this.outline = shape(overlay, "polygon", "lasso");
     this.isotropic = shape(overlay, "circle", "isotropic");
     this.mean = shape(overlay, "path", "mean");
@@ -357,7 +355,6 @@ class Marks {
     this.taken = this.inset.draw(map);
     this.write(this.names[0], `${map.view.labels[0]} →`, w - 6, h - 20, "end");
     this.write(this.names[1], `↑ ${map.view.labels[1]}`, 6, 16, "start");
-    this.around(map);
     this.reference(map);
     this.ticks.textContent = "";
     const step = niceStep(90 / map.scale);
@@ -370,21 +367,6 @@ class Marks {
       const py = map.toPixel(0, v)[1];
       if (py > 30 && py < h - 34) this.tick(v, step, { x: 5, y: py + 4 });
     }
-  }
-
-  // The circle around rows that form a clump, with its label on the outer side, where there are fewer tokens.
-  around(map) {
-    const ring = map.view.ring;
-    this.clump.setAttribute("visibility", ring ? "visible" : "hidden");
-    if (!ring) return this.write(this.clumpName, "", 0, 0);
-    const [x, y] = map.toPixel(ring.x, ring.y);
-    const r = ring.radius * map.scale;
-    place(this.clump, { cx: x, cy: y, r });
-    const right = ring.x > map.center[0];
-    const above = ring.y > map.center[1];
-    const from = right ? Math.min(map.cssWidth - 6, x + r + 60) : Math.max(6, x - r - 60);
-    const outer = above ? y - r - 6 : y + r + 15;
-    this.write(this.clumpName, ring.label, from, Math.max(14, Math.min(map.cssHeight - 34, outer)), right ? "end" : "start");
   }
 
   // Where isotropic rows of the same norms would lie, and an arrow to the mean row.

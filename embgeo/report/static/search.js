@@ -27,7 +27,7 @@ class Search {
       this.list.hidden = !this.list.children.length;
     });
     store.on("selection", () => {
-      if (!store.found && this.sought) this.reset();
+      if (store.found !== this.mask && this.sought) this.reset();
       this.only.setAttribute("aria-pressed", String(store.filters.has("search")));
     });
   }
@@ -63,6 +63,7 @@ class Search {
     this.output.textContent = `${count.toLocaleString("en")} found`;
     this.fill(found.slice(0, MOST_MATCHES));
     this.only.hidden = count === 0;
+    this.mask = mask;
     this.store.mark(mask);
   }
 

@@ -52,13 +52,12 @@ class Share {
 
   saveTable() {
     const columns = tokenColumns(this.data);
-    const quote = (text) => `"${String(text).replaceAll('"', '""')}"`;
-    const lines = [columns.map((c) => quote(c.title)).join(",")];
+    const lines = [columns.map((c) => c.title)];
     for (let i = 0; i < this.data.rows; i++) {
       if (this.store.mask && !this.store.mask[i]) continue;
-      lines.push(columns.map((c) => quote(c.key(i))).join(","));
+      lines.push(columns.map((c) => (c.key ?? c.text)(i)));
     }
-    save(new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }), "tokens.csv");
+    save(new Blob([writeCsv(lines)], { type: "text/csv" }), "tokens.csv");
   }
 }
 
@@ -68,4 +67,17 @@ function save(blob, name) {
   link.download = name;
   link.click();
   URL.revokeObjectURL(link.href);
+}
+
+function writeCsv(lines) {
+  const quote = (cell) => `"${String(cell ?? "").replaceAll('"', '""')}"`;
+  return lines.map((cells) => `${cells.map(quote).join(",")}\r\n`).join("");
+}
+
+// The button says that its text was copied, or that the browser does not allow it.
+async function copyText(button, text) {
+  const before = button.textContent;
+  const done = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+  button.textContent = done ? "Copied" : "Not allowed";
+  setTimeout(() => (button.textContent = before), 1500);
 }

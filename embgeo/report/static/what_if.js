@@ -31,7 +31,7 @@ class WhatIf {
     const stored = shown === this.data.treatments[0];
     this.map.treated = base.name === "none" ? null : base;
     if (stored) this.showStored();
-    else this.map.setView({ ...shown, labels: ["axis 1", "axis 2"], ring: null });
+    else this.map.setView({ ...shown, labels: ["axis 1", "axis 2"] });
     this.describe(shown);
     if (this.store.pinned >= 0) this.store.pin(this.store.pinned);
   }

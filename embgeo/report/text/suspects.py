@@ -63,8 +63,10 @@ def render(suspects: Sequence[Suspects]) -> Iterator[str]:
     """Yield at most `LINES` lines."""
     lines = list(list_lines(suspects))
     for line in lines[:LINES]:
-        named = [show_token(token, row) for _, row, token in line.rows[:TOKENS]]
-        more = " …" if len(line.rows) > TOKENS else ""
+        # A row of both sides once.
+        tokens = {row: token for _, row, token in line.rows}
+        named = [show_token(tokens[row], row) for row in [*tokens][:TOKENS]]
+        more = " …" if len(tokens) > TOKENS else ""
         yield f"  {line.text}  {' '.join(named)}{more}"
     if len(lines) > LINES:
         rest = sum(len(line.rows) for line in lines[LINES:])

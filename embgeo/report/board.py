@@ -1,0 +1,49 @@
+"""The board of suspects on the first screen: reasons, first tokens, and the repair of a model."""
+
+import shlex
+from dataclasses import dataclass
+
+from embgeo.core.suspects import REASONS, Reason
+from embgeo.report.text.suspects import list_lines, show_token
+from embgeo.result.analysis import Analysis
+
+#: Tokens of a reason on the board, at most.
+CHIPS = 6
+#: Endings of the formats that a repair writes.
+REPAIRED = "safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class BoardLine:
+    """A reason, and its rows."""
+
+    reason: Reason
+    serious: bool
+    text: str
+    #: What helps, where a repair alone does not.
+    help: str
+    #: Row, and token or number of the row.
+    chips: tuple[tuple[int, str], ...]
+    more: int
+
+
+def list_board(analysis: Analysis) -> list[BoardLine]:
+    """Return a line for each reason, the serious ones first."""
+    board = []
+    for line in list_lines(analysis.suspects):
+        rows = list({row: token for _, row, token in line.rows}.items())  # of both sides once
+        chips = tuple((row, show_token(token, row)) for row, token in rows[:CHIPS])
+        help_ = REASONS[line.reason].help
+        help_ = "" if "embgeo repair" in help_ else help_
+        more = max(0, len(rows) - CHIPS)
+        board.append(BoardLine(line.reason, line.serious, line.text, help_, chips, more))
+    return board
+
+
+def write_repair(analysis: Analysis, board: list[BoardLine]) -> str:
+    """Write the command that repairs the model; empty where none is needed or possible."""
+    reasons = [line.reason for line in board if line.serious]
+    file = str(analysis.provenance.get("file") or "")
+    if not reasons or not file or REPAIRED not in str(analysis.provenance.get("format")):
+        return ""
+    return f"embgeo repair {shlex.quote(file)} -o REPAIRED --only {','.join(reasons)}"
