@@ -30,8 +30,8 @@ from embgeo.core.source import Source
 from embgeo.distributed.passes import Part, PassState, PassTask, fingerprint, run_pass
 from embgeo.distributed.reader import join_parts, without_entries
 from embgeo.io.load import open_checkpoint, open_source
-from embgeo.io.model.checkpoint import RowsOnDemand
 from embgeo.io.model.choice import choose
+from embgeo.io.model.rows import RowsOnDemand
 from embgeo.stats.resources import DEFAULT_MEMORY, Resources, limited
 
 if TYPE_CHECKING:

@@ -1,27 +1,28 @@
-"""From a path, a name or an address to a matrix: open, select, label and count, build.
+"""From a path, a name or an address to a matrix: open, choose, label and count, read.
 
 This module alone knows paths, options and errors: formats get bytes, and the choice gets a
 checkpoint. Messages name the file that the user named; unpacked and piped content is in a scratch
 file, which lives as long as the checkpoint's tensors.
 """
 
+import hashlib
 import itertools
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from embgeo.core.errors import EmbgeoError, WayOut
-from embgeo.core.matrix import Matrix
+from embgeo.core.errors import EmbgeoError, UnreadableFile, WayOut
+from embgeo.core.matrix import FileStamp, Matrix, Origin
 from embgeo.core.source import Padding, RowRange, Source
+from embgeo.core.special import cut_special, place_special
 from embgeo.files.compressed import MAX_BYTES, BoundedStream, codec_of
 from embgeo.files.guard import (
     Damaged,
-    Missing,
     cannot_read,
     list_short,
     reading,
@@ -31,46 +32,61 @@ from embgeo.files.guard import (
 )
 from embgeo.files.maps import Array, Bytes, count, map_file, path_of
 from embgeo.files.scratch import ScratchFile, write_scratch
-from embgeo.files.small_files import (
-    COPY_IT,
-    FOREIGN_LINK,
-    HEAD_BYTES,
-    is_foreign_link,
-    is_plain_name,
-    read_head,
-)
-from embgeo.io.building import build_matrix
-from embgeo.io.formats import (
-    find_format,
-    gguf,
-    model_folder,
-    safetensors,
-    sharded,
-    torch_legacy,
-    torch_zip,
-)
+from embgeo.files.small_files import FOREIGN_LINK, HEAD_BYTES, is_foreign_link, read_head, safe_text
+from embgeo.io.formats import find_format, gguf, safetensors, sharded, torch_legacy, torch_zip
 from embgeo.io.formats.arrow import join_tables
-from embgeo.io.formats.foreign import refuse_unknown
-from embgeo.io.formats.format import Beside, Format, open_with
-from embgeo.io.formats.pieces import open_pieces, refuse_slice
+from embgeo.io.formats.foreign import refuse_files, refuse_folder, refuse_unknown
+from embgeo.io.formats.format import Beside, Folder, open_with
+from embgeo.io.formats.model_folder import (
+    NAME,
+    OF_OPTIMIZER,
+    choose_weights,
+    holds_weights,
+    is_one,
+    note_other_weights,
+    order_folders,
+)
+from embgeo.io.formats.pieces import are_shards, open_pieces, refuse_slice
 from embgeo.io.labels.corpus_text import ByteProgress
+from embgeo.io.labels.matrix_labels import (
+    Labeling,
+    Selection,
+    count_rows,
+    label_rows,
+    lay_counts,
+)
+from embgeo.io.labels.model_folder import label_model
+from embgeo.io.labels.rows import PADDING_REASON
+from embgeo.io.labels.tokenizer_runs import NotUsable, find_unreachable
 from embgeo.io.model.checkpoint import Checkpoint, Tensor
+from embgeo.io.model.choice import choose
 from embgeo.io.model.companions import read_parameters
-from embgeo.io.model.facts import ModelFacts, read_facts
+from embgeo.io.model.facts import ModelFacts
 from embgeo.io.model.final_norm import find_final_norm
 from embgeo.io.model.input import EMBEDDING, TensorRole
+from embgeo.io.model.names import input_rank, kind_of, layer_of
+from embgeo.io.model.rows import (
+    is_tied_as_configured,
+    note_copies,
+    parse_rows,
+    read_output,
+    read_rows,
+)
+from embgeo.io.places.configuration import read_facts
 from embgeo.io.places.finding import FILE_ENDINGS, SourcePlace, find_place
 from embgeo.io.places.kept import KeptFolder
+from embgeo.io.places.local import LocalFolder
 from embgeo.io.places.needed import find_shards
 from embgeo.io.places.reduced import check_plan, reduce_model
-from embgeo.io.places.source_record import bytes_text, source_note
-from embgeo.io.selecting import Selection, count_rows, label_rows, select
+from embgeo.io.places.source_record import bytes_text, read_source, source_note
 
 #: Standard input on the command line, and in messages.
 STDIN = "-"
 _CALLED = Path("stdin")
 #: Formats of files that a configuration beside them describes.
 _OF_MODELS = (safetensors.NAME, torch_zip.NAME, torch_legacy.NAME, sharded.NAME)
+#: Reason for masking rows of the output that the model does not have.
+WITHOUT_OUTPUT = "without a row in the output matrix"
 
 _PIECE = 4 * 2**20
 _LISTED = 6
@@ -92,15 +108,19 @@ def open_checkpoint(path: Path | str) -> Checkpoint:
     UnreadableFile
         A file that is missing, empty, damaged, hostile or of an unknown format.
     """
-    place = find_place(path)
-    return open_place(place, Source(path))
+    return open_place(find_place(path), Source(path))
 
 
 def open_place(place: SourcePlace, source: Source) -> Checkpoint:
-    """Open what lies at a place; `source` says which shards of a remote model are needed."""
-    if place.kept is not None:
-        return _open_kept(place.kept, source)
-    path = place.path
+    """Open what lies at a place: a file, or the weights of a folder, here or elsewhere.
+
+    Of a remote model in several shards only those are opened that may hold what `source` names, or
+    the embedding, the output matrix and the final norm.
+    """
+    kept, path = place.kept, place.path
+    if kept is not None:
+        with kept.naming(), reading(kept.name, "model"):
+            return _open_model(kept, kept.chosen, source)
     if str(path) == STDIN:
         return _open_stdin()
     try:
@@ -108,174 +128,160 @@ def open_place(place: SourcePlace, source: Source) -> Checkpoint:
     except OSError as error:  # a name that is too long, for instance
         raise cannot_read(path, error) from error
     if is_folder:
-        found = model_folder.open_folder(path, _open_file, _is_known)
-        return read_parameters(_refuse_lone_split(found.files[0], found))
-    facts = _facts_beside(path)
-    joined = open_pieces(path, facts, _open_file)
-    found = joined or _open_file(path)
-    if joined is None:
-        _refuse_lone_split(path, found)
-    if found.format in _OF_MODELS and found.facts == ModelFacts():
+        with reading(path, NAME):
+            return _open_model(LocalFolder(path), "", source)
+    return _open_model(LocalFolder(path.parent), path.name, source)
+
+
+def _open_model(folder: Folder, chosen: str, source: Source) -> Checkpoint:
+    """Open the file `chosen` of a folder; if it is empty, the weights of the folder."""
+
+    def open_file(file: Beside) -> Checkpoint:
+        return _open_file(file, source)
+
+    names = [chosen] if chosen else _find_weights(folder, open_file)
+    # A folder without a file that is named, and a remote one, have to be sound.
+    is_model = not chosen or not folder.is_here
+    facts = read_facts(folder.path) if is_model else _facts_beside(folder.path)
+    files = [Beside(folder, name) for name in names]
+    if len(files) == 1:
+        found = open_pieces(files[0], facts, open_file) or open_file(files[0])
+    else:
+        found = join_tables(folder.path, [open_file(file) for file in files])
+    if found.facts.pieces > 1 and len(found.files) == 1 and gguf.NAME in found.format:
+        raise refuse(
+            files[0].path,
+            f"is one of {found.facts.pieces} files of a split model",
+            "name it as llama.cpp does, NAME-00001-of-00002.gguf, with the others next to it",
+        )
+    if is_model:
+        notes = (*found.notes, *_note_folder(folder, found, names[0]), *facts.notes)
+        facts = found.facts if facts == ModelFacts() else facts
+        name = f"{NAME} ({found.format})"
+        found = replace(found, path=folder.path, format=name, tied=facts.tied, facts=facts)
+        found = label_model(replace(found, notes=notes), folder.path, facts.model_type)
+    elif found.format in _OF_MODELS and found.facts == ModelFacts():
         found = replace(found, facts=facts)
     return read_parameters(found)
 
 
-def _open_kept(kept: KeptFolder, source: Source) -> Checkpoint:
-    """Open a remote model: read its headers, but no tensor.
-
-    Of several shards only those are opened that may hold what `source` names, or the embedding,
-    the output matrix and the final norm.
-    """
-    sizes = {name: one.size for name, one in kept.weights.items()}
-    with kept.naming(), reading(kept.name, "model"):
-
-        def is_known(name: str) -> bool:
-            # Of other files not even the first bytes are fetched.
-            head = (
-                kept.open(name)[:HEAD_BYTES].tobytes() if Path(name).suffix in FILE_ENDINGS else b""
-            )
-            return codec_of(head) is not None or find_format(head) is not None
-
-        def shards_of(name: str) -> set[str]:
-            return {*sharded.read_weight_map(kept.open(name)).values()}
-
-        names = [kept.chosen] if kept.chosen else []
-        names = names or model_folder.choose_weights(sizes, is_known, shards_of)
-        if not model_folder.is_one(names):
-            raise _refuse_remote(kept, names)
-        facts = read_facts(kept.folder)
-        opened = [_open_remote(kept, name, source) for name in names]
-        found = opened[0] if len(opened) == 1 else join_tables(kept.folder, opened)
-        files = f"{len(found.files):,} files" if len(found.files) > 1 else "1 file"
-        size = sum(kept.files[file.name].size for file in found.files)
-        note = f"commit {kept.commit[:12]}: {bytes_text(size)} in {files}"
-        found = replace(found, notes=(*found.notes, note))
-        found = model_folder.describe_model(found, kept.folder, facts)
-        return read_parameters(_refuse_lone_split(found.files[0], found))
-
-
-def _refuse_remote(kept: KeptFolder, names: list[str]) -> Damaged:
-    if not names:
-        cause = "there are no weights of a language model"
-        return Damaged(cause, "name the file that holds the matrix")
-    listed = list_short(names, _LISTED)
-    return Damaged(
-        f"there are several files with tensors: {listed}",
-        f"name one of them, as in {kept.name}/{names[0]}",
-        [WayOut(f"{kept.name}/{name}") for name in names],
-    )
-
-
-def _open_remote(kept: KeptFolder, name: str, source: Source) -> Checkpoint:
-    path, data = kept.folder / name, kept.open(name)
-    refuse_slice(path)
-    head = data[:HEAD_BYTES].tobytes()
-    beside: Beside = _KeptFiles(kept, name)
-    if not sharded.sniff(head):
-        return _open_bytes(path, data, beside)
-    with reading(path, sharded.NAME):
-        weight_map = sharded.read_weight_map(data)
-        shards = list(dict.fromkeys(weight_map.values()))
-        for shard in shards:
-            beside.open(shard)
-        kept.indexes.append(name)
-        index = json.dumps({"weight_map": find_shards(weight_map, source)}).encode()
-    found = open_with(sharded, np.frombuffer(index, dtype=np.uint8), beside, path)
-    notes = found.notes
-    if len(found.holders) < len(shards):
-        listed = f"{len(found.holders):,} of {len(shards):,} files are listed"
-        notes = (*notes, f"{listed}: no others hold what is analyzed")
-    return replace(found, files=tuple(map(path.with_name, shards)), notes=notes)
-
-
-class _KeptFiles:
-    """The remote folder of an opened file; a `Beside`."""
-
-    def __init__(self, kept: KeptFolder, name: str) -> None:
-        self._kept, self.name = kept, name
-
-    def open(self, name: str, what: str = "shard") -> Bytes:
-        if name not in self._kept.files:
-            raise Missing(f"{what} {short(name)} of the index was not found", "check the model")
-        return self._kept.open(name)
-
-    def open_with(self, known: Format, name: str) -> Checkpoint:
-        beside = _KeptFiles(self._kept, name)
-        return open_with(known, self.open(name), beside, self._kept.folder / name)
-
-
-def _refuse_lone_split(path: Path, found: Checkpoint) -> Checkpoint:
-    """Refuse one file of a split GGUF under another name; others come back."""
-    if found.facts.pieces > 1 and len(found.files) == 1 and gguf.NAME in found.format:
-        raise refuse(
-            path,
-            f"is one of {found.facts.pieces} files of a split model",
-            "name it as llama.cpp does, NAME-00001-of-00002.gguf, with the others next to it",
-        )
-    return found
-
-
-def _facts_beside(path: Path) -> ModelFacts:
+def _facts_beside(folder: Path) -> ModelFacts:
     """Return what the configuration beside a named file says; nothing if it cannot be read."""
     try:
-        return read_facts(path.parent)
+        return read_facts(folder)
     except (EmbgeoError, OSError):
         return ModelFacts()
 
 
-def open_as(known: Format, path: Path) -> Checkpoint:
-    """Open a file on this machine as one of a format."""
-    with reading(path, known.NAME):
-        data = map_file(path)
-    return open_with(known, data, _Folder(path), path)
+def _note_folder(folder: Folder, found: Checkpoint, read: str) -> Iterator[str]:
+    """Yield notes on the source of a folder, and on other weights beside those that are read."""
+    if isinstance(folder, KeptFolder):
+        files = f"{len(found.files):,} files" if len(found.files) > 1 else "1 file"
+        size = sum(folder.files[file.name].size for file in found.files)
+        yield f"commit {folder.commit[:12]}: {bytes_text(size)} in {files}"
+    yield from note_other_weights(folder, read)
+    if folder.is_here and (source := read_source(folder.path)) is not None:
+        yield source.note
 
 
-class _Folder:
-    """The folder of an opened file; a `Beside`."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    @property
-    def name(self) -> str:
-        return self._path.name
-
-    def open(self, name: str, what: str = "shard") -> Bytes:
-        return map_file(find_shard(self._path.parent, name, what))
-
-    def open_with(self, known: Format, name: str) -> Checkpoint:
-        return open_as(known, self._path.with_name(name))
-
-
-def find_shard(folder: Path, name: str, what: str) -> Path:
-    """Find the file that an index or other metadata in `folder` names."""
-    if not is_plain_name(name):
-        raise Damaged(f"the index names the {what} {short(name)}, which is not a plain file name")
-    shard = folder / name
-    if not shard.is_file():
-        raise Missing(
-            f"the {what} {short(name)} is missing",
-            f"put every {what} that it names next to it",
+def _find_weights(folder: Folder, open_file: Callable[[Beside], Checkpoint]) -> list[str]:
+    """Find the file with the weights of a folder, or the files of a table."""
+    path = folder.path
+    names = choose_weights(folder, lambda name: _is_known(Beside(folder, name)))
+    if is_one(names):
+        for name in names if folder.is_here else ():
+            if is_foreign_link(path / name):
+                raise refuse(path / name, FOREIGN_LINK, "name that file instead of the folder")
+        return names
+    if are_shards(folder, names):
+        return names[:1]
+    if names:
+        files = [Beside(folder, name) for name in names]
+        for file in files:  # the way out names no slice
+            refuse_slice(file)
+        open_pieces(files[0], _facts_beside(path), open_file)
+        listed = list_short(names, _LISTED)
+        raise refuse(
+            path,
+            f"the folder holds several files that may hold the matrix: {listed}",
+            f"name one of them: {path / names[0]}",
+            [WayOut(str(path / name)) for name in names],
         )
-    if is_foreign_link(shard):
-        raise Damaged(f"the {what} {shard.name} {FOREIGN_LINK}", COPY_IT)
-    return shard
+    raise _refuse_folder(folder, open_file)
 
 
-def _open_file(path: Path) -> Checkpoint:
-    """Open a plain or a compressed file."""
-    read_head(path)  # refuses what is no regular file, and an empty one
-    with reading(path, "file"):
-        data = map_file(path)
-    return _open_bytes(path, data, _Folder(path))
+def _is_known(file: Beside) -> bool:
+    """Tell whether a file is of a format that is read."""
+    # Of other remote files not even the first bytes are fetched.
+    if not file.folder.is_here and file.path.suffix not in FILE_ENDINGS:
+        return False
+    with reading(file.path, "file"):
+        head = file.folder.open(file.name)[:HEAD_BYTES].tobytes()
+    return codec_of(head) is not None or find_format(head) is not None
 
 
-def _open_bytes(path: Path, data: Bytes, beside: Beside) -> Checkpoint:
-    """Open the content of a file, which errors call `path`."""
-    head = data[:HEAD_BYTES].tobytes()
+def _refuse_folder(folder: Folder, open_file: Callable[[Beside], Checkpoint]) -> UnreadableFile:
+    """Return the error for a folder without weights."""
+    path = folder.path
+    if (foreign := refuse_folder(path, folder.sizes)) is not None:
+        return foreign
+    below = folder.find_below(holds_weights) if isinstance(folder, LocalFolder) else []
+    if below:
+        inner = {str(one.path.relative_to(path)): one for one in below}
+        listed = sorted(inner, key=order_folders, reverse=True)
+        first = inner[listed[0]]
+        for name, size in first.sizes.items():  # the way out names no slice
+            file = Beside(first, name)
+            if size and OF_OPTIMIZER not in name and _is_known(file):
+                open_pieces(file, _facts_beside(first.path), open_file)
+        return refuse(
+            path,
+            f"no model weights in this folder, but in {list_short(listed, _LISTED)}",
+            f"name it: {first.path}",
+            [WayOut(str(first.path))],
+        )
+    here = [path / name for name in folder.sizes] if folder.is_here else []
+    listed = list(folder.sizes)
+    return refuse_files(here) or refuse(
+        path,
+        f"no model weights in this folder (it holds {list_short(listed, _LISTED) or 'no files'})",
+        "name a checkpoint file, or a folder with model.safetensors or pytorch_model.bin",
+    )
+
+
+def _open_file(file: Beside, source: Source) -> Checkpoint:
+    """Open a plain or a compressed file; of the index of a remote model the shards in need."""
+    if file.folder.is_here:
+        read_head(file.path)  # refuses what is no regular file, and an empty one
+    with reading(file.path, "file"):
+        data = file.folder.open(file.name)
+    if isinstance(file.folder, KeptFolder) and sharded.sniff(data[:HEAD_BYTES].tobytes()):
+        return _open_shards(file, file.folder, data, source)
+    return _open_bytes(data, file)
+
+
+def _open_shards(file: Beside, kept: KeptFolder, data: Bytes, source: Source) -> Checkpoint:
+    with reading(file.path, sharded.NAME):
+        weight_map = sharded.read_weight_map(data)
+        shards = list(dict.fromkeys(weight_map.values()))
+        for shard in shards:
+            file.open(shard)
+    kept.indexes.append(file.name)
+    index = json.dumps({"weight_map": find_shards(weight_map, source)}).encode()
+    found = open_with(sharded, np.frombuffer(index, dtype=np.uint8), file)
+    notes = found.notes
+    if len(found.holders) < len(shards):
+        listed = f"{len(found.holders):,} of {len(shards):,} files are listed"
+        notes = (*notes, f"{listed}: no others hold what is analyzed")
+    return replace(found, files=tuple(map(file.path.with_name, shards)), notes=notes)
+
+
+def _open_bytes(data: Bytes, file: Beside) -> Checkpoint:
+    """Open the content of a file, plain or compressed."""
+    head, path = data[:HEAD_BYTES].tobytes(), file.path
     codec = codec_of(head)
     if codec is None:
-        return _open_plain(path, head, data, beside)
+        return _open_plain(head, data, file)
     with reading(path, f"{codec.name} file"), BoundedStream(path_of(data), codec) as source:
         head = source.read(HEAD_BYTES)
         if not head:
@@ -283,15 +289,15 @@ def _open_bytes(path: Path, data: Bytes, beside: Beside) -> Checkpoint:
         pieces = itertools.chain([head], iter(lambda: source.read(_PIECE), b""))
         held = write_scratch(pieces, "its decompressed content")
     with _holding(held, path):
-        found = _keep(held, _open_plain(path, head, map_file(held.path), beside))
+        found = _keep(held, _open_plain(head, map_file(held.path), file))
     return replace(found, files=(path,), format=f"{found.format}, {codec.name}")
 
 
-def _open_plain(path: Path, head: bytes, data: Bytes, beside: Beside) -> Checkpoint:
+def _open_plain(head: bytes, data: Bytes, file: Beside) -> Checkpoint:
     known = find_format(head)
     if known is None:
-        raise refuse_unknown(path, head)
-    return open_with(known, data, beside, path)
+        raise refuse_unknown(file.path, head)
+    return open_with(known, data, file)
 
 
 @contextmanager
@@ -318,18 +324,14 @@ def _keep(held: ScratchFile, checkpoint: Checkpoint) -> Checkpoint:
     return replace(checkpoint, tensors=tuple(map(keep, checkpoint.tensors)))
 
 
-def _is_known(path: Path) -> bool:
-    head = read_head(path)
-    return codec_of(head) is not None or find_format(head) is not None
-
-
 def _open_stdin() -> Checkpoint:
     with reading(_CALLED, "pipe"):
         held = write_scratch(_receive(), "what comes through stdin")
     with _holding(held, _CALLED):
         read_head(held.path)
-        found = _open_bytes(_CALLED, map_file(held.path), _Folder(held.path))
-    return replace(_keep(held, found), files=(held.path,))
+        data = map_file(held.path)
+        found = _keep(held, _open_bytes(data, Beside(LocalFolder(Path()), str(_CALLED))))
+    return read_parameters(replace(found, files=(held.path,)))
 
 
 def _receive() -> Iterator[bytes]:
@@ -484,23 +486,37 @@ def _open_and_read(
 ) -> tuple[Checkpoint, Matrix]:
     """Read the matrix of a source, wherever it lies; `prepare` changes what was opened."""
     place = find_place(source.path)
-    with nullcontext() if place.kept is None else place.kept.naming():
-        if place.kept is not None:
-            place.kept.most = source.most_bytes
+    kept = place.kept
+    with nullcontext() if kept is None else kept.naming():
+        if kept is not None:
+            kept.most = source.most_bytes
         checkpoint = open_place(place, source)
         if prepare is not None:
             checkpoint = prepare(checkpoint)
-        selection = select(checkpoint, source, role)
-        if place.kept is not None:
-            selection = _plan(place.kept, selection)
+        selection = _select(checkpoint, source, role)
+        if kept is not None:
+            selection = _plan(kept, selection)
         notes = (*selection.checkpoint.notes, *filter(None, [place.note]))
         selection = replace(
             selection,
             source=replace(source, path=place.given),
             checkpoint=replace(selection.checkpoint, notes=notes),
         )
-        matrix = _build(selection, progress, on_demand=on_demand)
+        matrix = _read(selection, progress, on_demand=on_demand)
     return checkpoint, _rename(matrix, place.name) if place.name else matrix
+
+
+def _select(checkpoint: Checkpoint, source: Source, role: TensorRole = EMBEDDING) -> Selection:
+    """Choose the tensors and cut the rows."""
+    choice = choose(
+        checkpoint,
+        tensor=source.tensor,
+        output=source.output,
+        transpose=source.transpose,
+        role=role,
+    )
+    n, d = choice.input.shape[::-1] if choice.input_transposed else choice.input.shape
+    return Selection(source, checkpoint, choice, parse_rows(source.rows, n), d)
 
 
 def _plan(kept: KeptFolder, selection: Selection) -> Selection:
@@ -534,12 +550,150 @@ def read_matrix(
     on_demand: bool = False,
 ) -> Matrix:
     """Read the matrix that a source selects; checks labels and counts before it reads a tensor."""
-    return _build(select(checkpoint, source, role), progress, on_demand=on_demand)
+    return _read(_select(checkpoint, source, role), progress, on_demand=on_demand)
 
 
-def _build(selection: Selection, progress: ByteProgress | None, *, on_demand: bool) -> Matrix:
+def _read(selection: Selection, progress: ByteProgress | None, *, on_demand: bool) -> Matrix:
+    """Label and count the rows, then read them.
+
+    `on_demand` says whether rows that have to be decoded are read when they are needed.
+    """
     labeling = count_rows(selection, label_rows(selection), progress)
-    return build_matrix(selection, labeling, on_demand=on_demand)
+    source, checkpoint, choice = selection.source, selection.checkpoint, selection.choice
+    # Files that were unpacked and removed have no stamp.
+    stamps = tuple(FileStamp.of(path) for path in checkpoint.files if path.is_file())
+    labels, cut = labeling.labels, selection.cut
+    on_demand = on_demand and choice.output is None
+    data = read_rows(choice.input, cut, transposed=choice.input_transposed, on_demand=on_demand)
+    output = read_output(choice, cut, data, is_named=source.output is not None)
+    special = place_special(checkpoint.special, cut.total)
+    if not cut.is_whole:
+        special = cut_special(special, cut.start, cut.stop)
+    origin = Origin(
+        path=str(source.path),
+        format=checkpoint.format,
+        sha256=_digest(checkpoint) if source.hash_file else "",
+        rows=None if source.rows is None else (cut.start, cut.stop),
+        tied_by=choice.tied_by or output.tied_by,
+        notes=(
+            *choice.notes,
+            *note_copies(choice, data),
+            *output.notes,
+            *checkpoint.notes,
+            *labeling.notes,
+            *_shape_note(selection),
+        ),
+        stamps=stamps,
+    )
+    origin.check_files()
+    is_tied = None
+    if source.output is None:
+        is_tied = is_tied_as_configured(checkpoint, choice, data, output, cut)
+    matrix = Matrix(
+        data,
+        name=checkpoint.path.name or checkpoint.path.resolve().name,
+        tokens=tuple(map(safe_text, labels.tokens)) if labels else None,
+        frequency=labeling.frequency,
+        masked={PADDING_REASON: labels.masked} if labels and len(labels.masked) else {},
+        special=special,
+        vocabulary_size=_count_vocabulary(selection, labeling),
+        unreachable=_find_unreachable_rows(selection, labeling),
+        tied_as_configured=is_tied,
+        origin=_of(origin, choice.input, choice.input_transposed, choice.reason),
+    )
+    if output.rows is None or choice.output is None:
+        return matrix
+    why = "named with --output" if source.output else "output matrix by name and shape"
+    missing = {WITHOUT_OUTPUT: output.missing} if len(output.missing) else {}
+    of_output = replace(
+        matrix,
+        data=output.rows,
+        masked=matrix.masked | missing,
+        special=(),
+        name=f"{matrix.name} (output)",
+        origin=_of(origin, choice.output, choice.output_transposed, why),
+    )
+    return replace(matrix, output=of_output)
+
+
+def _of(origin: Origin, tensor: Tensor, transposed: bool, reason: str) -> Origin:
+    return replace(
+        origin,
+        tensor=tensor.name,
+        stored_shape=tensor.shape,
+        dtype=tensor.dtype,
+        transposed=transposed,
+        reason=reason,
+        columns=() if transposed else tensor.columns,
+        form=tensor.form,
+        parts=tensor.parts if tensor.form else (),
+    )
+
+
+def _shape_note(selection: Selection) -> tuple[str, ...]:
+    n, d, transpose = selection.cut.total, selection.d, selection.source.transpose
+    if n >= d:
+        return ()
+    way_out = "drop --transpose" if transpose else "use --transpose"
+    whose = "rows" if transpose else "columns"
+    return (f"fewer rows ({n:,}) than columns ({d:,}): if words are {whose}, {way_out}",)
+
+
+def _digest(checkpoint: Checkpoint) -> str:
+    return sha256_of(checkpoint.files) if checkpoint.digest is None else checkpoint.digest()
+
+
+def sha256_of(files: Sequence[Path]) -> str:
+    """Return SHA-256 of the concatenated files, in hexadecimal."""
+    digest = hashlib.sha256()
+    for path in files:
+        try:
+            with path.open("rb") as file:
+                hashlib.file_digest(file, lambda: digest)
+        except OSError as error:
+            raise cannot_read(path, error) from error
+    return digest.hexdigest()
+
+
+def _count_vocabulary(selection: Selection, labeling: Labeling) -> int | None:
+    """Count the tokens: those of the tokenizer, else those that the configuration says.
+
+    None without either, for a cut, and for rows of other ids than text.
+    """
+    chosen, checkpoint, facts = (
+        selection.choice.input, selection.checkpoint, selection.checkpoint.facts
+    )  # fmt: skip
+    if not selection.cut.is_whole:
+        return None
+    if labeling.vocabulary is not None and labeling.vocabulary.encoder is not None:
+        return len(labeling.vocabulary.tokens)
+    is_of_text = input_rank(chosen.name) is not None and not kind_of(chosen.name)
+    is_of_others = selection.cut.total in facts.others.values() or layer_of(chosen.name) is not None
+    if not is_of_text or is_of_others or chosen.row_ids is not None:
+        return None
+    if checkpoint.encoder is not None and checkpoint.tokens is not None:
+        return len(checkpoint.tokens)
+    return facts.vocabulary
+
+
+def _find_unreachable_rows(
+    selection: Selection, labeling: Labeling
+) -> tuple[int, ...] | str | None:
+    """Find rows of tokens that no text leads to, or why they are not known.
+
+    None if not requested.
+    """
+    if not selection.source.check_reachable:
+        return None
+    try:
+        ids = find_unreachable(labeling.vocabulary)
+    except NotUsable as error:
+        return str(error)
+    assert labeling.labels is not None
+    assert labeling.vocabulary is not None
+    marks = np.bincount(ids, minlength=len(labeling.vocabulary.tokens))
+    laid = lay_counts(marks.astype(np.float64), labeling.labels.first, selection.cut)
+    return tuple(np.flatnonzero(laid).tolist())
 
 
 def _with_hidden_states(matrix: Matrix, source: Source) -> Matrix:

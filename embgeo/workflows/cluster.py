@@ -17,9 +17,10 @@ from embgeo.distributed.passes import fingerprint
 from embgeo.distributed.reader import analyze_remotely
 from embgeo.files.small_files import safe_text
 from embgeo.io.labels.label_file import read_labels
-from embgeo.io.labels.rows import RowCut, RowLabels, lay_given
+from embgeo.io.labels.matrix_labels import Labeling, count_named
+from embgeo.io.labels.rows import RowLabels, lay_given
+from embgeo.io.model.rows import RowCut
 from embgeo.io.places.exporting import find_files as find_model_files
-from embgeo.io.selecting import Labeling, count_named
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
 from embgeo.workflows.settings import fit_options, load_source

@@ -16,7 +16,8 @@ from embgeo.core.source import Source
 from embgeo.files.guard import Damaged
 from embgeo.io.formats import arrow
 from embgeo.io.load import open_checkpoint, open_source
-from embgeo.io.model.checkpoint import RowsOnDemand, Tensor
+from embgeo.io.model.checkpoint import Tensor
+from embgeo.io.model.rows import RowsOnDemand
 from tests.support.binary_files import arrays, check_refused, is_mapped, quick
 from tests.support.sampling import each_value, sample_cases
 

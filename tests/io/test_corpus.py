@@ -92,7 +92,7 @@ def test_a_tokenizer_that_fails_on_the_way_leaves_words_to_be_counted_from_the_b
         list(text.pieces(words=False))
         raise NotUsable("it failed")
 
-    monkeypatch.setattr("embgeo.io.selecting.count_tokens", fail)
+    monkeypatch.setattr("embgeo.io.labels.matrix_labels.count_tokens", fail)
     matrix = embgeo.load(
         tmp_path, corpus=tmp_path / "c", progress=lambda done, total: progress.append((done, total))
     )

@@ -22,7 +22,6 @@ from embgeo.io.formats import pickled as pickle_arrays
 from embgeo.io.formats import safetensors as safetensors_file
 from embgeo.io.formats import sharded as safetensors_index
 from embgeo.io.formats import torch_zip
-from embgeo.io.load import open_as
 from tests.support.binary_files import (
     FORMATS,
     archive_of,
@@ -34,6 +33,7 @@ from tests.support.binary_files import (
     npy,
     number,
     open_all,
+    open_as,
     safetensors_of,
     tensor_program,
 )

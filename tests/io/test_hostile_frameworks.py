@@ -12,8 +12,7 @@ import pytest
 
 from embgeo.io.formats import gguf as gguf_file
 from embgeo.io.formats import onnx as onnx_file
-from embgeo.io.load import open_as
-from tests.support.binary_files import check_refused
+from tests.support.binary_files import check_refused, open_as
 from tests.support.framework_files import (
     field,
     gguf_bytes,

@@ -12,8 +12,7 @@ import pytest
 
 from embgeo.files.maps import TEXT
 from embgeo.io.formats import hdf5 as hdf5_file
-from embgeo.io.load import open_as
-from tests.support.binary_files import check_refused
+from tests.support.binary_files import check_refused, open_as
 from tests.support.framework_files import hdf5, needs
 from tests.support.sampling import each_value
 

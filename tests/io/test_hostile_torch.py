@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from embgeo.io.formats import torch_legacy, torch_zip
-from embgeo.io.load import open_as
-from tests.support.binary_files import archive_of, check_refused, tensor_program
+from tests.support.binary_files import archive_of, check_refused, open_as, tensor_program
 from tests.support.torch_files import (
     MAGIC,
     SYSTEM,

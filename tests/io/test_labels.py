@@ -17,7 +17,8 @@ from embgeo.io.labels import corpus_text
 from embgeo.io.labels.corpus_text import CorpusText, count_words
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
 from embgeo.io.labels.label_file import read_labels
-from embgeo.io.labels.rows import RowCut, lay_found, lay_given, parse_rows
+from embgeo.io.labels.rows import lay_found, lay_given
+from embgeo.io.model.rows import RowCut, parse_rows
 from tests.support.sampling import each_value
 
 HOSTILE = (

@@ -217,7 +217,7 @@ def test_off_by_one_is_refused_before_a_tensor_is_opened(
     def opened(*_: object) -> None:
         raise AssertionError("a tensor was opened before the labels were checked")
 
-    monkeypatch.setattr("embgeo.io.building._read_rows", opened)
+    monkeypatch.setattr("embgeo.io.load.read_rows", opened)
     path = saved(tmp_path)
     tokens = side(tmp_path, [f"t{k}" for k in range(length)], "tokens.json")
     assert f"{length} tokens for 6 rows" in refused(LabelMismatch, path, tokens=tokens)

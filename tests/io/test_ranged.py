@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from embgeo.files.maps import Ranged, map_file, view
-from embgeo.io import load as opening
+from embgeo.io.load import open_checkpoint
+from embgeo.io.places import local
 from tests.support.mutants import SAMPLES, Sample
 
 CONTENT = np.arange(64, dtype=np.uint8)
@@ -49,13 +50,13 @@ def test_every_format_reads_ranges_as_it_reads_a_map(
         data = map_file(file)
         return Ranged(lambda start, stop: data[start:stop], lambda: file, 0, len(data))
 
-    monkeypatch.setattr(opening, "map_file", as_ranges)
+    monkeypatch.setattr(local, "map_file", as_ranges)
     assert read(path) == expected
     assert count
 
 
 def read(path: Path) -> tuple[object, ...]:
-    found = opening.open_checkpoint(path)
+    found = open_checkpoint(path)
     arrays = [
         (t.name, t.shape, t.dtype, t.open().tobytes()) for t in found.tensors if not t.problem
     ]

@@ -163,7 +163,7 @@ def test_other_files_come_whole_after_their_size_was_said(
     said = "0.02 MB of 0.02 MB would be fetched, more than 0.00 MB"
     assert said in refused("memory://large/vectors.txt", max_download="0.001MB")
     store.pipe("/none/README.md", b"# none")
-    assert "there are no weights" in refused("memory://none")
+    assert "no model weights" in refused("memory://none")
     assert "there is no such file" in refused("memory://other")
 
 
@@ -243,8 +243,20 @@ def test_of_a_quantized_gguf_the_header_and_one_tensor_are_read(
 def test_several_files_are_a_question(store: Any) -> None:
     store.pipe("/two/a.safetensors", save(TENSORS))
     store.pipe("/two/b.safetensors", save(TENSORS))
-    assert "several files with tensors" in refused("memory://two")
+    assert "several files that may hold the matrix" in refused("memory://two")
     assert "memory://two/a.safetensors" in refused("memory://two")
+
+
+def test_slices_and_shards_are_known_by_their_siblings(store: Any) -> None:
+    """A slice is refused whether it or its folder is named; files of a split model are joined."""
+    for rank in range(2):
+        store.pipe(f"/ranks/model_rank_{rank}.safetensors", save(TENSORS))
+        half = {f"{rank}.weight": W[:4], **({"embed_tokens.weight": W} if rank else {})}
+        store.pipe(f"/shards/model-0000{rank + 1}-of-00002.safetensors", save(half))
+    for name in ("memory://ranks", "memory://ranks/model_rank_0.safetensors"):
+        assert "a slice of each matrix" in refused(name)
+    assert embgeo.load("memory://shards").n == len(W)
+    assert embgeo.load("memory://shards/model-00001-of-00002.safetensors").n == len(W)
 
 
 def test_names_of_what_is_needed() -> None:

@@ -32,8 +32,9 @@ from embgeo.io.formats import (
 from embgeo.io.formats import (
     npy as numpy_npy,
 )
-from embgeo.io.load import open_as
+from embgeo.io.formats.format import Beside, Format, open_with
 from embgeo.io.model.checkpoint import Checkpoint
+from embgeo.io.places.local import LocalFolder
 
 FORMATS = (
     torch_zip,
@@ -51,6 +52,12 @@ FORMATS = (
 def head(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(4096)
+
+
+def open_as(known: Format, path: Path) -> Checkpoint:
+    """As one of a format."""
+    beside = Beside(LocalFolder(path.parent), path.name)
+    return open_with(known, beside.folder.open(path.name), beside)
 
 
 def open_file(path: Path) -> Checkpoint:

@@ -475,7 +475,10 @@ def test_a_file_of_a_web_server(hub: ToyHub) -> None:
     name = f"{hub.other}/model-00001-of-00002.safetensors"
     assert embgeo.load(name).n == 3000
     hub.faults.add("ignore ranges")
-    assert "could not be read" in refused(f"{hub.other}/model-00002-of-00002.safetensors")
+    name = f"{hub.other}/model-00002-of-00002.safetensors"
+    assert "the others of 2 are missing" in refused(name)
+    with pytest.raises(EmbgeoError):
+        embgeo.load(name, tensor="lm_head.weight")
 
 
 @pytest.mark.usefixtures("hub")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
@@ -63,26 +63,55 @@ class Format(Protocol):
         """
 
 
-class Beside(Protocol):
-    """The folder of an opened file, whose other files may hold its tensors."""
+class Folder(Protocol):
+    """The files of a folder, on this machine or elsewhere."""
+
+    #: Of a folder that lies elsewhere that of its configuration and tokenizer.
+    path: Path
+    is_here: bool
 
     @property
-    def name(self) -> str:
-        """Name of the opened file."""
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes of its files by name."""
 
-    def open(self, name: str, what: str = "shard", /) -> Bytes:
-        """Open a file of the folder; raises Missing, or Damaged if the name leads out of it."""
+    def open(self, name: str) -> Bytes:
+        """Open a file of the folder, or one that is linked from it."""
 
-    def open_with(self, known: Format, name: str, /) -> Checkpoint:
-        """Open a file of the folder as one of a format."""
+    def open_named(self, name: str, what: str) -> Bytes:
+        """Open a file that another one names.
+
+        Raises Missing, or Damaged if the name leads out of the folder.
+        """
+
+    def siblings(self) -> Mapping[str, Folder]:
+        """Return the folders beside it, and itself, by name."""
 
 
-def open_with(known: Format, data: Bytes, beside: Beside, path: Path) -> Checkpoint:
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The folder of an opened file, whose other files may hold its tensors."""
+
+    folder: Folder
+    #: Name of the opened file.
+    name: str
+
+    @property
+    def path(self) -> Path:
+        return self.folder.path / self.name
+
+    def open(self, name: str, what: str = "shard") -> Bytes:
+        return self.folder.open_named(name, what)
+
+    def open_with(self, known: Format, name: str) -> Checkpoint:
+        return open_with(known, self.open(name), Beside(self.folder, name))
+
+
+def open_with(known: Format, data: Bytes, beside: Beside) -> Checkpoint:
     """Open a file of this format.
 
-    Errors of a bad file, now or when a tensor of it is opened, become one line that names it as
-    `path`.
+    Errors of a bad file, now or when a tensor of it is opened, become one line that names it.
     """
+    path = beside.path
     with reading(path, known.NAME):
         checkpoint = known.open_checkpoint(data, beside)
         if not checkpoint.tensors:

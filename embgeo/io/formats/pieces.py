@@ -10,26 +10,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.files.guard import Damaged, MissingPiece, list_short, reading, refuse, short
-from embgeo.files.maps import map_file
-from embgeo.files.small_files import read_head
+from embgeo.files.small_files import HEAD_BYTES
 from embgeo.io.formats import gguf, safetensors
-from embgeo.io.formats.format import is_grid, join_grid
+from embgeo.io.formats.format import Beside, Folder, is_grid, join_grid
 from embgeo.io.model import names
 from embgeo.io.model.candidates import count_slices
 from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.facts import ModelFacts
 
-OpenFile = Callable[[Path], Checkpoint]
+OpenFile = Callable[[Beside], Checkpoint]
+#: First element of the piece of each tensor that a file holds.
+_Offsets = dict[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,165 +112,186 @@ _MOST_SLICES, _MOST_FILES, _LONGEST_NAME = 64, 1024, 200
 _COMPARED_ROWS, _COMPARED_NORMS, _LISTED = 64, 4, 3
 
 
-def open_pieces(path: Path, facts: ModelFacts, open_file: OpenFile) -> Checkpoint | None:
+def open_pieces(file: Beside, facts: ModelFacts, open_file: OpenFile) -> Checkpoint | None:
     """Open the model that a named file is a shard of; None if it is whole. Refuse a slice."""
-    if not path.is_file():
+    if file.name not in _names(file.folder):
         return None
-    refuse_slice(path)
-    if (files := _with_offsets(path)) is not None:
+    refuse_slice(file)
+    if files := _with_offsets(file):
         return _join_offsets(files, open_file)
-    if (shard := _SHARD.match(path.name)) is not None and int(shard[3]) > 1:
-        return _open_shards(path, shard, facts, open_file)
-    return _open_numbered(path, facts, open_file)
+    if (shard := _SHARD.match(file.name)) is not None and int(shard[3]) > 1:
+        return _open_shards(file, shard, facts, open_file)
+    return _open_numbered(file, facts, open_file)
 
 
-def refuse_slice(path: Path) -> None:
+def refuse_slice(file: Beside) -> None:
     """Refuse a file whose name, or whose folder's name, is that of one slice of several."""
-    for named in (path, path.absolute().parent):
+    folder = file.folder.path
+    for name in (file.name, folder.absolute().name):
         for scheme in SCHEMES:
-            found = scheme.names.search(named.name)
+            found = scheme.names.search(name)
             if found is None:
                 continue
             total = int(found.groupdict().get("total") or 0)
-            siblings = _siblings(named, found.span("rank"))
+            others = _names(file.folder) if name is file.name else file.folder.siblings()
+            siblings = _siblings(name, others, found.span("rank"))
             is_first = int(found["rank"]) == 0 and not scheme.is_alone
             if total == 1 or (not total and is_first and len(siblings) < 2):
                 continue  # the only one
-            folder = path.parent
             raise refuse(
-                path,
+                file.path,
                 f"is one of {max(total, len(siblings)) or 'several'} slices of a model, each "
                 "with a part of every matrix",
                 scheme.way_out.format(folder=folder, above=folder.parent),
             )
 
 
-def _siblings(path: Path, span: tuple[int, int]) -> dict[int, Path]:
-    """Find the entries whose names differ from that of `path` in one number, by this number."""
+def _names(folder: Folder) -> Iterable[str]:
+    """Return the names of the files in a folder; none if it may not be listed."""
+    try:
+        return folder.sizes
+    except UnreadableFile:
+        return ()
+
+
+def _siblings(name: str, names: Iterable[str], span: tuple[int, int]) -> dict[int, str]:
+    """Find the names that differ from `name` in one number, by this number."""
     start, stop = span
     digits = r"\d+" if stop - start < 2 else rf"\d{{{stop - start}}}"
-    pattern = re.compile(rf"{re.escape(path.name[:start])}({digits}){re.escape(path.name[stop:])}")
-    try:
-        found = {int(m[1]): e for e in path.parent.iterdir() if (m := pattern.fullmatch(e.name))}
-    except OSError:
-        return {}
+    pattern = re.compile(rf"{re.escape(name[:start])}({digits}){re.escape(name[stop:])}")
+    found = {int(m[1]): one for one in names if (m := pattern.fullmatch(one))}
     return dict(sorted(found.items()))
 
 
-def are_shards(files: Sequence[Path]) -> bool:
+def are_shards(folder: Folder, names: Sequence[str]) -> bool:
     """Tell whether files are all shards of one model, or pieces whose offsets are stated."""
-    found = [_SHARD.match(file.name) for file in files]
+    found = [_SHARD.match(name) for name in names]
     stems = {(m[1], m[3], m[4]) if m else None for m in found}
     if len(stems) == 1 and None not in stems:
         return True
-    return bool(files) and all(_read_offsets(file) for file in files if file.is_file())
+    return bool(names) and all(_read_offsets(Beside(folder, name)) for name in names)
 
 
 def _open_shards(
-    path: Path, shard: re.Match[str], facts: ModelFacts, open_file: OpenFile
+    file: Beside, shard: re.Match[str], facts: ModelFacts, open_file: OpenFile
 ) -> Checkpoint:
     """Open all shards of whole tensors, named ``NAME-00001-of-00002``; of some formats a lone one.
 
     A lone shard of safetensors or torch is read, as the tensors in it are whole; a GGUF file has
     its metadata in the first one.
     """
-    total, siblings = int(shard[3]), _siblings(path, shard.span(2))
-    numbers, files = list(siblings), list(siblings.values())
-    if numbers != list(range(1, total + 1)):
-        missing = next((n for n in range(1, total + 1) if n not in numbers), total)
-        if path.suffix == ".gguf":
+    total, siblings = int(shard[3]), _siblings(file.name, file.folder.sizes, shard.span(2))
+    names, files = list(siblings.values()), [Beside(file.folder, n) for n in siblings.values()]
+    if list(siblings) != list(range(1, total + 1)):
+        missing = next((n for n in range(1, total + 1) if n not in siblings), total)
+        if file.name.endswith(".gguf"):
             raise MissingPiece(
                 f"piece {missing} of {total} is missing",
-                where=files[0],
+                where=files[0].path,
                 way_out="put all pieces of the model into one folder",
             )
-        alone = open_file(path)
-        note = f"{short(path.name)} is one of {total} shards, and others are missing"
+        alone = open_file(file)
+        note = f"{short(file.name)} is one of {total} shards, and others are missing"
         return replace(
             alone,
             facts=replace(_known(facts, alone.facts), pieces=total),
             notes=(*alone.notes, note),
         )
     first = _metadata_only(files[0])
-    opened = [open_file(file) for file in (files if first is None else files[1:])]
+    opened = [open_file(one) for one in (files if first is None else files[1:])]
     tensors = [tensor for one in opened for tensor in one.tensors]
     if len({tensor.name for tensor in tensors}) < len(tensors):
-        raise refuse(files[0], "and its siblings hold tensors of the same names", JOIN)
+        raise refuse(files[0].path, "and its siblings hold tensors of the same names", JOIN)
     head = first or opened[0]
     return replace(
         head,
         tensors=tuple(tensors),
-        files=tuple(file for one in ([first] if first else []) + opened for file in one.files),
+        files=tuple(path for one in ([first] if first else []) + opened for path in one.files),
         facts=replace(_known(facts, head.facts), pieces=1),
         notes=(
             *dict.fromkeys(note for one in opened for note in one.notes),
-            f"read from {total} files: {list_short([file.name for file in files], _LISTED)}",
+            f"read from {total} files: {list_short(names, _LISTED)}",
         ),
     )
 
 
-def _metadata_only(file: Path) -> Checkpoint | None:
+def _metadata_only(file: Beside) -> Checkpoint | None:
     """Return a GGUF file without tensors, as ``--no-tensor-first-split`` of llama.cpp writes it."""
-    if file.suffix != ".gguf" or not gguf.sniff(read_head(file)):
+    if not file.name.endswith(".gguf"):
         return None
-    with reading(file, gguf.NAME):
-        found = gguf.read(map_file(file))
-    return None if found.tensors else replace(found, path=file, files=(file,))
+    with reading(file.path, gguf.NAME):
+        data = file.folder.open(file.name)
+        found = gguf.read(data) if gguf.sniff(data[:HEAD_BYTES].tobytes()) else None
+    is_empty = found is not None and not found.tensors
+    return replace(found, path=file.path, files=(file.path,)) if found and is_empty else None
 
 
-def _open_numbered(path: Path, facts: ModelFacts, open_file: OpenFile) -> Checkpoint | None:
+def _open_numbered(file: Beside, facts: ModelFacts, open_file: OpenFile) -> Checkpoint | None:
     """Compare a file with those whose names differ from its own in one number.
 
     Slices are refused; of steps of a run, or of copies, the named file is read with a note. None if
     there are no such files.
     """
-    if not path.name.endswith(_COMPARED):
+    if not file.name.endswith(_COMPARED):
         return None
-    for named, found in _numbers_of(path):
-        siblings = _siblings(named, found.span())
+    for name, found in _numbers_of(file):
+        is_file = name is file.name
+        others = file.folder.sizes if is_file else file.folder.siblings()
+        siblings = _siblings(name, others, found.span())
         numbers = list(siblings)
-        files = [one if named is path else one / path.name for one in siblings.values()]
+        files = [
+            Beside(file.folder, one) if is_file else Beside(file.folder.siblings()[one], file.name)
+            for one in siblings.values()
+        ]
         if not 1 < len(files) <= _MOST_SLICES or numbers[0] > 1:
             continue
         if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
             continue  # steps of a run, for instance
-        if not all(file.is_file() for file in files):
+        if not all(one.name in _names(one.folder) for one in files):
             continue
         try:
-            opened = [open_file(file) for file in files]
+            opened = [open_file(one) for one in files]
         except EmbgeoError:
             continue  # the named file is opened again, and says why
         if len({frozenset(t.name for t in one.tensors) for one in opened}) != 1:
             continue
-        is_step = any(m.span(1) == found.span() for m in _STEPS.finditer(named.name))
-        if not is_step and _are_slices(opened, facts, is_likely=_is_likely(named, found)):
-            shown = [str(file.relative_to(named.parent)) for file in files]
+        is_step = any(m.span(1) == found.span() for m in _STEPS.finditer(name))
+        is_likely = _is_likely(name, found)
+        shown = [one if is_file else f"{one}/{file.name}" for one in siblings.values()]
+        # Of remote files the matrices would be fetched to compare them.
+        is_slice = _are_slices(opened, facts, is_likely) if file.folder.is_here else is_likely
+        if is_slice and not is_step:
             cause = f"holds a slice of each matrix, as {list_short(shown, _LISTED)} do"
-            raise refuse(path, cause, f"{JOIN}; {_NOT_SLICES}")
+            raise refuse(file.path, cause, f"{JOIN}; {_NOT_SLICES}")
         if not any(names.input_rank(t.name) is not None for t in opened[0].tensors):
             continue
-        alone = opened[files.index(path)]
-        beside = next(file for file in files if file != path).relative_to(named.parent)
-        note = f"{short(str(beside))} beside it holds tensors of the same names and is not read"
-        return replace(alone, notes=(*alone.notes, note), facts=_known(facts, alone.facts))
+        own = list(siblings.values()).index(name)
+        beside = short(shown[0 if own else 1])
+        note = f"{beside} beside it holds tensors of the same names and is not read"
+        return replace(
+            opened[own],
+            notes=(*opened[own].notes, note),
+            facts=_known(facts, opened[own].facts),
+        )
     return None
 
 
-def _numbers_of(path: Path) -> Iterator[tuple[Path, re.Match[str]]]:
+def _numbers_of(file: Beside) -> Iterator[tuple[str, re.Match[str]]]:
     """Yield the numbers in the name of a file, and in that of its folder if it is like a slice."""
-    for found in re.finditer(r"\d{1,6}", path.name[:_LONGEST_NAME]):
-        yield path, found
-    for found in re.finditer(r"\d{1,6}", path.absolute().parent.name[:_LONGEST_NAME]):
-        if _is_likely(path.absolute().parent, found):
-            yield path.absolute().parent, found
+    for found in re.finditer(r"\d{1,6}", file.name[:_LONGEST_NAME]):
+        yield file.name, found
+    folder = file.folder.path.absolute().name
+    for found in re.finditer(r"\d{1,6}", folder[:_LONGEST_NAME]):
+        if _is_likely(folder, found):
+            yield folder, found
 
 
-def _is_likely(path: Path, number: re.Match[str]) -> bool:
+def _is_likely(name: str, number: re.Match[str]) -> bool:
     """Tell whether the word before a number is one for slices."""
-    return any(m.span(1) == number.span() for m in _LIKELY.finditer(f"{path.name}."))
+    return any(m.span(1) == number.span() for m in _LIKELY.finditer(f"{name}."))
 
 
-def _are_slices(opened: Sequence[Checkpoint], facts: ModelFacts, *, is_likely: bool) -> bool:
+def _are_slices(opened: Sequence[Checkpoint], facts: ModelFacts, is_likely: bool) -> bool:
     """Tell whether checkpoints of the same names are slices: by the configuration, else by content.
 
     Slices hold the same norms and share no row of the embedding, which steps of a run do. A word
@@ -309,38 +330,40 @@ def _known(facts: ModelFacts, own: ModelFacts) -> ModelFacts:
     return own if facts == ModelFacts() else facts
 
 
-def _with_offsets(path: Path) -> list[tuple[Path, dict[str, tuple[int, ...]]]] | None:
-    """List the files of a folder that state offsets of pieces, with them, if `path` is one."""
-    offsets = _read_offsets(path) if path.suffix == ".safetensors" else {}
+def _with_offsets(file: Beside) -> list[tuple[Beside, _Offsets]]:
+    """List the files of a folder that state offsets of pieces, with them, if `file` is one."""
+    offsets = _read_offsets(file)
     if not offsets:
-        return None
-    others = sorted(path.parent.glob("*.safetensors"))[:_MOST_FILES]
-    found = [(file, stated) for file in others if (stated := _read_offsets(file))]
+        return []
+    others = [name for name in file.folder.sizes if name.endswith(".safetensors")][:_MOST_FILES]
+    files = [Beside(file.folder, name) for name in others]
+    found = [(one, stated) for one in files if (stated := _read_offsets(one))]
     if len(found) < 2 and any(any(first) for first in offsets.values()):
         cause = f"holds one piece of each matrix ({_OFFSETS}), and the others are missing"
-        raise refuse(path, cause, "put all pieces of the model into one folder")
-    return found if len(found) > 1 else None
+        raise refuse(file.path, cause, "put all pieces of the model into one folder")
+    return found if len(found) > 1 else []
 
 
-def _read_offsets(file: Path) -> dict[str, tuple[int, ...]]:
-    head = read_head(file)
-    if not safetensors.sniff(head):
+def _read_offsets(file: Beside) -> _Offsets:
+    """Read the offsets that a file states; empty for most files."""
+    if not file.name.endswith(".safetensors"):
         return {}
-    length = int.from_bytes(head[: safetensors.LENGTH_BYTES], "little")
     try:
-        data = map_file(file)
-        if _OFFSETS.encode() not in data[: min(length, safetensors.LONGEST_HEADER)].tobytes():
-            return {}  # most files; headers of large models take seconds to parse
+        data = file.folder.open(file.name)
+        start = safetensors.LENGTH_BYTES
+        length = int.from_bytes(data[:start].tobytes(), "little")
+        length = min(length, safetensors.LONGEST_HEADER)
+        # Headers of large models take seconds to parse.
+        if _OFFSETS.encode() not in data[start : start + length].tobytes():
+            return {}
         metadata: Any = safetensors.read_header(data)[1].get(safetensors.METADATA)
         stated = json.loads(metadata[_OFFSETS])
         return {name: tuple(map(int, one["saved_offsets"])) for name, one in stated.items()}
-    except (Damaged, UnreadableFile, LookupError, TypeError, ValueError, AttributeError):
+    except (Damaged, OSError, LookupError, TypeError, ValueError, AttributeError):
         return {}
 
 
-def _join_offsets(
-    files: Sequence[tuple[Path, dict[str, tuple[int, ...]]]], open_file: OpenFile
-) -> Checkpoint:
+def _join_offsets(files: Sequence[tuple[Beside, _Offsets]], open_file: OpenFile) -> Checkpoint:
     """Join the pieces of each tensor at the offsets that the files state."""
     opened = [(open_file(file), offsets) for file, offsets in files]
     pieces: dict[str, list[tuple[Tensor, tuple[int, ...]]]] = {}

@@ -5,13 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from embgeo.core.errors import UnreadableFile
+from embgeo.core.errors import UnreadableFile, WayOut, argument
+from embgeo.core.special import SpecialToken
 from embgeo.files import small_files
 from embgeo.files.guard import refuse, short
 from embgeo.files.small_files import is_companion
 from embgeo.io.labels import tokenizer_files
+from embgeo.io.labels.special_tokens import find_special
 from embgeo.io.labels.tokenizer_files import in_order
 from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary
+from embgeo.io.model.checkpoint import Checkpoint
 
 #: SentencePiece models by name.
 _MODELS = (
@@ -29,6 +32,34 @@ _OTHER_ORDER = frozenset({
     "xlm-roberta-xl",
 })  # fmt: skip
 _BY_FAIRSEQ_TOOLS = "sentencepiece.bpe.model"
+
+
+def label_model(weights: Checkpoint, folder: Path, model_type: str) -> Checkpoint:
+    """Add the tokens that the tokenizer in a folder gives the rows, or why it cannot be read."""
+    if weights.counts is not None:  # vectors with words: the vocab.txt of GloVe is no tokenizer
+        return weights
+    special: tuple[SpecialToken, ...] = ()
+    try:
+        vocabulary, notes = vocabulary_of(folder, model_type)
+        if vocabulary is not None:
+            special = find_special(folder, vocabulary)
+    except UnreadableFile as error:  # raised where its labels are wanted
+        unlabeled = f"read no labels: {argument('tokens', 'none')}"
+        why = error.also(unlabeled, [WayOut(arguments={"tokens": "none"})])
+        return replace(weights, tokens=None, label_error=why)
+    weights = replace(weights, notes=(*weights.notes, *notes))
+    if vocabulary is None:
+        return weights
+    return replace(
+        weights,
+        tokens=vocabulary.tokens,
+        tokens_source=vocabulary.source,
+        vocabularies=(),
+        encoder=vocabulary.encoder,
+        added=frozenset(vocabulary.added.values()),
+        special=special,
+        notes=(*weights.notes, *vocabulary.notes),
+    )
 
 
 def vocabulary_of(

@@ -1,4 +1,4 @@
-"""Ranges of rows, and labels for the rows of a range."""
+"""Labels for a range of rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -7,33 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.errors import BadOption, LabelMismatch, WayOut, argument
-from embgeo.core.source import RowRange, split_range
+from embgeo.core.errors import LabelMismatch, WayOut, argument
+from embgeo.io.model.rows import RowCut
 
 PADDING_REASON = "padding beyond the vocabulary"
-
-
-@dataclass(frozen=True, slots=True)
-class RowCut:
-    """Rows `start` to `stop` (exclusive) of a matrix of `total` rows."""
-
-    total: int
-    start: int
-    stop: int
-
-    @property
-    def size(self) -> int:
-        return self.stop - self.start
-
-    @property
-    def is_whole(self) -> bool:
-        return self.size == self.total
-
-    def fit(self, length: int) -> slice | None:
-        """Return the slice of `length` entries that belongs to the cut; None if no length fits."""
-        if length == self.size:
-            return slice(None)
-        return slice(self.start, self.stop) if length == self.total else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +21,6 @@ class RowLabels:
     masked: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # padding rows
     notes: tuple[str, ...] = ()
     first: int = 0  # row of the whole matrix that the first token of the vocabulary labels
-
-
-def parse_rows(rows: RowRange, total: int) -> RowCut:
-    """Parse ``A:B``; A defaults to 0, B to `total`."""
-    if rows is None:
-        return RowCut(total, 0, total)
-    first, last = split_range(rows)
-    text = f"{'' if first is None else first}:{'' if last is None else last}"
-    start, stop = first or 0, total if last is None else last
-    if stop > total or start >= total:
-        raise BadOption(
-            f"{argument('rows')} {text!r} reaches beyond the matrix, which has {total:,} rows",
-            way_out=f"stay within 0:{total}",
-        )
-    if start >= stop:
-        raise BadOption(
-            f"{argument('rows')} {text!r} is an empty range", way_out="write A:B with A below B"
-        )
-    return RowCut(total, start, stop)
 
 
 def lay_given(

@@ -11,7 +11,6 @@ import numpy as np
 
 from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Matrix, Origin
-from embgeo.io.building import has_usable_row
 from embgeo.io.labels.counts_file import from_rank
 from embgeo.io.memory.labeling import with_counts, with_tokens
 from embgeo.io.memory.objects import (
@@ -20,6 +19,7 @@ from embgeo.io.memory.objects import (
     find_in_keyed_vectors,
     find_in_torch,
 )
+from embgeo.io.model.rows import has_usable_row
 
 #: One function for each kind of object; it returns None for other kinds.
 KINDS: tuple[Callable[[Any], MatrixOfObject | None], ...] = (

@@ -15,9 +15,10 @@ from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.special import place_special
 from embgeo.files.small_files import safe_text
 from embgeo.io.labels.counts_file import LARGEST_COUNT, from_counts
-from embgeo.io.labels.rows import PADDING_REASON, RowCut, RowLabels, lay_found
+from embgeo.io.labels.rows import PADDING_REASON, RowLabels, lay_found
 from embgeo.io.labels.special_tokens import collect_special
 from embgeo.io.labels.vocabulary import READERS, TokenizerVocabulary, guess_scheme
+from embgeo.io.model.rows import RowCut
 
 
 def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:

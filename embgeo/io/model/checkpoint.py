@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import IntArray
 from embgeo.core.errors import EmbgeoError
 from embgeo.core.special import SpecialToken
 from embgeo.files.guard import Damaged, list_short, refuse, short
@@ -182,48 +179,3 @@ def note_unread(tensors: Iterable[Tensor]) -> tuple[str, ...]:
     return tuple(
         f"not read: {list_short(listed, _LISTED)} ({problem})" for problem, listed in names.items()
     )
-
-
-class RowsOnDemand:
-    """Indexed like an array by slices of rows and by row numbers; keeps the last range.
-
-    `identity` distinguishes the matrix from others of its shape.
-    """
-
-    def __init__(self, tensor: Tensor, ranges: RowRanges) -> None:
-        self.shape, self.dtype = tensor.shape, np.dtype(tensor.dtype)
-        self.identity = ranges.identity
-        self._read = ranges.read
-        self._lock = Lock()
-        self._first, self._held = 0, np.empty((0, self.shape[1]), self.dtype)
-
-    def copy(self) -> RowsOnDemand:
-        """Return the same matrix with its own range."""
-        other = copy.copy(self)
-        other._lock = Lock()
-        return other
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, index: slice | IntArray) -> Array:
-        if isinstance(index, slice):
-            start, stop, step = index.indices(self.shape[0])
-            first, held = self._find_range(start, max(start, stop))
-            return held[start - first : stop - first : step]
-        if not len(index):
-            return np.empty((0, self.shape[1]), self.dtype)
-        rows, places = np.unique(index, return_inverse=True)
-        start, stop = int(rows[0]), int(rows[-1]) + 1
-        with self._lock:
-            first, held = self._first, self._held
-        if first <= start and stop <= first + len(held):
-            return np.asarray(held[index - first])
-        return np.asarray(self._read(start, stop, rows)[places])
-
-    def _find_range(self, start: int, stop: int) -> tuple[int, Array]:
-        """Return a range that holds these rows, and its first row."""
-        with self._lock:
-            if not self._first <= start <= stop <= self._first + len(self._held):
-                self._first, self._held = start, self._read(start, stop)
-            return self._first, self._held

@@ -1,23 +1,10 @@
 """What the configuration beside the weights says of the matrices: sizes, ties, quantization."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from embgeo.files.guard import refuse
-from embgeo.files.small_files import is_companion, read_json, read_text
-
-CONFIGURATION = "config.json"
-#: Llama and Mistral in their own form.
-_PARAMETERS = "params.json"
-_ADAPTER = "adapter_config.json"
-#: ModelOpt writes its quantization beside a configuration that does not name it.
-_MODELOPT = "hf_quant_config.json"
-CONFIGURATIONS = (CONFIGURATION, _ADAPTER, _MODELOPT)
-#: nanotron's, at the root of a checkpoint whose tensors lie in folders of their own.
-_NANOTRON, _LEVELS = "model_config.json", 8
 #: Keys below which others keep the configuration of their language model: multimodal models,
 #: TensorRT-LLM, draft heads of speculators, KerasHub.
 _INNER = (
@@ -44,10 +31,6 @@ _COLUMNS = (
     "embedding_size", "word_embed_proj_dim", "d_embed", "hidden_size", "n_embd", "d_model", "dim",
     "hidden_dim",
 )  # fmt: skip
-#: Sizes in the YAML files of GPT-NeoX, which quote their keys or not.
-_YAML_SIZE = re.compile(
-    r"""(?m)^[\s{]*["']?(hidden[-_]size|padded[-_]vocab[-_]size|num[-_]layers)["']?\s*:\s*(\d{1,12})"""
-)
 #: Sizes beyond any model: a damaged or hostile configuration.
 _LARGEST = 2**40
 
@@ -78,15 +61,16 @@ class ModelFacts:
     notes: tuple[str, ...] = ()
 
 
-def read_facts(folder: Path) -> ModelFacts:
-    """Read the facts of a model folder; empty without its files."""
-    data = _read_configuration(folder)
+def facts_of(
+    data: Mapping[str, Any], adapter: Mapping[str, Any], modelopt: Mapping[str, Any]
+) -> ModelFacts:
+    """Collect what the configuration of a model, of its adapter and of ModelOpt say."""
     inner = list(_language_models(data))
     parts = [*inner, data]
     quantization = _first(parts, "quantization_config", dict) or _first(parts, "quantization", dict)
-    if not quantization:
-        quantization = _object(folder / _MODELOPT).get("quantization")
-    ties = [part["tie_word_embeddings"] for part in (data, *inner) if _is_tie(part)]
+    quantization = quantization or modelopt.get("quantization")
+    ties = [part["tie_word_embeddings"] for part in (data, *inner)
+            if type(part.get("tie_word_embeddings")) is bool]  # fmt: skip
     agree = len(set(ties)) == 1 and _has_head(data)
     classes = data.get("architectures")
     named = classes[0] if isinstance(classes, list) and classes else data.get("architecture")
@@ -105,37 +89,13 @@ def read_facts(folder: Path) -> ModelFacts:
         tied=ties[0] if agree else None,
         dtype=_first(parts, "dtype", str) or _first(parts, "torch_dtype", str) or "",
         quantization=quantization if isinstance(quantization, dict) else {},
-        adapter=_object(folder / _ADAPTER),
+        adapter=adapter,
         notes=(
             ("config.json contradicts itself on tie_word_embeddings; the tensors decide",)
             if len(set(ties)) > 1
             else ()
         ),
     )
-
-
-def _read_configuration(folder: Path) -> dict[str, Any]:
-    """Read the configuration in a folder; that of nanotron lies above, that of GPT-NeoX below."""
-    found = _object(folder / CONFIGURATION) or _object(folder / _PARAMETERS)
-    if not found and "pp_block" in folder.parts:
-        above = list(folder.resolve().parents)[:_LEVELS]
-        found = next((one for parent in above if (one := _object(parent / _NANOTRON))), {})
-    below = folder / "configs"
-    if not found and below.is_dir() and not below.is_symlink():
-        texts = [read_text(file) for file in sorted(below.glob("*.yml"))[:_LEVELS]
-                 if is_companion(file)]  # fmt: skip
-        sizes = _YAML_SIZE.findall("\n".join(texts))
-        found = {key.replace("-", "_"): int(size) for key, size in sizes}
-    return found
-
-
-def _object(path: Path) -> dict[str, Any]:
-    if not is_companion(path):
-        return {}
-    data = read_json(path)
-    if not isinstance(data, dict):
-        raise refuse(path, "is not a JSON object", "download the configuration again")
-    return data
 
 
 def _language_models(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -150,10 +110,6 @@ def _language_models(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             return
 
 
-def _is_tie(part: Mapping[str, Any]) -> bool:
-    return type(part.get("tie_word_embeddings")) is bool
-
-
 def _has_head(configuration: Mapping[str, Any]) -> bool:
     """Tell whether the model has an output matrix; true if no class is listed."""
     classes = configuration.get("architectures")
@@ -162,7 +118,7 @@ def _has_head(configuration: Mapping[str, Any]) -> bool:
     return any(_LANGUAGE_MODEL.search(name) for name in classes if isinstance(name, str))
 
 
-def _first_size(parts: list[dict[str, Any]], *keys: str) -> int | None:
+def _first_size(parts: Sequence[Mapping[str, Any]], *keys: str) -> int | None:
     return next((found for key in keys if (found := _first(parts, key, int))), None)
 
 
@@ -170,6 +126,6 @@ def _size(value: object) -> int | None:
     return value if type(value) is int and 0 < value < _LARGEST else None
 
 
-def _first(parts: list[dict[str, Any]], key: str, kind: type) -> Any:
+def _first(parts: Sequence[Mapping[str, Any]], key: str, kind: type) -> Any:
     found = next((part[key] for part in parts if type(part.get(key)) is kind), None)
     return _size(found) if kind is int else found

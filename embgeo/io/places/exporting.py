@@ -37,7 +37,7 @@ def fetch_model(
         open_kept(name, refresh=True)
     kept = open_kept(name)
     kept.report = report
-    place = SourcePlace(kept.folder, name, kept=kept)
+    place = SourcePlace(kept.path, name, kept=kept)
     return export_model(place, source, whole=whole).path
 
 
@@ -46,7 +46,7 @@ def export_model(place: SourcePlace, source: Source, *, whole: bool = False) -> 
     kept = place.kept
     assert kept is not None
     choices = [source.tensor, source.output, source.transpose, whole, kept.chosen]
-    key = cache.hash_text(json.dumps([str(kept.folder), choices]))
+    key = cache.hash_text(json.dumps([str(kept.path), choices]))
     target = cache.own_cache() / "reduced" / f"{kept.commit[:12]}-{key}"
     if target.is_dir():
         return SourcePlace(require_kept(target), place.given, place.name)

@@ -11,9 +11,9 @@ from embgeo.core.errors import EmbgeoError, argument
 from embgeo.files.guard import refuse
 from embgeo.files.maps import number_type
 from embgeo.files.small_files import read_json
-from embgeo.io.model.facts import read_facts
 from embgeo.io.places import names
 from embgeo.io.places.cache import find_revision, find_snapshot, find_whole_snapshot
+from embgeo.io.places.configuration import read_facts
 from embgeo.io.places.kept import KeptFolder, find_kept, open_kept
 from embgeo.io.places.source_record import bytes_text
 
@@ -81,7 +81,7 @@ def find_place(path: Path | str) -> SourcePlace:
 
 
 def _of_kept(kept: KeptFolder, given: str) -> SourcePlace:
-    return SourcePlace(kept.folder, given, names.short_name(given), kept=kept)
+    return SourcePlace(kept.path, given, names.short_name(given), kept=kept)
 
 
 def _expected_size(name: names.HubName) -> str:

@@ -24,12 +24,13 @@ import numpy.typing as npt
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile, argument, writing
 from embgeo.core.progress import announce
-from embgeo.files.guard import Damaged, reading, refuse, short
+from embgeo.files.guard import Damaged, Missing, reading, refuse, short
 from embgeo.files.maps import Bytes, Ranged, map_file
 from embgeo.files.records import RecordFormat, digest_of
 from embgeo.files.saved import DAMAGE
-from embgeo.io.model.facts import CONFIGURATIONS
+from embgeo.io.formats.format import Folder
 from embgeo.io.places import cache, ranges
+from embgeo.io.places.configuration import CONFIGURATIONS
 from embgeo.io.places.hub import HubFolder
 from embgeo.io.places.names import HubName, as_written, read_hub_name
 from embgeo.io.places.source_record import SourceFile, bytes_text, list_files
@@ -38,7 +39,6 @@ from embgeo.io.places.stores import StoreFolder
 #: Configuration and tokenizer.
 SMALL_FILES = (
     *CONFIGURATIONS,
-    "params.json",
     "generation_config.json",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -86,18 +86,20 @@ LISTING = RecordFormat(
 
 
 class KeptFolder:
-    """The files of a remote folder at one commit; what is read is fetched once."""
+    """The files of a remote folder at one commit, a `Folder`; what is read is fetched once."""
+
+    is_here = False
 
     def __init__(
         self,
         listing: Listing,
-        folder: Path,
+        path: Path,
         chosen: str,
         connect: Callable[[], ranges.RemoteFolder],
     ) -> None:
         self.name, self.commit = listing.source, listing.commit
         #: The folder of its configuration and tokenizer on this machine.
-        self.folder = folder
+        self.path = path
         #: The file that the user named; empty for the whole folder.
         self.chosen = chosen
         self.files = {one.name: ranges.RemoteFile(one.size, one.sha256) for one in listing.files}
@@ -118,10 +120,22 @@ class KeptFolder:
         """The files other than configuration and tokenizer."""
         return {name: one for name, one in self.files.items() if name not in SMALL_FILES}
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {name: one.size for name, one in self.weights.items()}
+
     def open(self, file: str) -> Bytes:
         """Return the bytes of a file, which are fetched where they are read."""
         whole = partial(self.fetch_whole, file)
         return Ranged(partial(self.read, file), whole, 0, self.files[file].size)
+
+    def open_named(self, name: str, what: str) -> Bytes:
+        if name not in self.files:
+            raise Missing(f"{what} {short(name)} of the index was not found", "check the model")
+        return self.open(name)
+
+    def siblings(self) -> dict[str, Folder]:
+        return {}
 
     def read(self, file: str, start: int, stop: int) -> npt.NDArray[np.uint8]:
         """Map bytes `start` to `stop` of a file, after they were fetched."""
@@ -158,7 +172,7 @@ class KeptFolder:
         try:
             yield
         except EmbgeoError as error:
-            raise error.rename(str(self.folder), self.name) from error
+            raise error.rename(str(self.path), self.name) from error
 
     def check_room(self, total: int, size: int) -> None:
         """Refuse to fetch more bytes than the user or the disk allows; `size` is of all files."""
@@ -166,7 +180,7 @@ class KeptFolder:
         if self.most is not None and total > self.most:
             cause = f"{stated}, more than {bytes_text(self.most)}"
             raise refuse(self.name, cause, f"raise {argument('max_download', 'SIZE')}")
-        free = shutil.disk_usage(self.folder).free
+        free = shutil.disk_usage(self.path).free
         if total + _SPARE_BYTES > free:
             cause = f"{stated}, and {bytes_text(free)} are free in {cache.own_cache()}"
             raise refuse(self.name, cause, "make room, or set EMBGEO_CACHE to another disk")

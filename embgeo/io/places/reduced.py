@@ -161,7 +161,7 @@ def check_plan(reduced: Reduced, checkpoint: Checkpoint, choice: Choice) -> None
 
 def write_folder(reduced: Reduced, target: Path, *, whole: bool) -> None:
     """Write a model folder: the tensors, configuration, tokenizer and the record of its source."""
-    for file in sorted(reduced.folder.folder.iterdir()):
+    for file in sorted(reduced.folder.path.iterdir()):
         if file.is_file() and file.name != LISTING.file:
             shutil.copyfile(file, target / file.name)
     record = reduced.write_whole(target) if whole else reduced.write(target)

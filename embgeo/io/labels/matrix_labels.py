@@ -1,4 +1,4 @@
-"""Selects tensors and rows of a checkpoint, their labels and their frequencies."""
+"""Labels and frequencies of rows: from named files, the checkpoint, or a file beside it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from embgeo.files.small_files import is_foreign_link
 from embgeo.io.labels.corpus_text import ByteProgress, CorpusText, count_words, missing_note
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
 from embgeo.io.labels.label_file import read_labels
-from embgeo.io.labels.rows import RowCut, RowLabels, lay_found, lay_given, mismatch, parse_rows
+from embgeo.io.labels.rows import RowLabels, lay_found, lay_given, mismatch
 from embgeo.io.labels.tokenizer_runs import NotUsable, count_tokens
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
 from embgeo.io.model import names
 from embgeo.io.model.candidates import is_padded
 from embgeo.io.model.checkpoint import Checkpoint
-from embgeo.io.model.choice import Choice, choose
-from embgeo.io.model.input import EMBEDDING, TensorRole
+from embgeo.io.model.choice import Choice
+from embgeo.io.model.rows import RowCut
 
 #: What ``embgeo train`` writes next to a model: tokens with counts.
 SETTINGS, VOCABULARY = "run.toml", "vocabulary.tsv"
@@ -49,19 +49,6 @@ class Selection:
             return False
         others = (t for t in self.choice.candidates if t != self.choice.input)
         return length == self.d or any(length in t.shape for t in others)
-
-
-def select(checkpoint: Checkpoint, source: Source, role: TensorRole = EMBEDDING) -> Selection:
-    """Choose the tensors and cut the rows."""
-    choice = choose(
-        checkpoint,
-        tensor=source.tensor,
-        output=source.output,
-        transpose=source.transpose,
-        role=role,
-    )
-    n, d = choice.input.shape[::-1] if choice.input_transposed else choice.input.shape
-    return Selection(source, checkpoint, choice, parse_rows(source.rows, n), d)
 
 
 @dataclass(frozen=True, slots=True)
