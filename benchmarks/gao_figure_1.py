@@ -134,7 +134,7 @@ def main() -> None:
         "classes": classes,
     }
     drawn = [next(iter(analyses.values())) for analyses in panels.values()]
-    made = embgeo.figures(drawn, figure="gao-figure-1", format=("pdf", "svg"), label=list(panels))
+    made = embgeo.figures(*drawn, figure="gao-figure-1", format=("pdf", "svg"), label=list(panels))
     options.out.mkdir(parents=True, exist_ok=True)
     for name, content in made.files.items():
         (options.out / name).write_bytes(content)

@@ -165,7 +165,7 @@ def draw_sweeps(points: Sequence[Mapping[str, Any]], out: Path) -> None:
         if len({one["value"] for one in own}) > 1:
             homes = [out / one["folder"] for one in own]
             to, formats = out / "figures" / parameter, ("pdf", "svg")
-            embgeo.figures(homes, figure="sweep", format=formats, parameter=parameter, out=to)
+            embgeo.figures(*homes, figure="sweep", format=formats, parameter=parameter, out=to)
 
 
 def tabulate(points: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -114,7 +114,7 @@ def figures(
 
     folder = choose_folder(out, Path("figures"))
     made = make_figures(
-        paths,
+        *paths,
         figure=figure or (),
         table=table or (),
         out=folder,

@@ -11,18 +11,22 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.track import Track
 from embgeo.core.arguments import as_path
 from embgeo.core.errors import UnreadableFile
+from embgeo.core.frames import import_pandas
 from embgeo.core.quantities import QUANTITIES, suggest
 from embgeo.core.text import drawable, visible, visible_text
 from embgeo.core.values import Value
 from embgeo.files.records import ARRAYS_NAME, Json, RecordFormat
 from embgeo.result.analysis import Analysis, MissingValue, load_analysis
 from embgeo.result.saved import check_shapes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Members and sentences that a `repr` shows.
 MOST_SHOWN, MOST_SENTENCES = 4, 5
@@ -238,6 +242,45 @@ class Comparison:
         kind = "Track" if self.track is not None else "Comparison"
         lines = [*shown[:MOST_SHOWN], *more, *sentences, f"{len(self.keys())} values, see .keys()>"]
         return "\n  ".join([f"<{kind} of {len(names)} matrices", *lines])
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return a DataFrame with a row for each number and member after the baseline, by name.
+
+        Numbers of two matrices (``compare.…``) have a value and the chance level as `baseline`.
+
+        Raises
+        ------
+        EmbgeoError
+            If pandas is not installed.
+        """
+        pandas = import_pandas()
+        rows: list[dict[str, Any]] = []
+        for d in self.differences:
+            low, high = d.interval or (None, None)
+            rows.append({
+                "name": d.name, "member": self.members[d.member].name, "title": d.quantity.title,
+                "baseline": d.baseline, "value": d.value, "difference": d.difference,
+                "standard_error": d.standard_error, "low": low, "high": high,
+                "p_value": d.p_value, "p_adjusted": d.p_adjusted, "change": d.change,
+                "unit": d.quantity.unit, "undefined": d.undefined,
+            })  # fmt: skip
+        for place, member in enumerate(self.others, 1):
+            pair = self.pair(0, place)
+            rows += [
+                {
+                    "name": s.name, "member": member.name, "title": s.quantity.title,
+                    "baseline": s.reference, "value": s.value, "unit": s.quantity.unit,
+                    "change": "", "undefined": s.undefined,
+                }
+                for s in (pair.scalars if pair is not None else ())
+            ]  # fmt: skip
+        numbers = dict.fromkeys(
+            ("baseline", "value", "difference", "standard_error", "low", "high", "p_value",
+             "p_adjusted"),
+            "float64",
+        )  # fmt: skip
+        frame: pd.DataFrame = pandas.DataFrame(rows).set_index("name").astype(numbers)
+        return frame
 
     def to_dict(self) -> Json:
         """Return the content of ``comparison.json``; equal runs differ in ``timing`` only."""

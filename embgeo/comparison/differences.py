@@ -7,6 +7,7 @@ difference, in which what the token does to both drops out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -140,7 +141,7 @@ def difference(
     if population is not None:
         row = with_error(row, population.standard_error, population.note, FREEDOM)
         error = population.standard_error
-        p = two_sided(step / error, FREEDOM) if error else 0.0
+        p = two_sided(step / error if error else math.inf, FREEDOM)
         return replace(row, error_kind="population", p_value=p)
     errors = [s.standard_error for s in (old, new) if s.known != "exact"]
     known = [error for error in errors if error is not None]

@@ -1,15 +1,19 @@
 """The options of measuring."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from inspect import CO_VARKEYWORDS
+from typing import Annotated, Any, Literal, ParamSpec, Self, TypeAlias, TypeVar
 
 from msgspec import Meta
 
-from embgeo.core.arguments import as_texts, refuse_type
+from embgeo.core.arguments import as_texts, find_nearest, refuse_type
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.settings import Natural, Positive, parse_fields, type_hints
 from embgeo.core.source import FREQUENCIES, Source
+
+P, T = ParamSpec("P"), TypeVar("T")
 
 #: Rows whose neighbors are searched.
 Queries: TypeAlias = Literal["sample", "all"]
@@ -186,3 +190,23 @@ def merge_options(rest: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str
     if any(name in given for name in FREQUENCIES):
         rest = {name: value for name, value in rest.items() if name not in FREQUENCIES}
     return {**rest, **given}
+
+
+def known_arguments(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function for Python callers: an unknown keyword is answered with the nearest."""
+    code = function.__code__
+    known = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]}
+    if code.co_flags & CO_VARKEYWORDS:
+        known |= {one.name for of in (Source, Options) for one in fields(of)} - {"path"}
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        for name in kwargs:
+            if name not in known:
+                near = find_nearest(name, known)
+                way_out = f"did you mean {argument(near)}?" if near else "see the documentation"
+                where = argument(name)
+                raise BadOption("no argument has this name", where=where, way_out=way_out)
+        return function(*args, **kwargs)
+
+    return call

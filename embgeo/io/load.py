@@ -18,6 +18,7 @@ import numpy as np
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile, WayOut
 from embgeo.core.matrix import FileStamp, Matrix, Origin
+from embgeo.core.options import known_arguments
 from embgeo.core.source import Padding, RowRange, Source
 from embgeo.core.special import cut_special, place_special
 from embgeo.files.compressed import MAX_BYTES, BoundedStream, codec_of
@@ -374,6 +375,7 @@ def shape_note(checkpoint: Checkpoint, states: Matrix) -> tuple[str, ...]:
     return (f"the {shape} hidden states{named} are read as {states.n:,} rows",)
 
 
+@known_arguments
 def load(
     path: Path | str,
     *,

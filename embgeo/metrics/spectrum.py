@@ -13,7 +13,7 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import spectrum as q
-from embgeo.core.values import Scalar, Series, Value
+from embgeo.core.values import Known, Scalar, Series, Value
 from embgeo.metrics.by_half import (
     CENTERED,
     UNCENTERED,
@@ -32,6 +32,8 @@ from embgeo.stats.statistic import Statistic
 
 #: Counts of dimensions, and the weakest direction, an extreme, have no error.
 WITH_ERRORS = (q.EFFECTIVE_RANK, q.TOP_SHARE, q.MEAN_NORM_RATIO)
+#: The approximation of the law of the largest eigenvalue says nothing about smaller probabilities.
+LEAST_P = 1e-15
 SPECTRA: tuple[Spectrum, ...] = ("uncentered", "centered", "unit")
 
 
@@ -122,7 +124,9 @@ def compare_with_chance(m: Measurement) -> Scalar:
         return q.LARGEST_P.undefined("a single row or dimension has no spectrum")
     largest = d * float(m.shared.singular_values("unit")[0]) ** 2
     p = spectra.compute_largest_p(largest, n, d)
-    return q.LARGEST_P.measured(p, convention="unit rows, uncentered")
+    known: Known = "at_most" if p < LEAST_P else "exact"
+    p = max(p, LEAST_P)
+    return q.LARGEST_P.measured(p, convention="unit rows, uncentered", known=known)
 
 
 FAMILY = Family(

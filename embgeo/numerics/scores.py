@@ -7,6 +7,7 @@ influences it is the error of a paired difference.
 """
 
 import math
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -119,10 +120,11 @@ def share_error(share: float, n: float) -> float:
     return float(np.sqrt(near * (1.0 - near) / (n + 4.0)))
 
 
-def two_sided(z: float, freedom: int | None = None) -> float:
+def two_sided(z: float, freedom: float | None = None) -> float:
     """Return the probability that a deviate is at least as far from 0 as `z`.
 
-    A standard normal one, or one of Student's t with these degrees of freedom.
+    A standard normal one, or one of Student's t with these degrees of freedom. What underflows is
+    the smallest normal number: no probability is 0.
 
     Examples
     --------
@@ -130,10 +132,10 @@ def two_sided(z: float, freedom: int | None = None) -> float:
     (0.05, 0.05)
     """
     if freedom is None:
-        return math.erfc(abs(z) / math.sqrt(2.0))
+        return max(math.erfc(abs(z) / math.sqrt(2.0)), sys.float_info.min)
     from scipy.special import stdtr
 
-    return 2.0 * float(stdtr(freedom, -abs(z)))
+    return max(2.0 * float(stdtr(freedom, -abs(z))), sys.float_info.min)
 
 
 def mcnemar(first: int, second: int) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embgeo.core.errors import EmbgeoError
+from embgeo.core.frames import import_pandas
 from embgeo.core.text import visible_text
 from embgeo.diagnosis.verdict import judge
 from embgeo.files.saved import write_text
@@ -99,15 +99,6 @@ def rows_frame(analysis: Analysis) -> pd.DataFrame:
     frame: pd.DataFrame = pandas.DataFrame(columns, index=analysis.rows)
     frame.index.name = "row"
     return frame
-
-
-def import_pandas() -> Any:
-    try:
-        return importlib.import_module("pandas")
-    except ImportError as error:
-        raise EmbgeoError(
-            "pandas is not installed", where="to_pandas", way_out="pip install pandas"
-        ) from error
 
 
 def show(analysis: Analysis) -> None:

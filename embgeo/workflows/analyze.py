@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from embgeo.core.arguments import as_path, refuse_type
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.matrix import Matrix
-from embgeo.core.options import Options
+from embgeo.core.options import Options, known_arguments
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.io.memory import as_matrix
@@ -79,6 +79,7 @@ class Analysis(result.Analysis):
         show(self)
 
 
+@known_arguments
 def analyze(
     W: Any,
     *,

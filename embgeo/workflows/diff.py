@@ -17,7 +17,7 @@ from embgeo.comparison.vocabularies import VocabularyChange, compare_rows
 from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
 from embgeo.core.matrix import Matrix
-from embgeo.core.options import Options
+from embgeo.core.options import Options, known_arguments
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.io.memory import as_matrix
@@ -46,6 +46,7 @@ from embgeo.workflows.track import Checkpoints, fetch_checkpoints, list_checkpoi
 Opened: TypeAlias = "tuple[Matrix | None, Analysis | None, str]"
 
 
+@known_arguments
 def diff(
     *inputs: Any,
     names: Sequence[str] | None = None,
@@ -346,6 +347,7 @@ def select_sections(analysis: Analysis, sections: Sequence[str] | None) -> Analy
     return replace(analysis, absent=absent, **changes)
 
 
+@known_arguments
 def compare_vocabularies(
     before: Path | str,
     after: Path | str,

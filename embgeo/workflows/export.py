@@ -15,6 +15,7 @@ from embgeo.charts.render.paper import Venue
 from embgeo.core import errors
 from embgeo.core.arguments import as_path, refuse_if, refuse_name, refuse_type
 from embgeo.core.matrix import Matrix
+from embgeo.core.options import known_arguments
 from embgeo.core.text import printable
 from embgeo.core.version import VERSION
 from embgeo.files.records import as_text
@@ -58,6 +59,7 @@ class ExportedFiles:
     shown_points: int = 0
 
 
+@known_arguments
 def export(
     source: Analysis | Study | Path | str,
     to: str,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embgeo.core.arguments import as_path, refuse_if
+from embgeo.core.options import known_arguments
 from embgeo.core.progress import report_bytes
 from embgeo.core.source import Source
 from embgeo.io.places.names import as_written, is_remote
@@ -39,6 +40,7 @@ class Fetched:
     source: ReducedSource
 
 
+@known_arguments
 def fetch(
     name: Path | str,
     out: Path | str | None = None,

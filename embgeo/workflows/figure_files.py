@@ -3,7 +3,7 @@
 import math
 import platform
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -181,7 +181,7 @@ Result = Analysis | Comparison | Path | str
 
 
 def load_items(
-    results: Iterable[Result] | Result,
+    results: Sequence[Result],
     labels: Sequence[str] = (),
     xs: Sequence[float] = (),
     parameter: str = "",
@@ -192,9 +192,6 @@ def load_items(
     names a folder, or the JSON file in it. Without `xs`, the values of
     `parameter` are parsed from the paths.
     """
-    if isinstance(results, Analysis | Comparison | Path | str):
-        results = [results]
-    results = list(results)
     refuse_if(not results, argument("results"), "there is nothing to draw", "give one")
     for result in results:
         if not isinstance(result, Analysis | Comparison | Path | str):

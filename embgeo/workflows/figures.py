@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from embgeo.charts.render.paper import check_format
 from embgeo.charts.specification import Chart, Choices
 from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, require_number
 from embgeo.core.errors import BadOption, argument
+from embgeo.core.options import known_arguments
 from embgeo.publish.latex import TABLES
 from embgeo.publish.latex.latex_table import LatexTable
 from embgeo.workflows.figure_files import (
@@ -63,9 +64,9 @@ class FigureSet:
         return {name: content for one in self.figures for name, content in one.files.items()}
 
 
+@known_arguments
 def figures(
-    results: Iterable[Result] | Result,
-    *,
+    *results: Result,
     figure: str | Sequence[str] = (),
     table: str | Sequence[str] = (),
     out: Path | str | None = None,
@@ -87,7 +88,7 @@ def figures(
 
     Parameters
     ----------
-    results
+    *results : Analysis, Comparison or path
         Analyses and comparisons, or paths of folders that ``embgeo analyze``, ``diff`` or
         ``train`` wrote, or of runs with a ``metrics.jsonl``.
     figure, table : str or sequence of str

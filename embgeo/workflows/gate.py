@@ -12,7 +12,7 @@ from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, load_compa
 from embgeo.core.arguments import as_texts
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.matrix import Matrix
-from embgeo.core.options import Options, merge_options
+from embgeo.core.options import Options, known_arguments, merge_options
 from embgeo.core.progress import Progress
 from embgeo.core.quantities import QUANTITIES, quantities_of, require_known, track
 from embgeo.core.source import Source
@@ -43,6 +43,7 @@ from embgeo.workflows.settings import fit_options, load_source, read_settings
 OF_VERDICT = ("spectrum", "cosine", "isotropy")
 
 
+@known_arguments
 def gate(
     *sources: Any,
     rules: str | Sequence[str] = (),

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embgeo.core.arguments import as_path
+from embgeo.core.options import known_arguments
 
 if TYPE_CHECKING:
     from embgeo.io.model.inspection import Inspection
 
 
+@known_arguments
 def inspect(
     path: Path | str,
     *,

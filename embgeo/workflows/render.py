@@ -7,6 +7,7 @@ from pathlib import Path
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, load_comparison
 from embgeo.core.arguments import as_path, refuse_type
 from embgeo.core.errors import BadOption, argument, looking_at, writing
+from embgeo.core.options import known_arguments
 from embgeo.files.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.training.study.record import COMPARISON_FOLDER, STUDY_NAME, Study, load_study
@@ -15,6 +16,7 @@ from embgeo.workflows.folders import refuse_place
 _ELSEWHERE = f"choose another file with {argument('out')}"
 
 
+@known_arguments
 def render(
     result: Analysis | Comparison | Study | Path | str, out: Path | str | None = None
 ) -> str:

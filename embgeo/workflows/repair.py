@@ -15,7 +15,7 @@ from embgeo.core.arguments import as_path, refuse_if, refuse_name
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import EmbgeoError, UnreadableFile, WayOut, argument, looking_at
 from embgeo.core.matrix import Matrix
-from embgeo.core.options import Options
+from embgeo.core.options import Options, known_arguments
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.core.suspects import SERIOUS, Reason, Side, Suspects
@@ -87,6 +87,7 @@ class _Target:
     living: IntArray
 
 
+@known_arguments
 def repair(
     model: Path | str,
     out: Path | str | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from embgeo.core.arguments import find_nearest, parse_size, refuse_if, refuse_type
+from embgeo.core.arguments import parse_size, refuse_if, refuse_type
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import Options, choose_sections
 from embgeo.core.progress import report_bytes
@@ -20,18 +20,16 @@ if TYPE_CHECKING:
 #: Options that need token frequencies.
 NEED_FREQUENCIES = ("popular_share",)
 LEAST_MEMORY = 64 * 10**6
-#: Further arguments of `analyze` and `diff`, which may be meant by an unknown name.
-OF_CALLS = ("sections", "reference", "progress", "resources")
 
 
 def read_settings(
     settings: Mapping[str, Any], sections: Any = None, path: Any = ""
 ) -> tuple[Source, Options, tuple[str, ...] | None]:
-    """Return what to read, how to measure and which sections.
-
-    BadOption for unknown and useless names.
-    """
-    loading, measuring = split_settings(settings)
+    """Return what to read, how to measure and which sections; BadOption for useless names."""
+    loading, measuring = (
+        {name: value for name, value in settings.items() if name in {f.name for f in fields(of)}}
+        for of in (Source, Options)
+    )
     chosen = choose_sections(sections)
     if chosen is not None:
         from embgeo.measure.passes import choose_families
@@ -73,23 +71,6 @@ def check_resources(resources: Any) -> None:
 
     if not isinstance(resources, Resources | None):
         raise refuse_type(resources, "resources", "embgeo.Resources(threads=1)")
-
-
-def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split arguments into fields of `Source` and of `Options`."""
-    known = [{one.name for one in fields(of)} - {"path"} for of in (Source, Options)]
-    for name in settings:
-        if not any(name in names for names in known):
-            near = find_nearest(name, {*known[0], *known[1], *OF_CALLS})
-            raise BadOption(
-                "no argument has this name",
-                where=argument(name),
-                way_out=f"did you mean {argument(near)}?" if near else "see the documentation",
-            )
-    loading, measuring = (
-        {name: value for name, value in settings.items() if name in names} for names in known
-    )
-    return loading, measuring
 
 
 def choose_resources(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, RunFailed, argument
+from embgeo.core.options import known_arguments
 from embgeo.core.progress import RunMonitor
 from embgeo.workflows.folders import ELSEWHERE, is_occupied
 from embgeo.workflows.train_settings import gather_settings
@@ -55,6 +56,7 @@ class TrainedStudy:
         return EmbgeoError(cause, where=self.folder, way_out=way_out)
 
 
+@known_arguments
 def train(
     data: Path | str | None = None,
     *,

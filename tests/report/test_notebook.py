@@ -16,10 +16,12 @@ import pandas as pd
 import pytest
 
 import embgeo
+from embgeo.comparison.pair import Difference
 from embgeo.core.errors import EmbgeoError
 from embgeo.report import notebook
 from embgeo.workflows.analyze import Analysis
 from tests.support.sample_analysis import HOSTILE, sample
+from tests.support.sample_comparison import sample_comparison
 
 #: Pages are shown here, not looked at.
 pytestmark = pytest.mark.usefixtures("outlines")
@@ -107,6 +109,22 @@ def test_rows_of_which_little_is_known() -> None:
     assert isinstance(frame, pd.DataFrame)
     assert "token" not in frame.columns
     assert len(frame) == 4
+
+
+def test_a_comparison_as_a_frame() -> None:
+    found = sample_comparison(members=3)
+    frame = found.to_pandas()
+    assert set(frame.index) == {d.name for d in found.differences} | {
+        s.name for pair in found.pairs for s in pair.scalars
+    }
+    first = frame[frame["member"] == found.members[1].name].loc["cosine.mean"]
+    difference = found["cosine.mean"]
+    assert isinstance(difference, Difference)
+    assert (first["value"], first["difference"]) == (difference.value, difference.difference)
+    chance = frame[frame["member"] == found.members[2].name].loc["compare.cka", "baseline"]
+    pair = found.pair(0, 2)
+    assert pair is not None
+    assert chance == pair["compare.cka"].reference
 
 
 def test_without_pandas_the_way_out_is_said(

@@ -89,7 +89,8 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
         (lambda a: embgeo.diff(a, W, names=5), "names: type int is not accepted; give a text"),  # type: ignore[arg-type]
         (lambda _: embgeo.render(W), "result: type ndarray is not accepted; give an"),  # type: ignore[arg-type]
         (lambda _: embgeo.analyze(W, counts="c.tsv"), "counts: c.tsv is a file, and this is"),
-        (lambda _: embgeo.figures([]), "results: there is nothing to draw"),
+        (lambda _: embgeo.figures(), "results: there is nothing to draw"),
+        (lambda a: embgeo.figures(a, venu="acl"), "venu: no argument has this name; did you mean"),  # type: ignore[call-arg]
         (lambda _: embgeo.figures(W), "results: type ndarray is not accepted; give ana"),
         (
             lambda a: embgeo.figures(a, width=3, venue="acl"),

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.values import format_number
+from embgeo.numerics.scores import two_sided
 
 #: Where the whole 95% interval of a difference lies; "open" where it holds the limit.
 Direction = Literal["lower", "higher", "open"]
@@ -99,12 +100,10 @@ class SeedDifference:
         """Return the two-sided p of Student's t for a difference at the limit."""
         if self.interval is None or self.standard_error is None:
             return None
-        from scipy.special import stdtr
-
         distance = abs(self.difference - limit)
         if self.standard_error == 0.0:
-            return 0.0 if distance else 1.0
-        return float(2.0 * stdtr(self.freedom, -distance / self.standard_error))
+            return two_sided(math.inf if distance else 0.0, self.freedom)
+        return two_sided(distance / self.standard_error, self.freedom)
 
     @property
     def detectable(self) -> float | None:
