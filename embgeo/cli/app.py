@@ -35,7 +35,7 @@ APPEARANCE: dict[str, Any] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
     "rich_markup_mode": None,
-    "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 80},
 }
 #: The exit code of typer for an interrupt that it catches.
 INTERRUPTED = 130
@@ -57,6 +57,11 @@ class LazyGroup(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands: Any = dict.fromkeys(COMMANDS)  # typer suggests one of these names
+
+    def get_help(self, ctx: Any) -> str:
+        from embgeo.cli.help import finish_help
+
+        return finish_help(super().get_help(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)

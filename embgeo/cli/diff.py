@@ -38,9 +38,9 @@ def diff(
         bool,
         typer.Option(
             "--track",
-            help="Take the files, or revisions as in hf://org/name@step*, as checkpoints of one "
-            "run, in the order of their steps (by name, else by content), and show every number "
-            "over training.",
+            help="Take the files, those of a folder, or revisions (hf://org/name@step*), as "
+            "checkpoints of one run, in the order of their steps (by name, else by content), and "
+            "show every number over training.",
         ),
     ] = False,
     every: Annotated[

@@ -1,11 +1,14 @@
 """The help of a command: its options in groups, first those that most people need."""
 
+import re
+import sys
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand
 
+from embgeo.cli.shared import is_colorful
 from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE
 
 #: Group → names of its options; "Options" has all that are in no group.
@@ -48,6 +51,22 @@ HelpAll = Annotated[
 ]
 
 
+#: Stands for a hyphen where help is wrapped, so that no option is broken at its hyphen.
+NO_BREAK = "\u2011"
+#: What is colored in help: headings, and options.
+HEADING = re.compile(r"^(?:Usage(?=:)|[A-Z]\w+(?=:$))", re.MULTILINE)
+OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
+
+
+def finish_help(text: str) -> str:
+    """Put hyphens back into wrapped help, and color it on a terminal."""
+    text = text.replace(NO_BREAK, "-")
+    if is_colorful(sys.stdout):
+        text = HEADING.sub(lambda found: typer.style(found[0], bold=True), text)
+        text = OPTION.sub(lambda found: typer.style(found[0], fg="cyan"), text)
+    return text
+
+
 def find_type(param: Any) -> Any:
     """Find the type of one value of a parameter."""
     # The function is not part of the older versions of typer.
@@ -68,17 +87,27 @@ def placeholder(param: Any) -> str:
 def describe(param: Any, ctx: Any) -> tuple[str, str]:
     """Write the names and the help of a parameter."""
     if param.param_type_name == "argument":
-        return str(param.metavar or param.name.upper()), str(param.help)
+        return str(param.metavar or param.name.upper()), str(param.help).replace("-", NO_BREAK)
     names = ", ".join(sorted(param.opts, key=len))
     if param.secondary_opts:
         names = "/".join((names, *param.secondary_opts))
     elif not param.is_flag:
         names = f"{names} {placeholder(param)}"
-    return names, str(param.help)
+    return names, str(param.help).replace("-", NO_BREAK)
 
 
 class GroupedCommand(TyperCommand):
     """A command whose help lists its options by group."""
+
+    def get_help(self, ctx: Any) -> str:
+        return finish_help(super().get_help(ctx))
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        text, example, line = str(self.help).partition("\n\nExample: ")
+        self.help = text.replace("-", NO_BREAK)
+        super().format_help_text(ctx, formatter)
+        self.help = text + example + line
+        formatter.write(f"\nExample:\n  {line.strip()}\n")
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         places = (p for p in self.get_params(ctx) if p.param_type_name == "argument")

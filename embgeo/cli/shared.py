@@ -202,5 +202,7 @@ def _bar() -> Iterator[Progress]:
 
         def advance(rows: int) -> None:
             bars.advance(tasks[-1], rows)
+            if bars.tasks[-1].finished:  # what is computed of the rows takes time, too
+                start("computing", 0)
 
         yield Progress(start, advance)

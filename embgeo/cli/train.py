@@ -106,7 +106,7 @@ def train(
     translation: multi30k-cpu, multi30k-lstm-cpu, tatoeba-cpu, iwslt14, wmt14-base, wmt14-big; of
     classes: trec-cpu, 20ng-cpu, imdb-cpu; of word vectors: skipgram-cpu, skipgram-enwik9.
 
-    Example: embgeo train --data fixtures/pydocs.txt.gz --preset tiny-cpu --dry-run
+    Example: embgeo train --data fixtures/pydocs.txt.gz --dry-run
     """
     from embgeo.report.text import study as text
 
@@ -143,6 +143,8 @@ def print_found(content: Any, lines: Iterable[str], json_: bool, quiet: bool) ->
 
 #: Units of the bar of all runs for each run.
 _WHOLE = 1000.0
+#: The share of a run that its steps take; the rest is evaluation and analysis.
+_STEPS = 0.95
 
 
 @contextlib.contextmanager
@@ -199,7 +201,9 @@ def draw_bars() -> Iterator[RunMonitor]:
             shown.update(state.task, advance=steps, shown_count=shown_count)
             if state.steps and state.in_run:
                 share = min(1.0, state.done / state.steps)
-                shown.update(total, completed=_WHOLE * (state.behind + share))
+                shown.update(total, completed=_WHOLE * (state.behind + _STEPS * share))
+            if state.steps and state.done >= state.steps:
+                start("evaluating", 0)
 
         def count(behind: int, in_run: bool) -> None:
             state.behind, state.in_run = behind, in_run

@@ -13,7 +13,8 @@ from embgeo.core.errors import BadOption, argument
 from embgeo.core.settings import Natural, Positive, parse_fields, type_hints
 from embgeo.core.source import FREQUENCIES, Source
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: Rows whose neighbors are searched.
 Queries: TypeAlias = Literal["sample", "all"]

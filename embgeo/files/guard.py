@@ -1,14 +1,17 @@
 """Turns every error that a damaged file can cause into one line."""
 
 import gc
+import os
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from embgeo.core.arguments import find_nearest
 from embgeo.core.errors import EmbgeoError, UnreadableFile, WayOut
 
 P = ParamSpec("P")
@@ -20,6 +23,8 @@ GET_AGAIN = "download or save the file again"
 RIGHT_FILE = "check that it is the right file"
 
 _LONGEST_TEXT = 80
+#: Names of a folder among which the one that was meant is sought.
+_MOST_NAMES = 10_000
 
 #: Errors of the standard library and numpy on hostile bytes. MemoryError: a size that fits the file
 #: may still exceed the machine's memory.
@@ -67,10 +72,25 @@ def refuse(
     return UnreadableFile(cause, where=path, way_out=way_out, ways_out=ways_out)
 
 
+def suggest_file(path: Path | str, way_out: str = "check the path") -> str:
+    """Ask whether the file of the nearest name in the same folder was meant; else the way out."""
+    path = Path(path)
+    with suppress(OSError):
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in islice(entries, _MOST_NAMES)]
+        # An ending that both have makes no names alike.
+        names.sort(key=lambda name: Path(name).suffix == path.suffix)
+        by_stem = {Path(name).stem: name for name in names}
+        near = find_nearest(path.stem, by_stem)
+        if near and path.name not in names:
+            return f"did you mean {path.with_name(by_stem[near])}?"
+    return way_out
+
+
 def cannot_read(path: Path | str, error: OSError) -> UnreadableFile:
     """Return the error for a file that the operating system refuses to read."""
     if isinstance(error, FileNotFoundError):
-        return refuse(path, "there is no such file", "check the path")
+        return refuse(path, "there is no such file", suggest_file(path))
     if isinstance(error, PermissionError):
         return refuse(path, "permission to read it is denied", "change its permissions")
     reason = error.strerror or str(error) or type(error).__name__

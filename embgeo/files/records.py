@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile, writing
-from embgeo.files.guard import Damaged
+from embgeo.files.guard import Damaged, suggest_file
 from embgeo.files.saved import DAMAGE, atomic_file, require_plain, write_text
 from embgeo.files.zip_members import open_archive
 
@@ -135,7 +135,8 @@ class RecordFormat(Generic[T]):
         except FileNotFoundError as error:
             where = named or path
             cause = "there is no such file" if where == path else f"no {path.name} here"
-            raise UnreadableFile(cause, where=where, way_out=self.again) from error
+            way_out = self.again if where.exists() else suggest_file(where, self.again)
+            raise UnreadableFile(cause, where=where, way_out=way_out) from error
         except (OSError, ValueError, RecursionError) as error:
             reason = "a binary file" if isinstance(error, UnicodeDecodeError) else error
             cause = f"not readable as {self.what} ({reason})"

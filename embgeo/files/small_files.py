@@ -23,6 +23,8 @@ _LINE_COST = 150
 #: Bytes of CPython by sign: an empty list or dict, an entry of a list, a key.
 _COST = {"[": 88, "{": 88, ",": 72, ":": 110}
 
+#: How checkpoints in zip archives, of numpy, in GGUF, HDF5 and Parquet, and pickles begin.
+_OF_CHECKPOINTS = (b"PK\x03\x04", b"\x93NUMPY", b"GGUF", b"\x89HDF", b"PAR1", b"\x80")
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -59,12 +61,17 @@ def read_bytes(path: Path, limit: int = SIDE_FILE_BYTES) -> bytes:
     return data
 
 
-def decode_text(data: bytes, path: Path) -> str:
-    """Decode UTF-8, with or without byte order mark, or UTF-16 with one."""
+def decode_text(data: bytes, path: Path, what: str = "text") -> str:
+    """Decode UTF-8, with or without byte order mark, or UTF-16 with one.
+
+    `what` is expected, and named where the file is a checkpoint.
+    """
     encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
+        if data.startswith(_OF_CHECKPOINTS) or data[7:9] == b"\0{":
+            raise refuse(path, f"is a checkpoint, not {what}", RIGHT_FILE) from error
         # utf-8-sig counts from behind the mark.
         mark = 3 if encoding == "utf-8-sig" and data.startswith(b"\xef\xbb\xbf") else 0
         raise refuse(
@@ -80,9 +87,9 @@ def decode_text(data: bytes, path: Path) -> str:
     return text
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, what: str = "text") -> str:
     """Read the text of a vocabulary, counts or configuration file."""
-    return decode_text(read_bytes(path), path)
+    return decode_text(read_bytes(path), path, what)
 
 
 def split_lines(text: str) -> list[str]:

@@ -18,6 +18,7 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.options import known_arguments
 from embgeo.core.text import printable
 from embgeo.core.version import VERSION
+from embgeo.files.guard import suggest_file
 from embgeo.files.records import as_text
 from embgeo.files.saved import temporary_folder
 from embgeo.publish.export import TARGETS, csv_file, projector
@@ -303,7 +304,7 @@ def read_checkpoint(
         raise errors.UnreadableFile(
             "no saved analysis" if path.exists() else "no such folder",
             where=path,
-            way_out="make one with: embgeo analyze CHECKPOINT",
+            way_out=suggest_file(path, "make one with: embgeo analyze CHECKPOINT"),
         )
     cause = "is about a saved analysis, and this is a checkpoint"
     refuse_if(checkpoint is not None, errors.argument("checkpoint"), cause, "leave it out")

@@ -22,6 +22,7 @@ from embgeo.comparison.comparison import (
 from embgeo.core.arguments import refuse_if, refuse_name, refuse_type
 from embgeo.core.errors import UnreadableFile, argument
 from embgeo.core.version import VERSION
+from embgeo.files.guard import suggest_file
 from embgeo.files.records import as_text
 from embgeo.files.saved import csv_lines
 from embgeo.measure.provenance import installed
@@ -274,7 +275,7 @@ def list_items(result: Result) -> list[tuple[ChartItem, Path]]:
         raise UnreadableFile(
             "no saved analysis, comparison or log of a run" if path.exists() else "no such folder",
             where=path,
-            way_out="make an analysis with: embgeo analyze CHECKPOINT",
+            way_out=suggest_file(path, "make an analysis with: embgeo analyze CHECKPOINT"),
         )
     return [(ChartItem(folder_name(home), analysis, step_curves), home)]
 

@@ -163,12 +163,15 @@ def fetch_checkpoints(run: Checkpoints) -> tuple[Path, ...]:
 def list_checkpoints(paths: Sequence[Path], every: int | None = None) -> Checkpoints:
     """List the checkpoints of a track by rising step.
 
-    ``*``, ``?`` and ``[…]`` in a path, or in the revision of a model on the Hub, are a pattern.
+    ``*``, ``?`` and ``[…]`` in a path, or in the revision of a model on the Hub, are a pattern. A
+    folder alone stands for the files or folders in it whose names differ in a number.
     """
     wrong = every is not None and every < 1
     refuse_if(wrong, argument("every"), "takes 1 or more", "give 2 for half")
     commits: dict[Path, str] = {}
     found: dict[Path, None] = {}
+    if len(paths) == 1 and not is_remote(paths[0]) and paths[0].is_dir():
+        paths = _list_folder(paths[0])
     for path in paths:
         matched = _list_matches(path)
         found |= dict.fromkeys(matched)
@@ -185,6 +188,19 @@ def list_checkpoints(paths: Sequence[Path], every: int | None = None) -> Checkpo
     if commits and is_offline():
         source += ", of the revisions that are in a cache"
     return Checkpoints(tuple(named[i] for i in order), Steps(values, source), commits)
+
+
+def _list_folder(folder: Path) -> list[Path]:
+    """List the most entries of a folder whose names are alike but for numbers, and no shards."""
+    alike: dict[str, list[Path]] = {}
+    for path in sorted(folder.iterdir()):
+        if re.search(r"\d", path.name) and "-of-" not in path.name:
+            alike.setdefault(re.sub(r"\d+", "*", path.name), []).append(path)
+    found = max(alike.values(), key=len, default=[])
+    if len(found) < 2:
+        way_out = f"name its checkpoints, as in {folder / 'step-*'}"
+        raise BadOption("holds no checkpoints named by step", where=folder, way_out=way_out)
+    return found
 
 
 def _list_matches(path: Path) -> dict[Path, str]:

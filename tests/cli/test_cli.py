@@ -556,7 +556,7 @@ def test_without_a_command_the_help_is_shown() -> None:
 def test_every_command_has_help(command: str) -> None:
     result = call(command, "--help")
     assert result.exit_code == 0
-    assert "Example: embgeo" in result.output
+    assert "Example:\n  embgeo" in result.output
     assert " ".join(result.output.split("\n\n")[1].split()) == COMMANDS[command]
 
 

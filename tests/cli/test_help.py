@@ -12,14 +12,14 @@ from embgeo.cli.help import GROUPS, RARE
 from embgeo.core.errors import option_of
 from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE
 
-#: A screen. The runner prints for 80 columns, where a terminal of 100 has longer lines and fewer.
+#: A screen; a wider terminal has no longer lines.
 ROWS, COLUMNS = 50, 80
 #: A type of Python or of typer in place of the name of a value.
 RAW_TYPE = re.compile(r"<\w|list\[|\bPath\b|\bstr\b|\bint\b|\bfloat\b|range\b.*>|[{}]")
 
 
 def shown(*arguments: str) -> str:
-    result = CliRunner().invoke(app, arguments)
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "120"})
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -35,6 +35,15 @@ def test_a_help_is_one_screen(command: str) -> None:
     lines = shown(*command.split(), "--help").splitlines()
     assert len(lines) <= ROWS
     assert max(map(len, lines)) <= COLUMNS
+    assert not [line for line in lines if line.endswith("-")], "an option is broken"
+
+
+def test_help_has_colors_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = CliRunner().invoke(app, ["gate", "--help"], color=True).output
+    monkeypatch.setattr("embgeo.cli.help.is_colorful", lambda _stream: True)
+    colored = CliRunner().invoke(app, ["gate", "--help"], color=True).output
+    assert "\x1b[36m--rule\x1b[0m" in colored
+    assert re.sub(r"\x1b\[\d+m", "", colored) == plain
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -164,6 +164,7 @@ def test_quotation_marks_of_tokens_are_kept(
     ("content", "name", "expected"),
     [
         (b"the\ncaf\xe9\n", "t.txt", "not valid UTF-8 at byte 7"),
+        (b"PK\x03\x04\xff", "t.pt", "is a checkpoint, not a list of tokens"),
         (b"\xef\xbb\xbfcaf\xe9\n", "t.txt", "not valid UTF-8 at byte 6"),
         (b'["the",', "t.json", "not valid JSON at line 1"),
         (b"[" * 100_000 + b"]" * 100_000, "t.json", "nested too deeply"),

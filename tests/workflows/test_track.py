@@ -67,9 +67,11 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ToyHub]:
         close_session()
 
 
+@pytest.mark.parametrize("name", ["run/ckpt-*.safetensors", "run"])
 @pytest.mark.usefixtures("files")
-def test_patterns_stand_for_files_in_the_order_of_steps() -> None:
-    run = list_checkpoints([Path("run/ckpt-*.safetensors")])
+def test_patterns_and_a_folder_stand_for_files_in_the_order_of_steps(name: str) -> None:
+    Path("run/config-1.json").touch()
+    run = list_checkpoints([Path(name)])
     assert run.steps.values == tuple(100.0 * i for i in range(STEPS))
     assert run.paths[2] == Path("run/ckpt-200.safetensors")
 

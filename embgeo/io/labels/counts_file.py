@@ -28,7 +28,7 @@ def read_counts(path: Path) -> vocabulary.TokenizerVocabulary:
     names the counts, with or without the quotation marks of csv; JSON, a dict token → count or a
     list of [token, count] pairs.
     """
-    text = read_text(path)
+    text = read_text(path, "a counts table")
     if path.name.lower().removesuffix(".gz").endswith(".json"):
         return _from_json(parse_json(text, path, _Pairs), path)
     if re.match(r'\s*(\{\s*"|\[\s*\[)', text):

@@ -32,7 +32,7 @@ def read_labels(path: Path) -> TokenizerVocabulary:
     if tokenizer_files.is_sentencepiece(data):
         vocabulary = tokenizer_files.read_sentencepiece(data, path)
     else:
-        vocabulary = _from_text(small_files.decode_text(data, path), path)
+        vocabulary = _from_text(small_files.decode_text(data, path, "a list of tokens"), path)
     if vocabulary.encoder is not None and codec_of(small_files.read_head(path)) is not None:
         # The packages that run tokenizers do not read compressed files.
         vocabulary = replace(vocabulary, encoder=None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import EmbgeoError, argument
-from embgeo.files.guard import refuse
+from embgeo.files.guard import refuse, suggest_file
 from embgeo.files.maps import number_type
 from embgeo.files.small_files import read_json
 from embgeo.io.places import names
@@ -62,8 +62,11 @@ def find_place(path: Path | str) -> SourcePlace:
         raise refuse(
             given,
             "there is no such file",
-            "check the path; a model on the Hub is named with its organization, as in "
-            "hf://openai-community/gpt2",
+            suggest_file(
+                path,
+                "check the path; a model on the Hub is named with its organization, as in "
+                "hf://openai-community/gpt2",
+            ),
         )
     if bare is None:
         return SourcePlace(path, given)
