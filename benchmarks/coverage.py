@@ -215,7 +215,7 @@ def show(name: str, values: Rows, errors: Rows) -> None:
     known = np.isfinite(errors)
     if not known.any():
         return
-    reach = (Z_95 if name == "frequency.probe_auc" else student_z(Z_95, FREEDOM)) * errors
+    reach = student_z(Z_95, FREEDOM) * errors
     held = np.abs(values - np.nanmean(values))[known] <= reach[known]
     width = reach[known].mean() / Z_95 / np.nanstd(values, ddof=1)
     mark = "" if 92.0 <= 100 * held.mean() <= 98.0 else "  <--"

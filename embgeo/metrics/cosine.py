@@ -19,7 +19,7 @@ from embgeo.core.values import Caveat, Column, Histogram, Quantity, Scalar, Tabl
 from embgeo.metrics.by_half import UNIT, ByHalf, add_errors, unit_groups
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
-from embgeo.metrics.pairs import compute_pair_values, list_pair_rows
+from embgeo.metrics.pairs import compute_pair_values, list_pair_rows, measure_positive_halves
 from embgeo.metrics.shared import SharedStatistics, norms, unit_moments
 from embgeo.numerics.halves import sum_halves
 from embgeo.stats import GroupSums, HalfAngles, Moments
@@ -29,8 +29,9 @@ CONE_QUANTILES = {
     q.CONE_HALF_ANGLE_MAX: 1.0,
     q.CONE_HALF_ANGLE_MEDIAN: 0.5,
 }
-#: The largest angle, an extreme, has no error.
-WITH_ERRORS = (q.MEAN, q.CONE_HALF_ANGLE_MEDIAN)
+#: The largest angle, an extreme, has no error, nor has the standard deviation, which takes the
+#: scatter of the unit rows of each half.
+WITH_ERRORS = (q.MEAN, q.CONE_HALF_ANGLE_MEDIAN, q.POSITIVE_SHARE)
 ONE_ROW = "a single row has no pairs"
 CONVENTION = "over ordered pairs i ≠ j; the term of CosReg, divided by N², is (M − 1)/M times it"
 
@@ -56,22 +57,26 @@ def sum_unit_halves(m: Measurement) -> FloatArray:
 
 def compute(m: Measurement) -> list[Value]:
     facts, shared = m.facts, m.shared
+    of_pairs, drawn = compute_pair_values(facts, m.reader, shared)
     values: list[Value] = [
         *compute_exact_values(shared.unit_moments),
         *compute_cone_values(facts, shared),
-        *compute_pair_values(facts, m.reader, shared),
+        *of_pairs,
         *compute_dimension_values(shared),
     ]
-    return add_errors(m, values, WITH_ERRORS, lambda: measure_halves(m))
+    return add_errors(m, values, WITH_ERRORS, lambda: measure_halves(m, drawn))
 
 
-def measure_halves(m: Measurement) -> ByHalf:
+def measure_halves(m: Measurement, drawn: FloatArray | None) -> ByHalf:
     totals, n = sum_unit_halves(m), sum_halves(m.shared.find(GroupSums, UNIT).n)
     found: dict[Quantity, FloatArray | Caveat] = {
         q.MEAN: (np.vecdot(totals, totals) - n) / (n * (n - 1.0))
     }
     if (angles := m.shared.get(HalfAngles)) is not None:
         found[q.CONE_HALF_ANGLE_MEDIAN] = np.degrees(angles.quantiles(0.5))
+    positive = measure_positive_halves(m.facts, m.reader, m.shared.norms, drawn)
+    if positive is not None:
+        found[q.POSITIVE_SHARE] = positive
     return found
 
 

@@ -14,6 +14,7 @@ from embgeo.core.quantities import cosine as q
 from embgeo.core.values import Histogram, Scalar, Value
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.shared import SharedStatistics
+from embgeo.numerics.halves import GROUPS, sum_halves
 from embgeo.numerics.scores import share_error
 from embgeo.stats import PairHistogram, PairSample
 from embgeo.stats.block import Block
@@ -22,28 +23,34 @@ from embgeo.stats.reader import RowReader
 
 #: Up to this many pairs every cosine is kept, and all quantiles are exact.
 KEPT_PAIRS = 5_000_000
+#: Pairs in the sample of halves, where all pairs are visited.
+PAIRS_OF_HALVES = 100_000
 #: Rows, and entries at most, in a block of the search over all pairs.
 BLOCK_ROWS = 1024
 BLOCK_ENTRIES = 2**22
 P = TypeVar("P", PairSample, PairHistogram)
 
 
-def compute_pair_values(facts: Facts, reader: RowReader, shared: SharedStatistics) -> list[Value]:
-    """Compute values over all pairs or a sample of pairs."""
+def compute_pair_values(
+    facts: Facts, reader: RowReader, shared: SharedStatistics
+) -> tuple[list[Value], FloatArray | None]:
+    """Compute values over all pairs or a sample of pairs, and return the cosines of a sample."""
     if facts.m < 2 or facts.options.pairs == 0:
         reason = "a single row has no pairs" if facts.m < 2 else "no pairs were requested"
-        return [one.undefined(reason) for one in (q.POSITIVE_SHARE, q.CONE_APERTURE)]
+        return [one.undefined(reason) for one in (q.POSITIVE_SHARE, q.CONE_APERTURE)], None
     pairs = facts.pairs
     requested = facts.options.pairs
     if pairs <= (requested or 0) or (requested is None and pairs <= KEPT_PAIRS):
         sample = visit_all_pairs(facts, reader, PairSample())
-        return summarize_sample(sample, f"all {pairs:,} pairs", exact=True)
+        return summarize_sample(sample, f"all {pairs:,} pairs", exact=True), None
     if requested is None:
         counted = reader.count_pairs() or visit_all_pairs(facts, reader, PairHistogram())
-        return summarize_histogram(counted, f"all {pairs:,} pairs")
-    sample = sample_pairs(facts, reader, shared.norms, requested)
+        return summarize_histogram(counted, f"all {pairs:,} pairs"), None
+    sample = PairSample()
+    drawn = sample_cosines(facts, reader, shared.norms, requested)
+    sample.add(drawn)
     looked_at = f"{requested:,} of {pairs:,} pairs, drawn uniformly"
-    return summarize_sample(sample, looked_at, exact=False)
+    return summarize_sample(sample, looked_at, exact=False), drawn
 
 
 def list_pair_rows(facts: Facts) -> IntArray:
@@ -56,6 +63,26 @@ def list_pair_rows(facts: Facts) -> IntArray:
     return np.asarray(facts.kept[np.unique(np.concatenate(draw_pairs(facts, requested)))])
 
 
+def measure_positive_halves(
+    facts: Facts, reader: RowReader, norms: FloatArray, drawn: FloatArray | None
+) -> FloatArray | None:
+    """Measure the share of positive cosines in each half, to first order, from a sample of pairs.
+
+    A pair counts for each of its two rows: in a half with rows of a share p the share of all pairs
+    changes by twice p less its mean. `drawn`: the cosines of the sample, if there is one.
+    """
+    if facts.kept_groups is None or facts.m < 2 or facts.options.pairs == 0:
+        return None
+    count = facts.options.pairs or PAIRS_OF_HALVES
+    cosines = sample_cosines(facts, reader, norms, count) if drawn is None else drawn
+    positive = cosines > 0.0
+    labels = facts.kept_groups[np.concatenate(draw_pairs(facts, count))]
+    of_groups = [np.bincount(labels, w, GROUPS) for w in (None, np.tile(positive, 2))]
+    n, found = (sum_halves(np.asarray(sums, dtype=np.float64)) for sums in of_groups)
+    share = float(positive.mean())
+    return share + 2.0 * (found / n - share)
+
+
 def draw_pairs(facts: Facts, count: int) -> tuple[IntArray, IntArray]:
     """Draw positions i ≠ j among the kept rows, uniform, with replacement."""
     rng = facts.generator("pairs")
@@ -65,7 +92,7 @@ def draw_pairs(facts: Facts, count: int) -> tuple[IntArray, IntArray]:
     return first, second
 
 
-def sample_pairs(facts: Facts, reader: RowReader, norms: FloatArray, count: int) -> PairSample:
+def sample_cosines(facts: Facts, reader: RowReader, norms: FloatArray, count: int) -> FloatArray:
     """Return the cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
     first, second = draw_pairs(facts, count)
     # Rows that stay in the cache, of neighboring numbers on one side.
@@ -85,9 +112,7 @@ def sample_pairs(facts: Facts, reader: RowReader, norms: FloatArray, count: int)
     found = list(reader.spread(part, -(-count // step)))
     cosines = np.empty(count)
     cosines[order] = np.concatenate(found)
-    sample = PairSample()
-    sample.add(cosines)
-    return sample
+    return cosines
 
 
 def visit_all_pairs(facts: Facts, reader: RowReader, statistic: P) -> P:

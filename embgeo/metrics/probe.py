@@ -24,7 +24,7 @@ from embgeo.core.values import Halves, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.frequency import Popularity, absent, rank_by_frequency
-from embgeo.numerics.halves import GROUPS, sum_halves
+from embgeo.numerics.halves import FREEDOM, GROUPS, measure_spread, sum_halves
 from embgeo.numerics.logistic import log_odds
 from embgeo.numerics.sampling import FOLDS, Fold, deal_folds
 from embgeo.numerics.scores import auc, error_of, learned_noise, share_error
@@ -109,12 +109,19 @@ def measure_probe(
     scored = with_fit(parts, noise)
     parts = scored + influence_of_edge(score, known, at)
     error = widen_near_one(error_of(parts), error_of(scored), area, len(at))
-    groups = facts.kept_groups
-    values: list[Value] = [
+    halves: list[Value] = []
+    if facts.kept_groups is not None:
+        # What the tokens of a half do to the area; tokens of one family do it together.
+        by_group = np.bincount(facts.kept_groups[at], parts, GROUPS)
+        found_by_half = area + 2.0 * sum_halves(by_group) - by_group.sum()
+        error = max(error, float(measure_spread(found_by_half)))
+        halves.append(Halves(q.PROBE_AUC, found_by_half))
+    return [
         q.PROBE_AUC.measured(
             area,
             standard_error=error,
             error_kind="population",
+            freedom=FREEDOM if halves else None,
             sample=sample,
             convention=f"{convention}; {how}"
             + ("" if settled else "; did not settle in 100 steps"),
@@ -122,12 +129,8 @@ def measure_probe(
             reference=0.5,
             reference_note="chance",
         ),
+        *halves,
     ]
-    if groups is not None:
-        # By what the tokens of a half do to the area, for differences.
-        by_group = np.asarray(np.bincount(groups[at], parts, GROUPS), dtype=np.float64)
-        values.append(Halves(q.PROBE_AUC, area + 2.0 * sum_halves(by_group) - by_group.sum()))
-    return values
 
 
 def influence_of_edge(score: FloatArray, known: Popularity, at: IntArray) -> FloatArray:

@@ -165,6 +165,19 @@ def test_an_error_is_the_spread_over_thirty_halves(name: str) -> None:
     np.testing.assert_allclose(halves + common, literal_halves(False)[name], rtol=0, atol=atol)
 
 
+@pytest.mark.parametrize("pairs", ["all", 60_000])
+def test_the_share_of_positive_cosines_has_an_error_from_a_sample_of_pairs(pairs: Any) -> None:
+    """It includes that of the sample, of which halves have half as many."""
+    W = rows() - 0.6 * rows().mean(axis=0)
+    matrix = Matrix(W, tokens=tokens())
+    found = embgeo.analyze(matrix, sections=["cosine"], pairs=pairs, reference=False)
+    scalar = found["cosine.positive_share"]
+    literal = literal_error(np.array([naive.positive_share(W[half[groups()]]) for half in HALVES]))
+    sampling = np.sqrt(scalar.value * (1 - scalar.value) / 60_000)
+    assert literal > 5 * sampling
+    assert scalar.population_error == pytest.approx(np.hypot(literal, 1.4 * sampling), rel=0.1)
+
+
 def test_every_error_over_tokens_has_a_twin() -> None:
     printed = {scalar.name for scalar in whole().scalars if scalar.population_error is not None}
     assert printed == {*TOLERANCE, "frequency.probe_auc"}

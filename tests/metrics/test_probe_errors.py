@@ -113,7 +113,30 @@ def test_the_error_of_a_probe_is_the_literal_one(slope: float) -> None:
     judged = (area * like + 2) / (like + 4)
     wider = max(1.0, np.sqrt(judged * (1 - judged) / (like + 4)) / scored)
     assert (wider > 1.0) == (area > 0.9) == (slope > 0.1)
-    assert found.population_error == pytest.approx(wider * np.sqrt(parts @ parts), rel=1e-9)
     # A half has what its tokens do to the area twice, and not what the others do.
-    literal = [area + parts[half[groups]].sum() - parts[~half[groups]].sum() for half in HALVES]
+    literal = np.array(
+        [area + parts[half[groups]].sum() - parts[~half[groups]].sum() for half in HALVES]
+    )
     np.testing.assert_allclose(halves.values, literal, rtol=1e-9)
+    of_halves = np.sqrt(np.square(literal - literal.mean()).sum() / 28)
+    alone = wider * np.sqrt(parts @ parts)
+    assert found.population_error == pytest.approx(max(alone, of_halves), rel=1e-9)
+
+
+@pytest.mark.parametrize(("copies", "factor"), [(1, 1.0), (4, 2.0)])
+def test_copies_of_tokens_in_one_family_make_the_area_no_surer(copies: int, factor: float) -> None:
+    """Four copies of each token: DeLong's error alone is half of that of the tokens."""
+    g = np.random.default_rng(0)
+    score = np.repeat(g.standard_normal(400), copies)
+    popular = np.repeat(np.arange(400) < 80, copies)
+    n = len(score)
+    counts = np.arange(n, 0.0, -1.0)
+    known = Popularity(np.arange(n), popular, counts, np.log1p(counts), "")
+    groups = np.repeat(np.random.default_rng(1).permutation(400) % 16, copies)
+    facts: Any = SimpleNamespace(d=3, kept_groups=groups)
+    answers = [(score, True)]
+    dealt = [(np.arange(0), np.arange(n))]
+    found, _ = measure_probe(facts, known, np.arange(n), dealt, answers, "")
+    assert isinstance(found, Scalar)
+    alone = error_of(auc(score, ~popular)[1])
+    assert found.population_error == pytest.approx(factor * alone * np.sqrt(2.0), rel=0.25)

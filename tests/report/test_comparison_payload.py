@@ -14,13 +14,11 @@ from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.film import share_rows
 from embgeo.comparison.matching import Matching
 from embgeo.comparison.pair import Pair
-from embgeo.core.values import Column
 from embgeo.report.comparison import render
 from embgeo.report.comparison_payload import build, choose_mapped
 from tests.report.test_payload import column
 from tests.support.sample_analysis import sample
 from tests.support.sample_comparison import sample_comparison
-from tests.support.sample_values import quantity
 from tests.support.sampling import sample_cases
 
 
@@ -92,20 +90,6 @@ def test_one_box_holds_all_maps() -> None:
             assert shared["box"][0] <= own[0]
             assert shared["box"][1] >= own[1]
     assert all(box["same"] for box in meta["boxes"].values())
-
-
-def test_numbers_of_a_pair_come_along_where_all_tokens_have_one() -> None:
-    found = sample_comparison()
-    pair: Pair = found.pairs[0]
-    whole = Column(quantity("compare.shift", "shift"), np.arange(590.0), "shift")
-    partly = Column(quantity("compare.part", "part"), np.full(590, np.nan), "part")
-    meta, raw = unpack(replace(found, pairs=(replace(pair, columns=(whole, partly)),)))
-    keys = [c["key"] for c in meta["columns"]]
-    assert keys == ["frequency.log_count", "compare.shift:1"]
-    assert column(raw, meta["columns"][1]["values"]) == pytest.approx(np.arange(590), abs=0.01)
-    own = [c["key"] for c in meta["members"][1]["columns"]]
-    assert "frequency.log_count" not in own
-    assert "tokens.norm" in own
 
 
 def test_moved_tokens_lead_to_their_rows() -> None:
