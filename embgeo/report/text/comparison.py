@@ -10,6 +10,7 @@ from embgeo.core.numbers import format_optional, format_signed
 from embgeo.core.quantities import compare, tokens
 from embgeo.core.text import ColoredLine, align
 from embgeo.core.values import Quantity, Scalar, format_number
+from embgeo.report.text import suspects
 from embgeo.report.text.analysis import TONES
 from embgeo.result.analysis import HEADLINE
 
@@ -33,6 +34,11 @@ def render(comparison: Comparison) -> Iterator[str]:
     else:
         yield from members_table(comparison)
     yield from comparison.sentences
+    for place, member in enumerate(comparison.members):
+        changes = [one for one in comparison.suspects if one.member == place]
+        if changes:
+            yield f"suspects of {member.name}, against {comparison.baseline.name}:"
+            yield from suspects.render_changes(changes)
     for note in comparison.notes[:MOST_NOTES]:
         yield f"  note: {note}"
     if len(comparison.notes) > MOST_NOTES:
