@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from embgeo.charts.specification import spread
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Difference, Pair
+from embgeo.comparison.sentences import has_error
 from embgeo.comparison.track import Curve, Track
 from embgeo.core.numbers import format_optional, format_signed
 from embgeo.core.quantities import compare, tokens
@@ -61,6 +62,7 @@ def difference_rows(comparison: Comparison, place: int) -> list[tuple[str, ...]]
     """Return the heads and the headline numbers, as cells."""
     rows = {d.name: d for d in comparison.differences_of(place)}
     chosen = [rows[q.name] for q in HEADLINE if q.name in rows and not rows[q.name].undefined]
+    chosen.sort(key=has_error, reverse=True)
     heads = ("", comparison.baseline.name, comparison.members[place].name, "difference")
     return [heads, *map(cells, chosen)]
 
@@ -78,6 +80,8 @@ def difference_text(row: Difference) -> str:
         return "equal"
     text = f"{format_signed(row.difference)} {row.error_text}".rstrip()
     doubt = "not significant" if row.change == "not significant" else ""
+    if not has_error(row):
+        doubt = "error unknown"
     remark = ", ".join(filter(None, (row.direction, doubt)))
     return f"{text} ({remark})" if remark else text
 
