@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.values import format_number
+from embgeo.core.numbers import format_p
 from embgeo.files.records import RecordFormat
 from embgeo.numerics.scores import mcnemar
 from embgeo.training.study.numbers import ACCURACY, ALL, BLEU, MACRO_F1
@@ -206,8 +206,8 @@ def compare_documents(before: OutcomesBySeed, after: OutcomesBySeed) -> str:
             return ""
         old, new = one == truth, other == truth
         lost, won = int((old & ~new).sum()), int((new & ~old).sum())
-        p = format_number(mcnemar(lost, won), 2)
-        parts.append(f"seed {seed}: {lost:,} lost, {won:,} won, p = {p}")
+        p = format_p(mcnemar(lost, won))
+        parts.append(f"seed {seed}: {lost:,} lost, {won:,} won, p {'' if p[0] == '<' else '= '}{p}")
     return "; ".join(parts)
 
 
