@@ -70,7 +70,7 @@ def decode_text(data: bytes, path: Path, what: str = "text") -> str:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         if data.startswith(_OF_CHECKPOINTS) or data[7:9] == b"\0{":
-            raise refuse(path, f"is a checkpoint, not {what}", RIGHT_FILE) from error
+            raise refuse(path, f"is a checkpoint, not {what}") from error
         # utf-8-sig counts from behind the mark.
         mark = 3 if encoding == "utf-8-sig" and data.startswith(b"\xef\xbb\xbf") else 0
         raise refuse(
