@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
+from types import NoneType
 from typing import Any, BinaryIO
 
 import torch
@@ -31,6 +32,7 @@ SOURCE_NAME = "vocabulary.source.tsv"
 STATE_NAME = "state.pt"
 FORMAT = 1
 START_AGAIN = "remove the file to start again"
+_PLAIN = (bool, int, float, str, bytes, NoneType)
 
 #: Settings that may change when a run is resumed: on the same device they change no number.
 FREE = {
@@ -202,7 +204,20 @@ def describe_difference(before: Any, now: Any, name: str = "") -> str:
 
 def save_state(state: dict[str, Any], folder: Path) -> None:
     """Replace the saved state."""
+    require_plain(state)
     write(folder / STATE_NAME, partial(torch.save, {"format": FORMAT, **state}))
+
+
+def require_plain(value: Any, name: str = "state") -> None:
+    """Raise TypeError for values that `load_state`, which runs no code, cannot read."""
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            require_plain(entry, f"{name}.{key}")
+    elif type(value) in (list, tuple):
+        for place, entry in enumerate(value):
+            require_plain(entry, f"{name}.{place}")
+    elif not isinstance(value, Tensor) and type(value) not in _PLAIN:
+        raise TypeError(f"{name} is a {type(value).__name__}, which is not saved")
 
 
 def load_state(folder: Path) -> dict[str, Any] | None:
