@@ -29,7 +29,7 @@ COUNTS = f"--counts={FIXTURES / 'vocab_counts.tsv'}"
 TOLERANCE = 1e-12
 #: Files that are compared byte for byte.
 BYTES = (".rc", ".out", ".xml", ".txt", ".csv", ".tex", ".svg")
-RULES = ("cosine.mean <= 0.1", "isotropy.i1_unit drop <= 5%", "tokens.zero_rows <= 0")
+RULES = ("cosine.mean <= 0.1", "isotropy.i1_unit drop <= 5%", "suspects.zero <= 0")
 #: Analyses of fixtures by name.
 FIXTURE_RUNS = {
     "baseline": ("baseline.pt", COUNTS),

@@ -71,7 +71,7 @@ PEERS = (
     (
         "diptest",
         "`dipstat`",
-        "`tokens.angle_excess`, `tokens.norm_excess`",
+        "modes of norms in `suspects.untrained`",
         "twice the dip, to 0.004: 1,024 cells and 128 levels here",
     ),
     ("torchmetrics", "`pairwise_cosine_similarity`", "`cosine.mean`", "mean over i ≠ j: the same"),

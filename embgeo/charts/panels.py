@@ -129,7 +129,6 @@ LEAST_SPANS: dict[str, tuple[float, float]] = {
     spectrum.TOP_SHARE.name: (0.0, 0.2),
     frequency.PROBE_AUC.name: (0.5, 1.0),
     frequency.NORM_RATIO.name: (0.9, 1.1),
-    tokens.DAMAGED_ROWS.name: (0.0, 10.0),
     **{
         one.name: (0.0, 1.0)
         for one in (

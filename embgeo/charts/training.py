@@ -31,7 +31,6 @@ TITLES: dict[str, str] = {
     },
     isotropy.ISOSCORE.name: isotropy.ISOSCORE.label,
     frequency.NORM_RATIO.name: frequency.NORM_RATIO.label,
-    tokens.DAMAGED_ROWS.name: tokens.DAMAGED_ROWS.label,
     subspace.DISTANCE.name: subspace.DISTANCE.label,
     "compare.token_cosine.first": "cosine by token with the first",
     "compare.neighbor_overlap.first": "neighbor overlap with the first",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Change
-from embgeo.core.quantities import compare, cosine, frequency, isotropy, spectrum, tokens
+from embgeo.core.quantities import compare, cosine, frequency, isotropy, spectrum, suspects
 from embgeo.core.text import capital
 from embgeo.core.values import Quantity
 from embgeo.diagnosis import finding
@@ -106,12 +106,14 @@ def _join_moves(moves: Iterable[tuple[str, list[finding.Part]]]) -> list[finding
     return parts
 
 
-def _rows(sides: _Sides) -> list[finding.Part]:
-    """Write how many rows are damaged; empty if none is on either side."""
-    if not any(finding.find_scalar(a, tokens.DAMAGED_ROWS) for a in (sides.old, sides.new)):
-        return []
-    move = sides.describe_move(tokens.DAMAGED_ROWS)
-    return ["Damaged rows ", *move, "."] if move else []
+def _suspects(sides: _Sides) -> list[finding.Part]:
+    """Write how many rows of each serious reason there are, where there are any."""
+    parts = _join_moves(
+        (f"{quantity.title} ", sides.describe_move(quantity))
+        for quantity in suspects.COUNTS.values()
+        if any(finding.find_scalar(a, quantity) for a in (sides.old, sides.new))
+    )
+    return [*parts, "."] if parts else []
 
 
 def _cone(sides: _Sides) -> list[finding.Part]:
@@ -187,7 +189,7 @@ def _tokens(sides: _Sides) -> list[finding.Part]:
 
 
 _QUESTIONS: dict[str, Callable[[_Sides], list[finding.Part]]] = {
-    "rows": _rows,
+    "suspects": _suspects,
     "cone": _cone,
     "spectrum": _spectrum,
     "isotropy": _isotropy,

@@ -1,4 +1,4 @@
-"""Special tokens: their roles and spelling, and states of rows."""
+"""Special tokens: their roles and spelling."""
 
 import re
 from collections.abc import Iterable
@@ -11,15 +11,6 @@ Role = Literal[
     "bos", "eos", "pad", "unk", "cls", "sep", "mask", "additional", "special", "added", "template",
     "unused", "byte",
 ]  # fmt: skip
-
-#: The state of a row, the gravest first. Damaged rows are not measured; neither are zero rows of
-#: padding tokens, which are intended.
-RowState = Literal[
-    "zero", "non-finite", "damaged", "constant", "mean-initialized", "identical", "padding",
-    "healthy",
-]  # fmt: skip
-#: States of damaged rows.
-DAMAGED_STATES: tuple[RowState, ...] = ("zero", "non-finite", "damaged")
 
 
 @dataclass(frozen=True, slots=True)

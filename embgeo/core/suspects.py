@@ -7,10 +7,11 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
+from embgeo.core.special import classify_token
 
 Reason = Literal[
     "nonfinite", "zero", "damaged", "constant", "untrained", "mean", "duplicate", "near_identical",
-    "special", "long", "short", "no_token", "cone",
+    "special", "long", "short", "clump", "no_token", "cone",
 ]  # fmt: skip
 Side = Literal["input", "output"]
 
@@ -84,6 +85,13 @@ REASONS: dict[Reason, Meaning] = {
         "share of the median norm",
         False,
         "training may hardly have touched them: count how often they occur",
+    ),
+    "clump": Meaning(
+        "row in a clump of hardly trained tokens",
+        "rows in a clump of hardly trained tokens",
+        "angle to the mean direction (°)",
+        False,
+        "unused ones can stay: train those that prompts contain",
     ),
     "no_token": Meaning(
         "row of no token", "rows of no token", "", False, "nothing reads them: leave them"
@@ -160,6 +168,39 @@ def describe(reason: Reason, count: int) -> str:
     """Return ``5 zero rows``."""
     meaning = REASONS[reason]
     return f"{count:,} {meaning.one if count == 1 else meaning.several}"
+
+
+def describe_group(reason: Reason, suspects: Iterable[Suspects]) -> str:
+    """Return ``20 duplicates of 9 tokens``, or ``3 zero rows (2 of the output matrix)``."""
+    suspects = list(suspects)
+    count = sum(map(len, suspects))
+    text = describe(reason, count)
+    groups = sum(len(np.unique(one.group)) for one in suspects if one.group is not None)
+    if groups:
+        word = "token" if reason == "duplicate" else "group"
+        text += f" {'of' if reason == 'duplicate' else 'in'} {groups:,} {word}"
+        text += "" if groups == 1 else "s"
+    known = [one.values for one in suspects if one.values is not None]
+    if reason in ("long", "short") and known:
+        values = np.concatenate(known)
+        times = float(np.median(values if reason == "long" else 1.0 / values))
+        word = "longer" if reason == "long" else "shorter"
+        verb = "row is" if count == 1 else "rows are"
+        text = f"{count:,} {verb} about {times:.2g} times {word} than the others"
+    of_output = sum(len(one) for one in suspects if one.side == "output")
+    if of_output:
+        text += " of the output matrix" if of_output == count else f" ({of_output:,} of the output)"
+    return text
+
+
+def list_rows(suspects: Iterable[Suspects]) -> list[tuple[Side, int, str | None]]:
+    """List side, row and token of suspects; tokens spelled like special ones come first."""
+    rows = [
+        (own.side, row, None if own.tokens is None else own.tokens[at])
+        for own in suspects
+        for at, row in enumerate(own.rows.tolist())
+    ]
+    return sorted(rows, key=lambda one: one[2] is None or classify_token(one[2]) != "special")
 
 
 def count_serious(suspects: Iterable[Suspects], reason: Reason) -> int:

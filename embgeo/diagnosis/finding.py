@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from embgeo.core.numbers import format_brief
 from embgeo.core.quantities import cosine
+from embgeo.core.suspects import Suspects
 from embgeo.core.values import Quantity, Scalar, Table, format_number
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.thresholds import State as State
@@ -28,6 +29,9 @@ class Numbers(Protocol):
 
     @property
     def tokens(self) -> tuple[str, ...] | None: ...
+
+    @property
+    def suspects(self) -> tuple[Suspects, ...]: ...
 
     def scalar(self, quantity: Quantity | str) -> Scalar | None: ...
 
@@ -54,7 +58,7 @@ class Finding:
     Attributes
     ----------
     key : str
-        "rows", "clump", "cone", "spectrum", "two-sided", "isotropy", "clusters", "duplicates",
+        "suspects", "initialization", "cone", "spectrum", "two-sided", "isotropy", "clusters",
         "coordinate" or "frequency".
     title : str
         The question as a heading.

@@ -1,6 +1,6 @@
 """What makes rows point the same way other than training, and the advice that fits it."""
 
-from embgeo.core.quantities import cosine, tokens
+from embgeo.core.quantities import cosine, suspects
 from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
 
@@ -22,9 +22,7 @@ _OF_GROUPS = (
     "compared (Rajaee and Pilehvar 2021; Liang et al. 2022). Training that pushes all rows apart "
     "does not close a gap between groups."
 )
-_OF_DUPLICATES = (
-    "Count every row once: equal rows make the cosine. The table of duplicates has them."
-)
+_OF_SUSPECTS = "Repair or leave out the suspects, which make the cosine, and measure again."
 
 
 def find_sign(a: finding.Numbers) -> str:
@@ -47,8 +45,8 @@ def advise(a: finding.Numbers, usual: str) -> str:
     """Return the advice that follows the cause of a common direction; `usual` for a plain cone."""
     if find_sign(a):
         return f"{_BY_SIGN}{_OF_CODES if is_sparse(a) else ''}."
-    distinct = finding.find_scalar(a, tokens.MEAN_COSINE_DISTINCT)
-    if distinct is not None and limits.CONE.state(float(distinct)) == "healthy":
-        return _OF_DUPLICATES
+    others = finding.find_scalar(a, suspects.MEAN_COSINE_OTHERS)
+    if others is not None and limits.CONE.state(float(others)) == "healthy":
+        return _OF_SUSPECTS
     clusters = finding.find_scalar(a, cosine.CLUSTERS)
     return _OF_GROUPS if clusters is not None and clusters >= 2 else usual

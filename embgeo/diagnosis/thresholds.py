@@ -88,11 +88,9 @@ ROGUE_SPREAD = Threshold(
     100.0,
 )
 CLUSTERS = Threshold("clusters", "mean silhouette of the best clusters of directions", 0.6, 0.7)
-DUPLICATES = Threshold("equal rows", "share of rows that equal an earlier row", 0.05, 0.25)
-
-NEAR_DUPLICATES = Threshold(
-    "near-duplicates",
-    "share of rows with another one at a cosine above 0.999, beyond that of isotropic rows",
+ALIKE = Threshold(
+    "rows alike",
+    "share of rows at the mean, or equal or nearly equal to another",
     0.05,
     0.25,
 )
@@ -112,8 +110,7 @@ THRESHOLDS: tuple[Threshold, ...] = (
     ROGUE_VARIANCE,
     ROGUE_SPREAD,
     CLUSTERS,
-    DUPLICATES,
-    NEAR_DUPLICATES,
+    ALIKE,
 )
 
 #: A sampled number within this many standard errors of chance decides nothing.
@@ -143,14 +140,9 @@ LINE_ALONE = 0.6
 #: Mean cosine between two clusters below which they are the two ends of one line.
 OPPOSITE = -0.5
 
-#: With fewer rows, or fewer than one for ten dimensions, only damage and duplicates are judged.
+#: With fewer rows, or fewer than one for ten dimensions, only the list of suspects is judged.
 LEAST_ROWS = 30
 DIMENSIONS_PER_ROW = 10
-
-#: Share of the tokens known to be unused in a clump, or chance that other tokens are more frequent
-#: than its own, from which it is one of under-trained tokens.
-UNUSED = 0.5
-RARER = 0.9
 
 #: AUC from which a linear probe reads frequency, and rank correlation from which norm correlates
 #: with frequency: statements, not faults.

@@ -6,7 +6,7 @@ from typing import Any
 from embgeo.core.text import capital, join_words
 from embgeo.diagnosis.finding import RANK, Finding, Numbers, State, milder
 from embgeo.diagnosis.findings import FINDINGS
-from embgeo.diagnosis.findings.rows import has_short_rows, names_many_rows
+from embgeo.diagnosis.findings.suspects import has_many_kept
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -61,21 +61,20 @@ def judge(analysis: Numbers) -> Verdict:
     if state == "healthy" and any(f.state == "undecided" for q, f in answers if q.essential):
         state = "undecided"
     headline = _headline(state, {q.key for q, _ in answers if q.is_cause}, shown)
-    rows = next((f for f in shown if f.key == "rows"), None)
+    tokens = next((f for f in shown if f.key == "suspects"), None)
     is_initial = headline == f"The rows {_INITIAL}"
-    # If nothing else is known, rows that are merely idle decide nothing.
+    # If nothing else is known, few faulty tokens decide nothing.
     telling = ("degenerate",) if state == "undecided" else ("mild", "degenerate")
-    if rows is not None and rows.state in telling:
+    if tokens is not None and tokens.state in telling:
         frequency = next(f for f in shown if f.key == "frequency")
         verb = "show" if state == "healthy" and not frequency.is_fault else "are"
         # The numbers below the headline are those of all kept rows.
-        with_faulty = has_short_rows(analysis) or names_many_rows(analysis)
-        who = "All rows together" if with_faulty else "The other rows"
+        who = "All rows together" if has_many_kept(analysis) else "The other rows"
         rest = f"{verb} {headline[0].lower()}{headline[1:]}"
         if is_initial:
             rest = _INITIAL
-        headline = f"{capital(rows.clause)}. {who} {rest}"
-        state = max(state, rows.state, key=RANK.__getitem__)
+        headline = f"{capital(tokens.clause)}. {who} {rest}"
+        state = max(state, tokens.state, key=RANK.__getitem__)
     return Verdict(headline, state, shown)
 
 
@@ -84,7 +83,7 @@ _INITIAL = "look like an initialization: they hold no structure."
 #: Faults beside which the healthy answer to another question reads as if they were none.
 _REFUTED = {
     "isotropy": ("cone", "spectrum", "two-sided", "clusters"),
-    "initialization": ("clump", "cone", "spectrum", "two-sided", "clusters", "duplicates"),
+    "initialization": ("cone", "spectrum", "two-sided", "clusters"),
 }
 
 
@@ -100,7 +99,7 @@ def is_refuted(finding: Finding, faults: set[str]) -> bool:
 
 
 #: Findings that the headline mentions even if another finding is worse.
-_EVEN_IF_MILD = ("clusters", "duplicates", "cone", "coordinate", "clump")
+_EVEN_IF_MILD = ("clusters", "cone", "coordinate")
 
 
 def _sort_faults(state: State, causes: set[str], findings: tuple[Finding, ...]) -> list[Finding]:
@@ -108,7 +107,7 @@ def _sort_faults(state: State, causes: set[str], findings: tuple[Finding, ...]) 
     faults = [
         f
         for f in findings
-        if f.key not in ("rows", "isotropy", "frequency")
+        if f.key not in ("suspects", "isotropy", "frequency")
         and f.clause
         and (f.state == state or (f.state == "mild" and f.key in _EVEN_IF_MILD))
     ]
@@ -120,21 +119,18 @@ def _headline(state: State, causes: set[str], findings: tuple[Finding, ...]) -> 
     frequency = by_key["frequency"]
     apart = frequency.is_fault
     calm = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.state == "healthy"]
-    if state == "mild" and _is_clump_alone(findings):
-        text = f"Healthy except for {by_key['clump'].clause}: {_join(calm)}."
-        return f"{text} {capital(frequency.clause)}." if apart else text
     if state in ("mild", "degenerate"):
         clauses = [f.clause for f in _sort_faults(state, causes, findings)]
         clauses = clauses or [by_key["isotropy"].clause]
         lead = "Degenerate" if state == "degenerate" else "Mildly degenerate"
         return f"{lead}: {_join([*clauses, frequency.clause] if apart else clauses)}."
     if state == "undecided":
-        open_question = next(f for f in findings if f.state == "undecided" and f.key != "rows")
+        open_question = next(f for f in findings if f.state == "undecided" and f.key != "suspects")
         known = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.clause]
         if apart:
             known.append(frequency.clause)
         return f"Undecided: {'; '.join(filter(None, (open_question.open, _join(known))))}."
-    calm += [f.clause for f in findings if f.key in ("clump", "coordinate")]
+    calm += [f.clause for f in findings if f.key == "coordinate"]
     if apart:
         return f"Not degenerate, but {frequency.clause}. {capital(_join(calm))}."
     if "initialization" in by_key:
@@ -142,15 +138,6 @@ def _headline(state: State, causes: set[str], findings: tuple[Finding, ...]) -> 
     if frequency.clause:
         calm.append(frequency.clause)
     return f"No sign of degeneration: {_join(calm)}."
-
-
-def _is_clump_alone(findings: tuple[Finding, ...]) -> bool:
-    """Tell whether a clump is the only fault of the geometry."""
-    others = [f for f in findings if f.key not in ("rows", "frequency")]
-    open_questions = {f.key for f in others if f.state == "undecided"}
-    return [f.key for f in others if f.is_fault] == ["clump"] and not (
-        open_questions & {"cone", "spectrum"}
-    )
 
 
 def _join(clauses: list[str]) -> str:

@@ -37,6 +37,8 @@ TREATED = {"spectrum", "cosine", "isotropy", "projection"}
 ALL_PRODUCTS = 4 * 10**11
 #: The same of a comparison: 11,000 × 768, a second or two.
 COMPARED_PRODUCTS = 5 * 10**10
+#: Suspects of a reason whose nearest rows are searched, at most.
+NAMED = 10
 
 
 def analyze(
@@ -247,7 +249,7 @@ def maps_all_rows(measurement: Passes, page: bool) -> bool:
 def add_mapped_rows(measurement: Passes, values: Iterable[Value], page: bool) -> NearestRows | None:
     """Add the nearest rows of the rows on the map to those that a family has searched.
 
-    For a `page`, those of the rows that tables name. The tables are known only after the second
+    For a `page`, those of the rows that tables and suspects name, known only after the second
     pass, so this takes a further one.
     """
     known, facts, k = measurement.shared.nearest, measurement.facts, measurement.options.neighbors
@@ -260,6 +262,8 @@ def add_mapped_rows(measurement: Passes, values: Iterable[Value], page: bool) ->
     if not page:
         return known
     named = [number for value in values if isinstance(value, Table) for number in list_rows(value)]
+    for own in measurement.shared.suspects:
+        named += own.rows[:NAMED].tolist()
     rows = np.intersect1d(np.array(named, dtype=np.int64), facts.kept)
     if known is not None:
         rows = np.setdiff1d(rows, facts.kept[known.rows], assume_unique=True)

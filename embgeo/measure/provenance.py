@@ -1,13 +1,10 @@
 """Provenance of a result: file, tensor, options, conventions, versions."""
 
-import math
 import platform
 from dataclasses import asdict
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
-
-import numpy as np
 
 from embgeo.core.arrays import Mask
 from embgeo.core.matrix import Matrix, Origin, tied_note
@@ -17,13 +14,9 @@ from embgeo.core.version import VERSION
 from embgeo.measure.passes import Passes
 from embgeo.metrics import Facts
 from embgeo.metrics.coordinates import are_principal
-from embgeo.metrics.facts import NO_ROWS
-from embgeo.metrics.rows import Side, find_dead_output_rows, find_output_side
-from embgeo.numerics.row_norms import find_initial_rows, find_short_rows
+from embgeo.metrics.subspace import find_dead_output_rows
 from embgeo.stats import Moments
 
-#: Damaged special tokens that are named at most.
-MOST_NAMED = 20
 #: Packages whose version can change a number.
 PACKAGES = ("numpy", "scipy", "ml_dtypes")
 #: Those that compute on a device as well.
@@ -126,7 +119,6 @@ def provenance(
         "kept": facts.m,
         **({} if facts.listed is None else {"listed": len(facts.listed)}),
         "masked": count_left_out(matrix, facts),
-        "damaged": describe_damage(measurement),
         "nonnegative": facts.nonnegative,
         "nonpositive": facts.nonpositive,
         "principal_axes": facts.d > 1 and moments is not None and are_principal(moments),
@@ -172,51 +164,11 @@ def count_left_out(matrix: Matrix, facts: Facts) -> dict[str, int]:
     return {reason: len(own) for reason, own in (matrix.masked | rows).items() if len(own)}
 
 
-def describe_damage(measurement: Passes) -> dict[str, Any]:
-    """Describe damaged rows by kind, and name the special tokens among them."""
-    facts = measurement.facts
-    output = find_output_side(facts, measurement.shared)
-    initial = find_initial_rows(facts.small_norms, facts.d)
-    untrained = facts.small[initial.rows] if initial.is_certain else NO_ROWS
-    damaged = set(facts.damaged.tolist()) - set(untrained.tolist())
-    is_given = measurement.options.min_norm is not None
-    short = None if is_given else find_short_rows(measurement.shared.norms)
-    padding = {row for row in facts.zero.tolist() if facts.is_padding(row)}
-    named = [
-        {"token": one.token, "row": one.row, "template": "template" in one.roles}
-        for one in facts.special
-        if one.row in damaged - padding
-    ]
-    return {
-        "zero": len(facts.zero),
-        "nonfinite": len(facts.nonfinite),
-        "small": len(facts.small),
-        "initial": len(untrained),
-        "perhaps_initial": int(initial.rows.sum()) - len(untrained),
-        "short": 0 if short is None else short[0],
-        "short_decades": None if short is None else short[1].decades,
-        "short_limit": None
-        if short is None
-        else math.sqrt(short[1].below) * math.sqrt(short[1].above),
-        "padding": len(padding),
-        "output": None if output is None else count_output_damage(facts, output),
-        # Those that the chat template uses come first.
-        "named": sorted(named, key=lambda one: not one["template"])[:MOST_NAMED],
-    }
-
-
 def count_dead_output_rows(measurement: Passes) -> int:
     """Count the kept rows that the subspace distance leaves out; 0 if it was not measured."""
     if not any(family.section == "subspace" for family in measurement.families):
         return 0
     return len(find_dead_output_rows(measurement.facts, measurement.shared))
-
-
-def count_output_damage(facts: Facts, output: Side) -> int:
-    """Count the damaged rows of the output matrix, without zero rows of padding tokens."""
-    damaged = np.flatnonzero(output.damaged)
-    zero = output.rows[damaged[output.norms[damaged] == 0.0]]
-    return len(damaged) - sum(facts.is_padding(row) for row in zero.tolist())
 
 
 def conventions(options: Options) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Metric families, one a file: what each needs from the passes, then its values."""
 
 from embgeo.metrics import (
-    clump,
     clusters,
     coordinates,
     cosine,
@@ -14,15 +13,10 @@ from embgeo.metrics import (
     neighbors,
     probe,
     projection,
-    rows,
     spectrum,
     subspace,
     suspects,
-    token_kinds,
-    tokenizer_fit,
     tokens,
-    undertrained,
-    untouched,
 )
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
@@ -43,13 +37,7 @@ FAMILIES: tuple[Family, ...] = (
     subspace.FAMILY,
     hidden.FAMILY,
     suspects.FAMILY,
-    rows.FAMILY,
-    untouched.FAMILY,
-    tokenizer_fit.FAMILY,
     tokens.FAMILY,
-    token_kinds.FAMILY,
-    clump.FAMILY,
-    undertrained.FAMILY,
     hubs.FAMILY,
     dimension.FAMILY,
 )

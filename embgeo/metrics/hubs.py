@@ -17,7 +17,7 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import tokens as q
 from embgeo.core.rows import NearestRows
-from embgeo.core.values import Scalar, Table, Value
+from embgeo.core.values import Table, Value
 from embgeo.metrics import neighbors
 from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.family import Family, Measurement
@@ -28,14 +28,11 @@ from embgeo.numerics.hubness import (
     share_among_equals,
     skewness,
 )
-from embgeo.numerics.scores import share_error
 from embgeo.stats.statistic import Statistic
 
 #: Parts of the queries for the jackknife error.
 PARTS = 20
 SHOWN = 10
-#: Least cosine of near-duplicates.
-NEAR = 0.999
 EQUALLY_OFTEN = "every token is a neighbor equally often"
 
 
@@ -59,51 +56,21 @@ def compute(m: Measurement) -> list[Value]:
     k = facts.options.neighbors
     if facts.m <= k:
         reason = f"{facts.m} rows have no {k} neighbors each"
-        return [one.undefined(reason) for one in (q.HUBNESS, q.NEAR_DUPLICATE_SHARE)]
+        return [q.HUBNESS.undefined(reason)]
     if is_sampled(facts):
         return measure_sample(facts, shared)
     if facts.options.neighbors_of == "all":
         occurrences = neighbors.count_all_occurrences(facts, reader, shared)
-        nearest = neighbors.find_all_neighbors(facts, reader, shared).cosines[:, 0]
     else:
         occurrences, near, cosines = count_occurrences(reader.take_unit(facts.kept), k)
         shared.nearest = NearestRows(np.arange(facts.m), near, cosines.astype(np.float32))
-        nearest = cosines[:, 0]
     skew = skewness(occurrences)
     hubness = (
         q.HUBNESS.undefined(EQUALLY_OFTEN)
         if skew is None
         else q.HUBNESS.measured(skew, convention=f"k = {k}, cosine", size=facts.m)
     )
-    twins = measure_twins(facts, nearest)
-    return [hubness, twins, make_hub_table(facts, occurrences, "all rows")]
-
-
-def measure_twins(facts: Facts, nearest: FloatArray, sample: str = "") -> Scalar:
-    """Measure the share of rows with a cosine above `NEAR`, from those of their nearest rows."""
-    share, drawn = float((nearest > NEAR).mean()), len(nearest)
-    rest = float(np.sqrt(max(0.0, 1.0 - drawn / facts.m)))
-    return q.NEAR_DUPLICATE_SHARE.measured(
-        share,
-        standard_error=share_error(share, drawn) * rest if sample else None,
-        error_kind="monte_carlo",
-        sample=sample,
-        size=facts.m,
-        reference=chance_of_twin(facts.m, facts.d),
-        reference_kind="isotropic",
-        reference_note="isotropic rows",
-    )
-
-
-def chance_of_twin(m: int, d: int) -> float:
-    """Return the chance that one of m isotropic rows has another one within that angle.
-
-    A cap of the angle θ holds ½·I_{sin²θ}((d − 1)/2, ½) of the sphere.
-    """
-    from scipy.special import betainc
-
-    cap = 0.5 * float(betainc((d - 1) / 2.0, 0.5, 1.0 - NEAR**2)) if d > 1 else 0.5
-    return float(-np.expm1((m - 1.0) * np.log1p(-cap)))
+    return [hubness, make_hub_table(facts, occurrences, "all rows")]
 
 
 def measure_sample(facts: Facts, shared: SharedStatistics) -> list[Value]:
@@ -124,9 +91,8 @@ def measure_sample(facts: Facts, shared: SharedStatistics) -> list[Value]:
     every = np.ones(len(queries), dtype=bool)
     skew = places.skewness(every, k)
     note = f"{len(queries):,} queries against all {facts.m:,} rows"
-    twins = measure_twins(facts, found.cosines[np.searchsorted(found.index, queries), 0], note)
     if skew is None:
-        return [q.HUBNESS.undefined(EQUALLY_OFTEN), twins]
+        return [q.HUBNESS.undefined(EQUALLY_OFTEN)]
     occurrences = places.sums(every)[0] * (facts.m / len(queries))
     return [
         q.HUBNESS.measured(
@@ -138,7 +104,6 @@ def measure_sample(facts: Facts, shared: SharedStatistics) -> list[Value]:
             sample=note,
             convention=f"k = {k}, cosine",
         ),
-        twins,
         make_hub_table(facts, occurrences, f"estimated from {note}"),
     ]
 

@@ -171,7 +171,8 @@ class SharedStatistics:
     @property
     def mean_direction(self) -> FloatArray | None:
         """Σŵ_i as a unit vector; None if the unit rows cancel up to rounding."""
-        mean = self.unit_moments.mean
+        unit = self.get(Moments, "unit")
+        mean = self.sums.unit / self.sums.n if unit is None else unit.mean
         length = float(np.linalg.norm(mean))
         return None if length < 1e-13 else mean / length
 

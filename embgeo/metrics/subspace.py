@@ -18,10 +18,11 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.quantities import subspace as q
 from embgeo.core.values import Series, Value
-from embgeo.metrics.facts import Facts
+from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.family import Family, Measurement
-from embgeo.metrics.rows import find_dead_output_rows
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.numerics.principal_angles import column_basis, principal_cosines_and_sines
+from embgeo.numerics.row_norms import find_norm_limit
 from embgeo.stats import OutputNorms, StackedQR
 from embgeo.stats.statistic import Statistic
 
@@ -49,6 +50,18 @@ def compute(m: Measurement) -> list[Value]:
         reader.announce("subspaces without damaged output rows", facts.m)
         reader.fold([qr])
     return measure_subspaces(qr.r, facts.d, qr.n)
+
+
+def find_dead_output_rows(facts: Facts, shared: SharedStatistics) -> IntArray:
+    """Find kept rows whose output row is missing, or damaged and neither zero nor non-finite."""
+    found = shared.get(OutputNorms)
+    if found is None:
+        return NO_ROWS
+    rows = facts.vocabulary
+    norms = np.asarray(found.values())[np.searchsorted(found.index(), rows)]
+    limit = find_norm_limit(norms, facts.output_width or facts.d, facts.options.min_norm)
+    small = rows[(norms > 0) & (norms < limit)]
+    return np.intersect1d(np.union1d(small, facts.without_output), facts.kept)
 
 
 def measure_subspaces(r: FloatArray, width: int, rows: int) -> list[Value]:

@@ -36,10 +36,11 @@ from embgeo.numerics.near_identical import (
     find_near_groups,
     unit,
 )
-from embgeo.numerics.row_norms import find_initial_rows, measure_log_norms
+from embgeo.numerics.row_norms import find_initial_rows, measure_log_norms, root_mean_square
 from embgeo.numerics.sampling import generator, sample_rows
+from embgeo.numerics.scores import auc
 from embgeo.numerics.spectra import average_cosine, compute_largest_p
-from embgeo.stats import AngleAfterRemoval, AngleTo, UnitProjections
+from embgeo.stats import AngleAfterRemoval, UnitProjections
 from embgeo.stats.reader import RowReader
 from embgeo.stats.statistic import Statistic
 
@@ -72,6 +73,9 @@ MUCH = 4.0
 #: Tokens known to be unused that show where such rows lie, the share of them that may lie farther
 #: out, and of all others that may lie among them, and how much farther a like row may lie.
 LEAST_UNUSED, FEW_AMONG, WIDER = 10, 0.05, 1.25
+#: Share of the unused tokens in a clump, or chance that other tokens are more frequent than its
+#: own, from which training hardly touched it.
+MOST_OF_UNUSED, RARER = 0.5, 0.9
 #: Mean cosine of a degenerate cone, and how many standard deviations nearer to the mean direction
 #: than half of the rows those are that make it.
 CONE, DEVIATIONS = 0.3, 5.0
@@ -85,21 +89,15 @@ def second(m: Measurement) -> list[Statistic]:
     facts, shared = m.facts, m.shared
     if not facts.m:
         return []
-    requested = shared.request_mean_distances()
+    requested = [*shared.request_mean_distances(), *shared.request_mean_angles()]
     if not explain_not_searched(m):
         requested.append(UnitProjections("near-identical rows", draw_axes(facts.d)))
-    total = shared.sums.unit
-    length = float(np.linalg.norm(total))
-    if length < 1e-13 * facts.m:
-        return requested
-    if average_cosine(total, facts.m) >= CONE:
-        requested.append(AngleTo("mean", total / length))
-    unused = draw_unused(facts)
-    if len(unused):
+    unused, mean = draw_unused(facts), shared.mean_direction
+    if len(unused) and mean is not None:
         center = m.reader.take_unit(unused).sum(axis=0)
-        center -= total * (total @ center) / length**2
+        center -= mean * (mean @ center)
         if (apart := float(np.linalg.norm(center))) > 1e-9 * len(unused):
-            requested.append(AngleAfterRemoval("unused", center / apart, total / length))
+            requested.append(AngleAfterRemoval("unused", center / apart, mean))
     return requested
 
 
@@ -200,7 +198,9 @@ class Found:
         return "" if self.facts.tokens is None else classify_token(self.facts.tokens[row])
 
     def share_of_median(self, rows: IntArray) -> FloatArray:
-        return np.asarray(self.every_norm[rows] / self.median)
+        """Divide norms by the median norm of the other rows."""
+        others = self.shared.norms[~np.isin(self.facts.kept, rows)]
+        return np.asarray(self.every_norm[rows] / (np.median(others) if len(others) else 1.0))
 
 
 def find_suspects(m: Measurement, near: NearGroups) -> list[Suspects]:
@@ -238,6 +238,7 @@ def find_suspects(m: Measurement, near: NearGroups) -> list[Suspects]:
     found.add("special", special, found.share_of_median(special))
     found.add("long", long, found.share_of_median(long))
     found.add("short", short, found.share_of_median(short))
+    found.add("clump", *find_clump(facts, shared))
     found.add("no_token", np.union1d(padding, np.concatenate([NO_ROWS, *facts.masked.values()])))
     found.add("cone", *find_cone_rows(facts, shared))
     return found.suspects
@@ -279,7 +280,7 @@ def measure_others(m: Measurement, suspects: Iterable[Suspects]) -> Scalar:
 
 def list_left_out(own: Suspects) -> IntArray:
     """List the rows of suspects without the first of each group, which stands for it."""
-    if own.reason in ("no_token", "cone", "long"):
+    if own.reason in ("no_token", "clump", "cone", "long"):
         return NO_ROWS
     return own.rows if own.group is None else own.rows[own.rows != own.group]
 
@@ -463,12 +464,6 @@ def find_mean_rows(
     return candidates[order], apart[order] / median
 
 
-def root_mean_square(norms: FloatArray) -> float:
-    """Return the root mean square, without squares that overflow."""
-    largest = float(norms.max())
-    return largest * float(np.sqrt(np.mean(np.square(norms / largest))))
-
-
 # --- equal and near-identical rows ----------------------------------------------------------------
 
 
@@ -547,8 +542,8 @@ def measure_cosines(reader: RowReader, rows: IntArray, others: IntArray) -> Floa
 # --- special tokens, and rows that make a cone ----------------------------------------------------
 
 
-def draw_unused(facts: Facts) -> IntArray:
-    """Draw kept rows of tokens known to be unused by their spelling or type; none of few."""
+def find_unused(facts: Facts) -> IntArray:
+    """Find kept rows of tokens known to be unused by their spelling or type."""
     if facts.tokens is None:
         return NO_ROWS
     typed = {one.row for one in facts.special if "unused" in one.roles}
@@ -558,9 +553,14 @@ def draw_unused(facts: Facts) -> IntArray:
         for row in facts.kept.tolist()
         if row in typed or (classify_token(facts.tokens[row]) == "unused" and row not in used)
     ]
-    if len(rows) < LEAST_UNUSED:
-        return NO_ROWS
-    return sample_rows(np.array(rows, dtype=np.int64), SAMPLE[1], generator(0, "unused rows"))
+    return np.array(rows, dtype=np.int64)
+
+
+def draw_unused(facts: Facts) -> IntArray:
+    """Draw some of them; none of few."""
+    rows = find_unused(facts)
+    rows = NO_ROWS if len(rows) < LEAST_UNUSED else rows
+    return sample_rows(rows, SAMPLE[1], generator(0, "unused rows"))
 
 
 def find_untrained_special(found: Found, short: IntArray) -> IntArray:
@@ -588,12 +588,32 @@ def find_untrained_special(found: Found, short: IntArray) -> IntArray:
     return special[looks]
 
 
+def find_clump(facts: Facts, shared: SharedStatistics) -> tuple[IntArray, FloatArray]:
+    """Find rows around the mean direction with norms of their own, where training missed them.
+
+    Rows that training hardly touches keep moving along one common direction (Gao et al. 2019, §4),
+    and form a second mode both of angles and of norms. So do rows of a script or of numbers: only
+    where most tokens known to be unused are among them, or other tokens are more frequent, they are
+    hardly trained. Angles are in degrees.
+    """
+    none, angles = (NO_ROWS, np.zeros(0)), shared.mean_angles
+    if angles is None or not len(find_distinct_logs(shared)):
+        return none
+    inside = clumps.find_gathered(angles, shared.norms, shared.hashes)
+    if not inside.any():
+        return none
+    unused = np.isin(facts.kept, find_unused(facts))
+    missed = unused.sum() >= LEAST_UNUSED and inside[unused].mean() >= MOST_OF_UNUSED
+    if not missed and facts.frequency is not None and min(inside.sum(), (~inside).sum()) > 1:
+        missed = auc(facts.frequency.counts[facts.kept], ~inside)[0] >= RARER
+    return (facts.kept[inside], np.degrees(angles[inside])) if missed else none
+
+
 def find_cone_rows(facts: Facts, shared: SharedStatistics) -> tuple[IntArray, FloatArray]:
     """Find the rows far nearer to the mean direction than half of the rows are, in degrees."""
-    angles = shared.get(AngleTo, "mean")
-    if angles is None or average_cosine(shared.sums.unit, facts.m) < CONE:
+    if shared.mean_angles is None or average_cosine(shared.sums.unit, facts.m) < CONE:
         return NO_ROWS, np.zeros(0)
-    degrees = np.degrees(angles.values())
+    degrees = np.degrees(shared.mean_angles)
     low, median = np.quantile(degrees, (0.25, 0.5))
     near = degrees < median - DEVIATIONS * (median - low) / 0.6745
     return facts.kept[near], degrees[near]

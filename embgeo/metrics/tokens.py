@@ -1,54 +1,49 @@
-"""Rows that are left out, duplicate or extreme (definitions, section 8).
+"""Norms, extreme rows, and the fit with the tokenizer (definitions, sections 8 and 10).
 
 Examples
 --------
 >>> import embgeo
 >>> W = np.array([[3.0, 4.0], [0.0, 0.0], [3.0, 4.0], [np.nan, 1.0], [1.0, 0.0]])
 >>> found = embgeo.analyze(W, sections=["tokens"], reference=False)
->>> [int(found[f"tokens.{name}_rows"].value) for name in ("zero", "nonfinite", "duplicate")]
-[1, 1, 1]
 >>> found["tokens.norm"].values.tolist()
 [5.0, 5.0, 1.0]
+>>> found["tokens.norm_median"].value
+3.0
 """
 
 import numpy as np
 
-from embgeo.core.arrays import FloatArray, IntArray
+from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import tokens as q
 from embgeo.core.values import Column, Histogram, Quantity, Scalar, Table, Value
+from embgeo.metrics.by_half import ByHalf, add_errors
 from embgeo.metrics.cosine import round_range
-from embgeo.metrics.facts import NO_ROWS, Facts
+from embgeo.metrics.facts import Facts, note_shown
 from embgeo.metrics.family import Family, Measurement
-from embgeo.metrics.shared import SharedStatistics, hashes, norms, unit_moments
-from embgeo.numerics.spectra import average_cosine
-from embgeo.stats import Moments
-from embgeo.stats.reader import RowReader
+from embgeo.metrics.shared import norms, row_sums
+from embgeo.numerics.halves import HALVES
+from embgeo.numerics.row_norms import find_norm_gap, measure_log_norms, root_mean_square
 from embgeo.stats.statistic import Statistic
 
 SHOWN = 10
+SHOWN_UNREACHABLE = 30
+WITH_ERRORS = (q.NORM_MEDIAN, q.NORM_RMS)
+FEW_ROWS = "fewer than 20 rows: 5% of them is less than one row"
 
 
 def second(m: Measurement) -> list[Statistic]:
     return m.shared.request_mean_angles()
 
 
-def rows_read(m: Measurement) -> IntArray:
-    return np.unique(np.concatenate([NO_ROWS, *group_equal_hashes(m.facts, m.shared)]))
-
-
 def compute(m: Measurement) -> list[Value]:
-    facts, reader, shared = m.facts, m.reader, m.shared
+    facts, shared = m.facts, m.shared
     lengths = shared.norms
-    candidates = group_equal_hashes(facts, shared)
-    groups = [group for rows in candidates for group in split_equal_rows(facts, reader, rows)]
-    groups.sort(key=lambda group: (-len(group), int(group[0])))
     low, high = round_range(float(lengths.min()), float(lengths.max()), 0.0, np.inf)
     counts, edges = np.histogram(lengths, bins=60, range=(low, high))
     values: list[Value] = [
-        q.ZERO_ROWS.measured(len(facts.zero)),
-        q.NONFINITE_ROWS.measured(len(facts.nonfinite)),
-        q.DUPLICATE_ROWS.measured(sum(len(group) - 1 for group in groups)),
-        measure_distinct(facts, reader, shared.unit_moments, groups),
+        *compare_tokenizer(facts, shared.norms),
+        *add_errors(m, describe_norms(facts, lengths), WITH_ERRORS, lambda: measure_halves(m)),
+        *measure_long_rows(lengths, facts.d),
         Column(q.NORM, facts.take_listed(lengths), "‖w‖"),
         Histogram(q.NORMS, edges, counts.astype(np.float64), "‖w‖", "tokens"),
         tabulate_extremes(facts, q.SMALLEST_NORMS, lengths, "‖w‖"),
@@ -57,9 +52,86 @@ def compute(m: Measurement) -> list[Value]:
     if shared.mean_angles is not None:
         angles = np.degrees(shared.mean_angles)
         values.append(tabulate_extremes(facts, q.NEAREST_TO_MEAN, angles, "angle (°)"))
-    if groups:
-        values.append(make_duplicate_table(facts, groups))
     return values
+
+
+def compare_tokenizer(facts: Facts, lengths: FloatArray) -> list[Value]:
+    """Compare the matrix with its tokenizer: missing rows, tying, unreachable tokens."""
+    values: list[Value] = []
+    if facts.vocabulary_size is not None:
+        values.append(q.MISSING_ROWS.measured(max(0, facts.vocabulary_size - facts.n)))
+    if facts.tied_as_configured is not None:
+        values.append(q.TIED_AS_CONFIGURED.measured(float(facts.tied_as_configured)))
+    return [*values, *list_unreachable(facts, lengths)]
+
+
+def list_unreachable(facts: Facts, lengths: FloatArray) -> list[Value]:
+    """List tokens that no text is encoded to, by a round trip through the tokenizer."""
+    if facts.unreachable is None:
+        return []
+    if isinstance(facts.unreachable, str):
+        return [q.UNREACHABLE_ROWS.undefined(facts.unreachable)]
+    rows = np.array(facts.unreachable, dtype=np.int64)
+    counted = q.UNREACHABLE_ROWS.measured(int(np.isin(rows, facts.vocabulary).sum()))
+    at = np.flatnonzero(np.isin(facts.kept, rows))
+    at = at[np.argsort(-lengths[at], kind="stable")][:SHOWN_UNREACHABLE]
+    if not len(at):
+        return [counted]
+    lines = facts.list_rows(at, lengths[at].tolist())
+    columns = ("row", "token", "count", "‖w‖")
+    note = note_shown(len(rows), "tokens", SHOWN_UNREACHABLE)
+    return [counted, Table(q.UNREACHABLE, columns, lines, note=note)]
+
+
+def describe_norms(facts: Facts, lengths: FloatArray) -> list[Scalar]:
+    """Describe the norms of the rows of the vocabulary; `lengths`: of kept rows."""
+    known = np.concatenate([lengths, facts.small_norms, np.zeros(len(facts.zero))])
+    return [
+        q.NORM_MEDIAN.measured(float(np.median(known))),
+        q.NORM_RMS.measured(root_mean_square(lengths)),
+        q.NORM_VARIATION.measured(measure_variation(lengths)),
+        measure_gap(facts, lengths),
+    ]
+
+
+def measure_gap(facts: Facts, lengths: FloatArray) -> Scalar:
+    """Measure the decades between damaged and other norms, or the widest gap without any.
+
+    Zero norms, infinitely many decades away, do not count.
+    """
+    if len(facts.small_norms):
+        decades = float(np.log10(lengths.min()) - np.log10(facts.small_norms.max()))
+        return q.DAMAGED_GAP.measured(decades)
+    gap = find_norm_gap(lengths)
+    return q.DAMAGED_GAP.undefined(FEW_ROWS) if gap is None else q.DAMAGED_GAP.measured(gap.decades)
+
+
+def measure_halves(m: Measurement) -> ByHalf:
+    """Measure the norms of each half, of kept rows."""
+    groups, lengths = m.facts.kept_groups, m.shared.norms
+    if groups is None:
+        return {}
+    parts = [lengths[half[groups]] for half in HALVES]
+    return {
+        q.NORM_MEDIAN: np.array([*map(np.median, parts)]),
+        q.NORM_RMS: np.array([*map(root_mean_square, parts)]),
+    }
+
+
+def measure_variation(lengths: FloatArray) -> float:
+    """Measure the standard deviation over the mean."""
+    relative = lengths / lengths.max()
+    return float(relative.std() / relative.mean())
+
+
+def measure_long_rows(lengths: FloatArray, d: int) -> list[Scalar]:
+    """Count how many rows are longer than lognormal norms would be, and what they hold."""
+    is_long = measure_log_norms(lengths, d).is_long
+    energy = np.square(lengths / lengths.max())
+    return [
+        q.LONG_ROWS.measured(int(is_long.sum())),
+        q.LONG_ROWS_ENERGY.measured(float(energy[is_long].sum() / energy.sum())),
+    ]
 
 
 def tabulate_extremes(facts: Facts, quantity: Quantity, keys: FloatArray, label: str) -> Table:
@@ -69,72 +141,4 @@ def tabulate_extremes(facts: Facts, quantity: Quantity, keys: FloatArray, label:
     return Table(quantity, ("row", "token", "count", label), rows)
 
 
-def group_equal_hashes(facts: Facts, shared: SharedStatistics) -> list[IntArray]:
-    """Return groups of two or more kept rows of equal hashes, ascending in each group."""
-    order = np.argsort(shared.hashes, kind="stable")
-    starts = np.flatnonzero(np.r_[True, np.diff(shared.hashes[order]) != 0])
-    sizes = np.diff(np.r_[starts, len(order)])
-    return [
-        np.sort(facts.kept[order[start : start + size]])
-        for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True)
-    ]
-
-
-def split_equal_rows(facts: Facts, reader: RowReader, rows: IntArray) -> list[IntArray]:
-    """Return groups of two or more equal rows among rows of one hash."""
-    step = max(1, 2**22 // facts.d)
-    groups: list[IntArray] = []
-    while len(rows) > 1:
-        pattern = reader.take(rows[:1])
-        same = np.concatenate(
-            [
-                (reader.take(rows[start : start + step]) == pattern).all(axis=1)
-                for start in range(0, len(rows), step)
-            ]
-        )
-        if same.sum() > 1:
-            groups.append(rows[same])
-        rows = rows[~same]
-    return groups
-
-
-def measure_distinct(
-    facts: Facts, reader: RowReader, unit: Moments, groups: list[IntArray]
-) -> Scalar:
-    """Measure the mean cosine with one row of each group of equal rows."""
-    if not groups:
-        return q.MEAN_COSINE_DISTINCT.undefined("no two rows are equal")
-    extra = np.array([len(group) - 1 for group in groups])
-    m = facts.m - int(extra.sum())
-    if m < 2:
-        return q.MEAN_COSINE_DISTINCT.undefined("all rows are equal")
-    total = unit.n * unit.mean
-    step = max(1, 2**22 // facts.d)
-    first = np.array([group[0] for group in groups])
-    for start in range(0, len(first), step):
-        some = slice(start, start + step)
-        total = total - extra[some] @ reader.take_unit(first[some])
-    return q.MEAN_COSINE_DISTINCT.measured(average_cosine(total, m))
-
-
-def make_duplicate_table(facts: Facts, groups: list[IntArray]) -> Table:
-    rows = tuple(
-        (
-            len(group),
-            ", ".join(str(int(row)) for row in group[:SHOWN])
-            + (" …" if len(group) > SHOWN else ""),
-            facts.list_examples(group[:SHOWN], SHOWN),
-        )
-        for group in groups[:SHOWN]
-    )
-    note = f"{len(groups):,} groups, the {len(rows)} largest are shown"
-    return Table(q.DUPLICATES, ("rows", "row numbers", "tokens"), rows, note=note)
-
-
-FAMILY = Family(
-    "tokens",
-    compute,
-    first=(norms, hashes, unit_moments),
-    second=second,
-    rows_read=rows_read,
-)
+FAMILY = Family("tokens", compute, first=(norms, row_sums), second=second)

@@ -12,8 +12,6 @@ from embgeo.core.arrays import FloatArray, Mask
 
 #: At most one row of this many is below the gap.
 ONE_OF = 20
-#: At most one row of this many is short.
-HALF = 2
 #: Least width of a gap between damaged and other rows, in decades.
 WIDE = 1.0
 #: Least width of a gap below which rows are damaged whatever their share, in decades, and the least
@@ -37,22 +35,20 @@ class NormGap(NamedTuple):
     decades: float
 
 
-def find_norm_gap(norms: FloatArray, one_of: int = ONE_OF) -> NormGap | None:
-    """Find the largest gap of log₁₀‖w‖ with at most one row of `one_of` below it, 5% by default.
+def find_norm_gap(norms: FloatArray) -> NormGap | None:
+    """Find the largest gap of log₁₀‖w‖ with at most 5% of the rows below it.
 
     Parameters
     ----------
     norms : float64 array, shape (M,)
         Positive and finite, in any order.
-    one_of : int
-        At least 2.
 
     Returns
     -------
     NormGap or None
-        None for fewer than `one_of` rows.
+        None for fewer than 20 rows.
     """
-    most = len(norms) // one_of
+    most = len(norms) // ONE_OF
     if not most:
         return None
     smallest = np.sort(np.partition(norms, most)[: most + 1])
@@ -142,41 +138,10 @@ def measure_log_norms(norms: FloatArray, d: int) -> LogNorms:
     return LogNorms(spread, logs > median + most, logs < median - most)
 
 
-def find_short_rows(norms: FloatArray) -> tuple[int, NormGap] | None:
-    """Short rows, too many to be damaged: a decade below the others, which are not a few long ones.
-
-    The widest gap with at most half of the rows below it, else the widest one with more than one
-    row of 20 above it.
-
-    Parameters
-    ----------
-    norms : float64 array, shape (M,)
-        Norms of rows that are not damaged.
-
-    Returns
-    -------
-    (int, NormGap) or None
-        The number of rows below the gap; None without such a gap, and for fewer than 20 rows.
-    """
-    if len(norms) < ONE_OF:
-        return None
-    gap = find_norm_gap(norms, HALF)
-    if gap is None or gap.decades < WIDE:
-        gap = find_high_gap(norms)
-    if gap.decades < WIDE:
-        return None
-    return int((norms <= gap.below).sum()), gap
-
-
-def find_high_gap(norms: FloatArray) -> NormGap:
-    """Find the widest gap with at least half of the rows below it, and more than one of 20
-    above.
-    """
-    ordered = np.sort(norms)
-    first, last = len(ordered) // HALF, len(ordered) - len(ordered) // ONE_OF
-    gaps = np.diff(np.log10(ordered[first - 1 : last]))
-    at = first - 1 + int(np.argmax(gaps))
-    return NormGap(float(ordered[at]), float(ordered[at + 1]), float(gaps.max()))
+def root_mean_square(norms: FloatArray) -> float:
+    """Return the root mean square, without squares that overflow."""
+    largest = float(norms.max())
+    return largest * float(np.sqrt(np.mean(np.square(norms / largest))))
 
 
 #: Half widths of the uniform distributions, times d.

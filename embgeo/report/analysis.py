@@ -55,10 +55,6 @@ _PLACED = frozenset(
         frequency.BY_FREQUENCY_BIN.name,
         frequency.NEIGHBORS.name,
         frequency.NEIGHBOR_RANKS.name,
-        tokens.DAMAGED.name,
-        tokens.SPECIAL.name,
-        tokens.GROUPS.name,
-        tokens.UNDERTRAINED.name,
         tokens.HUBS.name,
         tokens.SMALLEST_NORMS.name,
         tokens.LARGEST_NORMS.name,
@@ -74,15 +70,13 @@ def render(analysis: Analysis) -> str:
 
 #: What a healthy finding looked for.
 CHECKED = {
-    "rows": "damaged rows",
+    "suspects": "tokens that stand out",
     "initialization": "initialization",
-    "clump": "clumps",
     "cone": "cone",
     "spectrum": "spectrum",
     "two-sided": "two-sided collapse",
     "isotropy": "isotropy",
     "clusters": "clusters",
-    "duplicates": "duplicates",
     "coordinate": "rogue coordinates",
     "frequency": "rare against frequent tokens",
 }

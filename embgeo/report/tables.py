@@ -59,7 +59,6 @@ ORDERED_BY = {
     tokens.SMALLEST_NORMS.name: "‖w‖",
     tokens.LARGEST_NORMS.name: "‖w‖",
     tokens.NEAREST_TO_MEAN.name: "angle (°)",
-    tokens.UNDERTRAINED.name: "cosine distance to unused tokens",
     tokens.HUBS.name: "neighbor of",
 }
 

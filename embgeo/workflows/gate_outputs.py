@@ -40,7 +40,7 @@ START = """\
 sources = {sources}
 baseline = "{baseline}"
 rules = [
-    "tokens.damaged_rows == 0",
+    "suspects.damaged <= 0",
     "verdict rise <= 0",
     "cosine.mean rise <= 0.02",
     "spectrum.effective_rank drop <= 5%",

@@ -143,10 +143,10 @@ def test_monitors_that_make_no_sense(options: dict[str, Any], says: str) -> None
 )
 def test_what_is_not_defined_is_said_once(name: str, says: str) -> None:
     rows = ROWS[:, :1]
-    monitor = Monitor(["tokens.zero_rows", name])
+    monitor = Monitor(["suspects.zero", name])
     with pytest.warns(UserWarning, match=says):
         values = monitor.measure(rows, 0)
-    assert list(values) == ["embgeo/tokens.zero_rows", "embgeo/seconds"]
+    assert list(values) == ["embgeo/suspects.zero", "embgeo/seconds"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         monitor.measure(rows, 10)

@@ -652,9 +652,9 @@ def test_arrows_of_one_seed_are_gray() -> None:
 def test_curves_that_stay_zero_have_no_chart() -> None:
     steps = np.arange(4.0)
     zero, some = StepCurve(steps, np.zeros(4)), StepCurve(steps, np.array([0.0, 0.0, 1.0, 0.0]))
-    damaged = "tokens.damaged_rows"
-    assert page_names([ChartItem("a", step_curves={damaged: zero})]) == ()
-    assert page_names([ChartItem("a", step_curves={damaged: some})]) == (damaged,)
+    share = "spectrum.top_share"
+    assert page_names([ChartItem("a", step_curves={share: zero})]) == ()
+    assert page_names([ChartItem("a", step_curves={share: some})]) == (share,)
 
 
 def test_balance_takes_two_methods() -> None:

@@ -26,7 +26,7 @@ from embgeo.comparison.track import ChangePoint, Curve, Track
 from embgeo.core.quantities import OF_PAIRS, QUANTITIES
 from embgeo.core.values import Column
 from embgeo.result.analysis import Analysis
-from tests.diagnosis.test_hand_made import CLUMP, CONE, LINE, Number, Numbers, make, of
+from tests.diagnosis.test_hand_made import CONE, LINE, Number, Numbers, make, of
 
 RECORD = Path(__file__).with_name("comparisons.txt")
 FEW: Numbers = dict.fromkeys(
@@ -100,7 +100,6 @@ def cases() -> Iterator[tuple[str, Comparison]]:
         for after, new in states.items():
             yield f"{before}, then {after}", two({**old, **i1(0.5)}, {**new, **i1(0.5)})
     yield "cone, then line", two(CONE, LINE)
-    yield "clump, then cone", two(CLUMP, CONE)
     yield "line, then healthy", two(LINE, HEALTHY)
     yield "mild spectrum, then cone", two({"spectrum.effective_rank": of(10.0, 31.0)}, CONE)
     for raw, unit, norms in (
@@ -151,9 +150,10 @@ def cases() -> Iterator[tuple[str, Comparison]]:
     yield "one significant of two", two(near, {**near, **far})
     yield "all significant", two({"cosine.std": known(0.18, 0.01)}, far)
     yield "one insignificant of two", two({**near, **more}, {**near, **one_more, **far})
-    rows = {"tokens.damaged_rows": 3.0, "cosine.cone_half_angle_median": 80.0}
-    yield "damaged rows", two(rows, {**rows, "tokens.damaged_rows": 0.0})
-    yield "no damaged rows", two(HEALTHY, {**HEALTHY, "tokens.damaged_rows": None})
+    rows = {"suspects.damaged": 3.0, "suspects.mean": 0.0, "cosine.cone_half_angle_median": 80.0}
+    yield "damaged rows", two(rows, {**rows, "suspects.damaged": 0.0})
+    yield "other suspects", two(rows, {**rows, "suspects.damaged": 0.0, "suspects.mean": 9.0})
+    yield "suspects not searched", two(HEALTHY, {**HEALTHY, "suspects.zero": None})
     probed: Numbers = {
         "frequency.probe_auc": known(0.9, 0.01),
         "frequency.neighbor_rarity_rare": known(0.95, 0.01, reference=0.8),

@@ -9,7 +9,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from embgeo.core.quantities import QUANTITIES
+from embgeo.core.suspects import REASONS, Reason, Suspects
 from embgeo.core.values import Table
 from embgeo.diagnosis.verdict import judge
 from embgeo.result.analysis import Analysis
@@ -29,10 +32,6 @@ def of(value: float, reference: float | None = None, error: float | None = None)
     return value, more
 
 
-DAMAGE = {
-    "zero": 0, "nonfinite": 0, "small": 0, "initial": 0, "perhaps_initial": 0, "short": 0,
-    "short_decades": None, "short_limit": None, "padding": 0, "output": None, "named": [],
-}  # fmt: skip
 #: 1,000 rows of 32 dimensions that nothing is wrong with.
 ORDINARY: Numbers = {
     "cosine.mean": 0.01,
@@ -49,18 +48,13 @@ ORDINARY: Numbers = {
     "coordinates.variance_ratio": 2.0,
     "coordinates.rogue_coordinates": 0.0,
     "coordinates.rogue_share": 0.0,
-    "tokens.duplicate_rows": 0.0,
-    "tokens.near_duplicate_share": of(0.0, 0.0),
+    "suspects.zero": 0.0,
     "tokens.norm_median": 1.0,
     "tokens.norm_rms": 1.1,
     "tokens.norm_variation": 0.3,
     "tokens.long_rows": 0.0,
     "tokens.long_rows_energy": 0.0,
-    "tokens.damaged_rows": 0.0,
     "tokens.damaged_gap": 0.2,
-    "tokens.constant_rows": 0.0,
-    "tokens.mean_rows": 0.0,
-    "tokens.clump_rows": 0.0,
     "frequency.probe_auc": of(0.55, None, 0.02),
     "frequency.neighbor_rarity_rare": of(0.81, 0.8, 0.01),
     "frequency.neighbor_rarity_popular": of(0.78, 0.8, 0.01),
@@ -72,13 +66,6 @@ INITIAL: Numbers = {
     "tokens.norm_variation": 0.12,
     "frequency.probe_auc": of(0.5, None, 0.02),
 }
-CLUMP: Numbers = {
-    "tokens.clump_rows": 40.0,
-    "tokens.clump_angle": 20.0,
-    "tokens.clump_tilt": 0.0,
-    "tokens.clump_unused_share": 0.9,
-    "tokens.clump_rarity": 0.2,
-}
 CONE: Numbers = {"cosine.mean": 0.4, "cosine.std": 0.1}
 CLUSTERS: Numbers = {"cosine.clusters": 3.0, "cosine.silhouette": 0.8}
 LINE: Numbers = {"cosine.mean": 0.0, "cosine.std": 0.7}
@@ -86,9 +73,6 @@ NAMES = tuple(f"token{i}" for i in range(1000))
 
 
 def table(name: str, rows: int, *columns: str) -> Table:
-    if name == "tokens.clump_kinds":
-        cells = tuple((f"kind{i}", 10 - i, 0.5, "") for i in range(rows))
-        return Table(QUANTITIES[name], ("kind", "rows", "share of the kind", "tokens"), cells)
     if name == "cosine.top_dimensions":
         cells = tuple((i, float(columns[0])) for i in range(rows))
         return Table(QUANTITIES[name], ("coordinate", "share"), cells)
@@ -96,13 +80,21 @@ def table(name: str, rows: int, *columns: str) -> Table:
     return Table(QUANTITIES[name], ("row", "token", "count", "angle (°)"), cells)
 
 
-NEAREST, LONGEST, SHORTEST, LYING, SCATTERED, BAD = (
-    table(f"tokens.{name}", 7)
-    for name in (
-        "nearest_to_mean", "largest_norms", "smallest_norms", "clump", "scattered", "damaged",
-    )
-)  # fmt: skip
-TABLES = (NEAREST, LONGEST, SHORTEST)
+TABLES = tuple(table(f"tokens.{name}", 7) for name in ("nearest_to_mean", "largest_norms"))
+
+
+def suspects(reason: Reason, count: int, **more: Any) -> Suspects:
+    """Every third row from row 4 on."""
+    rows = np.arange(4, 4 + 3 * count, 3)
+    given = {"serious": np.ones(count, bool), "tokens": tuple(f"token{row}" for row in rows)}
+    return Suspects(reason, more.pop("side", "input"), rows, **{**given, **more})
+
+
+def only(*found: Suspects) -> dict[str, Any]:
+    return {"suspects": found}
+
+
+CLUMP = only(suspects("clump", 40, serious=np.zeros(40, bool), values=np.full(40, 20.0)))
 
 
 def cases() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
@@ -120,13 +112,13 @@ def cases() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
     }
     yield "cone with evidence", {**CONE, **evidence}, {"tables": TABLES}
     yield "no reference of the angle", {**CONE, "cosine.cone_half_angle_median": 50.0}, {}
-    scattered: Numbers = {"tokens.mean_cosine_gathered": 0.35, "tokens.scattered_rows": 1200.0}
-    yield "scattered", {"cosine.mean": 0.2, **scattered}, {"tables": (*TABLES, SCATTERED)}
-    yield "scattered, no other state", {"cosine.mean": 0.31, **scattered}, {}
-    yield "scattered, no worse", {"cosine.mean": 0.36, **scattered}, {}
-    equal: Numbers = {"tokens.mean_cosine_distinct": 0.05, "tokens.duplicate_rows": 300.0}
-    yield "duplicates make it", {**CONE, **equal}, {"tables": TABLES}
-    yield "duplicates do not", {**CONE, **equal, "tokens.mean_cosine_distinct": 0.1}, {}
+    scattered: Numbers = {"suspects.mean_cosine_others": 0.35}
+    some = only(suspects("untrained", 200))
+    yield "scattered", {"cosine.mean": 0.2, **scattered}, some
+    yield "scattered, no other state", {"cosine.mean": 0.31, **scattered}, some
+    equal = only(suspects("duplicate", 300))
+    yield "duplicates make it", {**CONE, "suspects.mean_cosine_others": 0.05}, equal
+    yield "duplicates do not", {**CONE, "suspects.mean_cosine_others": 0.1}, equal
     yield "nonnegative", CONE, {"nonnegative": True}
     yield "nonnegative, faint", {"cosine.mean": 0.09}, {"nonnegative": True}
     yield "nonnegative, none", {"cosine.mean": 0.01}, {"nonnegative": True}
@@ -174,10 +166,13 @@ def cases() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
     for rms in (4.99, 5.0):
         yield f"norms of {rms} medians", {"tokens.norm_rms": rms}, {"tables": TABLES}
     many: Numbers = {"tokens.norm_rms": 9.0}
-    yield "dead rows explain norms", {**many, "tokens.damaged_rows": 51.0}, {}
-    yield "few dead rows do not", {**many, "tokens.damaged_rows": 50.0}, {}
-    yield "short rows explain norms", many, {"damaged": DAMAGE | {
-        "short": 600, "short_decades": 1.5, "short_limit": 0.0312}, "tables": TABLES}  # fmt: skip
+    yield "dead rows explain norms", many, only(suspects("damaged", 51))
+    yield "few dead rows do not", many, only(suspects("damaged", 50))
+    yield (
+        "short rows explain norms",
+        many,
+        only(suspects("short", 600, serious=np.zeros(600, bool))),
+    )
     # Both sides of the origin, isotropy
     for std in (0.31, 0.3163, 0.547, 0.548):
         yield f"spread of cosines {std}", {"cosine.mean": 0.0, "cosine.std": std}, {}
@@ -190,22 +185,6 @@ def cases() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
     for gap in (9e-7, 1e-6):
         yield f"gap {gap}", {"isotropy.eigengap": gap}, {}
     yield "isotropy refuted by a cone", CONE, {}
-    # Duplicates
-    for rows in (49.0, 50.0, 249.0, 250.0):
-        yield f"{rows:g} equal rows", {"tokens.duplicate_rows": rows}, {}
-    for near in (0.049, 0.05, 0.249, 0.25):
-        yield f"near-duplicates {near}", {"tokens.near_duplicate_share": of(near, 0.0)}, {}
-    for reference in (0.5, 0.51):
-        near_by_chance = {"tokens.near_duplicate_share": of(0.9, reference)}
-        yield f"near by chance {reference}", near_by_chance, {}
-    yield "near in a cone", {**CONE, "tokens.near_duplicate_share": of(0.9, 0.0)}, {}
-    yield "near on a line", {**LINE, "tokens.near_duplicate_share": of(0.9, 0.0)}, {}
-    sampled = {"tokens.near_duplicate_share": of(0.3, 0.0, 0.1)}
-    yield "near, not surely", sampled, {}
-    alike = {"tokens.duplicate_rows": 100.0, "tokens.near_duplicate_share": of(0.12, 0.0)}
-    yield "near as bad as equal", alike, {}
-    worse = {"tokens.duplicate_rows": 100.0, "tokens.near_duplicate_share": of(0.3, 0.0)}
-    yield "near beyond equal", worse, {}
     # Coordinates
     for share, ratio in ((0.049, 200.0), (0.05, 24.0), (0.05, 25.0), (0.25, 99.0), (0.25, 100.0)):
         for count in (1.0, 2.0):
@@ -231,26 +210,10 @@ def cases() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
         yield f"{count_of} make {share} each", CONE, {"tables": tables, "d": 32}
     no_variance = {**CONE, "coordinates.variance_ratio": None, "cosine.max_dimension_share": 0.9}
     yield "no variances", no_variance, {}
-    # Clumps
-    tables = (*TABLES, LYING, table("tokens.clump_kinds", 5))
-    yield "clump", CLUMP, {"tables": tables}
-    yield "clump of few kinds", CLUMP, {"tables": (table("tokens.clump_kinds", 4),)}
-    yield "clump of one", {**CLUMP, "tokens.clump_rows": 1.0}, {}
-    yield "clump of unknown tokens", CLUMP, {"tables": tables, "tokens": None}
-    yield "tilted clump", {**CLUMP, "tokens.clump_tilt": 70.0}, {}
-    in_clusters = {**CLUMP, **CLUSTERS, "cosine.mean_between_clusters": 0.0}
-    yield "tilted clump of clusters", {**in_clusters, "tokens.clump_tilt": 70.0}, {}
-    yield "clump beside clusters", in_clusters, {}
-    for unused, rarity in ((0.49, 0.89), (0.5, 0.2), (0.49, 0.9), (None, 0.9), (None, None)):
-        known = {"tokens.clump_unused_share": unused, "tokens.clump_rarity": rarity}
-        yield f"clump, unused {unused}, rare {rarity}", {**CLUMP, **known}, {"tables": tables}
     apart: Numbers = {
         "frequency.neighbor_rarity_rare": of(0.95, 0.8, 0.01),
         "frequency.neighbor_rarity_popular": of(0.3, 0.8, 0.01),
     }
-    yield "clump and apart", {**CLUMP, **apart}, {}
-    yield "clump and cone", {**CLUMP, **CONE}, {"tables": tables}
-    yield "clump, spectrum unknown", {**CLUMP, "spectrum.top_share": None}, {}
     # Frequency
     yield "apart", apart, {}
     for rare, popular in ((0.9, 0.7), (0.9, 0.71), (0.9, 0.4), (0.9, 0.41), (0.83, 0.2)):
@@ -286,11 +249,12 @@ def cases() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
         yield f"initialization, mean {mean}", {**INITIAL, "cosine.mean": mean}, {}
     yield "initialization, norms", {**INITIAL, "tokens.norm_variation": 0.135}, {}
     yield "initialization, rank", {**INITIAL, "frequency.norm_spearman": -0.2}, {}
-    yield "initialization, clump", {**INITIAL, **CLUMP}, {}
-    yield "initialization, equal row", {**INITIAL, "tokens.duplicate_rows": 1.0}, {}
+    yield "initialization, clump", INITIAL, CLUMP
+    equal_row: Numbers = {**INITIAL, "suspects.duplicate": 1.0}
+    yield "initialization, equal row", equal_row, only(suspects("duplicate", 1))
     yield "initialization, long rows", {**INITIAL, **long}, {}
-    # Rows
-    yield from of_rows()
+    # Suspects
+    yield from of_suspects(apart)
     # Few rows, missing numbers
     for kept, d in ((29, 8), (30, 8), (30, 300), (30, 301), (0, 300)):
         yield f"{kept} rows of {d}", CONE, {"kept": kept, "d": d}
@@ -305,61 +269,36 @@ def cases() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
     yield "undefined", {"cosine.mean": "a single row has no pairs"}, {}
     yield "undecided and apart", {**apart, "spectrum.top_share": "too small"}, {}
     yield "isotropy alone", {"isotropy.i1_unit_rows": of(0.3, 0.95)}, {}
-    yield "mild and degenerate", {**CLUMP, **LINE, "tokens.duplicate_rows": 60.0}, {}
+    yield "mild and degenerate", LINE, only(suspects("duplicate", 60))
 
 
-def of_rows() -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
-    bad = (*TABLES, BAD)
-    named = [
-        {"token": f"<s{i}>", "row": 100 + i if i else None, "template": i % 2 == 1}
-        for i in range(8)
-    ]
-    facts: dict[str, dict[str, Any]] = {
-        "1 zero": {"zero": 1},
-        "zero rows": {"zero": 12},
-        "padding": {"zero": 12, "padding": 12},
-        "padding and a zero row": {"zero": 12, "padding": 11},
-        "not finite": {"nonfinite": 2},
-        "zero and not finite": {"zero": 3, "nonfinite": 2},
-        "far shorter": {"small": 30},
-        "far shorter and zero": {"small": 30, "zero": 5, "padding": 1},
-        "never trained": {"small": 9, "initial": 9},
-        "one never trained": {"small": 1, "initial": 1},
-        "some never trained": {"small": 9, "initial": 7},
-        "perhaps one": {"small": 1, "perhaps_initial": 1},
-        "perhaps three": {"small": 3, "perhaps_initial": 3},
-        "perhaps, and others": {"small": 5, "perhaps_initial": 3},
-        "output": {"output": 4},
-        "one of the output": {"output": 1},
-        "no output": {"output": 0},
-        "both sides": {"zero": 2, "output": 4},
-        "named": {"zero": 9, "named": named[::2]},
-        "named in the template": {"zero": 9, "named": named},
-        "short": {"short": 200, "short_decades": 1.234, "short_limit": 0.0312},
-        "one short": {"short": 1, "short_decades": 1.2, "short_limit": 0.0312},
-        "short and dead": {"zero": 5, "short": 200, "short_decades": 1.2, "short_limit": 0.0312},
-    }
-    for name, damage in facts.items():
-        more: Numbers = {"tokens.damaged_gap": 6.5} if damage.get("small") else {}
-        yield name, more, {"damaged": DAMAGE | damage, "tables": bad}
-    zero = {"damaged": DAMAGE | {"zero": 12}, "tables": bad}
+def of_suspects(apart: Numbers) -> Iterator[tuple[str, Numbers, dict[str, Any]]]:
+    for reason in REASONS:
+        for count in (1, 6):
+            yield f"{count} {reason}", {}, only(suspects(reason, count))
+    yield "of tokens that nothing uses", {}, only(suspects("zero", 3, serious=np.zeros(3, bool)))
+    for count in (49, 50, 249, 250):
+        half = count // 2
+        equal, near = suspects("duplicate", half), suspects("near_identical", count - half)
+        yield f"{count} alike", {}, only(equal, near)
+        yield f"{count} alike of the output", {}, only(suspects("mean", count, side="output"))
+    of_output = suspects("zero", 4, side="output")
+    yield "both sides", {}, only(suspects("zero", 2), of_output)
+    named = ("<s>", "a", "<|im_start|>")
+    yield "special tokens", {}, only(suspects("damaged", 3, tokens=named), suspects("mean", 9))
+    yield "without tokens", {}, {**only(suspects("zero", 2, tokens=None)), "tokens": None}
+    zero = only(suspects("zero", 12))
     yield "zero rows beside a cone", CONE, zero
     yield "zero rows beside an initialization", INITIAL, zero
-    apart = {"frequency.neighbor_rarity_popular": of(0.3, 0.8, 0.01)}
-    yield "zero rows and apart", {**apart, "frequency.neighbor_rarity_rare": of(0.95, 0.8)}, zero
-    for kind in ("constant", "mean"):
-        for rows in (1.0, 9.0, 10.0, 1000.0):
-            yield f"{rows:g} {kind}", {f"tokens.{kind}_rows": rows}, {"tables": bad}
-    both: Numbers = {"tokens.constant_rows": 3.0, "tokens.mean_rows": 4.0}
-    yield "constant, equal and never trained", both, {
-        "damaged": DAMAGE | {"small": 2, "initial": 2}, "tables": bad}  # fmt: skip
-    for kept in (0, 1):
-        one = {"damaged": DAMAGE | {"zero": 5}, "tables": bad, "kept": kept}
-        yield f"{kept} rows left, constant", {"tokens.constant_rows": 1.0}, one
-    yield "constant and undecided", {**both, "spectrum.top_share": None}, {}
+    yield "zero rows and apart", apart, zero
     yield "zero and undecided", {"spectrum.top_share": None}, zero
-    yield "no gap", {"tokens.damaged_gap": None, "tokens.norm_median": None}, {}
-    yield "damage unknown", {}, {"damaged": None}
+    yield "clump", {}, CLUMP
+    yield "clump and apart", apart, CLUMP
+    yield "clump and cone", CONE, CLUMP
+    yield "clump, spectrum unknown", {"spectrum.top_share": None}, CLUMP
+    for kept in (0, 1):
+        yield f"{kept} rows left, constant", {}, {**only(suspects("constant", 1)), "kept": kept}
+    yield "not searched", {"suspects.zero": None}, {}
 
 
 def make(numbers: Numbers, facts: Mapping[str, Any]) -> Analysis:
@@ -371,8 +310,10 @@ def make(numbers: Numbers, facts: Mapping[str, Any]) -> Analysis:
         elif number is not None:
             value, more = number if isinstance(number, tuple) else (number, {})
             scalars.append(quantity.measured(value, **more))
-    provenance = {"kept": 1000, "d": 32, "damaged": DAMAGE, **facts}
-    known = {key: provenance.pop(key) for key in ("tables", "absent") if key in provenance}
+    provenance = {"kept": 1000, "d": 32, **facts}
+    known = {
+        key: provenance.pop(key) for key in ("tables", "absent", "suspects") if key in provenance
+    }
     names = provenance.pop("tokens", NAMES)
     return Analysis(provenance=provenance, scalars=tuple(scalars), tokens=names, **known)
 

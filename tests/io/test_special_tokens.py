@@ -159,9 +159,6 @@ def test_of_a_tokenizer_in_memory() -> None:
         SpecialToken("<beyond>", None, ("added",)),
     )
     assert matrix.vocabulary_size == 401
-    found = embgeo.analyze(W, tokens=Tokenizer(), sections=["tokens"], reference=False)
-    table = found["tokens.special"]
-    assert {row[0] for row in table.rows} == {"<s>", "b", "<|im_start|>", "<tool>", "<beyond>"}
 
 
 def test_of_a_tokenizer_of_the_package_tokenizers() -> None:

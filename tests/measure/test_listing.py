@@ -172,12 +172,12 @@ def few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("of", ["sample", "all"])
 def test_named_rows_have_their_nearest_rows(of: str) -> None:
     W = rows_in_a_cone()
-    found = embgeo.analyze(
-        W, sections=["tokens"], reference=False, options=Options(neighbors=4, neighbors_of=of)
-    )
+    options = Options(neighbors=4, neighbors_of=of)
+    found = embgeo.analyze(W, sections=["suspects", "tokens"], reference=False, options=options)
     near = found.nearest
     assert near is not None
     named = {number for table in found.tables for number in list_rows(table)}
+    named |= {row for own in found.suspects for row in own.rows.tolist()}
     assert named & set(list_rows(found["tokens.nearest_to_mean"]))
     assert 7 in named
     assert named - {7} <= set(found.rows[near.rows])

@@ -38,17 +38,16 @@ def test_rows_of_equal_hashes_are_compared_entry_by_entry(monkeypatch: pytest.Mo
     W = gaussian(3, 12, 4)
     W[[5, 9]] = W[1]
     W[7] = W[2]
-    plain = embgeo.analyze(W, sections=["tokens"], reference=False)
-    assert scalar(plain, "tokens.duplicate_rows").value == 3
+    plain = embgeo.analyze(W, sections=["suspects"], reference=False)
     unit = naive.unit(np.unique(W, axis=0))
     literal = ((unit @ unit.T).sum() - 9) / (9 * 8)
-    assert scalar(plain, "tokens.mean_cosine_distinct").value == pytest.approx(literal, abs=1e-12)
+    assert scalar(plain, "suspects.mean_cosine_others").value == pytest.approx(literal, abs=1e-12)
     zeros = np.zeros(12, dtype=np.uint64)
     monkeypatch.setattr(RowHashes, "values", lambda _: zeros)
-    collided = embgeo.analyze(W, sections=["tokens"], reference=False)
-    assert scalar(collided, "tokens.duplicate_rows").value == 3
-    expected = table(plain, "tokens.duplicates").rows
-    assert table(collided, "tokens.duplicates").rows == expected
+    collided = embgeo.analyze(W, sections=["suspects"], reference=False)
+    for found in (plain, collided):
+        (own,) = found.suspects
+        assert (own.reason, own.rows.tolist()) == ("duplicate", [5, 7, 9])
 
 
 @pytest.mark.parametrize(("times", "is_long"), [(99.9, False), (100.1, True)])
@@ -181,7 +180,7 @@ def test_a_count_that_is_not_known_is_not_shown(rank_order: bool) -> None:
     found = embgeo.analyze(
         gaussian(4, 20, 3), rank_order=rank_order, sections=["tokens"], reference=False
     )
-    for name in ("smallest_norms", "largest_norms", "nearest_to_mean", "undertrained"):
+    for name in ("smallest_norms", "largest_norms", "nearest_to_mean"):
         assert {row[2] for row in table(found, f"tokens.{name}").rows} <= {None}
     counted = embgeo.analyze(
         gaussian(4, 20, 3), counts=np.arange(20), sections=["tokens"], reference=False

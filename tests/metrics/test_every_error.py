@@ -5,15 +5,12 @@ The list is walked: an error of a scalar that has no twin here fails, and so doe
 
 from collections.abc import Callable
 from functools import cache
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 import embgeo
-from embgeo.metrics.hubs import measure_twins
 from embgeo.numerics.hubness import share_among_equals
 from embgeo.numerics.sampling import generator, sample_rows
 from tests.support import naive
@@ -133,15 +130,6 @@ def of_two_nn(name: str) -> Twins:
     return error(of_queries(), name), literal
 
 
-def of_near_duplicates(name: str) -> Twins:
-    facts: Any = SimpleNamespace(m=1000, d=12)
-    found = measure_twins(facts, np.repeat([1.0, 0.0], (120, 180)), "a sample")
-    assert found.name == name
-    near = np.repeat([1.0, 0.0], (400, 600))
-    assert found.standard_error is not None
-    return found.standard_error, draw_some(lambda some: float(some.mean()), near, 300)
-
-
 def of_parts(name: str) -> Twins:
     """Every twentieth of the 50 queries left out in turn."""
     unit = naive.unit(neighborhood()[0])
@@ -162,7 +150,6 @@ TWINS: dict[str, Callable[[str], Twins]] = {
     "frequency.neighbor_rarity_rare": of_rare_neighbors,
     "frequency.neighbor_rarity_popular": of_rare_neighbors,
     "tokens.intrinsic_dimension": of_two_nn,
-    "tokens.near_duplicate_share": of_near_duplicates,
     "tokens.hubness": of_parts,
 }
 

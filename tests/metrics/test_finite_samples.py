@@ -9,7 +9,6 @@ import pytest
 
 import embgeo
 from embgeo.core.values import Table
-from embgeo.metrics.hubs import chance_of_twin
 from embgeo.metrics.pairs import draw_pairs
 from embgeo.numerics.hubness import SampledPlaces, share_among_equals
 from embgeo.numerics.sampling import generator, sample_rows
@@ -74,20 +73,3 @@ def test_the_third_moment_of_hubness_is_that_of_different_queries() -> None:
     squares, cubes = literal_moments(places)
     expected = (cubes - 3 * k * squares + 2 * k**3) / (squares - k**2) ** 1.5
     assert places.skewness(np.ones(9, dtype=bool), k) == pytest.approx(expected, rel=1e-9)
-
-
-def test_chance_of_a_near_duplicate_is_a_share_of_the_sphere() -> None:
-    """In the plane the share 2θ/2π within an angle θ to either side."""
-    angle = np.arccos(0.999)
-    assert chance_of_twin(2, 2) == pytest.approx(angle / np.pi, rel=1e-9)
-    assert chance_of_twin(11, 2) == pytest.approx(1 - (1 - angle / np.pi) ** 10, rel=1e-9)
-    assert chance_of_twin(2, 3) == pytest.approx((1 - 0.999) / 2, rel=1e-9)
-    assert chance_of_twin(3, 1) == pytest.approx(0.75)
-
-
-def test_equal_groups_of_duplicates_are_in_the_order_of_their_first_rows() -> None:
-    rows = np.random.default_rng(0).standard_normal((30, 4))
-    rows[9], rows[2], rows[20:23] = rows[0], rows[1], rows[19]
-    found = embgeo.analyze(rows, sections=["tokens"], reference=False)
-    table = next(one for one in found.tables if one.name == "tokens.duplicates")
-    assert [row[1] for row in table.rows] == ["19, 20, 21, 22", "0, 9", "1, 2"]

@@ -186,7 +186,7 @@ def test_every_error_over_tokens_has_a_twin() -> None:
 
 def test_numbers_without_an_error_say_why_or_are_extremes_and_counts() -> None:
     assert not any({"few_rows", "turning"} & {*scalar.caveats} for scalar in whole().scalars)
-    for name in ("tokens.hubness", "tokens.near_duplicate_share", "spectrum.condition_number",
+    for name in ("tokens.hubness", "spectrum.condition_number",
                  "cosine.cone_half_angle_max", "spectrum.energy_90", "isotropy.i1"):  # fmt: skip
         assert whole()[name].population_error is None, name
 

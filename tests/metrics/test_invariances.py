@@ -147,7 +147,7 @@ def padded(base, extra, masked):
 
 
 #: What damaged rows, and the output rows of their tokens, belong to.
-OF_ALL_ROWS = ("tokens.damaged", "tokens.norm", "tokens.output")
+OF_ALL_ROWS = ("tokens.damaged", "tokens.norm")
 
 
 @pytest.mark.parametrize("kind", ["zero", "NaN", "masked"])
@@ -163,10 +163,6 @@ def test_unusable_rows_change_nothing(kind):
         for numbers in (found, expected)
     )
     if kind != "masked":
-        counted = {"zero": "tokens.zero_rows", "NaN": "tokens.nonfinite_rows"}[kind]
-        assert found.pop(counted) == 16
-        expected.pop(counted)
-        assert found["tokens.damaged_rows"] == 16
         for name in list(expected):
             if name.startswith(OF_ALL_ROWS):
                 del found[name], expected[name]

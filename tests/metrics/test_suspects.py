@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.matrix import Matrix
+from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.special import SpecialToken
 from embgeo.core.suspects import REASONS
 from tests.support.matrices import rng
@@ -219,6 +219,45 @@ def test_a_short_special_token_looks_untrained():
     found, _ = suspects_of(W, tokens=named(r9="<|im_start|>"), special=special)
     assert found["special.input"].rows.tolist() == [9]
     assert found["short.input"].rows.tolist() == [10]
+
+
+# --- clumps ---------------------------------------------------------------------------------------
+
+
+def clumped(unused):
+    """150 rows around the mean direction with short norms, some of them of unused tokens."""
+    W = rng(0).standard_normal((3000, 24))
+    W[:150] = 0.4 * (1.0 + 0.25 * W[:150])
+    return W, tuple(f"[unused{row}]" if row in unused else f"w{row}" for row in range(3000))
+
+
+@pytest.mark.parametrize(
+    ("unused", "found"),
+    [(range(0), False), (range(9), False), (range(10), True), (range(100, 200), True),
+     (range(100, 201), False)],
+)  # fmt: skip
+def test_a_clump_with_most_of_the_unused_tokens_is_hardly_trained(unused, found):
+    W, tokens = clumped(unused)
+    assert rows_of(W, "clump", tokens=tokens) == (list(range(150)) if found else [])
+
+
+@pytest.mark.parametrize(("rarer", "found"), [(130, True), (100, False)])
+def test_a_clump_of_rare_tokens_is_hardly_trained(rarer, found):
+    W, _ = clumped(range(0))
+    counts = rng(1).integers(100, 200, 3000).astype(float)
+    counts[:rarer] = 1.0
+    frequency = Frequency("counts", counts, "made counts")
+    assert rows_of(W, "clump", frequency=frequency) == (list(range(150)) if found else [])
+
+
+@pytest.mark.parametrize("change", ["norms", "angles"])
+def test_a_clump_needs_norms_and_angles_of_its_own(change):
+    W, tokens = clumped(range(100))
+    if change == "norms":
+        W[:150] *= (np.linalg.norm(W[-150:], axis=1) / np.linalg.norm(W[:150], axis=1))[:, None]
+    else:
+        W[:150] = 0.4 * rng(3).standard_normal((150, 24))
+    assert rows_of(W, "clump", tokens=tokens) == []
 
 
 # --- both sides -----------------------------------------------------------------------------------

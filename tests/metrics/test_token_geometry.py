@@ -1,19 +1,15 @@
-"""Groups of tokens, under-trained tokens, hubs and intrinsic dimension on planted matrices."""
+"""Spellings of tokens, hubs and intrinsic dimension on planted matrices."""
 
 from __future__ import annotations
-
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 import embgeo
-from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.matrix import Matrix
 from embgeo.core.special import classify_token
-from embgeo.core.values import Column, Scalar, Table
-from embgeo.metrics.hubs import measure_twins
+from embgeo.core.values import Scalar, Table
 from embgeo.numerics.hubness import count_occurrences, jackknife_error, share_among_equals
 from tests.support import naive
 from tests.support.sampling import each_value
@@ -38,7 +34,7 @@ def table(analysis: embgeo.Analysis, name: str) -> Table:
     return found
 
 
-# Groups -----------------------------------------------------------------------------------------
+# Spellings --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -77,119 +73,6 @@ def test_labels_with_blanks(token: str) -> None:
 def test_long_hostile_tokens_are_read_in_linear_time() -> None:
     for token in ("<" + "a" * 10**6, "<|" + "unused" * 10**5, "[" + "A_" * 10**6, "<" * 10**6):
         assert classify_token(token) == ""
-
-
-def test_groups_with_their_median_norms() -> None:
-    rows = np.diag(np.arange(1.0, 9.0))
-    names = ("<s>", "[unused1]", "a", "<0x0A>", "b", "[unused2]", "c", "d")
-    counts = Frequency("counts", np.array([5.0, 0, 7, 0, 1, 0, 2, 3]), "made counts")
-    padding = {"padding beyond the vocabulary": np.array([6, 7])}
-    groups = table(
-        tokens_of(Matrix(rows, tokens=names, frequency=counts, masked=padding)), "groups"
-    )
-    assert groups.rows == (
-        ("special tokens", 1, 1.0, "<s>"),
-        ("unused tokens", 2, 4.0, "[unused1] · [unused2]"),
-        ("byte tokens", 1, 4.0, "<0x0A>"),
-        ("never seen", 3, 4.0, "[unused1] · <0x0A> · [unused2]"),
-        ("padding beyond the vocabulary, left out", 2, 7.5, None),
-    )
-
-
-@pytest.mark.parametrize(
-    ("padding", "median"),
-    [([0.0, 0.0], 0.0), ([np.nan, 1.0], 5.0), ([np.nan, np.inf], None), ([1e200, 1e200], 5e200)],
-)
-def test_padding_of_every_kind_has_a_norm_or_none(
-    padding: list[float], median: float | None
-) -> None:
-    rows = np.vstack([np.eye(3), [[3.0 * size, 4.0 * size, 0.0] for size in padding]])
-    matrix = Matrix(rows, masked={"padding": np.array([3, 4])})
-    ((_, count, found, _),) = table(tokens_of(matrix), "groups").rows
-    assert count == 2
-    assert found == (None if median is None else pytest.approx(median))
-
-
-def test_a_rank_order_says_nothing_of_never_seen_tokens() -> None:
-    order = Frequency("rank", np.arange(9.0, 0, -1.0), "row order")
-    assert "tokens.groups" not in tokens_of(Matrix(np.eye(9), frequency=order))
-
-
-# Under-trained tokens ---------------------------------------------------------------------------
-
-
-def planted(seed: int = 0) -> tuple[Matrix, list[int]]:
-    """500 trained rows with a common part; 20 unused and 5 ordinary rows near their start."""
-    g = np.random.default_rng(seed)
-    common, start = 3.0 * np.eye(16)[0], 1.5 * np.eye(16)[1]
-    rows = common + g.standard_normal((525, 16))
-    hidden = g.choice(np.arange(20, 525), 5, replace=False)
-    untouched = np.concatenate([np.arange(20), hidden])
-    rows[untouched] = 0.2 * common + start + 0.05 * g.standard_normal((25, 16))
-    names = tuple(f"[unused{i}]" if i < 20 else f"word {i}" for i in range(525))
-    return Matrix(rows, tokens=names), sorted(hidden.tolist())
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_planted_undertrained_tokens_come_first(seed: int) -> None:
-    matrix, hidden = planted(seed)
-    analysis = tokens_of(matrix)
-    listed = table(analysis, "undertrained")
-    assert sorted(row[0] for row in listed.rows[:5]) == hidden
-    assert "20 unused tokens (by their spelling)" in listed.note
-    assert len(listed.rows) == 30
-    assert not any(str(row[1]).startswith("[unused") for row in listed.rows)
-    column = analysis["tokens.undertrained_indicator"]
-    assert isinstance(column, Column)
-    first = np.argsort(column.values, kind="stable")[:25]
-    assert sorted(first) == sorted([*range(20), *hidden])
-
-
-def test_indicator_is_the_cosine_distance_of_the_paper() -> None:
-    """Land & Bartolo 2024, §3, written down from the text, over whole matrices."""
-    matrix, _ = planted()
-    u = naive.right_vectors(matrix.data)[:, 0]
-    rest = matrix.data - np.outer(matrix.data @ u, u)
-    reference = rest[:20].mean(axis=0)
-    expected = 1 - naive.unit(rest) @ reference / np.linalg.norm(reference)
-    column = tokens_of(matrix)["tokens.undertrained_indicator"]
-    assert isinstance(column, Column)
-    np.testing.assert_allclose(column.values, expected, rtol=1e-9, atol=1e-12)
-
-
-def test_tokens_of_count_0_stand_in_where_no_spelling_tells() -> None:
-    matrix, hidden = planted()
-    counts = np.where(np.arange(525) < 20, 0.0, 9.0)
-    plain = Matrix(matrix.data, frequency=Frequency("counts", counts, "corpus x.txt"))
-    listed = table(tokens_of(plain), "undertrained")
-    assert sorted(row[0] for row in listed.rows[:5]) == hidden
-    assert "count 0: corpus x.txt" in listed.note
-    # Where a spelling tells, tokens that one corpus lacks do not move the direction.
-    every = Frequency("counts", np.where(np.arange(525) % 2, 0.0, 9.0), "corpus x.txt")
-    spelled = table(
-        tokens_of(Matrix(matrix.data, tokens=matrix.tokens, frequency=every)), "undertrained"
-    )
-    assert "by their spelling" in spelled.note
-
-
-def test_an_untied_matrix_is_ranked_by_norm() -> None:
-    rows = np.diag(np.arange(9.0, 0.0, -1.0))
-    matrix = Matrix(rows, output=Matrix(np.eye(9)))
-    listed = table(tokens_of(matrix), "undertrained")
-    assert [row[0] for row in listed.rows] == list(range(8, -1, -1))
-    assert listed.note == "untied: norm of the input row, smallest first"
-
-
-def test_undefined_indicators_say_why() -> None:
-    nothing = table(tokens_of(Matrix(np.eye(4))), "undertrained")
-    assert nothing.rows == ()
-    assert "no token is known to be unused" in nothing.note
-    # What is known to be unused lies along the direction that is removed.
-    names = ("[unused1]", "[unused2]", "a", "b")
-    along = table(
-        tokens_of(Matrix(np.diag([9.0, 1, 2, 3])[[0, 0, 2, 3]], tokens=names)), "undertrained"
-    )
-    assert "no common direction" in along.note
 
 
 # Hubs -------------------------------------------------------------------------------------------
@@ -316,19 +199,6 @@ def test_the_error_of_hubness_is_the_literal_jackknife() -> None:
     spread = sum((value - left.mean()) ** 2 for value in left)
     expected = np.sqrt((1 - 24 / 60) * (parts - 1) / parts * spread)
     assert jackknife_error(places, 5, parts) == pytest.approx(expected, rel=1e-12)
-
-
-def test_near_duplicates_among_a_sample_of_queries() -> None:
-    """The share of the queries that have one, with the binomial error of a finite draw."""
-    rows = np.random.default_rng(7).standard_normal((300, 12))
-    rows[:60] = rows[60:120] + 1e-4
-    exact = scalar(tokens_of(Matrix(rows)), "near_duplicate_share")
-    assert (exact.value, exact.standard_error) == (0.4, None)
-    facts: Any = SimpleNamespace(m=3000, d=12)
-    found = measure_twins(facts, np.r_[np.ones(200), np.zeros(300)], "a sample")
-    near = (0.4 * 500 + 2) / 504
-    error = np.sqrt(near * (1 - near) / 504 * (1 - 500 / 3000))
-    assert found.standard_error == pytest.approx(error, rel=1e-12)
 
 
 # Intrinsic dimension ----------------------------------------------------------------------------

@@ -280,65 +280,6 @@ def check_nearest(table, c, _found):
     check_extremes(table, c, naive.angles_to_mean(c.W))
 
 
-@twin_of("tokens.by_script")
-def check_scripts(table, c, _found):
-    names = {1: "special", 7: "special", 2: "unused", 4: "unused", 6: "byte"}
-    lengths, cosines = naive.norms(c.W), np.cos(np.radians(naive.angles_to_mean(c.W)))
-    rows = {row[0]: row[1:] for row in table.rows}
-    masked = {int(row) for rows in c.matrix.masked.values() for row in rows}
-    vocabulary = [row for row in range(len(c.matrix.data)) if row not in masked]
-    kinds = {row: names.get(row, "Latin") for row in vocabulary}
-    assert set(rows) == set(kinds.values())
-    for kind, (count, share, norm, cosine, inside, damaged) in rows.items():
-        own = [row for row in vocabulary if kinds[row] == kind]
-        at = [i for i, row in enumerate(c.kept.tolist()) if row in own]
-        assert (count, inside) == (len(own), None)
-        close([share, damaged], [len(own) / len(vocabulary), 1 - len(at) / len(own)])
-        if at:
-            close([norm, cosine], [np.median(lengths[at]), cosines[at].mean()])
-
-
-@twin_of("tokens.groups")
-def check_groups(table, c, _found):
-    lengths, row_of = naive.norms(c.W), dict(zip(c.kept.tolist(), range(len(c.W)), strict=True))
-    members = {"special tokens": [1, 7], "unused tokens": [2, 4], "byte tokens": [6]}
-    expected = {}
-    for group, rows in members.items():
-        kept = [row for row in rows if row in row_of]
-        if kept:
-            median = np.median([lengths[row_of[row]] for row in kept])
-            expected[group] = (len(kept), median, [c.matrix.tokens[row] for row in kept])
-    never = [row for row in c.kept if c.matrix.frequency.counts[row] == 0]
-    if never:
-        median = np.median([lengths[row_of[row]] for row in never])
-        expected["never seen"] = (len(never), median, [c.matrix.tokens[row] for row in never])
-    for reason, rows in c.matrix.masked.items():
-        masked = np.median(naive.norms(c.matrix.data[rows]))
-        expected[f"{reason}, left out"] = (len(rows), masked, [None])
-    assert {row[0] for row in table.rows} == set(expected)
-    for group, tokens, median, examples in table.rows:
-        assert tokens == expected[group][0]
-        close(median, expected[group][1])
-        shown = examples.removesuffix(" …").split(" · ") if examples else [None]
-        assert shown == expected[group][2][:5]
-
-
-@twin_of("tokens.undertrained")
-def check_undertrained(table, c, _found):
-    keys = naive.norms(c.W)
-    order = sorted(range(len(keys)), key=lambda i: (round(keys[i], 12), i))
-    listed = [i for i in order if c.kept[i] not in (2, 4)][:30]
-    assert [row[0] for row in table.rows] == c.kept[listed].tolist()
-    for (row, token, count, value), at in zip(table.rows, listed, strict=True):
-        assert (token, count) == (c.matrix.tokens[row], c.counts[at])
-        close(value, keys[at])
-
-
-@twin_of("tokens.undertrained_indicator")
-def check_indicator(column, c, _found):
-    close(column.values, naive.norms(c.W))
-
-
 @twin_of("tokens.hubs")
 def check_hubs(table, c, _found):
     counts = naive.occurrences(c.W, 10)
@@ -376,28 +317,6 @@ def check_direction(series, c, found):
     margin = -(c.matrix.hidden.data @ v).max()
     assert margin > 0
     close(margin, found["hidden.margin"].value)
-
-
-@twin_of("tokens.duplicates")
-def check_duplicates(table, _c, _found):
-    rows = [[int(row) for row in cell.split(", ")] for _, cell, _ in table.rows]
-    assert rows == [[10, 20, 50], [12, 61]]
-    assert [row[0] for row in table.rows] == [3, 2]
-    assert table.rows[1][2] == "t12 · t61"
-
-
-@twin_of("tokens.damaged")
-def check_damaged(table, c, _found):
-    data, output = (np.asarray(m.data, dtype=float) for m in (c.matrix, c.matrix.output))
-    masked = {int(row) for rows in c.matrix.masked.values() for row in rows}
-    rows = [row for row in range(len(data)) if row not in masked]
-    own, other = naive.damaged(data[rows]), naive.damaged(output[rows])
-    listed = {row[0]: (row[3] != "healthy", row[5] != "healthy") for row in table.rows}
-    assert listed == {
-        row: (mine, theirs)
-        for row, mine, theirs in zip(rows, own, other, strict=True)
-        if mine or theirs
-    }
 
 
 # Every pair, above and below the number that is kept --------------------------------------------

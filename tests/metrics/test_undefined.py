@@ -143,7 +143,7 @@ def test_all_rows_equal(dtype, row):
     assert "all kept rows are equal" in gaps["isotropy.isoscore"]
     assert "same norm" in gaps["frequency.norm_spearman"]
     assert "rank 1 of 4" in gaps["spectrum.condition_number"]
-    assert found["tokens.duplicate_rows"].value == 29
+    assert found["suspects.duplicate"].value == 29
     assert gaps["tokens.hubness"] == "every token is a neighbor equally often"
     assert gaps["tokens.intrinsic_dimension"] == "1 distinct rows have no two neighbors each"
     # All cosines tie: chance of a fixed seed splits them.

@@ -14,7 +14,6 @@ from embgeo.numerics.row_norms import (
     find_initial_rows,
     find_norm_gap,
     find_norm_limit,
-    find_short_rows,
 )
 from tests.support.sampling import each_value
 
@@ -57,20 +56,6 @@ def test_five_percent_and_no_more(small):
 
 def test_too_few_rows():
     assert find_norm_gap(np.full(19, 1.0)) is None
-
-
-@pytest.mark.parametrize(
-    ("small", "found"), [(0, 0), (6, 6), (50, 50), (51, 51), (94, 94), (95, 0)]
-)
-def test_short_rows_have_more_than_a_few_above_them(small, found):
-    norms = np.r_[np.full(small, 1e-17), np.linspace(0.5, 2.0, 100 - small)]
-    short = find_short_rows(norms)
-    assert (short[0] if short else 0) == found
-
-
-def test_no_rows_are_short_of_few_or_without_a_gap():
-    assert find_short_rows(np.r_[0.01, np.full(18, 1.0)]) is None
-    assert find_short_rows(np.r_[np.full(10, 0.11), np.full(90, 1.0)]) is None
 
 
 @pytest.mark.parametrize("dead", [1, 49, 51, 451, 520, 951, 990])

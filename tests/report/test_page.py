@@ -329,11 +329,11 @@ def test_a_sentence_starts_with_a_capital_but_symbols_stay(text: str, shown: str
 
 def test_findings_are_sorted_by_severity_and_healthy_ones_share_a_line() -> None:
     states = ("healthy", "mild", "undecided", "degenerate")
-    keys = ("rows", "cone", "clump", "spectrum")
+    keys = ("suspects", "cone", "clusters", "spectrum")
     found = [Finding(key, key, state, ("s",)) for key, state in zip(keys, states, strict=True)]
     sorted_ = sort_evidence(found)
     assert [f.state for f in sorted_["evidence"]] == ["degenerate", "mild", "undecided"]
-    assert sorted_["fine"] == ["damaged rows"]
+    assert sorted_["fine"] == ["tokens that stand out"]
     calm = sort_evidence(found[:1])
     assert (calm["evidence"], calm["fine"]) == (found[:1], [])
 

@@ -155,7 +155,8 @@ def test_the_state_of_a_token_is_said_in_words() -> None:
     analysis = with_a_clump()
     meta, raw = unpack(analysis)
     found = {one["word"]: set(column(raw, one["rows"]).tolist()) for one in meta["states"]}
-    assert found["unused by its spelling"] == {0, 1, 2}
+    assert found["row in a clump of hardly trained tokens"] == set(range(60))
+    assert found["unused by its spelling"] == set(range(30))
     assert found["special by its spelling"] == {599}
     assert found["never counted"] == {0, 1, 2, 3}
     assert meta["left_out"] == {600: {"state": "zero row", "norm": 0.0}}
@@ -165,12 +166,17 @@ def with_a_clump() -> embgeo.Analysis:
     rows = np.random.default_rng(4).standard_normal((601, 8))
     rows[:60] = 0.02 * rows[:60] + 0.1
     rows[600] = 0.0
-    names = [*(f"[unused{i}]" for i in range(3)), *(f"t{i}" for i in range(3, 599)), "<s>", "gone"]
+    names = [
+        *(f"[unused{i}]" for i in range(30)),
+        *(f"t{i}" for i in range(30, 599)),
+        "<s>",
+        "gone",
+    ]
     counts = np.array([0, 0, 0, 0, *range(4, 601)], dtype=float)
     return embgeo.analyze(
         rows,
         tokens=names,
         counts=counts,
-        sections=["suspects", "tokens", "projection", "cosine", "frequency"],
+        sections=["tokens", "suspects", "projection", "cosine", "frequency"],
         reference=False,
     )

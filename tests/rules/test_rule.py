@@ -58,7 +58,7 @@ NONE = RuleValue.missing("one row has no pairs")
         ("isotropy.i1 ≥ 5.", ("isotropy.i1", "value", ">=", 5.0, False)),
         ("isotropy.isoscore > -2.5", ("isotropy.isoscore", "value", ">", -2.5, False)),
         ("isotropy.isoscore > −2.5e-1", ("isotropy.isoscore", "value", ">", -0.25, False)),
-        ("tokens.zero_rows == 0", ("tokens.zero_rows", "value", "==", 0.0, False)),
+        ("suspects.zero == 0", ("suspects.zero", "value", "==", 0.0, False)),
         ("isotropy.i1 drop <= 5%", ("isotropy.i1", "drop", "<=", 5.0, True)),
         ("isotropy.i1 drop<5 %", ("isotropy.i1", "drop", "<", 5.0, True)),
         (

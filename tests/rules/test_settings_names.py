@@ -99,7 +99,7 @@ def test_options(name: str, command: str, option: str) -> None:
     table = "gate.analyze" if command == "gate.analyze" else "analyze"
     write_settings(f"[{table}]\n{option} = '{name}'\n")
     arguments = {"analyze": ["analyze", "a.npy", "--json"], "diff": ["diff", "a.npy", "a.npy"]}
-    rule = ["gate", "a.npy", "--rule", "tokens.zero_rows == 0"]
+    rule = ["gate", "a.npy", "--rule", "suspects.zero == 0"]
     check_refused(run(*arguments.get(command, rule)))
 
 

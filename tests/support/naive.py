@@ -10,7 +10,6 @@ import itertools
 import math
 from functools import cache
 
-import ml_dtypes
 import numpy as np
 import scipy.integrate
 import scipy.linalg
@@ -401,19 +400,3 @@ def damaged(rows):
         if wide and len(ordered) >= 20 and above >= max(5, len(ordered) / 100):
             limit = ordered[i + 1]
     return out | (usable & (lengths < limit))
-
-
-def near_duplicate_share(W):
-    cosines = cosine_matrix(W) - 2 * np.eye(len(W))
-    return sum(cosines[i].max() > 0.999 for i in range(len(W))) / len(W)
-
-
-def constant_rows(W):
-    return sum(np.std(row) < 1e-8 * np.linalg.norm(row) for row in W) if W.shape[1] > 1 else 0
-
-
-def mean_rows(W, dtype):
-    mean = W.mean(axis=0)
-    distances = [np.linalg.norm(row - mean) for row in W]
-    near = float(ml_dtypes.finfo(dtype).eps) * np.sqrt((W**2).sum(axis=1).mean())
-    return sum(d <= near and d < np.median(distances) / 10 for d in distances)

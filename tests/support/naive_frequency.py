@@ -95,11 +95,6 @@ def frequency_bins(counts, bins=10):
     return [[i for i, s in zip(order, share, strict=True) if s == b] for b in range(bins)]
 
 
-def duplicate_rows(W):
-    """Rows that equal an earlier row exactly."""
-    return sum(any((W[i] == W[j]).all() for j in range(i)) for i in range(len(W)))
-
-
 def weighted_mean_cosine(W, p):
     """Over all pairs of different rows, each as likely as its two tokens together."""
     unit = W / np.linalg.norm(W, axis=1)[:, None]

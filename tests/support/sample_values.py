@@ -190,7 +190,7 @@ def isotropy(w: Array) -> list[Value]:
     for suffix, pair in (
         ("", both(w)), ("_mean_sign", one(w)), ("_unit", both(unit)), ("_unit_rows", both(rows)),
     ):  # fmt: skip
-        for j, letter in enumerate(("i1", "i2")[: 1 if suffix.startswith("_unit") else 2]):
+        for j, letter in enumerate(("i1", "i2")[: 1 if suffix == "_unit_rows" else 2]):
             known = {"": "raw", "_unit": "unit", "_unit_rows": "rows"}.get(suffix)
             facts: dict[str, Any] = (
                 {"reference": reference[known][j], "reference_note": GAUSSIAN} if known else {}
@@ -299,9 +299,7 @@ def tokens_family(w: Array, tokens: tuple[str, ...], counts: Array | None) -> li
 
     bins, edges = np.histogram(norms, bins=60)
     return [
-        scalar("tokens.zero_rows", "zero rows", 0),
-        scalar("tokens.nonfinite_rows", "non-finite rows", 0),
-        scalar("tokens.duplicate_rows", "duplicate rows", 0),
+        scalar("suspects.zero", "zero rows", 0),
         Histogram(quantity("tokens.norms", "row norms"), edges, bins.astype(float), "‖w‖", "rows"),
         Column(quantity("tokens.norm", "norm"), norms, "norm"),
         extremes("smallest_norms", "smallest norms", norms, norms),

@@ -83,11 +83,6 @@ def cosine(c: Case):
     }
 
 
-def distinct(c: Case):
-    rows = np.unique(c.W + 0.0, axis=0)
-    return None if len(rows) == len(c.W) or len(rows) < 2 else naive.mean_cosine(rows)
-
-
 def isotropy_pair(suffix, logs):
     """I1 is not printed as 0 where it is too small for a floating-point number."""
     return {f"i1{suffix}": naive.i1(logs) or None, f"i2{suffix}": naive.i2(logs)}
@@ -197,31 +192,7 @@ def tokens(c: Case):
         masked[rows] = True
     return {
         **norms_of_rows(data[~masked]),
-        "damaged_rows": naive.damaged(data[~masked]).sum(),
-        "output_damaged_rows": naive.damaged(np.asarray(c.matrix.output.data)[~masked]).sum(),
         **long_rows(c.W),
-        "constant_rows": naive.constant_rows(c.W),
-        "mean_rows": naive.mean_rows(c.W, c.matrix.data.dtype),
-        "zero_rows": sum(not row.any() for row in data[~masked]),
-        "nonfinite_rows": sum(not np.isfinite(row).all() for row in data[~masked]),
-        "duplicate_rows": naive_frequency.duplicate_rows(c.W),
-        "near_duplicate_share": naive.near_duplicate_share(c.W),
-        "mean_cosine_distinct": distinct(c),
-        # Of fewer than 100 rows; test_clump.py and test_untouched.py have larger matrices.
-        **dict.fromkeys(
-            (
-                "untouched_rows",
-                "angle_excess",
-                "norm_excess",
-                "dense_excess",
-                "clump_rows",
-                "clump_angle",
-                "clump_mean_cosine",
-                "clump_tilt",
-                "scattered_rows",
-                "mean_cosine_gathered",
-            )
-        ),
         "hubness": naive.skewness(naive.occurrences(c.W, 10)),
         "intrinsic_dimension": naive.two_nn(c.W),
     }

@@ -1,32 +1,7 @@
-"""Rows one by one: what was left out, norms, duplicates, groups, hubs."""
+"""Rows one by one: norms, fit with the tokenizer, hubs, dimension."""
 
 from embgeo.core.values import Quantity
 
-ZERO_ROWS = Quantity(
-    "tokens.zero_rows",
-    "Zero rows",
-    "Rows that are exactly zero, left out of every statistic.",
-    "#{i : w_i = 0}",
-    why="gate: names the rows",
-)
-NONFINITE_ROWS = Quantity(
-    "tokens.nonfinite_rows",
-    "Non-finite rows",
-    "Rows with an infinite or NaN entry, left out of every statistic.",
-    "#{i : w_i has an entry that is not finite}",
-    why="gate preset finetune-ready",
-)
-DAMAGED_ROWS = Quantity(
-    "tokens.damaged_rows",
-    "Damaged rows",
-    "Rows of the vocabulary that are zero, non-finite, or far shorter than all others: below a "
-    "gap between norms of a factor of 100 or more, regardless of their share, or of 10 or more "
-    "with at most 5% of the rows below it, or below --min-norm. They are left out of every other "
-    "statistic.",
-    "#{i : w_i = 0, w_i not finite, or ‖w_i‖ below the gap}",
-    better="lower",
-    why="verdict: rows; gate preset finetune-ready",
-)
 DAMAGED_GAP = Quantity(
     "tokens.damaged_gap",
     "Gap between norms",
@@ -34,28 +9,7 @@ DAMAGED_GAP = Quantity(
     "no rows are damaged, the widest gap between the smallest norms.",
     "log₁₀ of the ratio of neighboring norms",
     unit="decades",
-    why="verdict: rows",
-)
-CONSTANT_ROWS = Quantity(
-    "tokens.constant_rows",
-    "Constant rows",
-    "Rows whose entries are all alike, as an initialization leaves them; they are kept. 0 where "
-    "entries take so few values that rows are constant by chance.",
-    "#{i : standard deviation of the entries of w_i < 1e-8·‖w_i‖}, if more than E + 3√E, "
-    "E = M·p^(d−1), p the share of w_ik = w_j(k+1) over pairs i, j of a sample of other rows",
-    better="lower",
-    why="verdict: rows",
-)
-MEAN_ROWS = Quantity(
-    "tokens.mean_rows",
-    "Rows equal to the mean row",
-    "Rows that equal the mean row within the rounding of the stored type, or nearly, as tokens "
-    "that were added with the mean of the others and never trained; they are kept.",
-    "#{i : ‖w_i − μ‖ ≤ ε·√(mean ‖w_j‖²), and less than a tenth of the median distance; or at most "
-    "a thousandth of it and a hundredth of ‖μ‖ (d ≥ 3)}; ε: distance of 1 to the next larger "
-    "number of the stored type",
-    better="lower",
-    why="verdict: rows",
+    why="verdict: which tokens stand out",
 )
 NORM_MEDIAN = Quantity(
     "tokens.norm_median",
@@ -95,51 +49,6 @@ LONG_ROWS_ENERGY = Quantity(
     "Σ ‖w_i‖² over long rows / Σ ‖w_i‖²",
     why="verdict: long rows",
 )
-UNTOUCHED_ROWS = Quantity(
-    "tokens.untouched_rows",
-    "Untouched rows",
-    "Rows of the shorter of two modes of norms, or below a gap of norms too wide for chance, that "
-    "look like an initialization: training never touched them. They stay in every number; 0 where "
-    "there are none.",
-    "#{i : ln ‖w_i‖ below the valley between two modes, or at most x_(k)}, x_(k+1) − x_(k) ≥ "
-    "s·max(1, ln(1000·M)/k) with s as for long rows and 5 ≤ k ≤ M/4, if a sample of these rows "
-    "has a mean cosine and a top eigenvalue within chance, and norms no more varied than those of "
-    "normal entries",
-    "two modes: Müller & Sawitzki 1991; top eigenvalue: Johnstone 2001",
-    better="lower",
-    why="verdict: rows",
-)
-OUTPUT_DAMAGED_ROWS = Quantity(
-    "tokens.output_damaged_rows",
-    "Damaged output rows",
-    "Damaged rows of the output matrix of an untied model, by the same rule.",
-    "as for damaged rows",
-    better="lower",
-    why="gate preset finetune-ready",
-)
-DAMAGED = Quantity(
-    "tokens.damaged",
-    "Damaged and untrained rows",
-    "The tokens whose rows are damaged, constant or equal to the mean row, on either side of an "
-    "untied model.",
-    "state and ‖w_i‖₂",
-)
-SPECIAL = Quantity(
-    "tokens.special",
-    "Special tokens",
-    "Tokens that the tokenizer or the chat template names, with the norms of their rows: a chat "
-    "template that uses a row which was never trained makes fine-tuning fail.",
-    "‖w_i‖₂ and the share of the vocabulary with a norm at most as large",
-)
-SPECIAL_DAMAGED_ROWS = Quantity(
-    "tokens.special_damaged_rows",
-    "Damaged special tokens",
-    "Special tokens with a damaged row, in the input embedding or the output matrix; a zero row of "
-    "the padding token is intended and does not count.",
-    "#{special i : row i is damaged}",
-    better="lower",
-    why="gate preset finetune-ready",
-)
 MISSING_ROWS = Quantity(
     "tokens.missing_rows",
     "Tokens without a row",
@@ -157,29 +66,6 @@ TIED_AS_CONFIGURED = Quantity(
     better="higher",
     why="gate preset finetune-ready",
 )
-DUPLICATE_ROWS = Quantity(
-    "tokens.duplicate_rows",
-    "Duplicate rows",
-    "Rows that equal an earlier row exactly; they are kept.",
-    "#{i : w_i = w_j for some j < i}",
-    why="verdict: duplicates",
-)
-NEAR_DUPLICATE_SHARE = Quantity(
-    "tokens.near_duplicate_share",
-    "Near-duplicates",
-    "Share of the rows whose nearest other row has a cosine above 0.999.",
-    "#{i : max_(j≠i) cos_ij > 0.999} / M",
-    why="verdict: duplicates",
-)
-MEAN_COSINE_DISTINCT = Quantity(
-    "tokens.mean_cosine_distinct",
-    "Mean cosine of distinct rows",
-    "The mean cosine with every row counted once, however often it occurs: what is left of the "
-    "cone without duplicates.",
-    "(‖Σŵ_i‖² − M) / (M(M−1)) over the M distinct rows",
-    "Gao et al. 2019, §4",
-    why="verdict: cone, duplicates",
-)
 NORM = Quantity("tokens.norm", "Norm", "Norm of the token's row.", "‖w_i‖₂", "Gong et al. 2018, §3")
 NORMS = Quantity(
     "tokens.norms",
@@ -187,12 +73,6 @@ NORMS = Quantity(
     "Distribution of the norms of the rows.",
     "‖w_i‖₂",
     "Gong et al. 2018, §3",
-)
-DUPLICATES = Quantity(
-    "tokens.duplicates",
-    "Duplicate rows",
-    "Groups of tokens whose rows are equal in every entry.",
-    "w_i = w_j",
 )
 SMALLEST_NORMS = Quantity(
     "tokens.smallest_norms", "Smallest norms", "The tokens with the shortest rows.", "‖w_i‖₂"
@@ -205,30 +85,6 @@ NEAREST_TO_MEAN = Quantity(
     "Closest to the mean direction",
     "The tokens whose rows point most nearly along the mean direction.",
     "angle(w_i, Σŵ_j)",
-)
-GROUPS = Quantity(
-    "tokens.groups",
-    "Groups of tokens",
-    "Tokens that are not ordinary words, recognized by their spelling or their count. Their rows "
-    "often stand apart and explain outliers in the picture.",
-    "median ‖w‖ of the group",
-)
-UNDERTRAINED = Quantity(
-    "tokens.undertrained",
-    "Under-trained tokens",
-    "Tokens that look as if training hardly touched them, most suspicious first. An indicator, "
-    "not a proof: ask the model to repeat them.",
-    "tied: 1 − cos(w_i, mean of unused rows), first right singular vector of W removed from "
-    "both; untied: ‖w_i‖ of the input row",
-    "Land & Bartolo 2024, §3",
-)
-UNDERTRAINED_INDICATOR = Quantity(
-    "tokens.undertrained_indicator",
-    "Under-training indicator",
-    "How much a token looks under-trained: the smaller, the more. In an untied model the norm "
-    "of the input row, in a tied one the cosine distance to unused tokens.",
-    "as in the table of under-trained tokens",
-    "Land & Bartolo 2024, §3",
 )
 HUBNESS = Quantity(
     "tokens.hubness",
@@ -255,4 +111,20 @@ INTRINSIC_DIMENSION = Quantity(
     "TwoNN: (n − 1) / Σ ln(r₂/r₁)",
     "Facco et al. 2017 (maximum-likelihood form)",
     why="question: in how many dimensions do rows spread locally?",
+)
+UNREACHABLE_ROWS = Quantity(
+    "tokens.unreachable_rows",
+    "Unreachable tokens",
+    "Tokens that no text leads to: decoded and encoded again, alone or behind another character, "
+    "they become other tokens. Their input rows are never used.",
+    "#{i : i ∉ encode(decode(i))}",
+    "Land & Bartolo 2024, §3.1",
+    why="question: which tokens does no text lead to?",
+)
+UNREACHABLE = Quantity(
+    "tokens.unreachable",
+    "Unreachable tokens",
+    "Tokens that no text leads to, the longest rows first.",
+    "‖w_i‖₂",
+    "Land & Bartolo 2024, §3.1",
 )

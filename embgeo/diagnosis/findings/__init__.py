@@ -6,30 +6,26 @@ Every sentence quotes its numbers; all limits are in :mod:`embgeo.diagnosis.thre
 from types import ModuleType
 
 from embgeo.diagnosis.findings import (
-    clump,
     clusters,
     cone,
     coordinate,
-    duplicates,
     frequency,
     initialization,
     isotropy,
-    rows,
     spectrum,
+    suspects,
     two_sided,
 )
 
 #: Each has a `QUESTION`.
 FINDINGS: tuple[ModuleType, ...] = (
-    rows,
+    suspects,
     initialization,
-    clump,
     cone,
     spectrum,
     two_sided,
     isotropy,
     clusters,
-    duplicates,
     coordinate,
     frequency,
 )

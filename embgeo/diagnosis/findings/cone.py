@@ -1,6 +1,6 @@
 """Do the rows point the same way? By the mean cosine of two different rows."""
 
-from embgeo.core.quantities import clump, cosine, tokens
+from embgeo.core.quantities import cosine, suspects
 from embgeo.core.values import Scalar, format_number
 from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
@@ -21,9 +21,9 @@ _SHAPES = {
 def answer(a: finding.Numbers) -> Answer:
     mean = finding.need(a, cosine.MEAN)
     value = float(mean)
-    # Scattered rows widen the cone; the state is that of the other rows.
-    gathered = finding.find_scalar(a, clump.MEAN_COSINE_GATHERED)
-    others = value if gathered is None else float(gathered)
+    # Suspects may scatter; the state is that of the other rows.
+    without = finding.find_scalar(a, suspects.MEAN_COSINE_OTHERS)
+    others = value if without is None else float(without)
     state = limits.CONE.state(max(value, others))
     spread = finding.isotropic_cosine_spread(a)
     if spread is not None and value <= limits.STANDARD_ERRORS * spread:
@@ -51,18 +51,9 @@ def answer(a: finding.Numbers) -> Answer:
             parts.append(f" (isotropic rows: {finding.format_short(angle.reference)}°)")
         parts.append(".")
     clause = f"{noun} (mean cosine {finding.format_short(value)})"
-    if state != "healthy" and gathered is not None and others > value:
-        rows = finding.need(a, clump.SCATTERED_ROWS)
-        parts += [
-            " Without ",
-            finding.quote(rows, f"{float(rows):,.0f} rows"),
-            " that are scattered with norms of their own, like untrained rows, it is at least ",
-            finding.quote_short(gathered),
-            ".",
-        ]
-        if state != limits.CONE.state(value):
-            scattered = f"{float(rows):,.0f} scattered rows"
-            clause = f"{clause[:-1]}, at least {finding.format_short(others)} without {scattered})"
+    if without is not None and state != limits.CONE.state(value):
+        parts += [" Without suspects it is ", finding.quote_short(without), "."]
+        clause = f"{clause[:-1]}, {finding.format_short(others)} without suspects)"
     if cause:
         clause = f"a mean cosine of {finding.format_short(value)}{_name_groups(a)} without a cone"
     elif shape != "healthy" or is_sparse(a):
@@ -133,8 +124,7 @@ def _quote_cause(a: finding.Numbers) -> list[finding.Part]:
 
 
 _CAUSES = {
-    tokens.MEAN_COSINE_DISTINCT: "Duplicate rows are the cause: with every row counted once, the "
-    "mean cosine is",
+    suspects.MEAN_COSINE_OTHERS: "Suspects are the cause: without them the mean cosine is",
     cosine.MEAN_BETWEEN_CLUSTERS: "Clusters are the cause: the mean cosine between clusters is",
 }
 

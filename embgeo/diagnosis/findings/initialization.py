@@ -2,7 +2,7 @@
 
 import math
 
-from embgeo.core.quantities import cosine, frequency, spectrum, tokens
+from embgeo.core.quantities import cosine, frequency, spectrum, suspects, tokens
 from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.question import Answer, Question
@@ -53,8 +53,7 @@ def vary_by_chance(d: int) -> float:
 
 def _has_other_structure(a: finding.Numbers) -> bool:
     """Tell whether rows are equal, or tell frequent from rare tokens."""
-    duplicates = finding.find_scalar(a, tokens.DUPLICATE_ROWS)
-    if duplicates:
+    if any(finding.find_scalar(a, one) for one in (suspects.DUPLICATE, suspects.NEAR_IDENTICAL)):
         return True
     area = finding.find_scalar(a, frequency.PROBE_AUC)
     if area is not None and float(area) - 0.5 > limits.STANDARD_ERRORS * (

@@ -1,7 +1,5 @@
 """Has the spectrum collapsed? By the top direction and the effective rank."""
 
-from collections.abc import Mapping
-
 from embgeo.core.quantities import cosine, spectrum, tokens
 from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
@@ -93,9 +91,9 @@ def explain_by_norms(a: finding.Numbers) -> str:
 
 def _has_many_short_rows(a: finding.Numbers) -> bool:
     """Tell whether the median norm may be that of damaged or short rows."""
-    damaged, damage = finding.find_scalar(a, tokens.DAMAGED_ROWS), a.provenance.get("damaged")
-    short = damage.get("short", 0) if isinstance(damage, Mapping) else 0
-    return max(float(damaged or 0.0), short) > limits.FEW_LONG_ROWS * finding.count_kept(a)
+    short = ("zero", "damaged", "untrained", "short")
+    rows = sum(len(own) for own in a.suspects if own.side == "input" and own.reason in short)
+    return rows > limits.FEW_LONG_ROWS * finding.count_kept(a)
 
 
 def count_long_rows(a: finding.Numbers) -> int:

@@ -5,13 +5,11 @@ from collections.abc import Iterable, Iterator
 from embgeo.charts.specification import spread
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Difference, Pair
-from embgeo.comparison.sentences import has_error
 from embgeo.comparison.track import Curve, Track
 from embgeo.core.numbers import format_optional, format_signed
 from embgeo.core.quantities import compare, tokens
 from embgeo.core.text import ColoredLine, align
 from embgeo.core.values import Quantity, Scalar, format_number
-from embgeo.report.text import suspects
 from embgeo.report.text.analysis import TONES
 from embgeo.result.analysis import HEADLINE
 
@@ -35,11 +33,6 @@ def render(comparison: Comparison) -> Iterator[str]:
     else:
         yield from members_table(comparison)
     yield from comparison.sentences
-    for place, member in enumerate(comparison.members):
-        changes = [one for one in comparison.suspects if one.member == place]
-        if changes:
-            yield f"suspects of {member.name}, against {comparison.baseline.name}:"
-            yield from suspects.render_changes(changes)
     for note in comparison.notes[:MOST_NOTES]:
         yield f"  note: {note}"
     if len(comparison.notes) > MOST_NOTES:
@@ -62,7 +55,6 @@ def difference_rows(comparison: Comparison, place: int) -> list[tuple[str, ...]]
     """Return the heads and the headline numbers, as cells."""
     rows = {d.name: d for d in comparison.differences_of(place)}
     chosen = [rows[q.name] for q in HEADLINE if q.name in rows and not rows[q.name].undefined]
-    chosen.sort(key=has_error, reverse=True)
     heads = ("", comparison.baseline.name, comparison.members[place].name, "difference")
     return [heads, *map(cells, chosen)]
 
@@ -80,8 +72,6 @@ def difference_text(row: Difference) -> str:
         return "equal"
     text = f"{format_signed(row.difference)} {row.error_text}".rstrip()
     doubt = "not significant" if row.change == "not significant" else ""
-    if not has_error(row):
-        doubt = "error unknown"
     remark = ", ".join(filter(None, (row.direction, doubt)))
     return f"{text} ({remark})" if remark else text
 
@@ -180,7 +170,7 @@ def short(token: str) -> str:
 def track_rows(track: Track) -> tuple[list[tuple[str, ...]], str]:
     """Get heads and headline curves as cells, one column per step; and how many steps are shown."""
     by_name = {c.quantity.name: c for c in track.curves if not c.against}
-    shown = (*HEADLINE, tokens.NORM_MEDIAN, tokens.DAMAGED_ROWS)
+    shown = (*HEADLINE, tokens.NORM_MEDIAN)
     curves = [by_name[q.name] for q in shown if q.name in by_name]
     paired = [quantity.name for quantity in (*compare.HEADLINE, compare.TOKEN_COSINE)]
     curves += [

@@ -217,25 +217,32 @@ def join_processes(device: str) -> Iterator[ProcessGroup]:
             dist.destroy_process_group()
 
 
-@contextmanager
-def note_interrupts() -> Iterator[threading.Event]:
-    """Set the event at the first SIGINT or SIGTERM inside the block; stop at once at the second.
+@dataclass(slots=True)
+class Interrupt:
+    """Whether a signal asked to stop."""
 
-    Python allows handlers in the main thread only; in others, nothing is noted.
+    asked: bool = False
+
+
+@contextmanager
+def note_interrupts() -> Iterator[Interrupt]:
+    """Record the first SIGINT or SIGTERM inside the block; stop at once at the second.
+
+    Python allows handlers in the main thread only; in others, nothing is recorded.
     """
-    asked, before = threading.Event(), {}
+    interrupt, before = Interrupt(), {}
 
     def note(_number: int, _frame: Any) -> None:
-        if asked.is_set():
+        if interrupt.asked:
             raise KeyboardInterrupt
-        asked.set()
+        interrupt.asked = True
 
     if threading.current_thread() is threading.main_thread():
         for name in (signal.SIGINT, signal.SIGTERM):
             with suppress(ValueError, OSError):
                 before[name] = signal.signal(name, note)
     try:
-        yield asked
+        yield interrupt
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)

@@ -216,6 +216,8 @@ class Study:
         The effect of each method.
     warnings : tuple of StudyWarning
     notes : tuple of str
+    paired : bool
+        Whether runs of one seed have the same start in all methods.
     """
 
     provenance: Mapping[str, Any]
@@ -226,6 +228,7 @@ class Study:
     runs: tuple[Run, ...] = ()
     quantities: tuple[Quantity, ...] = ()
     notes: tuple[str, ...] = ()
+    paired: bool = True
 
     def __repr__(self) -> str:
         names = ", ".join(visible(method.name) for method in self.methods[:MOST_SHOWN])
@@ -304,7 +307,7 @@ def check(study: Study) -> None:
 
 STUDY = RecordFormat(
     "embgeo.training",
-    10,
+    9,
     Study,
     STUDY_NAME,
     what="a comparison of methods",

@@ -114,7 +114,7 @@ def test_rows_that_are_dead_by_their_scale_are_dead(tmp_path: Path) -> None:
     scale = torch.full((N, 1), 0.02)
     scale[10:14] = 1e-20
     folder = write(tmp_path, {"weight": (numbers(N, D) * 30).to(FP8), "weight_scale": scale})
-    outcome = embgeo.gate(folder, rules=["tokens.damaged_rows == 0"])
+    outcome = embgeo.gate(folder, rules=["suspects.damaged == 0"])
     assert not outcome.passed
 
 
