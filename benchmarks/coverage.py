@@ -205,7 +205,7 @@ def measure(found: Rows, log_counts: Rows, tokens: Sequence[str], seed: int) -> 
     matrix = Matrix(found, tokens=tokens, frequency=counts)
     chosen = tuple(family for family in FAMILIES if family in {m.FAMILY for m in MEASURED})
     with mock.patch.object(passes, "FAMILIES", chosen):
-        options = Options(seed=seed, pairs=0)
+        options = Options(seed=seed)
         sections = sorted({family.section for family in chosen})
         return embgeo.analyze(matrix, sections=sections, options=options, reference=False)
 
@@ -235,7 +235,6 @@ def collect(rows_of: Sequence[dict[str, tuple[float | None, float | None]]]) -> 
 
 
 def show_tokens(name: str, count: int, draws: int, first: int) -> None:
-    """Of the AUC without groups, whose error is another, values are judged by 1.96 errors."""
     print(f"{name}: {draws} matrices of {count:,} × {COLUMNS}", flush=True)
     found = [measure(*draw_rows(name, first + s, count), 0) for s in range(draws)]
     numbers = [{s.name: (s.value, s.population_error) for s in a.scalars} for a in found]

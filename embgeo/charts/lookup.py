@@ -60,9 +60,9 @@ def find_singular_values(analysis: Analysis, name: str) -> Series | None:
     return replace(curve, x=curve.x[:kept], y={label: y[:kept] for label, y in curve.y.items()})
 
 
-def find_histogram(of: Analysis | Pair, name: str) -> Histogram | None:
+def find_histogram(analysis: Analysis, name: str) -> Histogram | None:
     """Find a histogram in which something was counted."""
-    return next((h for h in of.histograms if h.name == name and h.counts.sum()), None)
+    return next((h for h in analysis.histograms if h.name == name and h.counts.sum()), None)
 
 
 def find_points(analysis: Analysis, name: str) -> Points | None:

@@ -112,7 +112,7 @@ def measure_probe(
     halves: list[Value] = []
     if facts.kept_groups is not None:
         # What the tokens of a half do to the area; tokens of one family do it together.
-        by_group = np.bincount(facts.kept_groups[at], parts, GROUPS)
+        by_group = np.asarray(np.bincount(facts.kept_groups[at], parts, GROUPS), dtype=np.float64)
         found_by_half = area + 2.0 * sum_halves(by_group) - by_group.sum()
         error = max(error, float(measure_spread(found_by_half)))
         halves.append(Halves(q.PROBE_AUC, found_by_half))

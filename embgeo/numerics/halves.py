@@ -15,7 +15,7 @@ halves of both: the error of a difference is that of the differences θ_h of the
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -98,11 +98,6 @@ def deal_groups(keys: Keys) -> IntArray | None:
 def sum_halves(by_group: FloatArray) -> FloatArray:
     """Return sums over each half from sums over each group, the first axis."""
     return np.asarray(np.tensordot(HALVES.astype(np.float64), by_group, axes=1))
-
-
-def compute_halves(groups: IntArray, compute: Callable[[Mask], float]) -> FloatArray:
-    """Return the number that `compute` finds for each half, from the mask of its rows."""
-    return np.array([compute(half[groups]) for half in HALVES])
 
 
 def measure_spread(halves: FloatArray) -> FloatArray:
