@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from importlib.resources.abc import Traversable
 from itertools import takewhile
@@ -93,32 +93,61 @@ def write_default(value: Any) -> str:
     return str(list(value) if isinstance(value, tuple) else value)
 
 
-def make_table(owner: Any, defaults: Mapping[str, Any]) -> str:
-    """Make a row for each setting; neighbors with one meaning share it."""
+Row = tuple[tuple[str, ...], str, str]
+
+
+def list_rows(owner: Any, defaults: Mapping[str, Any]) -> Iterator[Row]:
+    """Yield names, defaults and meaning of each setting; neighbors with one meaning share a row."""
     meanings = find_meanings(owner)
-    rows: list[str] = []
     left = [name for name in defaults if name in meanings or name not in OF_EVERY_MODEL]
     while left:
         names, text = meanings.get(left[0], ((), ""))
-        own = [name for name in names if name in left] or left[:1]
+        own = tuple(name for name in names if name in left) or (left[0],)
         left = [name for name in left if name not in own]
         if not text.startswith("See "):
-            named = ", ".join(f"`{name}`" for name in own)
             shown = ", ".join(write_default(defaults[name]) for name in own).strip(", ")
-            rows.append(f"| {named} | {shown} | {text} |\n")
+            yield own, shown, text
+
+
+def make_table(rows: Iterable[Row]) -> str:
+    lines = [
+        f"| {', '.join(f'`{name}`' for name in names)} | {default} | {text} |\n"
+        for names, default, text in rows
+    ]
     head = "\n| setting | default | meaning |\n|---|---|---|\n"
-    return head + "".join(rows) if rows else ""
+    return head + "".join(lines) if lines else ""
 
 
-def describe(title: str, kind: Any, defaults: Mapping[str, Any]) -> str:
-    """Describe a model, task or method: its source, settings and deviations."""
-    text = f"\n### {title}\n"
-    if source := getattr(kind, "SOURCE", ""):
-        text += f"\n{source}.\n"
-    text += make_table(kind, defaults)
-    if deviations := getattr(kind, "DEVIATIONS", ()):
-        text += "\nNot as published:\n\n"
-        text += "".join(f"- {write_prose(line)}\n" for line in deviations)
+def describe_kinds(kinds: Mapping[str, tuple[Any, Mapping[str, Any]]]) -> str:
+    """Describe models, tasks or methods with their sources, settings and deviations.
+
+    What several of them share comes first, once.
+    """
+    rows = {title: list(list_rows(*owner)) for title, owner in kinds.items()}
+    users: dict[tuple[tuple[str, ...], str], dict[str, str]] = {}
+    departs: dict[str, list[str]] = {}
+    for title, (kind, _) in kinds.items():
+        for names, default, text in rows[title]:
+            users.setdefault((names, text), {})[title] = default
+        for line in getattr(kind, "DEVIATIONS", ()):
+            departs.setdefault(line, []).append(title)
+    shared = (
+        (names, "; ".join(f"{title} {default}".strip() for title, default in of.items()), text)
+        for (names, text), of in users.items()
+        if len(of) > 1
+    )
+    text = make_table(shared)
+    if lines := [(line, of) for line, of in departs.items() if len(of) > 1]:
+        text += "\nNot as published, of several:\n\n"
+        text += "".join(f"- {', '.join(of)}: {write_prose(line)}\n" for line, of in lines)
+    for title, (kind, _) in kinds.items():
+        own = make_table(row for row in rows[title] if len(users[row[0], row[2]]) == 1)
+        source = getattr(kind, "SOURCE", "")
+        lines = [one for one in getattr(kind, "DEVIATIONS", ()) if len(departs[one]) == 1]
+        text += f"\n### {title}\n" + (f"\n{source}.\n" if source else "") + own
+        if lines:
+            text += "\nNot as published:\n\n"
+            text += "".join(f"- {write_prose(line)}\n" for line in lines)
     return text
 
 
@@ -143,7 +172,7 @@ def list_regularizers() -> Iterator[tuple[str, Any, dict[str, Any]]]:
 def document() -> str:
     text = OPENING
     for name, (title, section) in TABLES.items():
-        text += f"\n## {title}: `[{name}]`\n" + make_table(section, list_fields(section))
+        text += f"\n## {title}: `[{name}]`\n" + make_table(list_rows(section, list_fields(section)))
     text += SHARED
     kinds: dict[str, Any] = {
         **MODELS,
@@ -151,19 +180,20 @@ def document() -> str:
     }
     for head, table, listed in (("Models", "model", kinds), ("Tasks", "task", TASKS)):
         text += f"\n## {head}: `[{table}]`\n"
-        for name, kind in listed.items():
-            text += describe(f"`{name}`", kind, list_defaults(kind))
+        text += describe_kinds(
+            {f"`{n}`": (kind, list_defaults(kind)) for n, kind in listed.items()}
+        )
     text += "\n## Methods: `[method.NAME]`\n"
-    for title, part, own in list_regularizers():
-        text += describe(title, part, own)
+    text += describe_kinds({title: (part, own) for title, part, own in list_regularizers()})
     rows = (f"| `{name}` | {describe_preset(file)} |\n" for name, file in list_presets().items())
     return text + "\n## Presets\n\n| `--preset` | |\n|---|---|\n" + "".join(rows)
 
 
 def describe_preset(file: Traversable) -> str:
-    """Read the comment at the head of a file of settings."""
+    """Read the first sentence of the comment at the head of a file of settings."""
     head = takewhile(lambda line: line.startswith("#"), file.read_text("utf-8").splitlines())
     text = write_prose(" ".join(line.removeprefix("#") for line in head))
+    text = re.split(r"(?<=[\w)]\.) (?=[A-Z])", text)[0]
     return re.sub(r"--\w+(?: [\w.]+=[\w\[\]]+)?", r"`\g<0>`", text)
 
 
