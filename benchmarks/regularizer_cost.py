@@ -42,7 +42,7 @@ from benchmarks.harness.steps import show_ratios, time_steps
 from benchmarks.harness.zipf import zipf_corpus
 from embgeo.training.data import Corpus
 from embgeo.training.loop.distributed import ProcessGroup, numerics
-from embgeo.training.loop.trainer import Trainer
+from embgeo.training.loop.loop import Trainer
 from embgeo.training.methods import METHODS
 from embgeo.training.settings import from_tables
 

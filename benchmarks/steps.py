@@ -42,7 +42,7 @@ from embgeo.training.data.labeled_corpus import LabeledCorpus, LabeledDocuments
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit
 from embgeo.training.data.tokenizer import END_ROW
 from embgeo.training.loop.distributed import ProcessGroup, numerics
-from embgeo.training.loop.trainer import Trainer
+from embgeo.training.loop.loop import Trainer
 from embgeo.training.models.encoder_decoder import encode_places
 from embgeo.training.settings import from_tables, merge_tables
 

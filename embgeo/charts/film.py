@@ -16,7 +16,8 @@ NEGLIGIBLE = 1e-3
 CAPTION = (
     "Tokens along the checkpoints of a run, in the plane of the top two singular directions of {}, "
     "turned from checkpoint to checkpoint to fit the next one (orthogonal Procrustes); scales are "
-    "the same in all maps. The arrow is the mean row. Below: the cosines between pairs of rows. "
+    "the same in all maps. The arrow is the mean row. Below: the cosines between pairs of rows, "
+    "each histogram in units of its peak. "
     "The color of a frame is the state of the geometry."
 )
 
@@ -115,20 +116,20 @@ def map_panel(reel: spec.Reel, k: int, focus: FloatArray, label: str) -> spec.Pa
 def cosine_panel(
     reel: spec.Reel, k: int, reels: tuple[spec.Reel, ...], *, named: bool
 ) -> spec.Panel:
-    low, high, top = cosine_limits(reels)
+    low, high = cosine_limits(reels)
     ticks = tuple(t for t in (-1.0, -0.5, 0.0, 0.5, 1.0) if low <= t <= high)
     return spec.Panel(
         spec.Axis("cosine" if named else "", low=low, high=high, ticks=ticks),
-        spec.Axis("", low=0.0, high=top),
-        (spec.HistogramSteps(reel.edges, reel.densities[k]),),
+        spec.Axis("", low=0.0, high=1.05),
+        (reel.cosines(k),),
         key=f"cosines-{reel.label}-{reel.steps[k]:g}",
         bare=True,
     )
 
 
-def cosine_limits(reels: tuple[spec.Reel, ...]) -> tuple[float, float, float]:
-    """Find the range of cosines with the 0, and the highest density, over all checkpoints."""
-    low, high, top = 0.0, 0.0, 0.0
+def cosine_limits(reels: tuple[spec.Reel, ...]) -> tuple[float, float]:
+    """Find the range of cosines with the 0 over all checkpoints."""
+    low, high = 0.0, 0.0
     for reel in reels:
         if not len(reel.edges):
             continue
@@ -136,8 +137,7 @@ def cosine_limits(reels: tuple[spec.Reel, ...]) -> tuple[float, float, float]:
         occupied = np.flatnonzero((reel.densities > NEGLIGIBLE * peak).any(axis=0))
         low = min(low, float(reel.edges[occupied[0]]))
         high = max(high, float(reel.edges[occupied[-1] + 1]))
-        top = max(top, peak)
-    return low, high, 1.05 * top
+    return low, high
 
 
 def tabulate(reels: tuple[spec.Reel, ...]) -> spec.FigureTable:

@@ -19,6 +19,7 @@ from embgeo.comparison.pair import Pair
 from embgeo.comparison.sentences import describe_same, sentences
 from embgeo.comparison.shared import Joint, Shared, read_joint
 from embgeo.comparison.similarity import permutation_p, similarities
+from embgeo.comparison.suspects import compare_suspects
 from embgeo.comparison.track import Unmeasured
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
@@ -85,6 +86,7 @@ def compare(
     if track is not None:
         places_of = share_plane([(at, *inputs[at]) for at in track.distinct])
         track = replace(track, places=places_of, unmeasured=tuple(unmeasured))
+    last = len(members) - 1
     for _, matrix in inputs:
         if matrix is not None:
             matrix.origin.check_files(at_end=True)
@@ -93,6 +95,17 @@ def compare(
         members=members,
         pairs=tuple(pairs),
         differences=rows,
+        suspects=tuple(
+            change
+            for pair in pairs
+            if pair.first == 0 and pair.matching.by and (track is None or pair.second == last)
+            for change in compare_suspects(
+                members[0].analysis,
+                members[pair.second].analysis,
+                pair.second,
+                by_token=pair.matching.by == "token",
+            )
+        ),
         notes=notes(members, pairs),
         track=track,
         timing=seconds,

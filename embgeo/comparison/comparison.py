@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.comparison.pair import Difference, Pair
+from embgeo.comparison.suspects import SuspectChange
 from embgeo.comparison.track import Track
 from embgeo.core.arguments import as_path
 from embgeo.core.errors import UnreadableFile
@@ -57,6 +58,7 @@ class SavedComparison:
     notes: tuple[str, ...]
     pairs: tuple[Pair, ...]
     differences: tuple[Difference, ...]
+    suspects: tuple[SuspectChange, ...]
     track: Track | None
     timing: dict[str, float]
 
@@ -67,7 +69,7 @@ def _check(saved: SavedComparison) -> None:
     count = len(saved.members)
     for pair in saved.pairs:
         _check_pair(pair, count)
-    if any(not 0 < d.member < count for d in saved.differences):
+    if any(not 0 < d.member < count for d in (*saved.differences, *saved.suspects)):
         raise ValueError("a difference of no member")
     curves = saved.track.curves if saved.track else ()
     lengths = {len(values) for c in curves for values in (c.values, c.standard_errors)}
@@ -105,7 +107,7 @@ def _check_pair(pair: Pair, members: int) -> None:
 
 FORMAT = RecordFormat(
     "embgeo.comparison",
-    3,
+    4,
     SavedComparison,
     COMPARISON_NAME,
     what="a comparison",
@@ -150,6 +152,8 @@ class Comparison:
         The baseline with each other member, in order; in a track, then each member with the next.
     differences : tuple of Difference
         The differences of every scalar, by quantity, then by member.
+    suspects : tuple of SuspectChange
+        Which suspects came, went and stayed, by member; of a track, by its last one.
     sentences : tuple of str
         What stands out, the most important first.
     notes : tuple of str
@@ -163,6 +167,7 @@ class Comparison:
     members: tuple[Member, ...]
     pairs: tuple[Pair, ...] = ()
     differences: tuple[Difference, ...] = ()
+    suspects: tuple[SuspectChange, ...] = ()
     sentences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     track: Track | None = None

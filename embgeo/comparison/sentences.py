@@ -21,6 +21,8 @@ HEADLINES = (
     isotropy.I1_UNIT_ROWS.name,
     frequency.PROBE_AUC.name,
 )
+#: Numbers that a comparison may lead with.
+LEADS = (isotropy.I1_UNIT_ROWS, cosine.MEAN, spectrum.EFFECTIVE_RANK)
 #: Neighborhoods that overlap less than this multiple of chance have little in common.
 LOST = 1.5
 #: At most this many insignificant differences are named.
@@ -36,7 +38,7 @@ def sentences(comparison: Comparison) -> tuple[str, ...]:
         lead = f"{member.name}: " if len(comparison.others) > 1 else ""
         pair = comparison.pair(0, place)
         for text in (
-            describe_unit_rows(rows_of(comparison, place)),
+            describe_lead(rows_of(comparison, place)),
             "the same rows in another order" if pair and pair.reordered else neighborhoods(pair),
             count_insignificant(list_judged(comparison, place)),
         ):
@@ -60,7 +62,7 @@ def describe_same(members: Sequence[Member], same_as: Sequence[int | None]) -> t
 def track_sentences(comparison: Comparison, track: Track) -> tuple[str, ...]:
     """Write what happens from the first step to the last, and the bends of headline curves."""
     last = len(comparison.members) - 1
-    text = describe_unit_rows(rows_of(comparison, last))
+    text = describe_lead(rows_of(comparison, last))
     steps = f"step {format_number(track.steps[0])} to {format_number(track.steps[-1])}"
     said = [f"From {steps}, {text}."] if text else []
     if track.outliers:
@@ -83,12 +85,22 @@ def rows_of(comparison: Comparison, place: int) -> dict[str, Difference]:
     return {d.name: d for d in comparison.differences_of(place)}
 
 
-def describe_unit_rows(rows: Mapping[str, Difference]) -> str:
-    """Describe how the deciding I1 moved: ``I1 of unit rows rose from 0.257 to 0.911``."""
-    row = rows.get(isotropy.I1_UNIT_ROWS.name)
-    if row is None or row.difference is None:
+def describe_lead(rows: Mapping[str, Difference]) -> str:
+    """Describe how the first number with an error moved: ``Mean cosine rose from 0 to 0.2 (± 0)``.
+
+    If none has an error, the first. The error is that of the difference.
+    """
+    known = [(of, row) for of in LEADS if (row := rows.get(of.name)) and row.difference is not None]
+    if not known:
         return ""
-    return f"{isotropy.I1_UNIT_ROWS.title} {describe_move(row)}"
+    quantity, row = next((one for one in known if one[1].standard_error), known[0])
+    error = f" ({row.error_text})" if row.error_text else ""
+    return f"{quantity.title} {describe_move(row)}{error}"
+
+
+def has_error(row: Difference) -> bool:
+    """Tell whether it is known how far a difference may be chance."""
+    return row.standard_error is not None or row.change == "equal"
 
 
 def describe_isotropy(rows: Mapping[str, Difference], norms: tuple[float, float] | None) -> str:
@@ -170,7 +182,7 @@ def headline(comparison: Comparison) -> str:
         grouped = _states_of_many(comparison, [v.state for v in verdicts])
         return f"{grouped} {_separation_of_many(comparison, verdicts)}".rstrip()
     old, new = verdicts[0], verdicts[-1]
-    move = describe_unit_rows(rows_of(comparison, len(verdicts) - 1))
+    move = describe_lead(rows_of(comparison, len(verdicts) - 1))
     states: list[State] = [verdict.state for verdict in verdicts]
     said = [
         _states_of_two(states)

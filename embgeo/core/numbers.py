@@ -39,6 +39,21 @@ def format_optional(value: float | None, digits: int = 4) -> str:
     return "–" if value is None else format_number(value, digits)
 
 
+#: Below this a p-value says how good the approximation of its law is, nothing about the data.
+LEAST_P = 1e-15
+
+
+def format_p(value: float | None) -> str:
+    """Write a p-value in two digits, or as less than the least; a dash if there is none.
+
+    >>> format_p(0.0123), format_p(1e-60), format_p(None)
+    ('0.012', '<1e-15', '–')
+    """
+    if value is not None and value < LEAST_P:
+        return f"<{LEAST_P:g}"
+    return format_optional(value, 2)
+
+
 def join_unit(text: str, unit: str) -> str:
     """Write a number with its unit: ``3 decades``, ``41°``."""
     return text + unit if unit in ("", "°") else f"{text} {unit}"

@@ -90,7 +90,6 @@ class BoundedStream:
             raise refuse(
                 self._path,
                 f"its {self._codec.name} data are damaged or cut off ({error})",
-                "download or compress it again",
             ) from error
         self._given += len(piece)
         if self._given > self._budget:

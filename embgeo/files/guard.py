@@ -17,17 +17,34 @@ from embgeo.core.errors import EmbgeoError, UnreadableFile, WayOut
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Way out for a damaged file.
-GET_AGAIN = "download or save the file again"
-#: Way out for a file of another kind.
-RIGHT_FILE = "check that it is the right file"
-
 _LONGEST_TEXT = 80
 #: Names of a folder among which the one that was meant is sought.
 _MOST_NAMES = 10_000
 
-#: Errors of the standard library and numpy on hostile bytes. MemoryError: a size that fits the file
-#: may still exceed the machine's memory.
+#: What errors of Python and of libraries mean, by the first class that fits: the cause, and a
+#: command that helps. Classes have names, as no library is imported to ask for them.
+ERRORS: tuple[tuple[str, str, str], ...] = (
+    ("huggingface_hub.errors.OfflineModeIsEnabled",
+     "is not in the cache, and HF_HUB_OFFLINE forbids the network", "unset HF_HUB_OFFLINE"),
+    ("huggingface_hub.errors.GatedRepoError", "the model is gated{status}",
+     "accept the license at {page}, then run: hf auth login"),
+    ("huggingface_hub.errors.RepositoryNotFoundError", "there is no such {what}{status}",
+     "to see a private one, run: hf auth login"),
+    ("huggingface_hub.errors.RevisionNotFoundError", "there is no such revision{status}",
+     "{pattern}"),
+    ("huggingface_hub.errors.RemoteEntryNotFoundError", "a file of it was not found{status}", ""),
+    ("huggingface_hub.errors.LocalEntryNotFoundError", "cannot be read ({type})", ""),
+    ("builtins.ImportError", "needs a package that is not installed ({text})",
+     "pip install 'embgeo[{extra}]'"),
+    ("builtins.FileNotFoundError", "there is no such file", ""),
+    ("builtins.PermissionError", "permission to read it is denied", ""),
+    # A size that fits the file may still exceed the machine's memory.
+    ("builtins.MemoryError", "this {what} needs more memory than there is",
+     "save the matrix alone with numpy.save"),
+    ("builtins.OSError", "cannot be read ({text})", ""),
+    ("builtins.Exception", "cannot be read ({type}: {text})", ""),
+)  # fmt: skip
+#: Errors of the standard library and numpy on hostile bytes.
 CAUSED_BY_BYTES = (
     struct.error,
     zipfile.BadZipFile,
@@ -45,12 +62,29 @@ CAUSED_BY_BYTES = (
 )
 
 
+def explain(error: BaseException, what: str = "file", **words: str) -> tuple[str, str]:
+    """Explain an error by `ERRORS`: the cause, and a way out or nothing.
+
+    `words` are for the blanks of an entry: the page of a model, the extra that is needed.
+    """
+    names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__]
+    _, cause, way_out = next(row for row in ERRORS if row[0] in names)
+    code = getattr(getattr(error, "response", None), "status_code", None)
+    said = getattr(error, "strerror", None) or " ".join(str(error).split())
+    blanks = {
+        "what": what,
+        "type": type(error).__name__,
+        "status": "" if code is None else f" (status {code})",
+        "text": (short(said) if code is None else f"status {code}") or type(error).__name__,
+        **words,
+    }
+    return cause.format_map(blanks), way_out.format_map(blanks)
+
+
 class Damaged(Exception):
     """Bytes that contradict each other or ask for too much; :func:`reading` names the file."""
 
-    def __init__(
-        self, cause: str, way_out: str = GET_AGAIN, ways_out: Sequence[WayOut] = ()
-    ) -> None:
+    def __init__(self, cause: str, way_out: str = "", ways_out: Sequence[WayOut] = ()) -> None:
         super().__init__(cause)
         self.cause = cause
         self.way_out = way_out
@@ -66,13 +100,13 @@ class MissingPiece(UnreadableFile):
 
 
 def refuse(
-    path: Path | str, cause: str, way_out: str, ways_out: Sequence[WayOut] = ()
+    path: Path | str, cause: str, way_out: str = "", ways_out: Sequence[WayOut] = ()
 ) -> UnreadableFile:
     """Return the error for a file that is not read."""
     return UnreadableFile(cause, where=path, way_out=way_out, ways_out=ways_out)
 
 
-def suggest_file(path: Path | str, way_out: str = "check the path") -> str:
+def suggest_file(path: Path | str, way_out: str = "") -> str:
     """Ask whether the file of the nearest name in the same folder was meant; else the way out."""
     path = Path(path)
     with suppress(OSError):
@@ -89,12 +123,9 @@ def suggest_file(path: Path | str, way_out: str = "check the path") -> str:
 
 def cannot_read(path: Path | str, error: OSError) -> UnreadableFile:
     """Return the error for a file that the operating system refuses to read."""
-    if isinstance(error, FileNotFoundError):
-        return refuse(path, "there is no such file", suggest_file(path))
-    if isinstance(error, PermissionError):
-        return refuse(path, "permission to read it is denied", "change its permissions")
-    reason = error.strerror or str(error) or type(error).__name__
-    return refuse(path, f"cannot be read ({reason})", "check the path")
+    cause, way_out = explain(error)
+    is_missing = isinstance(error, FileNotFoundError)
+    return refuse(path, cause, suggest_file(path) if is_missing else way_out)
 
 
 @contextmanager
@@ -123,15 +154,25 @@ def reading(path: Path | str, what: str) -> Iterator[None]:
     except OSError as error:
         raise cannot_read(path, error) from error
     except MemoryError as error:
-        raise refuse(
-            path,
-            f"this {what} needs more memory than there is",
-            "use a machine with more memory, or save the matrix alone as .npy",
-        ) from error
+        raise refuse(path, *explain(error, what)) from error
     except CAUSED_BY_BYTES as error:
-        raise refuse(
-            path, f"a damaged or cut off {what} ({type(error).__name__})", GET_AGAIN
-        ) from error
+        raise refuse(path, f"a damaged or cut off {what} ({type(error).__name__})") from error
+
+
+@contextmanager
+def fetching(name: str, what: str = "file", **words: str) -> Iterator[None]:
+    """Turn every error of a library that uses the network into one line about `name`.
+
+    Errors about files on this machine, such as a full disk, are left to those that write them.
+    """
+    try:
+        yield
+    except (EmbgeoError, Damaged):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        raise refuse(name, *explain(error, what, **words)) from error
 
 
 def guard_opening(path: Path, what: str, action: Callable[P, T]) -> Callable[P, T]:

@@ -45,7 +45,7 @@ def fill_rows(
         out[row : row + len(block)] = block
         row += len(block)
     if row != shape[0]:
-        raise Damaged("the file changed while it was read", "run the command again")
+        raise Damaged("the file changed while it was read")
     out.flags.writeable = False
     return out
 

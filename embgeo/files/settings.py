@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.settings import Where, parse_value, refuse_unknown
+from embgeo.files.guard import explain
 from embgeo.files.saved import require_plain
 
 T = TypeVar("T")
@@ -29,15 +30,10 @@ def read_document(path: Path, way_out: str = "") -> str:
     try:
         require_plain(path, MOST_BYTES)
         return path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise UnreadableFile("no such file", where=path, way_out=way_out) from error
-    except OSError as error:
-        cause = f"cannot be read: {error.strerror or error}"
-        raise UnreadableFile(cause, where=path, way_out=way_out) from error
     except UnicodeDecodeError as error:
         raise UnreadableFile("not UTF-8 text", where=path, way_out=way_out) from error
-    except ValueError as error:
-        raise UnreadableFile(f"cannot be read: {error}", where=path, way_out=way_out) from error
+    except (OSError, ValueError) as error:
+        raise UnreadableFile(explain(error)[0], where=path, way_out=way_out) from error
 
 
 def parse_document(text: str, where: Where, way_out: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.files.compressed import BoundedStream, codec_of
-from embgeo.files.guard import RIGHT_FILE, Damaged, cannot_read, reading, refuse
+from embgeo.files.guard import Damaged, cannot_read, reading, refuse
 
 #: Number of first bytes for every format's ``sniff``.
 HEAD_BYTES = 4096
@@ -40,7 +40,7 @@ def read_head(path: Path) -> bytes:
     except ValueError as error:  # an embedded NUL in the name
         raise UnreadableFile("is not a file name", where=repr(str(path))) from error
     if not head:
-        raise refuse(path, "the file is empty", "write or download it again")
+        raise refuse(path, "the file is empty")
     return head
 
 
@@ -56,7 +56,6 @@ def read_bytes(path: Path, limit: int = SIDE_FILE_BYTES) -> bytes:
         raise refuse(
             path,
             f"more than {limit // 2**20:,} MiB, too long for a file of this kind",
-            RIGHT_FILE,
         )
     return data
 
@@ -71,7 +70,7 @@ def decode_text(data: bytes, path: Path, what: str = "text") -> str:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         if data.startswith(_OF_CHECKPOINTS) or data[7:9] == b"\0{":
-            raise refuse(path, f"is a checkpoint, not {what}", RIGHT_FILE) from error
+            raise refuse(path, f"is a checkpoint, not {what}") from error
         # utf-8-sig counts from behind the mark.
         mark = 3 if encoding == "utf-8-sig" and data.startswith(b"\xef\xbb\xbf") else 0
         raise refuse(
@@ -83,7 +82,7 @@ def decode_text(data: bytes, path: Path, what: str = "text") -> str:
     lines = text.count("\n")
     # One sign beyond the basic plane makes each sign of the text take four bytes.
     if len(data) + sys.getsizeof(text) + lines * _LINE_COST > _MOST_MEMORY:
-        raise refuse(path, f"{lines:,} lines are too many for a file of this kind", RIGHT_FILE)
+        raise refuse(path, f"{lines:,} lines are too many for a file of this kind")
     return text
 
 
@@ -110,7 +109,7 @@ def check_json(text: str) -> None:
     """
     cost = sys.getsizeof(text) + sum(text.count(sign) * cost for sign, cost in _COST.items())
     if cost > _MOST_MEMORY:
-        raise Damaged("its JSON holds implausibly many values", RIGHT_FILE)
+        raise Damaged("its JSON holds implausibly many values")
 
 
 def load_json(text: str, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
@@ -123,12 +122,12 @@ def load_json(text: str, make_object: Callable[[list[tuple[str, Any]]], Any] | N
         return json.loads(text, object_pairs_hook=make_object)
     except json.JSONDecodeError as error:
         cause = f"is not valid JSON at line {error.lineno} column {error.colno} ({error.msg})"
-        raise Damaged(cause, "write or download it again") from error
+        raise Damaged(cause) from error
     except RecursionError as error:
-        raise Damaged("its JSON is nested too deeply to be read", RIGHT_FILE) from error
+        raise Damaged("its JSON is nested too deeply to be read") from error
     except ValueError as error:
         cause = f"its JSON holds a value that cannot be read ({str(error)[:80]})"
-        raise Damaged(cause, RIGHT_FILE) from error
+        raise Damaged(cause) from error
 
 
 def parse_json(

@@ -286,7 +286,7 @@ def _open_bytes(data: Bytes, file: Beside) -> Checkpoint:
     with reading(path, f"{codec.name} file"), BoundedStream(path_of(data), codec) as source:
         head = source.read(HEAD_BYTES)
         if not head:
-            raise Damaged("the file is empty", "write or download it again")
+            raise Damaged("the file is empty")
         pieces = itertools.chain([head], iter(lambda: source.read(_PIECE), b""))
         held = write_scratch(pieces, "its decompressed content")
     with _holding(held, path):

@@ -12,6 +12,7 @@ Examples
 import numpy as np
 
 from embgeo.core.arrays import FloatArray
+from embgeo.core.numbers import LEAST_P
 from embgeo.core.quantities import spectrum as q
 from embgeo.core.values import Known, Scalar, Series, Value
 from embgeo.metrics.by_half import (
@@ -32,8 +33,6 @@ from embgeo.stats.statistic import Statistic
 
 #: Counts of dimensions, and the weakest direction, an extreme, have no error.
 WITH_ERRORS = (q.EFFECTIVE_RANK, q.TOP_SHARE, q.MEAN_NORM_RATIO)
-#: The approximation of the law of the largest eigenvalue says nothing about smaller probabilities.
-LEAST_P = 1e-15
 SPECTRA: tuple[Spectrum, ...] = ("uncentered", "centered", "unit")
 
 

@@ -7,6 +7,7 @@ and exact cosines decide. A clump proposes too many pairs: its rows meet leaders
 which takes in the rows near it. A common mean cancels in the differences, so nothing is centered.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -122,10 +123,17 @@ def along_own_axes(projected: SingleArray) -> SingleArray:
     return np.asarray(projected @ axes.astype(np.float32))
 
 
+def quantile_of_chi2(freedom: int) -> float:
+    """Return the value that χ² exceeds with probability `MISSED`."""
+    # scipy.stats.chi2 gives the same number, after an import that takes a second.
+    from scipy.special import gammaincinv
+
+    return 2.0 * float(gammaincinv(freedom / 2, 1.0 - MISSED))
+
+
 def link_rows(take: Take, q: SingleArray, d: int) -> tuple[IntArray, bool]:
     """Find pairs of near-identical rows that join each group, shape (k, 2), and if all are met."""
     from scipy.spatial import cKDTree
-    from scipy.stats import chi2
 
     n = len(q)
     links = []
@@ -137,13 +145,13 @@ def link_rows(take: Take, q: SingleArray, d: int) -> tuple[IntArray, bool]:
     some = generator(0, "rows of a tree").choice(rows, min(1000, len(rows)), replace=False)
     expected = np.inf
     for axes in TREE_AXES:
-        radius = RADIUS * float(np.sqrt(chi2.ppf(1.0 - MISSED, axes)))
+        radius = RADIUS * math.sqrt(quantile_of_chi2(axes))
         tree = cKDTree(q[rows, :axes], leafsize=24)
         counts = tree.query_ball_point(q[some, :axes], radius, return_length=True)
         last, expected = expected, (float(counts.mean()) - 1.0) / 2.0 * len(rows)
         if expected < MOST_PAIRS or expected > 0.7 * last:
             break
-    bound = RADIUS**2 * float(chi2.ppf(1.0 - MISSED, AXES))
+    bound = RADIUS**2 * quantile_of_chi2(AXES)
     crowded = np.zeros(n, dtype=bool)
     if expected < 2 * MOST_PAIRS:
         pairs = rows[tree.query_pairs(radius, output_type="ndarray")].reshape(-1, 2)

@@ -138,21 +138,6 @@ def two_sided(z: float, freedom: float | None = None) -> float:
     return max(2.0 * float(stdtr(freedom, -abs(z))), sys.float_info.min)
 
 
-def mcnemar(first: int, second: int) -> float:
-    """Get exact two-sided p-value of McNemar's test that two classifiers are right equally often.
-
-    `first`, `second`: cases that only the first and only the second classifier get right.
-
-    Examples
-    --------
-    >>> round(mcnemar(10, 2), 6)
-    0.038574
-    """
-    from scipy.special import bdtr
-
-    return min(1.0, 2.0 * float(bdtr(min(first, second), first + second, 0.5)))
-
-
 def adjust_holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values after Holm's step-down correction (Holm 1979).
 

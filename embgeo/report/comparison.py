@@ -21,9 +21,11 @@ from embgeo.core.quantities import compare, isotropy
 from embgeo.core.text import visible
 from embgeo.core.values import Quantity, format_number
 from embgeo.report import comparison_tables
+from embgeo.report.board import CHIPS
 from embgeo.report.comparison_payload import build, choose_mapped
 from embgeo.report.page import COMPARISON, Bundle, Gallery, code, draw_charts, environment
 from embgeo.report.tables import group_by_family, list_quantities, provenance_rows
+from embgeo.report.text.suspects import describe_change, show_token
 
 SECTIONS = (
     ("training", "Over training"),
@@ -78,6 +80,7 @@ def context(
         "version": _version(comparison),
         "track": comparison.track,
         "notes": comparison.notes,
+        "boards": list_boards(comparison),
         "figures": gallery,
         "defined": frozenset(q.name for q in quantities),
         "methods": group_by_family(quantities, lambda q: q.family),
@@ -102,6 +105,27 @@ def context(
         **_training(comparison.track),
         **code(bundle, gallery.charts, payload),
     }
+
+
+def list_boards(comparison: Comparison) -> list[tuple[str, list[dict[str, Any]], str]]:
+    """List for each member its name, the suspects that came or went, and in words the others."""
+    boards = []
+    for place in sorted({change.member for change in comparison.suspects}):
+        own = [change for change in comparison.suspects if change.member == place]
+        lines = [
+            {
+                "serious": change.serious and verb == "came",
+                "text": f"{verb}: {describe_change(change, rows)}",
+                "chips": [(row, show_token(token, row)) for row, token in rows[:CHIPS]],
+                "more": max(0, len(rows) - CHIPS),
+            }
+            for change in own
+            for verb, rows in (("came", change.came), ("went", change.went))
+            if rows
+        ]
+        stayed = [describe_change(change, change.stayed) for change in own if change.stayed]
+        boards.append((member_name(comparison, place), lines, ", ".join(stayed)))
+    return boards
 
 
 def draw_comparison(comparison: Comparison) -> Gallery:

@@ -8,6 +8,7 @@ from embgeo.charts.specification import spread
 from embgeo.charts.training import TITLES
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Difference
+from embgeo.comparison.sentences import has_error
 from embgeo.comparison.track import Curve, Track
 from embgeo.core.numbers import format_optional
 from embgeo.core.text import visible
@@ -61,9 +62,10 @@ def number_rows(comparison: Comparison, places: list[int]) -> list[NumberRow]:
 
 
 def headline_rows(rows: list[NumberRow]) -> list[tuple[HeadlineText, NumberRow]]:
-    """Return the rows of the first screen, in the order of importance."""
+    """Return the rows of the first screen: those with errors first, then by importance."""
     by_name = {row.quantity.name: row for row in rows}
     found = [(r, by_name[r.name]) for r in HEADLINES if r.name in by_name]
+    found.sort(key=lambda one: any(has_error(d) for _, d in one[1].others), reverse=True)
     return found[:MOST_HEADLINES]
 
 

@@ -20,7 +20,7 @@ from embgeo.charts.items import ChartItem
 from embgeo.charts.render.interactive import chart_key, is_interactive, render_interactive
 from embgeo.charts.render.svg import render_svg
 from embgeo.charts.specification import Choices, Specification
-from embgeo.core.numbers import format_brief, format_optional
+from embgeo.core.numbers import format_brief, format_optional, format_p
 from embgeo.core.text import visible, visible_text
 from embgeo.report.payload import Payload
 from embgeo.report.tables import start_sentence
@@ -44,6 +44,7 @@ def environment() -> Environment:
     )
     made.filters["definition"] = lambda name: "def-" + str(name).replace(".", "-")
     made.filters["number"] = format_optional
+    made.filters["chance"] = format_p
     made.filters["brief"] = lambda scalar: format_brief(scalar.value, scalar.quantity.unit)
     made.filters["change"] = lambda change: "not comparable" if change == "undefined" else change
     made.filters["capital"] = start_sentence

@@ -73,14 +73,19 @@ class Cell:
     """A number of a method, its standard deviation over seeds, and its difference from the control.
 
     `interval` is the 95% interval of the difference over seeds, `word` what it says: "better",
-    "worse" or "within seeds". Everything but `text` may be empty.
+    "worse" or "within seeds". Everything but `mean` may be empty.
     """
 
-    text: str
+    mean: str
+    unit: str = ""
     deviation: str = ""
     difference: str = ""
     interval: str = ""
     word: str = ""
+
+    @property
+    def text(self) -> str:
+        return join_unit(self.mean, self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,57 +154,43 @@ def first_heads(study: record.Study) -> tuple[Head, ...]:
 
 
 def method_rows(study: record.Study, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
-    """Return the lines of a table; the unigram model last."""
-    rows: list[MethodRow] = []
-    for place, method in enumerate(study.methods):
-        roles = study.roles(method.name)
-        # A line for each matrix of a model with several.
-        several = roles if len(roles) > 1 else (None,)
-        rows += (method_row(study, columns, place, role) for role in several)
-    return (*rows, *unigram_rows(study, columns))
-
-
-def method_row(
-    study: record.Study, columns: Sequence[Head], place: int, role: record.Role | None
-) -> MethodRow:
-    """Return the line of a method, or of one matrix of a model with several.
+    """Return the lines of a table: methods, each matrix of a model with several, and last a unigram
+    model with its perplexity.
 
     Numbers of the whole model are in the line of the input embedding only.
     """
-    method = study.methods[place]
-    held = None
-    if role not in (None, "input"):
-        runs = study.runs_of(method.name)
-        held = {name for run in runs for name in run.others.get(role, {})}
-    cells = (
-        cell(study, method, head.name, role) if held is None or head.name in held else Cell("")
-        for head in columns
-    )
-    return MethodRow(
-        visible(method.name),
-        visible(method.title),
-        visible(method.reference) if method.reference else "",
-        tuple(cells),
-        f"trained-{place}",
-        "" if role is None else MATRICES[role],
-        STATES[deciding.judge_all(study.runs_of(method.name))],
-    )
-
-
-def unigram_rows(study: record.Study, columns: Sequence[Head]) -> tuple[MethodRow, ...]:
-    """Return the line of the unigram model: its perplexity."""
-    known = {
+    rows: list[MethodRow] = []
+    for place, method in enumerate(study.methods):
+        runs, roles = study.runs_of(method.name), study.roles(method.name)
+        for role in roles:
+            inner = {name for run in runs for name in run.others.get(role, {})}
+            cells = (
+                cell(study, method, head.name, role)
+                if role == "input" or head.name in inner
+                else Cell("")
+                for head in columns
+            )
+            rows.append(
+                MethodRow(
+                    visible(method.name),
+                    visible(method.title),
+                    visible(method.reference) if method.reference else "",
+                    tuple(cells),
+                    f"trained-{place}",
+                    MATRICES[role] if len(roles) > 1 else "",
+                    STATES[deciding.judge_all(runs)],
+                )
+            )
+    unigram = {
         f"{split}.perplexity": value
         for split in ("valid", "test")
         if (value := deciding.unigram_perplexity(study.runs, split)) is not None
-        and any(head.name == f"{split}.perplexity" for head in columns)
     }
-    if not known:
-        return ()
-    cells = (
-        Cell(format_number(known[head.name]) if head.name in known else "") for head in columns
-    )
-    return (MethodRow("unigram", UNIGRAM_TITLE, "", tuple(cells)),)
+    if any(head.name in unigram for head in columns):
+        shown = (unigram.get(head.name) for head in columns)
+        own = tuple(Cell("" if value is None else format_number(value)) for value in shown)
+        rows.append(MethodRow("unigram", UNIGRAM_TITLE, "", own))
+    return tuple(rows)
 
 
 def cell(
@@ -210,15 +201,14 @@ def cell(
         return Cell("–")
     quantity = study.quantity(name)
     mean, deviation = found.parts
-    text = mean if quantity is None else join_unit(mean, quantity.unit)
-    if name in FIXED:
-        deviation = ""
+    unit = "" if quantity is None else quantity.unit
+    deviation = "" if name in FIXED else deviation
     held = deciding.compare_with_control(study, method, name, role)
     if held is None:
-        return Cell(text, deviation)
+        return Cell(mean, unit, deviation)
     ends = () if name in FIXED else (held.interval or ())
     interval = " … ".join(map(percent_text if held.relative else signed, ends))
-    return Cell(text, deviation, held.change, interval, word(held, quantity, name))
+    return Cell(mean, unit, deviation, held.change, interval, word(held, quantity, name))
 
 
 def word(held: SeedDifference, quantity: Quantity | None, name: str) -> str:

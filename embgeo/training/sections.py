@@ -178,7 +178,7 @@ class TrainingSettings:
     log_every : int
         Steps between two lines of training loss.
     save_seconds : float
-        Time between two saves of the state; the end of an epoch is always one.
+        Time between two saves of the state.
     save_steps : int, optional
         Steps between two saves.
     start : str, optional

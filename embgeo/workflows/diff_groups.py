@@ -10,9 +10,9 @@ from typing import Any
 
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import argument
+from embgeo.core.numbers import format_p
 from embgeo.core.progress import Progress
 from embgeo.core.text import align
-from embgeo.core.values import format_number
 from embgeo.numerics.scores import adjust_holm
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.deciding import MOST_P
@@ -163,10 +163,10 @@ def list_differences(
 
 def render_groups(found: GroupComparison) -> Iterator[str]:
     """Yield the lines of the table, and what it rests on."""
-    rows = [["", "baseline", "against", "difference", "p, Holm", ""]]
+    rows = [["", "baseline", "against", "difference", "p (Holm)", ""]]
     for one in found.differences:
         ends = "" if one.interval is None else f" ({' … '.join(map(signed, one.interval))})"
-        p = "" if one.p_adjusted is None else format_number(one.p_adjusted, 2)
+        p = "" if one.p_adjusted is None else format_p(one.p_adjusted)
         change = f"{signed(one.difference)}{ends}"
         rows.append([one.title, one.before, one.after, change, p, one.word])
     yield from align(rows, left=frozenset({0, 5}))

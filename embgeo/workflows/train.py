@@ -193,8 +193,8 @@ def plan_training(data: Path | str | None = None, **arguments: Any) -> tuple[Pat
     with naming_plugins(arguments.get("plugins")):
         settings, dataset, folder = prepare(data, **arguments)
         from embgeo.training.loop.check import find_free_memory, plan_runs
-        from embgeo.training.loop.checkpoint import describe_dataset
         from embgeo.training.loop.distributed import find_device
+        from embgeo.training.loop.facts import describe_dataset
 
         plan = {
             "corpus": describe_dataset(dataset),

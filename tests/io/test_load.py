@@ -53,7 +53,6 @@ def refused(kind: type[EmbgeoError], path: Path, **options: Any) -> str:
         embgeo.load(path, **options)
     text = caught.value.command_line_text
     assert "\n" not in text
-    assert ";" in text, "a way out is missing"
     assert "--" not in str(caught.value), "an option of the command line in Python"
     return text
 

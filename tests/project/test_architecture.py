@@ -55,6 +55,7 @@ READABLE = (
     "embgeo.result",
     "embgeo.training.study",
     "embgeo.comparison.sentences",
+    "embgeo.comparison.suspects",
     "embgeo.comparison.comparison",
     "embgeo.comparison.differences",
     "embgeo.comparison.matching",

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import embgeo
 from embgeo.callbacks import Monitor
 from embgeo.cli.app import app
+from embgeo.comparison.suspects import SuspectChange
 from embgeo.comparison.track import Places
 from embgeo.core.matrix import Frequency, Matrix, Origin
 from embgeo.core.options import Options
@@ -178,7 +179,8 @@ def test_every_field_and_number_of_a_comparison_is_documented(tmp_path: Path) ->
         runs.append(enter_pair(W, f"c-{i}", tokens=tokens, sections=sections, step=float(i)))
     found = comparison(*runs, track="made")
     places = (Places(0, np.zeros((40, 2), np.float32)),)
-    tracked = replace(found, track=replace(found.track, places=places))
+    change = SuspectChange(1, "zero", "input", True, ((0, "t0"),), (), ())
+    tracked = replace(found, track=replace(found.track, places=places), suspects=(change,))
     text = page("diff.md")
     documented = [name for name in list_fields(text) if not name.startswith("compare.")]
     assert len(documented) == len(set(documented))

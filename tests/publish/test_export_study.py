@@ -111,6 +111,9 @@ def test_markdown_and_latex_hold_two_tables() -> None:
     assert r"cosreg & $97.1$ $\pm$ $1.1$ &" in written
     assert r"$-3.86$\% & $-4.2$ \dots{} $-3.52$" in written
     assert max(map(measure_rows, written.split(r"\begin{tabular}")[1:])) <= 5.5 * 72.27
+    assert r"\label{tab:study-differences}" in written
+    for shown in ("$p$ (Holm)", "$I_1$ of unit rows", "unigram & $107$ & --"):
+        assert shown in written
     for table in written.split(r"\begin{tabular}")[1:]:
         lines = [line for line in table.split("\n") if line.endswith(r"\\")]
         assert len({line.count(" & ") for line in lines}) == 1

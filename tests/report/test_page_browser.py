@@ -518,6 +518,11 @@ def test_table_sorts_pages_and_walks_by_keyboard(page: Any) -> None:
     line = page.find_element(By.CSS_SELECTOR, "#token-table tbody tr")
     line.send_keys(Keys.ARROW_DOWN)
     assert page.execute_script("return embgeo.store.hover") == order[1]
+    page.switch_to.active_element.send_keys(Keys.ENTER)
+    assert page.execute_script("return embgeo.store.pinned") == order[1]
+    page.find_element(By.CSS_SELECTOR, "#card button").send_keys(Keys.ESCAPE)
+    assert page.execute_script("return document.activeElement.dataset.row") == str(order[1])
+    assert page.execute_script("return embgeo.store.pinned") == -1
     page.switch_to.active_element.send_keys(Keys.PAGE_DOWN)
     assert first_rows(page) == order[8:16].tolist()
     assert text(page, "#page-number") == "of 250"

@@ -311,7 +311,7 @@ def test_saved_and_read_back(hostile: bool, tmp_path: Path) -> None:
             lambda d: d.update(format="other"),
             "not a comparison of methods that embgeo wrote; name a folder with",
         ),
-        (lambda d: d.update(format_version=10), "format version 10"),
+        (lambda d: d.update(format_version=11), "format version 11"),
         (lambda d: d.pop("runs"), "damaged"),
         (lambda d: d["runs"].clear(), "damaged"),
         (lambda d: d["runs"][0].update(folder="../../outside/seed-0"), "damaged"),

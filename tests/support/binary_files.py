@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from embgeo.core.errors import UnreadableFile
+from embgeo.files.guard import reading
 from embgeo.io.formats import (
     fasttext,
     find_format,
@@ -57,7 +58,9 @@ def head(path: Path) -> bytes:
 def open_as(known: Format, path: Path) -> Checkpoint:
     """As one of a format."""
     beside = Beside(LocalFolder(path.parent), path.name)
-    return open_with(known, beside.folder.open(path.name), beside)
+    with reading(path, known.NAME):
+        data = beside.folder.open(path.name)
+    return open_with(known, data, beside)
 
 
 def open_file(path: Path) -> Checkpoint:

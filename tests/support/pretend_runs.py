@@ -22,7 +22,7 @@ from embgeo.training.complete import complete_settings
 from embgeo.training.loop.check import find_free_memory
 from embgeo.training.loop.checkpoint import load_state, model_bytes, save_state
 from embgeo.training.loop.distributed import ProcessGroup
-from embgeo.training.loop.trainer import Trainer
+from embgeo.training.loop.loop import Trainer
 from embgeo.training.methods import make_plain
 from embgeo.training.settings import StudySettings
 from tests.support.pretend_device import DEVICE, MixedDevices, pretend

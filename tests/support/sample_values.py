@@ -190,7 +190,7 @@ def isotropy(w: Array) -> list[Value]:
     for suffix, pair in (
         ("", both(w)), ("_mean_sign", one(w)), ("_unit", both(unit)), ("_unit_rows", both(rows)),
     ):  # fmt: skip
-        for j, letter in enumerate(("i1", "i2")[: 1 if suffix == "_unit_rows" else 2]):
+        for j, letter in enumerate(("i1", "i2")[: 1 if suffix.startswith("_unit") else 2]):
             known = {"": "raw", "_unit": "unit", "_unit_rows": "rows"}.get(suffix)
             facts: dict[str, Any] = (
                 {"reference": reference[known][j], "reference_note": GAUSSIAN} if known else {}

@@ -20,8 +20,7 @@ from embgeo.training.complete import complete_settings
 from embgeo.training.data import Corpus, Vocabulary
 from embgeo.training.loop.checkpoint import run_folder
 from embgeo.training.loop.distributed import ProcessGroup, join_processes
-from embgeo.training.loop.loop import train_run
-from embgeo.training.loop.trainer import Trainer
+from embgeo.training.loop.loop import Trainer, train_run
 from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.study.run_result import RunResult
 from embgeo.training.tasks import make_task

@@ -29,7 +29,7 @@ from embgeo.training.data.labeled_corpus import (
 )
 from embgeo.training.loop.check import check_study
 from embgeo.training.loop.distributed import ProcessGroup
-from embgeo.training.loop.trainer import Trainer
+from embgeo.training.loop.loop import Trainer
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.study.record import load_study

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +10,12 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.numerics.scores import mcnemar
 from embgeo.training.study.outcomes import (
     KINDS,
     MOST_BLOCKS,
     OUTCOMES,
     Outcomes,
     bootstrap,
-    compare_documents,
     merge_blocks,
     score_classes,
 )
@@ -138,23 +133,3 @@ def test_scores_are_those_of_scikit_learn(classes: int) -> None:
         assert found["accuracy"] == pytest.approx(accuracy_score(truth, given, sample_weight=one))
         expected = f1_score(truth, given, average="macro", sample_weight=one, zero_division=0.0)
         assert found["macro_f1"] == pytest.approx(expected)
-
-
-def test_the_test_of_mcnemar_is_the_binomial_one_on_what_one_alone_gets_right() -> None:
-    for first, second in itertools.product(range(6), range(0, 400, 57)):
-        n, least = first + second, min(first, second)
-        tail = Fraction(sum(math.comb(n, k) for k in range(least + 1)), 2**n)
-        assert mcnemar(first, second) == pytest.approx(float(min(Fraction(1), 2 * tail)), rel=1e-9)
-        assert mcnemar(first, second) == mcnemar(second, first)
-
-
-def test_mcnemar_counts_documents_of_the_same_seed() -> None:
-    truth = (0, 1, 2) * 8
-
-    def made(given: tuple[int, ...]) -> Outcomes:
-        return Outcomes("documents", "test", tuple(zip(truth, given, strict=True)))
-
-    before, after = made((0,) * 24), made((0, 1, 2) * 4 + (1,) * 12)
-    found = compare_documents({3: before, 5: before, 8: before}, {3: after, 5: before, 7: after})
-    assert found == ("seed 3: 4 lost, 12 won, p = 0.077; seed 5: 0 lost, 0 won, p = 1")
-    assert compare_documents({3: before}, {3: documents(0.5)}) == ""

@@ -13,11 +13,16 @@ torch = pytest.importorskip("torch")
 
 from embgeo.training.loop.distributed import list_precisions, numerics  # noqa: E402
 from embgeo.training.loop.facts import BIAS_DEVIATION, list_deviations  # noqa: E402
+from embgeo.training.loop.loop import Trainer  # noqa: E402
 from embgeo.training.methods import METHODS  # noqa: E402
 from embgeo.training.methods.method import list_embeddings  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from embgeo.training.study.log import read_log  # noqa: E402
 from tests.support.training_runs import CPU, PLAIN, corpus, numbers, run, settings, trainer_of  # noqa: E402
+
+
+def deviations_of(trainer: Trainer) -> tuple[str, ...]:
+    return list_deviations(trainer.method, trainer.model, trainer.config.model)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -43,14 +48,16 @@ def test_the_output_bias_starts_at_the_unigram_distribution(name: str) -> None:
     assert float(found.detach().exp().sum()) == pytest.approx(1.0)
     assert not plain.model.get_output_embeddings().bias.any()
     assert trainer.initial_sha256 == plain.initial_sha256
-    assert BIAS_DEVIATION in list_deviations(trainer)
-    assert BIAS_DEVIATION not in list_deviations(plain)
+    assert BIAS_DEVIATION in deviations_of(trainer)
+    assert BIAS_DEVIATION not in deviations_of(plain)
 
 
 def test_a_method_without_an_output_bias_starts_as_before() -> None:
     trainer = trainer_of(settings(model={"bias_init": "log-counts"}), "re")
     assert trainer.model.get_output_embeddings().bias is None
-    assert BIAS_DEVIATION not in list_deviations(trainer)
+    assert BIAS_DEVIATION not in list_deviations(
+        trainer.method, trainer.model, trainer.config.model
+    )
 
 
 def test_dropout_masks_are_the_same_for_methods_that_draw_the_same() -> None:
@@ -187,8 +194,9 @@ def test_the_best_weights_are_kept(tmp_path: Path) -> None:
     # The numbers of these weights are logged at their step, not at that of the end.
     last = numbers(tmp_path)[-1]
     assert (last["step"], "valid.loss" in last) == (step, True)
-    curve = read_log(tmp_path / "metrics.jsonl").curves["valid.loss"]
-    assert curve[1][-1] > best
+    steps, values = read_log(tmp_path / "metrics.jsonl").curves["valid.loss"]
+    assert values[steps == step] == pytest.approx(best, rel=1e-6)
+    assert max(values) > best
     assert found.notes == (
         f"the weights are those of step {step}, with the lowest validation loss",
     )

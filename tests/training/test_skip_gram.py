@@ -28,7 +28,7 @@ from embgeo.training.data.neighbor_batches import (
     keep_chances,
 )
 from embgeo.training.loop.distributed import ProcessGroup
-from embgeo.training.loop.trainer import Trainer
+from embgeo.training.loop.loop import Trainer
 from embgeo.training.methods import METHODS
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.tasks import make_task

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from embgeo.training.data import Batches, columns  # noqa: E402
 from embgeo.training.loop.distributed import numerics  # noqa: E402
-from embgeo.training.loop.trainer import _DROPOUT  # noqa: E402
+from embgeo.training.loop.loop import _DROPOUT  # noqa: E402
 from embgeo.training.methods import (  # noqa: E402
     METHODS,
     Setup,

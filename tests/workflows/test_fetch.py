@@ -251,14 +251,14 @@ FAULTS = {
     "cut": "ends early, 4 times",
     "moved": "has another commit than a moment ago",
     "gated": "the model is gated (status 403); accept the license at",
-    "no revision": "the model has no revision 'main'",
-    "missing": "a file of the model was not found",
-    "no repository": "there is no such model on the Hub (status 404); check the name; to see a",
-    "broken": "the Hub could not be read (status 500); check the connection",
+    "no revision": "there is no such revision (status 404)",
+    "missing": "a file of it was not found",
+    "no repository": "there is no such model on the Hub (status 404); to see a",
+    "broken": "cannot be read (status 500)",
     "no commit": "the Hub names no commit",
     "no files": "there is no file or folder ''",
-    "loop": "the Hub could not be read (TooManyRedirects)",
-    "nowhere": "the Hub could not be read (UnsupportedProtocol)",
+    "loop": "cannot be read (TooManyRedirects",
+    "nowhere": "cannot be read (UnsupportedProtocol",
 }
 
 
@@ -286,7 +286,7 @@ def test_only_what_is_left_is_fetched_after_an_interruption(
     monkeypatch.setattr(ranges, "PIECE_BYTES", 40_000)
     monkeypatch.setattr(ranges, "WORKERS", 1)
     hub.dead_from = 100_000
-    assert "ends early, 4 times; try again: what has arrived is kept" in refused()
+    assert "ends early, 4 times" in refused()
     hub.dead_from = None
     hub.requests.clear()
     assert embgeo.load(NAME).n == 3000
@@ -337,7 +337,7 @@ def test_pieces_of_two_versions_are_not_put_together(
 ) -> None:
     monkeypatch.setattr(ranges, "PIECE_BYTES", 40_000)
     hub.faults.add("other tags")
-    assert "changed between two of its pieces; try again" in refused()
+    assert "changed between two of its pieces" in refused()
 
 
 def test_a_file_that_is_not_as_stated_is_removed(hub: ToyHub) -> None:
@@ -417,7 +417,7 @@ def test_the_network_is_used_after_a_scheme_only(hub: ToyHub) -> None:
     with pytest.raises(EmbgeoError, match="name it hf://org/toy") as caught:
         embgeo.load("org/toy")
     assert "no such model in the cache" in str(caught.value)
-    with pytest.raises(EmbgeoError, match=r"no such file; check the path$"):
+    with pytest.raises(EmbgeoError, match=r"no such file$"):
         embgeo.load("steps/model.safetensors")
     assert not hub.requests
 

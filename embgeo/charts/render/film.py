@@ -144,7 +144,7 @@ class Actor:
         self.verdict.set(text=tone, color=theme.TONES[tone])
         self.ax.spines[:].set(visible=True, color=theme.TONES[tone], linewidth=1.6)
         if self.steps is not None:
-            self.steps.set_data(reel.densities[k])
+            self.steps.set_data(reel.cosines(k).heights)
 
 
 def color_classes(reel: Reel) -> list[str]:

@@ -201,7 +201,7 @@ def _values(
     )
     # Each call opens the path again.
     if FileStamp.of(path) != stamp:
-        raise Damaged("the file was changed or replaced while it was read", "run again")
+        raise Damaged("the file was changed or replaced while it was read")
     return view(map_file(path)[found:], dtype, shape) if isinstance(found, int) else found
 
 
@@ -392,7 +392,7 @@ def write_rows(table: BatchedTable, matrix: dict[str, Any], rows: Any, out: Bina
         if stop < table.rows and row >= stop:
             break
     if row < stop or row > table.rows:
-        raise Damaged(f"it holds {row:,} rows and says {table.rows:,}", "write it again")
+        raise Damaged(f"it holds {row:,} rows and says {table.rows:,}")
     return None
 
 
@@ -429,7 +429,7 @@ def open_parquet(path: str) -> BatchedTable:
     groups = tuple(about.row_group(number).num_rows for number in range(about.num_row_groups))
     if sum(groups) != about.num_rows or min(groups, default=0) < 0:
         cause = f"its row groups hold {sum(groups):,} rows, it says {about.num_rows:,}"
-        raise Damaged(cause, "write it again")
+        raise Damaged(cause)
 
     def batches(places: list[int], rows: int, chosen: range | None) -> Iterator[Any]:
         names = [schema.field(place).name for place in places]
@@ -444,7 +444,7 @@ def open_parquet(path: str) -> BatchedTable:
             # Rows of the next groups would take the places of missing ones.
             if held != groups[number]:
                 cause = f"row group {number:,} holds {held:,} rows and says {groups[number]:,}"
-                raise Damaged(cause, "write it again")
+                raise Damaged(cause)
 
     return BatchedTable(schema, about.num_rows, batches, groups=groups)
 

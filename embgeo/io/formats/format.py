@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.files import scratch
-from embgeo.files.guard import RIGHT_FILE, Damaged, guard_opening, reading, short
+from embgeo.files.guard import Damaged, guard_opening, reading, short
 from embgeo.files.maps import Array, Bytes, count, number_type
 from embgeo.io.model.checkpoint import Checkpoint, Tensor, note_unread, replace_open
 from embgeo.io.model.names import input_rank
@@ -115,7 +115,7 @@ def open_with(known: Format, data: Bytes, beside: Beside) -> Checkpoint:
     with reading(path, known.NAME):
         checkpoint = known.open_checkpoint(data, beside)
         if not checkpoint.tensors:
-            raise Damaged("it holds no array of numbers", RIGHT_FILE)
+            raise Damaged("it holds no array of numbers")
         if all(tensor.problem for tensor in checkpoint.tensors):
             raise _nothing_read(checkpoint.tensors)
     guarded = tuple(_guard_tensor(path, known.NAME, tensor) for tensor in checkpoint.tensors)

@@ -115,7 +115,7 @@ class _Held:
 def _unpack(data: Bytes) -> ScratchFile:
     archive = zip_members.archive_in(data)
     if _KERAS_WEIGHTS not in archive.members:
-        raise Damaged(f"an archive of Keras without {_KERAS_WEIGHTS}", "save the model again")
+        raise Damaged(f"an archive of Keras without {_KERAS_WEIGHTS}")
     return write_scratch(archive.pieces_of(_KERAS_WEIGHTS), "the weights in the archive")
 
 

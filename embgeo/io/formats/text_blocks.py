@@ -15,7 +15,6 @@ from embgeo.io.model.checkpoint import Tensor
 #: Limits of a line of numbers.
 MAX_LINE_BYTES = 16 * 2**20
 MAX_COLUMNS = 1_000_000
-ONE_PER_LINE = "check that it holds one vector per line"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NUMBER = rb"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf)"
 
@@ -29,19 +28,19 @@ def is_plain_number(cell: bytes) -> bool:
 
 
 def too_wide() -> Damaged:
-    return Damaged(f"it has lines of more than {MAX_COLUMNS:,} numbers", ONE_PER_LINE)
+    return Damaged(f"it has lines of more than {MAX_COLUMNS:,} numbers")
 
 
 def refuse_number(
-    rows: Iterable[tuple[int, Iterable[bytes]]], is_number: Callable[[bytes], bool], way_out: str
+    rows: Iterable[tuple[int, Iterable[bytes]]], is_number: Callable[[bytes], bool]
 ) -> Damaged:
     """Get the error that names the first cell that is not a number, in lines with their numbers."""
     for line, cells in rows:
         for place, cell in enumerate(cells, 1):
             if not is_number(cell):
                 shown = ascii(cell[:40].decode("utf-8", "backslashreplace"))
-                return Damaged(f"line {line:,}, number {place:,}: {shown} is not a number", way_out)
-    return Damaged("it holds something that is not a number", way_out)
+                return Damaged(f"line {line:,}, number {place:,}: {shown} is not a number")
+    return Damaged("it holds something that is not a number")
 
 
 #: Lines without their ends, and the number of the first one.
@@ -71,7 +70,6 @@ def _all_blocks(path: Path) -> Iterator[LineBlock]:
             if len(rest) > MAX_LINE_BYTES:
                 raise Damaged(
                     f"line {number + len(lines):,} is longer than {MAX_LINE_BYTES // 2**20} MiB",
-                    ONE_PER_LINE,
                 )
             if lines:
                 yield number, lines

@@ -166,7 +166,7 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
             for word in first:
                 words.add(word)
     if n == 0:
-        raise Damaged("it holds no vectors", "write it again")
+        raise Damaged("it holds no vectors")
     tokens, notes = words.finish()
     shape = (n, layout.width - layout.has_words)
     parse = partial(_parse, layout)
@@ -245,5 +245,4 @@ def _parse(layout: _Layout, start: int, lines: list[bytes]) -> npt.NDArray[np.fl
             for number, line in enumerate(lines, start)
             if (bare := line.removesuffix(b"\r"))
         )
-        way_out = "every cell after the words has to be one"
-        raise text_blocks.refuse_number(cells, is_number, way_out) from None
+        raise text_blocks.refuse_number(cells, is_number) from None

@@ -44,12 +44,10 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         header = _HEADER.match(content[:64])
         if header is None:
-            raise Damaged("no word2vec header", "write it again")
+            raise Damaged("no word2vec header")
         promised, d = int(header[1]), int(header[2])
         if promised == 0 or d == 0:
-            raise Damaged(
-                f"its header says {promised:,} vectors of {d:,} numbers", "write it again"
-            )
+            raise Damaged(f"its header says {promised:,} vectors of {d:,} numbers")
         words, starts, end = _scan(content, header.end(), promised, 4 * d)
     tokens, notes = words.finish()
     if (left := len(data) - end) > 1:
@@ -72,12 +70,10 @@ def _scan(
         if space < 0 and size - position > MAX_WORD_BYTES:
             raise Damaged(
                 f"no word ends within {MAX_WORD_BYTES:,} bytes after vector {len(words):,}",
-                "the header's dimension may be wrong; write it again",
             )
         if space < 0 or space + 1 + width > size:
             raise Damaged(
                 f"the file holds {len(words):,} vectors, its header promises {promised:,}",
-                "it is probably cut off; write or download it again",
             )
         words.add(data[position:space].lstrip(b"\n"))
         starts.append(space + 1)

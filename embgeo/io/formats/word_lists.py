@@ -178,7 +178,7 @@ class WordList:
         if self._room < 0:
             raise Damaged(
                 f"its words take implausibly much memory ({len(self.tokens):,} so far)",
-                "check that it is the right file, or keep its most frequent words only",
+                "keep its most frequent words only",
             )
         self.tokens.append(token)
 

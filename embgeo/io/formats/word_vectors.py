@@ -115,7 +115,7 @@ def _layout(path: Path) -> _LineForm:
         if columns > text_blocks.MAX_COLUMNS:
             raise text_blocks.too_wide()
         if columns == 0:
-            raise Damaged("its header says vectors of 0 numbers", "write it again")
+            raise Damaged("its header says vectors of 0 numbers")
         is_packed = following[0].startswith(_PACKED)
         return _LineForm(columns, promised, is_packed)
     lines = [line for line in (first, *following) if line.strip()]
@@ -124,7 +124,7 @@ def _layout(path: Path) -> _LineForm:
     counts = [_trailing_numbers(line.split()) for line in lines]
     columns = max(dict.fromkeys(counts), key=counts.count)  # the first of equally frequent ones
     if columns == 0:
-        raise Damaged("its lines do not end in numbers", "check that it holds vectors")
+        raise Damaged("its lines do not end in numbers")
     return _LineForm(columns, None)
 
 
@@ -154,7 +154,6 @@ def _split(line: bytes, number: int, columns: int) -> tuple[bytes, bytes]:
     if found < columns:
         raise Damaged(
             f"line {number:,} has {found:,} numbers where {columns:,} are expected",
-            "it may be cut off there; write or download it again",
         )
     if _DECIMAL.fullmatch(fields[0].rpartition(b" ")[2]):
         raise Damaged(
@@ -168,7 +167,6 @@ def _words(path: Path, layout: _LineForm) -> WordList:
     """Return the words of all lines; checks the structure of each line and their number."""
     words = WordList(path.stat().st_size)
     promised = layout.promised or 0
-    way_out = "it is probably cut off; write or download it again"
     try:
         for start, lines in text_blocks.line_blocks(path, headings=layout.has_header):
             if text_blocks.are_plain(lines, layout.columns):
@@ -181,12 +179,12 @@ def _words(path: Path, layout: _LineForm) -> WordList:
         if len(words) >= promised:
             raise
         promise = f"and its header promises {promised:,} vectors"
-        raise Damaged(f"{error.cause}, {promise}", way_out) from error
+        raise Damaged(f"{error.cause}, {promise}") from error
     if len(words) < promised and not _ends_with_a_line(path):
         promise = f"its header promises {promised:,}"
-        raise Damaged(f"the file holds {len(words):,} vectors, {promise}", way_out)
+        raise Damaged(f"the file holds {len(words):,} vectors, {promise}")
     if len(words) == 0:
-        raise Damaged("it holds no vectors", "write it again")
+        raise Damaged("it holds no vectors")
     return words
 
 
@@ -196,7 +194,7 @@ def _unpack(word: bytes) -> bytes:
     try:
         return base64.b64decode(word.removeprefix(_PACKED), validate=True)
     except ValueError:
-        raise Damaged("a word is not in base64, as those before it", "write it again") from None
+        raise Damaged("a word is not in base64, as those before it") from None
 
 
 def _ends_with_a_line(path: Path) -> bool:
@@ -217,6 +215,5 @@ def _parse(columns: int, start: int, lines: list[bytes]) -> npt.NDArray[np.float
     try:
         return text_blocks.numbers_in([numbers for _, _, numbers in rows], b" ", range(columns))
     except ValueError:
-        way_out = "every line has to be a token followed by numbers"
         cells = ((line, numbers.split(b" ")) for line, _, numbers in rows)
-        raise text_blocks.refuse_number(cells, is_float, way_out) from None
+        raise text_blocks.refuse_number(cells, is_float) from None

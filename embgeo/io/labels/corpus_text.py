@@ -122,7 +122,7 @@ def _files(folder: Path) -> list[Path]:
             )
     files = [file for file in found if file.stat().st_size]
     if not files:
-        raise refuse(folder, "the folder holds no files with text", "check the path")
+        raise refuse(folder, "the folder holds no files with text")
     return files
 
 

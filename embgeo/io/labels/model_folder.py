@@ -178,4 +178,4 @@ def _object(path: Path) -> dict[str, Any]:
 
 def _no_ids(path: Path) -> UnreadableFile:
     what = "" if path.name == "tokenizer_config.json" else " of tokens and ids"
-    return refuse(path, f"is not a JSON object{what}", "download the tokenizer again")
+    return refuse(path, f"is not a JSON object{what}")

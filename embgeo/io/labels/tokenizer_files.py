@@ -195,7 +195,6 @@ def read_tiktoken(text: str, path: Path) -> vocabulary.TokenizerVocabulary:
             raise refuse(
                 path,
                 f"line {number:,} is not a token in base64 with its rank",
-                "download the tokenizer again",
             )
         pairs.append((vocabulary.from_bytes(base64.b64decode(found[1])), int(found[2])))
     tokens, notes = in_order(pairs, path)

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 
 from embgeo.core.errors import AmbiguousTensor, WayOut, argument
-from embgeo.files.guard import RIGHT_FILE, list_short, short
+from embgeo.files.guard import list_short, short
 from embgeo.files.maps import TEXT, count
 from embgeo.io.model import names
 from embgeo.io.model.candidates import (
@@ -279,7 +279,7 @@ def _stopped(checkpoint: Checkpoint, tensor: Tensor, *, is_sure: bool = True) ->
 
 def _no_matrix(checkpoint: Checkpoint, role: TensorRole) -> AmbiguousTensor:
     if not checkpoint.tensors:
-        return AmbiguousTensor("it holds no tensors", where=checkpoint.path, way_out=RIGHT_FILE)
+        return AmbiguousTensor("it holds no tensors", where=checkpoint.path)
     flat = [t for t in checkpoint.tensors if len(t.shape) == 2]
     if any(names.is_adapter(t.name) for t in flat):
         cause = "it holds the matrices of an adapter (LoRA) and no embedding"

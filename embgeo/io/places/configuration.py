@@ -25,5 +25,5 @@ def _object(path: Path) -> dict[str, Any]:
         return {}
     data = read_json(path)
     if not isinstance(data, dict):
-        raise refuse(path, "is not a JSON object", "download the configuration again")
+        raise refuse(path, "is not a JSON object")
     return data

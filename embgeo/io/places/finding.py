@@ -64,7 +64,7 @@ def find_place(path: Path | str) -> SourcePlace:
             "there is no such file",
             suggest_file(
                 path,
-                "check the path; a model on the Hub is named with its organization, as in "
+                "a model on the Hub is named with its organization, as in "
                 "hf://openai-community/gpt2",
             ),
         )
@@ -79,7 +79,7 @@ def find_place(path: Path | str) -> SourcePlace:
     raise refuse(
         given,
         "there is no such file, and no such model in the cache",
-        f"check the path; if it is a model on the Hub, name it {bare.text}{_expected_size(bare)}",
+        f"if it is a model on the Hub, name it {bare.text}{_expected_size(bare)}",
     )
 
 

@@ -131,7 +131,7 @@ class KeptFolder:
 
     def open_named(self, name: str, what: str) -> Bytes:
         if name not in self.files:
-            raise Missing(f"{what} {short(name)} of the index was not found", "check the model")
+            raise Missing(f"{what} {short(name)} of the index was not found")
         return self.open(name)
 
     def siblings(self) -> dict[str, Folder]:
@@ -226,7 +226,7 @@ class KeptFolder:
         digest, stated = digest_of(target), self.files[file].sha256
         if stated and stop - start == self.files[file].size and digest != stated:
             target.unlink()
-            raise Damaged(f"{short(file)} has another SHA-256 than the Hub states", "try again")
+            raise Damaged(f"{short(file)} has another SHA-256 than the Hub states")
         path = target.with_name(f"{start}-{stop}.{digest}")
         target.replace(path)
         self._checked.add(path)
@@ -253,7 +253,7 @@ class KeptFolder:
         if self._remote is None:
             found = self._connect()
             if found.commit != self.commit or found.files != self.files:
-                raise refuse(self.name, "has changed since it was listed", "run the command again")
+                raise refuse(self.name, "has changed since it was listed")
             self._remote = found
         return self._remote
 

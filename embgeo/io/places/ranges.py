@@ -24,7 +24,6 @@ WORKERS = 8
 #: Attempts per range, and the seconds before the second one, doubled before each further one.
 ATTEMPTS = 4
 WAIT = 1.0
-TRY_AGAIN = "try again: what has arrived is kept"
 
 ReportBytes = Callable[[int, int], None]
 
@@ -115,7 +114,7 @@ def _stream_all(folder: RemoteFolder, file: str, start: int, stop: int) -> Itera
             start += len(piece)
             yield piece
     if start < stop:
-        raise Damaged(f"{short(file)} ends early, {ATTEMPTS} times", TRY_AGAIN)
+        raise Damaged(f"{short(file)} ends early, {ATTEMPTS} times")
 
 
 def download(

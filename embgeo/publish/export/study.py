@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.charts.render.paper import Venue
-from embgeo.core.numbers import format_optional
+from embgeo.core.numbers import format_optional, format_p
 from embgeo.core.text import write_table
 from embgeo.core.values import Cell
 from embgeo.files.records import as_text
@@ -58,14 +58,16 @@ DIFFERENCES = (
     "difference",
     "95%",
     "p",
-    "p, Holm",
+    "p (Holm)",
     "claim",
 )
 #: Longest text of a cell in LaTeX.
 LONGEST = 60
 
 _N = r"[+−]?[0-9][0-9,]*(?:\.[0-9]+)?(?:e[+−-]?[0-9]+)?"
-_NUMBERS = re.compile(rf"({_N})(%)?(?:( ± | … )({_N})(%)?)?")
+_NUMBERS = re.compile(rf"(<?)({_N})(%)?(?:( ± | … )({_N})(%)?)?")
+#: Symbols of mathematics among words: I1 and I2, p, and t of Student.
+_SYMBOL = re.compile(r"(?<![\\\w{])(?:I(?P<index>[12])|[pt])(?![\w{])")
 _SIGNS = {None: "", "%": r"\%", " ± ": r" $\pm$ ", " … ": r" \dots{} "}
 
 
@@ -147,7 +149,7 @@ def difference_lines(study: Study) -> list[list[str]]:
             o = row.outcome
             change = (row.difference, row.interval or "–")
             numbers = [format_optional(o.before), format_optional(o.after), *change]
-            chances = [format_optional(p, 2) for p in (o.p_value, o.p_adjusted)]
+            chances = [format_p(p) for p in (o.p_value, o.p_adjusted)]
             title = f"{row.number_title}, {o.role}" if o.role else row.number_title
             lines.append([o.method, o.reference, title, *numbers, *chances, o.verdict])
     return lines
@@ -207,26 +209,29 @@ def latex_table(
     cells = [[Latex(latex_cell(text)) for text in row] for row in (heads, *rows)]
     words = Latex(" ".join(map(latex_cell, caption.split(" "))))
     rest = "r" * (len(heads) - len(alignment))
-    named = (words, f"study-{label}")
+    named = (words, Latex(f"study-{label}"))
     return render_body(
         "grid", lay_out(cells[0], cells[1:], page, *named, alignment=alignment + rest)
     )
 
 
 def latex_cell(text: str) -> str:
-    r"""Escape untrusted text; leave numbers, with what joins them, as they are.
+    r"""Escape untrusted text, but for symbols; leave numbers, with what joins them, as they are.
 
-    >>> print(latex_cell("96.1 ± 1.2"), latex_cell("−1.4%"), latex_cell("a_b"))
-    $96.1$ $\pm$ $1.2$ $-1.4$\% a\_b
+    >>> print(latex_cell("96.1 ± 1.2"), latex_cell("−1.4%"), latex_cell("I1 of a_b"))
+    $96.1$ $\pm$ $1.2$ $-1.4$\% $I_1$ of a\_b
     """
-    if not text:
-        return ""
+    if text in ("", "–"):
+        return "--"
     found = _NUMBERS.fullmatch(text)
     if found is None:
-        return r"$\pm$" if text == "±" else latex_text(text, LONGEST)
-    first, unit, sign, second, last = found.groups()
+        shown = r"$\pm$" if text == "±" else latex_text(text, LONGEST)
+        return _SYMBOL.sub(lambda s: f"$I_{s['index']}$" if s["index"] else f"${s[0]}$", shown)
+    less, first, unit, sign, second, last = found.groups()
     end = latex_number(second) if second else ""
-    return f"{latex_number(first)}{_SIGNS[unit]}{_SIGNS[sign]}{end}{_SIGNS[last]}"
+    start = latex_number(first)
+    start = f"$<{start[1:]}".replace(r"1\times", "") if less else start
+    return f"{start}{_SIGNS[unit]}{_SIGNS[sign]}{end}{_SIGNS[last]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,19 +89,21 @@ def lay_out(
     """Lay out a table for the template ``grid``: as wide as a column, else as the text.
 
     What is wider than the text is split into tables below each other, which repeat the first
-    column. `alignment` is a letter for each column: by default numbers after a name.
+    columns, those of words. `alignment` is a letter for each column: by default numbers after a
+    name.
     """
     columns = list(zip(heads, *rows, *([last] if last else []), strict=True))
     widths = [max(map(measure, column)) + BETWEEN for column in columns]
     alignment = alignment or "l" + "r" * (len(heads) - 1)
+    repeated = range(len(alignment) - len(alignment.lstrip("l")))
     parts: list[list[int]] = [[]]
-    for place in range(1, len(heads)):
-        wide = widths[0] + sum(widths[i] for i in (*parts[-1], place))
+    for place in range(len(repeated), len(heads)):
+        wide = sum(widths[i] for i in (*repeated, *parts[-1], place))
         if wide > page.text * POINTS and parts[-1]:
             parts.append([])
         parts[-1].append(place)
     blocks: list[dict[str, Any]] = []
-    for part in ([0, *part] for part in parts):
+    for part in ([*repeated, *part] for part in parts):
         blocks.append({
             "alignment": Latex("".join(alignment[i] for i in part)),
             "heads": [heads[i] for i in part],

@@ -28,9 +28,9 @@ function wireControls(data, store, map, lasso) {
     if (event.key !== "Escape") return;
     arm(false);
     lasso.drop();
-    store.pin(-1);
     store.point(-1, "keys");
     store.clear();
+    store.pin(-1);
   });
   return () => arm(!lasso.armed);
 }

@@ -8,8 +8,7 @@ class Card {
   }
 
   show(row) {
-    this.box.hidden = row < 0;
-    if (row < 0) return;
+    if (row < 0) return this.close();
     const [{ data }] = this.panels;
     this.open(data.label(row), data.token(row));
     if (this.panels.length > 1) return this.compare(row);
@@ -91,7 +90,6 @@ class Card {
   // A token whose row is not on the map.
   showLeftOut(label, number, known) {
     this.store.pin(-1);
-    this.box.hidden = false;
     this.open(label, label);
     const parts = [`row ${number.toLocaleString("en")}`];
     parts.push(known ? `${known.state}, left out of all numbers and of the map` : "not on this map");
@@ -101,7 +99,24 @@ class Card {
     this.add("p", `Nearest by cosine: ${compared}`);
   }
 
+  // The focus goes back to what opened the card, unless it is elsewhere by now.
+  close() {
+    const active = document.activeElement;
+    const lost = active === document.body || this.box.contains(active);
+    if (lost && !this.box.hidden) {
+      const line = `#token-table tr[data-row="${this.opener.dataset.row}"]`; // made anew
+      const opener = this.opener.isConnected ? this.opener : document.querySelector(line);
+      opener?.focus({ preventScroll: true });
+    }
+    this.box.hidden = true;
+  }
+
   open(label, token) {
+    if (this.box.hidden) {
+      const active = document.activeElement;
+      this.opener = active.closest("#search-list") ? byId("search") : active;
+      this.box.hidden = false;
+    }
     this.box.textContent = "";
     this.add("bdi", label, "word");
     this.button("Copy", () => navigator.clipboard?.writeText(token));

@@ -28,9 +28,9 @@ function wireComparison(maps, store) {
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     maps.drop();
-    store.pin(-1);
     store.point(-1, "keys");
     store.clear();
+    store.pin(-1);
   });
 }
 

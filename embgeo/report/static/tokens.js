@@ -123,7 +123,7 @@ class TokenTable {
     else if (event.key === "PageDown" || event.key === "PageUp") {
       this.turn(event.key === "PageDown" ? 1 : -1);
       this.focus([...this.body.children], 0);
-    } else if (event.key === "Enter" && at >= 0) this.map.reveal(Number(lines[at].dataset.row));
+    } else if (event.key === "Enter" && at >= 0) lines[at].click();
     else return;
     event.preventDefault();
   }

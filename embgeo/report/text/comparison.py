@@ -5,11 +5,13 @@ from collections.abc import Iterable, Iterator
 from embgeo.charts.specification import spread
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Difference, Pair
+from embgeo.comparison.sentences import has_error
 from embgeo.comparison.track import Curve, Track
 from embgeo.core.numbers import format_optional, format_signed
 from embgeo.core.quantities import compare, tokens
 from embgeo.core.text import ColoredLine, align
 from embgeo.core.values import Quantity, Scalar, format_number
+from embgeo.report.text import suspects
 from embgeo.report.text.analysis import TONES
 from embgeo.result.analysis import HEADLINE
 
@@ -33,6 +35,11 @@ def render(comparison: Comparison) -> Iterator[str]:
     else:
         yield from members_table(comparison)
     yield from comparison.sentences
+    for place, member in enumerate(comparison.members):
+        changes = [one for one in comparison.suspects if one.member == place]
+        if changes:
+            yield f"suspects of {member.name}, against {comparison.baseline.name}:"
+            yield from suspects.render_changes(changes)
     for note in comparison.notes[:MOST_NOTES]:
         yield f"  note: {note}"
     if len(comparison.notes) > MOST_NOTES:
@@ -55,6 +62,7 @@ def difference_rows(comparison: Comparison, place: int) -> list[tuple[str, ...]]
     """Return the heads and the headline numbers, as cells."""
     rows = {d.name: d for d in comparison.differences_of(place)}
     chosen = [rows[q.name] for q in HEADLINE if q.name in rows and not rows[q.name].undefined]
+    chosen.sort(key=has_error, reverse=True)
     heads = ("", comparison.baseline.name, comparison.members[place].name, "difference")
     return [heads, *map(cells, chosen)]
 
@@ -72,6 +80,8 @@ def difference_text(row: Difference) -> str:
         return "equal"
     text = f"{format_signed(row.difference)} {row.error_text}".rstrip()
     doubt = "not significant" if row.change == "not significant" else ""
+    if not has_error(row):
+        doubt = "error unknown"
     remark = ", ".join(filter(None, (row.direction, doubt)))
     return f"{text} ({remark})" if remark else text
 

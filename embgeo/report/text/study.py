@@ -7,11 +7,10 @@ from typing import Any
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.text import align
 from embgeo.core.values import format_number
-from embgeo.report.study_tables import MATRICES, name_unit
+from embgeo.report.study_tables import MATRICES, Head, method_rows, name_unit
 from embgeo.training.study import deciding, wording
 from embgeo.training.study.numbers import TOKENIZED_BLEU
 from embgeo.training.study.record import Study
-from embgeo.training.study.spread import spread
 
 #: Columns of the table after those of the deciding split. Heads take two lines: the first word,
 #: and the others.
@@ -47,25 +46,21 @@ def method_lines(study: Study) -> list[list[str]]:
     """Return the lines of the table of methods, the heads first."""
     name = deciding.quality_name(study.runs)
     split = "test" if name.startswith("test") else "valid"
-    columns = (
+    shown = (
         (name, wording.describe_quality(name, "valid")),
         (f"{split}.{TOKENIZED_BLEU}", "tokenized BLEU"),
         (f"{split}.rare", "perplexity, rare words"),
         (f"{split}.popular", "perplexity, frequent words"),
         *COLUMNS,
     )
-    held = [(key, head) for key, head in columns if any(key in run.numbers for run in study.runs)]
-    rows = [["", *(head for _, head in held)]]
-    for method in study.methods:
-        for role in (None, *study.roles(method.name)[1:]):
-            name, missing = (method.name, "–") if role is None else (f"  {MATRICES[role]}", "")
-            found = [
-                spread(list(study.values(method.name, key, role).values())) for key, *_ in held
-            ]
-            rows.append([name, *(missing if one is None else one.text for one in found)])
-    unigram = deciding.unigram_perplexity(study.runs, split)
-    if unigram is not None and held[0][0] == f"{split}.perplexity":
-        rows.append(["unigram", format_number(unigram), *("" for _ in held[1:])])
+    columns = [
+        Head(key, head) for key, head in shown if any(key in run.numbers for run in study.runs)
+    ]
+    rows = [["", *(head.title for head in columns)]]
+    for row in method_rows(study, columns):
+        inner = row.matrix not in ("", MATRICES["input"])
+        cells = (" ± ".join(filter(None, (cell.mean, cell.deviation))) for cell in row.cells)
+        rows.append([f"  {row.matrix}" if inner else row.name, *cells])
     return rows
 
 

@@ -3,7 +3,16 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from embgeo.core.suspects import REASONS, Reason, Side, Suspects, describe_group, list_rows
+from embgeo.comparison.suspects import Row, SuspectChange
+from embgeo.core.suspects import (
+    REASONS,
+    Reason,
+    Side,
+    Suspects,
+    describe,
+    describe_group,
+    list_rows,
+)
 from embgeo.core.text import visible
 
 #: Lines, tokens on a line, and characters of a token, at most.
@@ -43,6 +52,25 @@ def render(suspects: Sequence[Suspects]) -> Iterator[str]:
     if len(lines) > LINES:
         rest = sum(len(line.rows) for line in lines[LINES:])
         yield f"  and {rest:,} rows that stand out for other reasons"
+
+
+def render_changes(changes: Sequence[SuspectChange]) -> Iterator[str]:
+    """Yield a line for each reason with suspects that came or went, and one for the rest."""
+    for change in changes:
+        for verb, rows in (("came", change.came), ("went", change.went)):
+            if rows:
+                named = " ".join(show_token(token, row) for row, token in rows[:TOKENS])
+                more = " …" if len(rows) > TOKENS else ""
+                yield f"  {verb}: {describe_change(change, rows)}  {named}{more}"
+    stayed = [describe_change(change, change.stayed) for change in changes if change.stayed]
+    if stayed:
+        yield f"  stayed: {', '.join(stayed)}"
+
+
+def describe_change(change: SuspectChange, rows: Sequence[Row]) -> str:
+    """Return ``5 zero rows of the output``."""
+    side = " of the output" if change.side == "output" else ""
+    return describe(change.reason, len(rows)) + side
 
 
 def show_token(token: str | None, row: int) -> str:

@@ -8,9 +8,10 @@ import torch
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import name_table
 from embgeo.training.data import read_vocabulary
-from embgeo.training.loop.checkpoint import VOCABULARY_NAME, count_parameters, find_start
+from embgeo.training.loop.checkpoint import VOCABULARY_NAME, find_start
 from embgeo.training.loop.distributed import ProcessGroup, find_device
-from embgeo.training.loop.trainer import Trainer
+from embgeo.training.loop.facts import count_parameters
+from embgeo.training.loop.loop import Trainer
 from embgeo.training.methods import Factorization, Method, Setup, make_plain
 from embgeo.training.methods.adversarial_softmax import AdversarialSoftmax, refuse_mixture
 from embgeo.training.methods.definitions import find_method

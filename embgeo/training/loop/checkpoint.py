@@ -2,10 +2,9 @@
 
 import hashlib
 import os
-import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.metadata import PackageNotFoundError, version
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from types import NoneType
@@ -47,21 +46,14 @@ def run_folder(folder: Path, method: str, seed: int) -> Path:
     return folder / method / f"seed-{seed}"
 
 
-def write(path: Path, content: bytes) -> None:
-    """Write a file, whole or not at all."""
-    with write_whole(path, MAKE_ROOM) as file:
-        file.write(content)
-
-
-@contextmanager
-def write_whole(path: Path, way_out: str) -> Iterator[BinaryIO]:
-    """Open a file that replaces `path` once it is written completely."""
+def write(path: Path, content: bytes | Callable[[BinaryIO], object]) -> None:
+    """Write bytes, or what a function writes to the open file, whole or not at all."""
     # Always the same name, so that the next process overwrites what a killed one left.
     fresh = path.with_name(f".{path.name}.new")
-    with writing(path, way_out):
+    with writing(path, MAKE_ROOM):
         try:
             with fresh.open("wb") as file:
-                yield file
+                file.write(content) if isinstance(content, bytes) else content(file)
                 file.flush()
                 os.fsync(file.fileno())
             fresh.replace(path)
@@ -127,29 +119,6 @@ def hold_folder(folder: Path, waits: Callable[[], None]) -> Iterator[None]:
         os.close(place)
 
 
-def describe_dataset(dataset: Dataset) -> dict[str, Any]:
-    """Describe the data, for a result."""
-    return {
-        "name": dataset.name,
-        "unit": dataset.unit,
-        "rows": len(dataset.vocabulary),
-        "tokens": dict(dataset.sizes),
-        "files": dict(dataset.files),
-        "notes": list(dataset.notes),
-    }
-
-
-def list_versions() -> dict[str, str]:
-    """List versions of the packages that numbers depend on."""
-    found = {"python": platform.python_version()}
-    for name in ("embgeo", "torch", "numpy", "safetensors"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
 # --- The model ----------------------------------------------------------------------------------
 
 
@@ -171,11 +140,6 @@ def model_bytes(model: nn.Module) -> bytes:
     return to_bytes(tensors, metadata={"tied": ",".join(sorted(tied))} if tied else None)
 
 
-def count_parameters(model: nn.Module) -> int:
-    """Number of trained parameters; tied ones count once."""
-    return sum(p.numel() for p in model.parameters())
-
-
 def fingerprint(model: Any) -> str:
     """Return SHA-256 of all weights except those of an untied output layer and its bias.
 
@@ -183,15 +147,11 @@ def fingerprint(model: Any) -> str:
     """
     output = {id(p) for p in model.get_output_embeddings().parameters()}
     output -= {id(p) for p in model.get_input_embeddings().parameters()}
-    return hash_weights((name, p) for name, p in model.named_parameters() if id(p) not in output)
-
-
-def hash_weights(named: Iterable[tuple[str, Tensor]]) -> str:
-    """Return the SHA-256 of weights with their names and shapes."""
     digest = hashlib.sha256()
-    for name, p in sorted(named, key=itemgetter(0)):
-        digest.update(f"{name} {tuple(p.shape)}\n".encode())
-        digest.update(p.detach().cpu().numpy().tobytes())
+    for name, p in sorted(model.named_parameters(), key=itemgetter(0)):
+        if id(p) not in output:
+            digest.update(f"{name} {tuple(p.shape)}\n".encode())
+            digest.update(p.detach().cpu().numpy().tobytes())
     return digest.hexdigest()
 
 
@@ -245,8 +205,7 @@ def describe_difference(before: Any, now: Any, name: str = "") -> str:
 def save_state(state: dict[str, Any], folder: Path) -> None:
     """Replace the saved state."""
     require_plain(state)
-    with write_whole(folder / STATE_NAME, MAKE_ROOM) as file:
-        torch.save({"format": FORMAT, **state}, file)
+    write(folder / STATE_NAME, partial(torch.save, {"format": FORMAT, **state}))
 
 
 def require_plain(value: Any, name: str = "state") -> None:
@@ -326,42 +285,29 @@ def start_from(model: LanguageModel, folder: Path) -> None:
     output matrix of an untied run. A bias that only the model has keeps its initial value; one that
     only the run has is omitted.
     """
-    weights = read_weights(folder / MODEL_NAME)
-    before, output = names_of(model, "input"), names_of(model, "output")
+    path = folder / MODEL_NAME
+    try:
+        weights = load_file(path)
+    except (SafetensorError, OSError) as error:
+        cause = "not a model that a run has written, or damaged"
+        raise UnreadableFile(cause, where=path, way_out="train it again") from error
+    names = {module: name for name, module in model.named_modules()}
+    before = f"{names[model.get_input_embeddings()]}.weight"
+    output = f"{names[model.get_output_embeddings()]}.weight"
     own = model.state_dict()
     tied = own[before].data_ptr() == own[output].data_ptr()
     if before in weights and (tied or output not in weights):
         weights[output] = weights[before]
     bias = output.replace("weight", "bias")
     for name in [before, *sorted({*own, *weights} - {before, bias})]:
-        found = weights.get(name)
-        if found is None or name not in own or found.shape != own[name].shape:
+        there, here = (
+            "×".join(map(str, held[name].shape)) if name in held else "missing"
+            for held in (weights, own)
+        )
+        if there != here:
             raise BadOption(
-                f"the weights are of another model: {name} is {shape_of(found)} there, and "
-                f"{shape_of(own.get(name))} here",
+                f"the weights are of another model: {name} is {there} there, and {here} here",
                 where=folder,
                 way_out="give the settings of [model] in its run.toml",
             )
     model.load_state_dict({**own, **{name: weights[name] for name in own if name in weights}})
-
-
-def read_weights(path: Path) -> dict[str, Tensor]:
-    """Read the tensors of a model file."""
-    try:
-        return load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise UnreadableFile(
-            "not a model that a run has written, or damaged",
-            where=path,
-            way_out="train it again",
-        ) from error
-
-
-def names_of(model: LanguageModel, role: str) -> str:
-    """Return the name of the weight of the input embedding or of the output layer."""
-    layer = getattr(model, f"get_{role}_embeddings")()
-    return next(f"{name}.weight" for name, module in model.named_modules() if module is layer)
-
-
-def shape_of(tensor: Tensor | None) -> str:
-    return "missing" if tensor is None else "×".join(map(str, tensor.shape))

@@ -217,32 +217,25 @@ def join_processes(device: str) -> Iterator[ProcessGroup]:
             dist.destroy_process_group()
 
 
-@dataclass(slots=True)
-class Interrupt:
-    """Whether a signal asked to stop."""
-
-    asked: bool = False
-
-
 @contextmanager
-def note_interrupts() -> Iterator[Interrupt]:
-    """Record the first SIGINT or SIGTERM inside the block; stop at once at the second.
+def note_interrupts() -> Iterator[threading.Event]:
+    """Set the event at the first SIGINT or SIGTERM inside the block; stop at once at the second.
 
-    Python allows handlers in the main thread only; in others, nothing is recorded.
+    Python allows handlers in the main thread only; in others, nothing is noted.
     """
-    interrupt, before = Interrupt(), {}
+    asked, before = threading.Event(), {}
 
     def note(_number: int, _frame: Any) -> None:
-        if interrupt.asked:
+        if asked.is_set():
             raise KeyboardInterrupt
-        interrupt.asked = True
+        asked.set()
 
     if threading.current_thread() is threading.main_thread():
         for name in (signal.SIGINT, signal.SIGTERM):
             with suppress(ValueError, OSError):
                 before[name] = signal.signal(name, note)
     try:
-        yield interrupt
+        yield asked
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)

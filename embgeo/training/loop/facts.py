@@ -1,23 +1,27 @@
 """What a run records besides its scores: memory, frequent and rare rows, deviations."""
 
+import platform
+from importlib.metadata import version
 from itertools import chain, zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from scipy.linalg import solve
 from scipy.spatial.distance import cdist
-from torch import Tensor
+from torch import Tensor, nn
 
 from embgeo.core.arrays import FloatArray
+from embgeo.core.version import VERSION
 from embgeo.numerics.scores import auc
-from embgeo.training.loop.trainer import Trainer
+from embgeo.training.data.vocabulary import Dataset
+from embgeo.training.methods import Method
 from embgeo.training.methods.method import list_embeddings
 from embgeo.training.methods.popular import popular_rows
-from embgeo.training.settings import StudySettings
+from embgeo.training.sections import ModelSettings
 from embgeo.training.study.numbers import KERNEL_PROBE
 from embgeo.training.study.record import ROLES
-from embgeo.training.tasks import Dataset
 
 #: No publication states how the output bias starts.
 BIAS_DEVIATION = (
@@ -53,19 +57,17 @@ def read_peak(device: torch.device) -> int | None:
 
 
 def measure_rows(
-    trainer: Trainer, dataset: Dataset, config: StudySettings
+    before: nn.Module, after: nn.Module, counts: Tensor, share: float
 ) -> dict[str, dict[str, float]]:
     """Measure frequent and rare rows of each matrix, by role: their movement, and a kernel probe.
 
-    The model before its first step is built again, as it depends on the seed alone.
+    `before`, `after`: the model before its first step and after its last. `share`: see
+    `popular_rows`.
     """
-    counts = torch.from_numpy(dataset.vocabulary.counts)
-    with torch.random.fork_rng(devices=[]):
-        before = trainer.task.build(config, trainer.method, dataset)
-    frequent = popular_rows(counts, config.evaluation.popular)
+    frequent = popular_rows(counts, share)
     groups = {"frequent": frequent, "rare": ~frequent & (counts > 0)}
     found: dict[str, dict[str, float]] = {}
-    pairs = zip_longest(list_embeddings(before), list_embeddings(trainer.model))
+    pairs = zip_longest(list_embeddings(before), list_embeddings(after))
     for role, (old, new) in zip(ROLES, pairs, strict=False):
         if old is None or new is None or not len(old) == len(counts) == len(new):
             continue
@@ -114,10 +116,33 @@ def move_of_rows(before: Tensor, after: Tensor) -> Tensor:
     return moved
 
 
-def list_deviations(trainer: Trainer) -> tuple[str, ...]:
+def list_deviations(method: Method, model: Any, settings: ModelSettings) -> tuple[str, ...]:
     """List deviations of a run from the publications: method, model, initialization."""
-    has_bias = getattr(trainer.model.get_output_embeddings(), "bias", None) is not None
-    started = has_bias and trainer.config.model.bias_init == "log-counts"
-    parts = [getattr(type(part), "DEVIATIONS", ()) for part in trainer.model.modules()]
-    found = dict.fromkeys((*trainer.method.deviations, *chain(*parts)))
+    has_bias = getattr(model.get_output_embeddings(), "bias", None) is not None
+    started = has_bias and settings.bias_init == "log-counts"
+    parts = [getattr(type(part), "DEVIATIONS", ()) for part in model.modules()]
+    found = dict.fromkeys((*method.deviations, *chain(*parts)))
     return (*found, BIAS_DEVIATION) if started else tuple(found)
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Number of trained parameters; tied ones count once."""
+    return sum(p.numel() for p in model.parameters())
+
+
+def describe_dataset(dataset: Dataset) -> dict[str, Any]:
+    """Describe the data, for a result."""
+    return {
+        "name": dataset.name,
+        "unit": dataset.unit,
+        "rows": len(dataset.vocabulary),
+        "tokens": dict(dataset.sizes),
+        "files": dict(dataset.files),
+        "notes": list(dataset.notes),
+    }
+
+
+def list_versions() -> dict[str, str]:
+    """List versions of the packages that numbers depend on."""
+    packages = {name: version(name) for name in ("torch", "numpy", "safetensors")}
+    return {"python": platform.python_version(), "embgeo": VERSION, **packages}

@@ -1,46 +1,59 @@
 """A run: from settings, data and a folder to its result, which can be stopped and resumed anywhere.
 
 Read it downwards: `train_run` prepares the process and the folder, `RunLoop.train` is the loop,
-`RunLoop.finish` evaluates the trained model. `Trainer` takes the steps.
+`RunLoop.finish` evaluates the trained model, `Trainer.step` is a step. The loss of a step is that
+of its task: `embgeo.training.tasks.language_model.LanguageModeling.loss`, for example.
 """
 
 import math
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from embgeo.core.errors import BadOption, Diverged, EmbgeoError
 from embgeo.core.progress import Progress
-from embgeo.training.complete import complete_settings
+from embgeo.training.checks import check_state
+from embgeo.training.complete import complete_settings, set_fields
 from embgeo.training.loop import checkpoint, distributed, facts
-from embgeo.training.loop.checkpoint import write
+from embgeo.training.loop.checkpoint import fingerprint, move_to, write
 from embgeo.training.loop.log import LossInterval, RunLog
-from embgeo.training.loop.trainer import StepReport, Trainer
-from embgeo.training.methods import make_plain
+from embgeo.training.methods import Setup, make_plain
+from embgeo.training.methods.definitions import find_method
+from embgeo.training.methods.method import list_embeddings, refuse_sgd
+from embgeo.training.models.recurrent import keep_recurrence_exact
+from embgeo.training.optimization import (
+    NtAsgd,
+    WeightAverage,
+    apply_factor,
+    build_optimizer,
+    build_schedule,
+    parameter_groups,
+    split_rates,
+)
 from embgeo.training.registry import file_of
-from embgeo.training.settings import StudySettings
+from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
 from embgeo.training.study import run_result
 from embgeo.training.study.log import LOG_NAME
 from embgeo.training.study.outcomes import OUTCOMES
-from embgeo.training.tasks import Dataset, SplitScores
+from embgeo.training.tasks import Dataset, Losses, SplitScores, make_task
 
 #: Computes numbers of the embedding and, of an untied model, of the output matrix.
 Measure = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32] | None], dict[str, float]]
 
-#: The state is saved at the end of an epoch unless the last save took more than this share of the
-#: time since then.
-_SAVING = 0.1
-
 #: The settings of a folder cannot change.
 DIVERGED_WAY_OUT = "lower lr, or set clip in [training], and give another folder"
+#: Offsets of the seeds of dropout and of processes from the seed of the initialization.
+_DROPOUT = 1_000_003
+_RANK = 7_919
 
 
 def train_run(
@@ -79,16 +92,27 @@ def train_run(
         stack.enter_context(
             distributed.numerics(config.training.precision, device, config.training.threads)
         )
-        interrupt = stack.enter_context(distributed.note_interrupts())
+        asked = stack.enter_context(distributed.note_interrupts())
         if group.leads:
             checkpoint.begin_folder(config, dataset, folder)
         run = RunLoop(config, dataset, folder, device, group, identity, measure)
         stack.callback(run.log.close)
-        run.train(progress, interrupt)
+        run.train(progress, asked.is_set)
         result = run.finish(command)
-        if group.broadcast(interrupt.asked):
+        if group.broadcast(asked.is_set()):
             raise KeyboardInterrupt
         return result
+
+
+class StepReport(NamedTuple):
+    """An optimizer step."""
+
+    #: Mean loss of a unit over all processes, without penalties; on the device.
+    loss: Tensor
+    #: Number of units of all processes: targets, pairs, documents.
+    tokens: int
+    #: Sums of the flags over the processes.
+    flags: list[float]
 
 
 class RunLoop:
@@ -134,7 +158,6 @@ class RunLoop:
         path = folder / LOG_NAME if group.leads else None
         self.log = RunLog(path, length)
         self.started = self.saved = time.perf_counter()
-        self.saving = 0.0
 
     @property
     def seconds(self) -> float:
@@ -148,11 +171,6 @@ class RunLoop:
         return found and max(found, self.peak_before)
 
     @property
-    def weights_step(self) -> int:
-        """The step that the weights are of, at which their numbers are logged."""
-        return self.best["step"] if self.restored else self.trainer.step_number
-
-    @property
     def stopped(self) -> bool:
         """Whether early stopping ends the run: more patience would change nothing.
 
@@ -162,8 +180,8 @@ class RunLoop:
         patience = self.config.training.patience
         return patience is not None and self.best["later"] >= 2 * patience
 
-    def train(self, progress: Progress, interrupt: distributed.Interrupt) -> None:
-        """Take all remaining steps."""
+    def train(self, progress: Progress, is_asked: Callable[[], bool]) -> None:
+        """Take all remaining steps, unless `is_asked` to stop."""
         trainer = self.trainer
         progress.start(f"{trainer.method.name}, seed {self.config.seeds[0]}", trainer.all_steps)
         progress.advance(trainer.step_number)
@@ -175,33 +193,32 @@ class RunLoop:
                 self.notes.append(f"finetuning begins at step {trainer.step_number:,}")
                 trainer.begin_finetuning()
             epoch, began = trainer.batches.epoch, time.perf_counter()
-            stepped = trainer.step((float(interrupt.asked), float(self.save_is_due())))
+            stepped = trainer.step((float(is_asked()), float(self.save_is_due())))
             self.log_step(stepped, time.perf_counter() - began)
-            epoch_ended = trainer.batches.epoch > epoch
-            self.evaluate(epoch_ended)
+            self.evaluate(epoch_ended=trainer.batches.epoch > epoch)
             if trainer.step_number % (self.config.geometry.every or math.inf) == 0:
                 self.measure_geometry()
             progress.advance(1)
             asked, due = stepped.flags
+            if asked or due:
+                self.save()
             if asked:
-                self.save()
                 raise KeyboardInterrupt
-            if due or self.group.broadcast(epoch_ended and self.saving_is_cheap()):
-                self.save()
         if self.stopped and not trainer.finished:
             self.notes.append(
                 f"stopped at step {trainer.step_number:,} of {trainer.all_steps:,}: "
                 f"{self.best['later']} evaluations in a row, twice the patience, without a lower "
                 "validation loss"
             )
-        if self.group.broadcast(interrupt.asked):
+        if self.group.broadcast(is_asked()):
             self.save()
             raise KeyboardInterrupt
 
     # --- Numbers on the way -------------------------------------------------------------------
 
     def write_log(self, values: dict[str, float]) -> None:
-        self.log.write(self.weights_step, values)
+        """Write numbers at the step that the weights are of."""
+        self.log.write(self.best["step"] if self.restored else self.trainer.step_number, values)
 
     def log_step(self, stepped: StepReport, seconds: float) -> None:
         """Add a step to the next line of the log, and write the line if it is due."""
@@ -221,7 +238,7 @@ class RunLoop:
         found = self.group.gather(own)
         return {f"penalty.{name}": fmean(one[name] for one in found) for name in own}
 
-    def evaluate(self, epoch_ended: bool) -> None:
+    def evaluate(self, *, epoch_ended: bool) -> None:
         """Evaluate on the validation split if it is due."""
         trainer, every = self.trainer, self.config.evaluation.every
         keeps = self.config.training.keep == "best"
@@ -271,18 +288,11 @@ class RunLoop:
         """Tell whether this process leads and the state is to be saved after the next step."""
         training = self.config.training
         late = time.perf_counter() - self.saved > training.save_seconds
-        if training.save_steps and (self.trainer.step_number + 1) % training.save_steps == 0:
-            late = True
-        return self.group.leads and late
-
-    def saving_is_cheap(self) -> bool:
-        """Tell whether saving takes little of the time since the last save."""
-        return self.saving < _SAVING * (time.perf_counter() - self.saved)
+        due = (self.trainer.step_number + 1) % (training.save_steps or math.inf) == 0
+        return self.group.leads and (late or due)
 
     def save(self) -> None:
         """Write the state; all processes must call it."""
-        began = time.perf_counter()
-        self.require_equal_weights()
         state = {
             "identity": self.identity,
             "trainer": self.trainer.state_dict(),
@@ -296,20 +306,6 @@ class RunLoop:
         if self.group.leads:
             checkpoint.save_state(state, self.folder)
         self.saved = time.perf_counter()
-        self.saving = self.saved - began
-
-    def require_equal_weights(self) -> None:
-        """Refuse to save where the processes no longer hold the same weights."""
-        if self.group.size == 1:
-            return
-        hashes = self.group.gather(checkpoint.hash_weights(self.trainer.model.named_parameters()))
-        if len(set(hashes)) > 1:
-            ranks = [rank for rank, one in enumerate(hashes) if one != hashes[0]]
-            cause = f"at step {self.trainer.step_number:,} the weights of the processes "
-            cause += f"{', '.join(map(str, ranks))} differ from those of process 0"
-            way_out = "resume from the state before with --resume; a model or method that draws "
-            way_out += "from a generator of its own has to draw the same in each process"
-            raise EmbgeoError(cause, where=self.folder, way_out=way_out)
 
     def restore_best(self) -> None:
         """Restore the weights with the lowest validation loss, if they are kept."""
@@ -332,8 +328,13 @@ class RunLoop:
         with trainer.evaluated() as model:
             make_plain(model)
             valid, test, outcomes = self.final_scores()
-            parameters = checkpoint.count_parameters(model)
-            of_rows = facts.measure_rows(trainer, self.dataset, self.config)
+            parameters = facts.count_parameters(model)
+            of_rows = facts.measure_rows(
+                trainer.build_anew(self.dataset),
+                model,
+                torch.from_numpy(self.dataset.vocabulary.counts),
+                self.config.evaluation.popular,
+            )
             content = checkpoint.model_bytes(model) if self.group.leads else b""
         result = run_result.RunResult(
             method=trainer.method.name,
@@ -347,11 +348,11 @@ class RunLoop:
             test=test,
             settings=self.config.tables(),
             source=trainer.method.publication,
-            deviations=facts.list_deviations(trainer),
+            deviations=facts.list_deviations(trainer.method, trainer.model, self.config.model),
             notes=tuple(self.notes),
-            versions=checkpoint.list_versions(),
+            versions=facts.list_versions(),
             command=command,
-            corpus=checkpoint.describe_dataset(self.dataset),
+            corpus=facts.describe_dataset(self.dataset),
             initial_sha256=trainer.initial_sha256,
             stopped_early=self.stopped,
             task=trainer.task.NAME,
@@ -399,3 +400,275 @@ class RunLoop:
         if quality in found and known[quality] is None:
             raise self.diverged(f"there is no finite {quality} on the {split} split")
         return known
+
+
+class Trainer:
+    """Trains one model with one method, step by step.
+
+    The initial weights depend on the seed alone; dropout has its own seed, set after the method is
+    attached. So all methods start from the same weights and see the same windows, and the same
+    masks if they draw the same things. `config` has one method and one seed.
+    """
+
+    def __init__(
+        self,
+        config: StudySettings,
+        dataset: Dataset,
+        device: torch.device,
+        group: distributed.ProcessGroup,
+    ) -> None:
+        self.config, self.device, self.group = config, device, group
+        self.method = find_method(config.compare[0], config.method)
+        seed = config.seeds[0]
+        self.task = make_task(config)
+        self.batches = self.task.feed(config, dataset, group, device)
+        self.model = self.task.build(config, self.method, dataset)
+        self.initial_sha256 = fingerprint(self.model)
+        self.model.to(device)
+        source = getattr(dataset, "source_vocabulary", None)
+        self.regularizer = self.method.attach(
+            self.model,
+            Setup(
+                counts=torch.from_numpy(dataset.vocabulary.counts),
+                sgd=config.optimizer.kind == "sgd",
+                seed=seed,
+                source_counts=None if source is None else torch.from_numpy(source.counts),
+            ),
+            config.method.get(self.method.name, {}),
+        ).to(device)
+        if config.training.compile:
+            self.model.layers_of = torch.compile(self.model.layers_of)
+        if config.training.precision == "bf16":
+            keep_recurrence_exact(self.model)
+        # A method that depends on weights alone can act once a step, unless these are products.
+        leaves = all(weight.is_leaf for weight in self.regularizer.acts_on())
+        self.in_loss = bool(self.regularizer.NEEDS) or not leaves
+        self.parameters = [p for p in self.model.parameters() if p.requires_grad]
+        self.finetune_end: int | None = None
+        self._make_optimizer()
+        self.hidden: Any = None
+        self.step_number = 0
+        self.tokens = 0
+        torch.manual_seed(seed + _DROPOUT + _RANK * group.rank)
+        self.model.train()
+
+    def build_anew(self, dataset: Dataset) -> Any:
+        """Build the model before its first step again; it depends on the seed alone."""
+        with torch.random.fork_rng(devices=[]):
+            return self.task.build(self.config, self.method, dataset)
+
+    def _make_optimizer(self) -> None:
+        """Make the optimizer of a stage, with the parameters grouped by weight decay and rate."""
+        chosen, rows = self.config.optimizer, self.model.embedding_parameters()
+        groups: list[dict[str, Any]] = [{"params": self.parameters}]
+        if chosen.decay != "all":
+            special = self.regularizer.parameter_groups()
+            spared = rows if chosen.decay == "matrices" else ()
+            groups = parameter_groups(self.model, special, embeddings=spared)
+        if chosen.embedding_lr is not None:
+            assert chosen.lr is not None
+            groups = split_rates(groups, rows, chosen.embedding_lr * chosen.lr)
+        coupled = list_embeddings(self.model) if self.method.coupled else ()
+        if coupled and chosen.kind == "sgd":
+            raise refuse_sgd(self.method)
+        self.optimizer = build_optimizer(
+            "coupled-adam" if coupled else chosen.kind,
+            groups,
+            set_fields(chosen, OF_OPTIMIZER),
+            coupled=coupled,
+            sparse=self.task.SPARSE,
+        )
+        self.schedule = build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
+        self.average = WeightAverage(self.parameters)
+        self.asgd = None
+        if chosen.asgd:
+            again = self.finetune_end is not None
+            self.asgd = NtAsgd(self.average, window=chosen.window, finetune=again)
+
+    def begin_finetuning(self) -> None:
+        """Start the finetuning stage from the current weights, with a new optimizer."""
+        epochs = self.config.optimizer.finetune
+        assert epochs is not None
+        self.average.adopt()
+        self.finetune_end = self.batches.epoch + epochs
+        self._make_optimizer()
+
+    # --- How far the run is -------------------------------------------------------------------
+
+    @property
+    def steps(self) -> int:
+        """Number of steps of the first stage; an estimate if lengths of windows are random."""
+        training = self.config.training
+        windows = training.epochs * self.batches.windows_per_epoch
+        found = -(-windows // training.accumulate)
+        return found if training.steps is None else min(found, training.steps)
+
+    @property
+    def all_steps(self) -> int:
+        """Number of steps, including those of finetuning, which may end earlier."""
+        training, epochs = self.config.training, self.config.optimizer.finetune or 0
+        return self.steps + -(-epochs * self.batches.windows_per_epoch // training.accumulate)
+
+    @property
+    def epochs(self) -> float:
+        """Number of epochs so far."""
+        return self.batches.epoch + self.batches.offset / self.batches.steps_per_epoch
+
+    @property
+    def progress(self) -> float:
+        """Finished share of the first stage, 0 to 1."""
+        training = self.config.training
+        found = self.epochs / training.epochs
+        if training.steps is not None:
+            found = max(found, self.step_number / training.steps)
+        return min(found, 1.0)
+
+    @property
+    def stage_ended(self) -> bool:
+        """Whether the current stage has no step left."""
+        if self.finetune_end is not None:
+            over = self.asgd is not None and self.asgd.finished
+            return over or self.batches.epoch >= self.finetune_end
+        training = self.config.training
+        enough = training.steps is not None and self.step_number >= training.steps
+        return enough or self.batches.epoch >= training.epochs
+
+    @property
+    def finished(self) -> bool:
+        """Whether no step is left, including finetuning."""
+        pending = self.finetune_end is None and self.config.optimizer.finetune
+        return self.stage_ended and not pending
+
+    # --- A step -------------------------------------------------------------------------------
+
+    def step(self, flags: Sequence[float] = ()) -> StepReport:
+        """Take one optimizer step; `flags` are summed over the processes."""
+        factor = 1.0
+        if self.finetune_end is None:
+            done = self.step_number
+            if self.config.training.random_lengths:  # the number of steps is an estimate
+                done = round(self.progress * max(self.steps - 1, 0))
+            factor = self.schedule(done, self.steps, self.batches.epoch)
+        self.optimizer.zero_grad(set_to_none=True)
+        accumulate = self.config.training.accumulate
+        losses: list[Tensor] = []
+        ratios: list[float] = []
+        weights: list[float] = []
+        units = 0.0
+        while len(losses) < accumulate and not (losses and self.stage_ended):
+            batch = self.batches.take()
+            loss, objective = self.loss(batch)
+            (objective / accumulate).backward()  # type: ignore[no-untyped-call]
+            losses.append(loss)
+            ratios.append(batch.length_ratio)
+            weights.append(self.task.weigh(self.config, batch))
+            units += batch.units
+        mean = losses[0] if len(losses) == 1 else torch.stack(losses).mean()
+        mean, flag_sums = self.group.average(self.parameters, mean, flags)
+        self.update(
+            factor * sum(ratios) / len(ratios),
+            accumulate / len(losses),
+            sum(weights) / len(weights),
+        )
+        tokens = round(units * self.group.size)
+        self.tokens += tokens
+        return StepReport(mean, tokens, flag_sums)
+
+    def loss(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """Compute the loss of a batch, detached, and the value to differentiate."""
+        carry = None if batch.first else self.hidden
+        with distributed.autocast(self.config.training.precision, self.device):
+            found = self.task.loss(self.model, batch, carry, self.regularizer, in_loss=self.in_loss)
+        if not isinstance(found, Losses) or found.mean.ndim or found.objective.ndim:
+            raise BadOption(
+                f"the loss of the task {self.task.NAME} is not two numbers",
+                where=file_of(self.task),
+                way_out="give Losses(mean, objective), each a tensor without dimensions",
+            )
+        self.hidden = found.carry
+        return found.mean.detach(), found.objective * self.task.weigh(self.config, batch)
+
+    def update(self, factor: float, scale: float, weight: float) -> None:
+        """Apply the optimizer to the gradients of all processes.
+
+        A method that depends on weights alone adds its gradient here, once for all windows and
+        processes. The `weight` of a batch applies to it as to every other penalty, and scales the
+        steps that a method takes itself.
+        """
+        if scale != 1.0:
+            for p in self.parameters:
+                if p.grad is not None:
+                    p.grad.mul_(scale)
+        if not self.in_loss:
+            self.regularizer.add_gradient(weight)
+        training, chosen = self.config.training, self.config.optimizer
+        if training.clip:
+            torch.nn.utils.clip_grad_norm_(self.parameters, training.clip)
+        lr = apply_factor(self.optimizer, factor)
+        if chosen.embedding_lr is not None and chosen.lr is not None:
+            lr = chosen.lr * chosen.embedding_lr * factor  # methods step on embeddings
+        self.regularizer.before_step(lr * weight)
+        self.optimizer.step()
+        self.regularizer.after_step(lr * weight)
+        self.step_number += 1
+        if self.asgd is not None:
+            self.asgd.after_step()
+        elif chosen.average and self.progress > 1.0 - chosen.average:
+            self.average.update()
+
+    # --- The weights that count ---------------------------------------------------------------
+
+    @contextmanager
+    def evaluated(self) -> Iterator[Any]:
+        """Put the model into evaluation mode, with averaged weights if there are any."""
+        self.model.eval()
+        try:
+            with self.average.applied():
+                yield self.model
+        finally:
+            self.model.train()
+
+    def matrices(self) -> tuple[Tensor, Tensor | None]:
+        """Return copies of the embedding, and of the output matrix of an untied model."""
+        found = list_embeddings(self.model)
+        weights = [w.detach().to("cpu", torch.float32, copy=True) for w in found]
+        return weights[0], weights[1] if len(weights) > 1 else None
+
+    # --- The state ----------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state on which the next steps depend; all processes must call it."""
+        own = {"hidden": self.hidden, "random": distributed.get_random_state(self.device)}
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "regularizer": self.regularizer.state_dict(),
+            "average": (self.asgd or self.average).state_dict(),
+            "batches": self.batches.state_dict(),
+            "step": self.step_number,
+            "finetune_end": self.finetune_end,
+            "tokens": self.tokens,
+            "processes": self.group.gather(move_to("cpu", own)),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Resume from `state`; EmbgeoError if it is of another number of processes."""
+        if len(state["processes"]) != self.group.size:
+            raise EmbgeoError(
+                f"the run was begun by {len(state['processes'])} processes, these are "
+                f"{self.group.size}",
+                way_out="resume it with as many as it began with",
+            )
+        self.model.load_state_dict(state["model"])
+        self.finetune_end = state["finetune_end"]
+        if self.finetune_end is not None:
+            self._make_optimizer()
+        self.optimizer.load_state_dict(state["optimizer"])
+        check_state(self.optimizer)
+        self.regularizer.load_state_dict(state["regularizer"])
+        (self.asgd or self.average).load_state_dict(state["average"])
+        self.batches.load_state_dict(state["batches"])
+        self.step_number, self.tokens = state["step"], state["tokens"]
+        own = state["processes"][self.group.rank]
+        self.hidden = move_to(self.device, own["hidden"])
+        distributed.set_random_state(own["random"], self.device)

@@ -1,7 +1,7 @@
 """Assemble a study from finished runs."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from statistics import geometric_mean
@@ -14,9 +14,9 @@ from embgeo.diagnosis.thresholds import PARTITION
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.deciding import decide_claims, quality_name
 from embgeo.training.study.numbers import PRIOR, QUANTITIES, prior, prior_distance
-from embgeo.training.study.outcomes import OutcomesBySeed, compare_documents
+from embgeo.training.study.outcomes import Outcomes
 from embgeo.training.study.record import Run, Study, StudyMethod, StudyWarning, group_runs
-from embgeo.training.study.run_result import FinishedRun, RunResult, collect_numbers
+from embgeo.training.study.run_result import FinishedRun, collect_numbers
 from embgeo.training.study.wording import describe_methods
 
 #: The methods whose priors the spectra of all methods are compared with.
@@ -41,10 +41,21 @@ def assemble_study(
     """
     if not trained:
         raise ValueError("nothing was trained")
-    priors = list_priors(trained)
+    priors = {
+        kind: one.result.own_settings
+        for one in trained
+        for kind, name in PRIOR_OF.items()
+        if one.result.method == name
+    }
     runs = tuple(make_run(one, priors) for one in trained)
+    outcomes: dict[str, dict[int, Outcomes]] = {}
+    for one in trained:
+        if one.outcomes is not None:
+            outcomes.setdefault(one.result.method, {})[one.result.seed] = one.outcomes
+    results = {one.result.method: one.result for one in reversed(trained)}
     first = trained[0].result
-    outcomes = group_outcomes(trained)
+    model = first.settings.get("model", {})
+    mixture = "-mos" if model.get("experts", 1) > 1 else ""
     study = Study(
         provenance={
             **provenance,
@@ -52,30 +63,31 @@ def assemble_study(
             "versions": dict(first.versions),
         },
         quantities=list_quantities(trained, runs),
-        methods=tuple(complete_method(method, trained) for method in methods),
+        methods=tuple(
+            replace(
+                method,
+                source=results[method.name].source,
+                settings=results[method.name].own_settings,
+                deviations=results[method.name].deviations,
+            )
+            for method in methods
+        ),
         runs=runs,
         outcomes=decide_claims(
             runs,
             outcomes=outcomes,
-            trained=name_trained(first),
+            # As published numbers name model and corpus.
+            trained=(f"{model.get('name', '')}{mixture}", str(first.corpus.get("name", ""))),
             trials={method.name: len(method.tried) for method in methods},
         ),
         warnings=warn_of_methods(runs),
         notes=(
             *(f"{one}; no number here knows it" for one in lost),
             *chain.from_iterable(map(describe_tried, methods)),
-            *describe_documents(methods, outcomes),
             *list_notes(first.corpus, runs),
         ),
     )
     return replace(study, sentences=describe_methods(study))
-
-
-def name_trained(result: RunResult) -> tuple[str, str]:
-    """Name names of model and corpus, as used by published numbers."""
-    model = result.settings.get("model", {})
-    mixture = "-mos" if model.get("experts", 1) > 1 else ""
-    return f"{model.get('name', '')}{mixture}", str(result.corpus.get("name", ""))
 
 
 def make_run(one: FinishedRun, priors: Priors) -> Run:
@@ -104,28 +116,6 @@ def make_run(one: FinishedRun, priors: Priors) -> Run:
     )
 
 
-def group_outcomes(trained: Sequence[FinishedRun]) -> dict[str, OutcomesBySeed]:
-    """Group the outcomes of the runs by method and seed."""
-    found: dict[str, dict[int, Any]] = {}
-    for one in trained:
-        if one.outcomes is not None:
-            found.setdefault(one.result.method, {})[one.result.seed] = one.outcomes
-    return dict(found)
-
-
-def describe_documents(
-    methods: Sequence[StudyMethod], outcomes: Mapping[str, OutcomesBySeed]
-) -> Iterator[str]:
-    """Yield McNemar's test of each method of classification against its reference."""
-    for method in methods:
-        before, after = (outcomes.get(name, {}) for name in (method.reference, method.name))
-        if said := compare_documents(before, after):
-            yield (
-                f"{method.name} against {method.reference}, documents that one of both alone gives "
-                f"their class (McNemar's exact test): {said}"
-            )
-
-
 def collect_scalars(analysis: Analysis, priors: Priors) -> dict[str, float]:
     """Collect defined scalars by name, with distances of the spectrum from the priors in use."""
     found = {s.name: s.value for s in analysis.scalars if s.value is not None}
@@ -139,27 +129,6 @@ def collect_scalars(analysis: Analysis, priors: Priors) -> dict[str, float]:
             if math.isfinite(distance):
                 found[PRIOR[kind].name] = distance
     return found
-
-
-def list_priors(trained: Iterable[FinishedRun]) -> Priors:
-    """List settings of the priors of the trained methods of spectrum control, by kind."""
-    return {
-        kind: one.result.own_settings
-        for one in trained
-        for kind, name in PRIOR_OF.items()
-        if one.result.method == name
-    }
-
-
-def complete_method(method: StudyMethod, trained: Sequence[FinishedRun]) -> StudyMethod:
-    """Describe a method by the source, settings and deviations of its runs."""
-    result = next(one.result for one in trained if one.result.method == method.name)
-    return replace(
-        method,
-        source=result.source,
-        settings=result.own_settings,
-        deviations=result.deviations,
-    )
 
 
 def describe_tried(method: StudyMethod) -> Iterator[str]:

@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import get_args
+from types import MappingProxyType
+from typing import Any, get_args
 
 from embgeo.numerics.scores import adjust_holm
 from embgeo.training.study import record
@@ -34,26 +35,25 @@ OF_DIFFERENCE = (
     "seeds",
     "detectable",
 )
+#: The evidence for a verdict, and why a claim is not decided, by its cause.
+REASONS: dict[record.Cause | None, str] = {
+    None: "{text}",
+    "no_reference": "it is about the difference from {against}, which was not trained",
+    "no_number": "no two runs of one seed hold this number",
+    "same_runs": "its runs are those of {twin}, number by number: here the method is no other one",
+    "few_seeds": "{seeds}, where an interval takes at least " + str(LEAST_SEEDS),
+    "still_learning": "still learning: the validation perplexity of some run (the exponential of "
+    "its loss) fell by 1% or more over the last quarter of its training; {text}",
+    "unknown_learning": "nothing says whether the runs were still learning; {text}",
+    "at_chance": "the probe is at chance without the method already (AUC {before:.2f}); {text}",
+    "interval": "{text}, which leaves {edge} inside the interval",
+}
 #: Beginnings of the names of scores.
 SPLITS = ("valid.", "test.")
 #: The largest relative difference of the numbers of parameters of two models that a headline
 #: compares: factors and biases are within it, a second matrix is not.
 PARAMETER_TOLERANCE = 0.05
-
-
-# --- Whether a run had converged ------------------------------------------------------------------
-
-
-def find_lowest(curve: record.TrainingCurve, steps: int) -> tuple[float, float] | None:
-    """Find the lowest value in the first three quarters of the steps, and the lowest of all.
-
-    None without an evaluation in either part.
-    """
-    edge = (1.0 - LAST_PART) * steps
-    points = list(zip(curve.steps, curve.values, strict=True))
-    before = [value for step, value in points if 0 < step <= edge]
-    after = [value for step, value in points if step > edge]
-    return (min(before), min(*before, *after)) if before and after else None
+NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 def judge_learning(run: record.Run) -> record.Learning:
@@ -64,13 +64,18 @@ def judge_learning(run: record.Run) -> record.Learning:
     """
     if run.stopped_early:
         return "converged"
-    perplexity, loss = run.curves.get(CURVE), run.curves.get(CURVE_OF_OTHERS)
-    curve = perplexity or loss
-    lowest = None if curve is None else find_lowest(curve, run.steps)
-    if lowest is None:
+    perplexity = run.curves.get(CURVE)
+    curve = perplexity or run.curves.get(CURVE_OF_OTHERS)
+    if curve is None:
         return "unknown"
-    before, after = lowest
-    fall = 1.0 - (after / before if perplexity else math.exp(after - before))
+    edge = (1.0 - LAST_PART) * run.steps
+    points = list(zip(curve.steps, curve.values, strict=True))
+    before = [value for step, value in points if 0 < step <= edge]
+    after = [value for step, value in points if step > edge]
+    if not before or not after:
+        return "unknown"
+    first, last = min(before), min(*before, *after)
+    fall = 1.0 - (last / first if perplexity else math.exp(last - first))
     return "converged" if fall < LEAST_FALL else "learning"
 
 
@@ -82,15 +87,12 @@ def judge_all(runs: Iterable[record.Run]) -> record.Learning:
     return "unknown" if "unknown" in found or not found else "converged"
 
 
-# --- Claims ---------------------------------------------------------------------------------------
-
-
 def decide_claims(
     runs: Sequence[record.Run],
     claims: Sequence[Claim] = CLAIMS,
-    outcomes: Mapping[str, OutcomesBySeed] | None = None,
+    outcomes: Mapping[str, OutcomesBySeed] = NONE,
     trained: tuple[str, str] = ("", ""),
-    trials: Mapping[str, int] | None = None,
+    trials: Mapping[str, int] = NONE,
 ) -> tuple[record.ClaimOutcome, ...]:
     """Decide every claim about a trained method, in the order of the claims.
 
@@ -99,33 +101,31 @@ def decide_claims(
     each method.
     """
     methods, tasks = record.group_runs(runs), {run.task for run in runs}
+
+    def differs(paper: PaperClaim) -> tuple[bool, ...]:
+        same = (ours == theirs for ours, theirs in zip(trained, paper.trained, strict=True))
+        return (paper.task not in tasks, *(not each for each in same))
+
     found = []
     for claim in claims:
+        papers = sorted(claim.published, key=differs)
         for method in claim.methods:
-            if method not in methods or method == claim.against or not tasks & {*claim.tasks}:
-                continue
-            sorted_claim = put_first(claim, tasks, trained)
-            one = decide_claim(sorted_claim, method, runs, outcomes or {})
-            tried = ((trials or {}).get(name, 0) for name in (method, claim.against))
-            found.append(replace(one, trials=next(tried), reference_trials=next(tried)))
+            if method in methods and method != claim.against and tasks & {*claim.tasks}:
+                one = decide_claim(claim, method, runs, papers)
+                sides = (outcomes.get(name, {}) for name in (claim.against, method))
+                found.append(
+                    replace(
+                        one,
+                        text_interval=bootstrap(*sides, one.number),
+                        trials=trials.get(method, 0),
+                        reference_trials=trials.get(claim.against, 0),
+                    )
+                )
     return adjust_claims(found)
 
 
-def put_first(claim: Claim, tasks: set[str], trained: tuple[str, str]) -> Claim:
-    """Sort the published numbers of a claim: same task first, then same model and corpus."""
-
-    def differs(one: PaperClaim) -> tuple[bool, ...]:
-        same = (ours == theirs for ours, theirs in zip(trained, one.trained, strict=True))
-        return (one.task not in tasks, *(not each for each in same))
-
-    return replace(claim, published=tuple(sorted(claim.published, key=differs)))
-
-
 def decide_claim(
-    claim: Claim,
-    method: str,
-    runs: Sequence[record.Run],
-    outcomes: Mapping[str, OutcomesBySeed],
+    claim: Claim, method: str, runs: Sequence[record.Run], papers: Sequence[PaperClaim]
 ) -> record.ClaimOutcome:
     """Decide one claim by its own interval.
 
@@ -134,14 +134,12 @@ def decide_claim(
     """
     sides = [[run for run in runs if run.method == name] for name in (claim.against, method)]
     number = score_name(runs, PERPLEXITY) if claim.number == PERPLEXITY else claim.number
-    before, after = (
-        {seed: max(v, 0.5) if claim.folded else v for seed, v in held.items()}
-        for held in (select_values(side, number, claim.role) for side in sides)
-    )
-    held = compare_seeds(before, after, relative=claim.relative)
-    learning: record.Learning = "converged"
-    if number.startswith(SPLITS):
-        learning = judge_all(sides[0] + sides[1])
+    values = [select_values(side, number, claim.role) for side in sides]
+    if claim.folded:
+        values = [{seed: max(v, 0.5) for seed, v in side.items()} for side in values]
+    held = compare_seeds(*values, relative=claim.relative)
+    scored = number.startswith(SPLITS)
+    learning: record.Learning = judge_all(sides[0] + sides[1]) if scored else "converged"
     twin = find_twin(method, claim.against, runs)
     cause: record.Cause | None = None
     verdict: record.Verdict = "not decidable"
@@ -155,12 +153,24 @@ def decide_claim(
         cause = "few_seeds"
     elif learning != "converged":
         cause = "still_learning" if learning == "learning" else "unknown_learning"
-    elif claim.folded and fmean(before.values()) < CHANCE:
+    elif claim.folded and fmean(values[0].values()) < CHANCE:
         cause = "at_chance"
     elif (side := held.side(claim.limit)) == "open":
         cause = "interval"
     else:
         verdict = "reproduced" if side == claim.change else "not reproduced"
+    text = seeds = ""
+    if held is not None:
+        seeds = f"{held.seeds} seed{'s' if held.seeds > 1 else ''}"
+        text = f"{held.text} over {seeds}"
+    # Papers may not publish the number that decides.
+    shared = held
+    if papers and claim.score:
+        compared = f"{number.partition('.')[0]}.{claim.score}"
+        shared = compare_seeds(*(select_values(side, compared, claim.role) for side in sides))
+    share = None
+    if shared is not None and papers and claim.factor == 1.0:
+        share = shared.difference / papers[0].difference(relative=claim.relative)
     return record.ClaimOutcome(
         key=claim.key,
         text=claim.text,
@@ -173,32 +183,34 @@ def decide_claim(
         alone=verdict,
         relative=claim.relative,
         **({} if held is None else {name: getattr(held, name) for name in OF_DIFFERENCE}),
-        reason=explain(claim, held, cause, twin),
-        published="; ".join(p.text for p in claim.published),
+        reason=REASONS[cause].format(
+            against=claim.against,
+            seeds=seeds,
+            text=text,
+            edge="0" if claim.factor == 1.0 else f"a factor of {claim.factor:g}",
+            twin=twin,
+            before=math.nan if held is None else held.before,
+        ),
+        published="; ".join(paper.text for paper in papers),
         cause=cause,
         sanity=claim.sanity,
-        share=share_of_published(claim, sides, number, held),
-        text_interval=bootstrap(outcomes.get(claim.against, {}), outcomes.get(method, {}), number),
+        share=share,
         p_value=held.p_value(claim.limit) if held is not None and not twin else None,
     )
 
 
 def find_twin(method: str, reference: str, runs: Sequence[record.Run]) -> str:
-    """Find another method whose runs have the same numbers; empty if there is none.
+    """Find another method whose runs have the same numbers, but for cost; empty without one.
 
     RE of a model without an output bias is the tied model itself, for example.
     """
-    by_method = record.group_runs(runs)
-    own = {run.seed: measured(run) for run in by_method.get(method, ())}
-    for name, others in by_method.items():
-        if name not in (method, reference) and own == {run.seed: measured(run) for run in others}:
-            return name if any(own.values()) else ""
-    return ""
-
-
-def measured(run: record.Run) -> dict[str, float]:
-    """Return the numbers of a run without those of its cost."""
-    return {k: v for k, v in run.numbers.items() if not k.startswith("training.")}
+    found: dict[str, dict[int, dict[str, float]]] = {}
+    for run in runs:
+        numbers = {k: v for k, v in run.numbers.items() if not k.startswith("training.")}
+        found.setdefault(run.method, {})[run.seed] = numbers
+    own = found.pop(method, {})
+    same = (name for name, numbers in found.items() if name != reference and numbers == own)
+    return next(same, "") if any(own.values()) else ""
 
 
 def select_values(
@@ -207,21 +219,6 @@ def select_values(
     """Return the values of a number by seed, for the matrix of a role."""
     held = {run.seed: run.select_numbers(role).get(number) for run in runs}
     return {seed: value for seed, value in held.items() if value is not None}
-
-
-def share_of_published(
-    claim: Claim, sides: Sequence[Sequence[record.Run]], number: str, held: SeedDifference | None
-) -> float | None:
-    """Return the difference as a share of the first published one; None for a bound.
-
-    `held` is that of the number that decides, in which papers may not publish.
-    """
-    if claim.published and claim.score:
-        compared = f"{number.partition('.')[0]}.{claim.score}"
-        held = compare_seeds(*(select_values(side, compared, claim.role) for side in sides))
-    if held is None or not claim.published or claim.factor != 1.0:
-        return None
-    return held.difference / claim.published[0].difference(relative=claim.relative)
 
 
 def adjust_claims(outcomes: Sequence[record.ClaimOutcome]) -> tuple[record.ClaimOutcome, ...]:
@@ -254,40 +251,6 @@ def count_verdicts(outcomes: Sequence[record.ClaimOutcome]) -> dict[record.Verdi
         if not one.sanity:
             found[one.verdict] += 1
     return found
-
-
-#: Why a claim is not decided.
-CAUSES: dict[record.Cause, str] = {
-    "no_reference": "it is about the difference from {against}, which was not trained",
-    "no_number": "no two runs of one seed hold this number",
-    "same_runs": "its runs are those of {twin}, number by number: here the method is no other one",
-    "few_seeds": "{seeds}, where an interval takes at least " + str(LEAST_SEEDS),
-    "still_learning": "still learning: the validation perplexity of some run (the exponential of "
-    "its loss) fell by 1% or more over the last quarter of its training; {text}",
-    "unknown_learning": "nothing says whether the runs were still learning; {text}",
-    "at_chance": "the probe is at chance without the method already (AUC {before:.2f}); {text}",
-    "interval": "{text}, which leaves {edge} inside the interval",
-}
-
-
-def explain(
-    claim: Claim, held: SeedDifference | None, cause: record.Cause | None, twin: str = ""
-) -> str:
-    """Write the evidence for a verdict, in words."""
-    text = seeds = ""
-    if held is not None:
-        seeds = f"{held.seeds} seed{'s' if held.seeds > 1 else ''}"
-        text = f"{held.text} over {seeds}"
-    if cause is None:
-        return text
-    edge = "0" if claim.factor == 1.0 else f"a factor of {claim.factor:g}"
-    before = math.nan if held is None else held.before
-    return CAUSES[cause].format(
-        against=claim.against, seeds=seeds, text=text, edge=edge, twin=twin, before=before
-    )
-
-
-# --- Numbers that decide --------------------------------------------------------------------------
 
 
 def quality_name(runs: Sequence[record.Run]) -> str:
@@ -328,7 +291,7 @@ def compare_with_control(
     None if one of both lacks it.
     """
     before, after = (study.values(one, name, role) for one in (method.reference, method.name))
-    return compare_seeds(before, after, relative=is_relative(name), paired=study.paired)
+    return compare_seeds(before, after, relative=is_relative(name))
 
 
 def has_same_size(study: record.Study, method: record.StudyMethod) -> bool:

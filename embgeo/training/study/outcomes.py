@@ -15,9 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.values import format_number
 from embgeo.files.records import RecordFormat
-from embgeo.numerics.scores import mcnemar
 from embgeo.training.study.numbers import ACCURACY, ALL, BLEU, MACRO_F1
 from embgeo.training.study.spread import take_percentiles
 
@@ -192,23 +190,6 @@ def compare_classes(held: Sequence[Outcomes], score: str, draws: int) -> FloatAr
         scores = [score_classes(truth, one, weights)[score] for one in given]
         differences.append(np.mean(np.subtract(scores[1::2], scores[::2])))
     return np.array(differences)
-
-
-def compare_documents(before: OutcomesBySeed, after: OutcomesBySeed) -> str:
-    """Describe McNemar's test for each common seed; empty if there are no documents, or others."""
-    parts = []
-    for seed in sorted(before.keys() & after.keys()):
-        first, second = before[seed], after[seed]
-        if first.kind != "documents" or first.split != second.split:
-            return ""
-        (truth, one), (again, other) = first.table().T, second.table().T
-        if not np.array_equal(truth, again):
-            return ""
-        old, new = one == truth, other == truth
-        lost, won = int((old & ~new).sum()), int((new & ~old).sum())
-        p = format_number(mcnemar(lost, won), 2)
-        parts.append(f"seed {seed}: {lost:,} lost, {won:,} won, p = {p}")
-    return "; ".join(parts)
 
 
 # --- Translations ---------------------------------------------------------------------------------

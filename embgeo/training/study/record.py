@@ -216,8 +216,6 @@ class Study:
         The effect of each method.
     warnings : tuple of StudyWarning
     notes : tuple of str
-    paired : bool
-        Whether runs of one seed have the same start in all methods.
     """
 
     provenance: Mapping[str, Any]
@@ -228,7 +226,6 @@ class Study:
     runs: tuple[Run, ...] = ()
     quantities: tuple[Quantity, ...] = ()
     notes: tuple[str, ...] = ()
-    paired: bool = True
 
     def __repr__(self) -> str:
         names = ", ".join(visible(method.name) for method in self.methods[:MOST_SHOWN])
@@ -307,7 +304,7 @@ def check(study: Study) -> None:
 
 STUDY = RecordFormat(
     "embgeo.training",
-    9,
+    10,
     Study,
     STUDY_NAME,
     what="a comparison of methods",

@@ -84,8 +84,7 @@ def describe_few_seeds(study: record.Study) -> tuple[str, ...]:
     if n >= LEAST_SEEDS:
         return ()
     happened = [said for method in study.methods if (said := describe_what_happened(study, method))]
-    more = f" --resume --seeds {LEAST_SEEDS} adds some." if study.paired else ""
-    return *happened, f"Too few seeds to test ({n}).{more}"
+    return *happened, f"Too few seeds to test ({n}). --resume --seeds {LEAST_SEEDS} adds some."
 
 
 def describe_what_happened(study: record.Study, method: record.StudyMethod) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from embgeo.files.compressed import MAX_RATIO, RATIO_FREE_BYTES
-from embgeo.files.guard import GET_AGAIN, Damaged
+from embgeo.files.guard import Damaged
 from embgeo.files.maps import Array, count, number_type
 from embgeo.files.scratch import fill_rows
 from embgeo.io.formats.pickle.objects import Leaf
@@ -23,7 +23,7 @@ _BFLOAT16 = "whole numbers of 16 bits are read as bfloat16, as Paddle writes the
 
 
 def checkpoint_of(
-    root: object, size: int, name: str, *, constants: object = None, way_out: str = GET_AGAIN
+    root: object, size: int, name: str, *, constants: object = None, way_out: str = ""
 ) -> Checkpoint:
     """Collect the arrays and tensors of an unpickled object, and the word lists next to them.
 
