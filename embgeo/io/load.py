@@ -60,11 +60,10 @@ from embgeo.io.labels.model_folder import label_model
 from embgeo.io.labels.rows import PADDING_REASON
 from embgeo.io.labels.tokenizer_runs import NotUsable, find_unreachable
 from embgeo.io.model.checkpoint import Checkpoint, Tensor
-from embgeo.io.model.choice import choose
+from embgeo.io.model.choice import EMBEDDING, TensorRole, choose
 from embgeo.io.model.companions import read_parameters
 from embgeo.io.model.facts import ModelFacts
 from embgeo.io.model.final_norm import find_final_norm
-from embgeo.io.model.input import EMBEDDING, TensorRole
 from embgeo.io.model.names import input_rank, kind_of, layer_of
 from embgeo.io.model.rows import (
     is_tied_as_configured,

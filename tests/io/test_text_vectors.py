@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import struct
 from pathlib import Path
 
@@ -242,20 +241,6 @@ def test_real_files(name: str, kind: str, shape: tuple[int, int], first: str, la
     array = opened.tensors[0].open()
     assert np.isfinite(array).all()
     assert array[-1, -1] == pytest.approx(last, rel=1e-6)
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_header_of_dl4j_has_three_numbers(tmp_path: Path, packed: bool) -> None:
-    vectors = np.random.default_rng(1).standard_normal((40, 5)).astype("f4")
-    words = [f"wörd{k}" for k in range(40)]
-    shown = [f"B64:{base64.b64encode(w.encode()).decode()}" if packed else w for w in words]
-    rows = zip(shown, vectors.tolist(), strict=True)
-    lines = [f"{word} {' '.join(map(str, row))}\n" for word, row in rows]
-    path = tmp_path / "vectors.txt"
-    path.write_text("40 5 70\n" + "".join(lines), encoding="utf-8")
-    matrix = embgeo.load(path)
-    np.testing.assert_array_equal(matrix.data, vectors)
-    assert matrix.tokens == tuple(words)
 
 
 def test_three_whole_numbers_may_be_a_word_and_its_vector(tmp_path: Path) -> None:

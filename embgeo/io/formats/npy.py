@@ -1,8 +1,6 @@
 """numpy's .npy files, mapped."""
 
-import itertools
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +9,7 @@ import numpy as np
 from embgeo.files.guard import Damaged, short
 from embgeo.files.maps import Array, Bytes, count, is_numeric, view, whole_numbers
 from embgeo.io.formats.format import Beside
-from embgeo.io.formats.stacked import stack_vectors
-from embgeo.io.model.checkpoint import MOST_TENSORS, Checkpoint, Tensor, too_many_tensors
+from embgeo.io.model.checkpoint import Checkpoint, Tensor
 
 NAME = "npy"
 RECOGNIZED = "begins with `\\x93NUMPY`"
@@ -53,25 +50,12 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
-    """Open the array of the file, with an empty name, or the arrays saved into it in turn."""
-    pieces = list(_arrays(data))
-    if len(pieces) == 1:
-        return Checkpoint(NAME, (array_tensor("", data, pieces[0][1]),))
-    tensors = [array_tensor(str(k), piece, header) for k, (piece, header) in enumerate(pieces)]
-    note = f"{len(tensors):,} arrays were saved into the file one after the other"
-    return stack_vectors(Checkpoint(NAME, tuple(tensors), notes=(note,)))
-
-
-def _arrays(data: Bytes) -> Iterator[tuple[Bytes, NpyHeader]]:
-    """Yield the arrays, each with what follows it."""
-    for number in itertools.count():
-        if number > MOST_TENSORS:
-            raise too_many_tensors(number)
-        header = read_header(data, len(data))
-        yield data, header
-        data = data[header.start + count(header.shape) * header.dtype.itemsize :]
-        if data[: len(MAGIC)].tobytes() != MAGIC:
-            return
+    """Open the array of the file, with an empty name."""
+    header = read_header(data, len(data))
+    rest = data[header.start + count(header.shape) * header.dtype.itemsize :]
+    if rest[: len(MAGIC)].tobytes() == MAGIC:
+        raise Damaged("several arrays were saved into it in turn", "save them with numpy.savez")
+    return Checkpoint(NAME, (array_tensor("", data, header),))
 
 
 def array_tensor(name: str, data: Bytes, header: NpyHeader) -> Tensor:

@@ -4,7 +4,6 @@ Every line is a token, a space and d numbers. The file is read twice, for the to
 structure and, when the tensor is opened, for the numbers; it is not held in memory.
 """
 
-import base64
 import os
 import re
 from dataclasses import dataclass
@@ -29,10 +28,8 @@ EXTRA = ""
 
 _LINES_LOOKED_AT = 10
 
-#: Numbers of vectors and columns, and after them in files of DL4J the number of documents.
-_HEADER = re.compile(rb"\s*(\d{1,15})[ \t]+(\d{1,9})(?:[ \t]+(\d{1,15}))?[ \t]*\r?\n")
-#: DL4J writes words in base64.
-_PACKED = b"B64:"
+#: Numbers of vectors and columns.
+_HEADER = re.compile(rb"\s*(\d{1,15})[ \t]+(\d{1,9})[ \t]*\r?\n")
 _DECIMAL = re.compile(rb"[+-]?\d*\.\d+([eE][+-]?\d+)?|[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 
 
@@ -40,7 +37,6 @@ _DECIMAL = re.compile(rb"[+-]?\d*\.\d+([eE][+-]?\d+)?|[+-]?\d+(\.\d*)?[eE][+-]?\
 class _LineForm:
     columns: int
     promised: int | None  # vectors by the header; None without a header
-    is_packed: bool = False  # whether words are in base64
 
     @property
     def has_header(self) -> bool:
@@ -54,10 +50,7 @@ def sniff(head: bytes) -> bool:
     header = _HEADER.match(head)
     if header:
         rest = head[header.end() :]
-        if header[3] is None:
-            return not rest.strip() or _is_line_of_vectors(rest, columns=int(header[2]))
-        if _has_columns(rest, int(header[2])):
-            return True
+        return not rest.strip() or _is_line_of_vectors(rest, columns=int(header[2]))
     return _is_line_of_vectors(head, columns=None)
 
 
@@ -73,14 +66,6 @@ def _is_line_of_vectors(text: bytes, columns: int | None) -> bool:
         # "word 123" is a line of counts; a single column has to look like a measurement.
         return bool(_DECIMAL.fullmatch(fields[1]))
     return numbers >= 2
-
-
-def _has_columns(text: bytes, columns: int) -> bool:
-    """Tell whether the first line is a word and as many numbers, some of which may be cut off."""
-    line, end, _ = text.partition(b"\n")
-    fields = line.split()
-    numbers = sum(map(text_blocks.is_plain_number, fields[1:]))
-    return numbers == columns == len(fields) - 1 if end else 0 < numbers <= columns
 
 
 def _trailing_numbers(fields: list[bytes]) -> int:
@@ -110,14 +95,13 @@ def _layout(path: Path) -> _LineForm:
         first = file.readline(text_blocks.MAX_LINE_BYTES).removeprefix(text_blocks.BYTE_ORDER_MARK)
         following = [file.readline(text_blocks.MAX_LINE_BYTES) for _ in range(_LINES_LOOKED_AT)]
     header = _HEADER.fullmatch(first)
-    if header and (header[3] is None or _has_columns(b"".join(following), int(header[2]))):
+    if header:
         promised, columns = int(header[1]), int(header[2])
         if columns > text_blocks.MAX_COLUMNS:
             raise text_blocks.too_wide()
         if columns == 0:
             raise Damaged("its header says vectors of 0 numbers")
-        is_packed = following[0].startswith(_PACKED)
-        return _LineForm(columns, promised, is_packed)
+        return _LineForm(columns, promised)
     lines = [line for line in (first, *following) if line.strip()]
     if not all(line.count(b" ") + line.count(b"\t") <= text_blocks.MAX_COLUMNS for line in lines):
         raise text_blocks.too_wide()
@@ -174,7 +158,7 @@ def _words(path: Path, layout: _LineForm) -> WordList:
             else:
                 found = (word for _, word, _ in _rows(start, lines, layout.columns))
             for word in found:
-                words.add(_unpack(word) if layout.is_packed else word)
+                words.add(word)
     except Damaged as error:
         if len(words) >= promised:
             raise
@@ -186,15 +170,6 @@ def _words(path: Path, layout: _LineForm) -> WordList:
     if len(words) == 0:
         raise Damaged("it holds no vectors")
     return words
-
-
-def _unpack(word: bytes) -> bytes:
-    if not word.startswith(_PACKED):
-        return word
-    try:
-        return base64.b64decode(word.removeprefix(_PACKED), validate=True)
-    except ValueError:
-        raise Damaged("a word is not in base64, as those before it") from None
 
 
 def _ends_with_a_line(path: Path) -> bool:
