@@ -264,8 +264,10 @@ def write_export(target: Target, request: Request, path: Path) -> list[Path]:
         return sorted(path / name for name in folders.find_files(path, projector.FILES))
     with errors.writing(path, ELSEWHERE), temporary_folder(path.parent) as fresh:
         target.write(request, fresh / path.name)
+        # The record of how it was made goes without saying.
+        named = sorted(one.name for one in fresh.iterdir() if one.suffix != ".json")
         folders.replace_files(fresh, path.parent)
-    return [path]
+    return [path.parent / name for name in named]
 
 
 def read_original(

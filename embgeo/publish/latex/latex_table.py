@@ -96,12 +96,19 @@ def lay_out(
     widths = [max(map(measure, column)) + BETWEEN for column in columns]
     alignment = alignment or "l" + "r" * (len(heads) - 1)
     repeated = range(len(alignment) - len(alignment.lstrip("l")))
+
+    def fits(part: Sequence[int]) -> bool:
+        return sum(widths[i] for i in (*repeated, *part)) <= page.text * POINTS
+
     parts: list[list[int]] = [[]]
     for place in range(len(repeated), len(heads)):
-        wide = sum(widths[i] for i in (*repeated, *parts[-1], place))
-        if wide > page.text * POINTS and parts[-1]:
+        if not fits([*parts[-1], place]) and parts[-1]:
             parts.append([])
         parts[-1].append(place)
+    places = [place for part in parts for place in part]
+    size = -(-len(places) // len(parts))
+    even = [places[i : i + size] for i in range(0, len(places), size)]
+    parts = even if all(map(fits, even)) else parts
     blocks: list[dict[str, Any]] = []
     for part in ([*repeated, *part] for part in parts):
         blocks.append({

@@ -58,7 +58,8 @@ def find_entry(method: TableColumn, quantity: Quantity) -> Entry:
     elif scalar is None or scalar.value is None:
         return Entry(None)
     else:
-        number = Spread(scalar.value, scalar.standard_error, 1)
+        errors = (scalar.population_error, scalar.standard_error)
+        number = Spread(scalar.value, next((e for e in errors if e is not None), None), 1)
     if number is None or reference is None:
         return Entry(number)
     return Entry(number, abs(number.mean - reference))
