@@ -55,6 +55,8 @@ class PassTask:
     needed: IntArray = field(default_factory=lambda: NO_ROWS)
     #: Whether rows are read in float32.
     rounded: bool = False
+    #: Whether the rows are those of the output matrix.
+    of_output: bool = False
 
     @property
     def reads_all(self) -> bool:
@@ -107,6 +109,9 @@ def run_pass(task: PassTask, matrix: Matrix, start: int, resources: Resources) -
 
     Labels of the part are not used.
     """
+    if task.of_output:
+        assert matrix.output is not None
+        matrix = matrix.output
     part = Part(
         start,
         start + matrix.n,

@@ -95,10 +95,16 @@ class RemoteReader(RowReader):
         run: RunPass,
         resources: Resources | None = None,
         progress: Progress | None = None,
+        of_output: bool = False,
     ) -> None:
         super().__init__(without_entries(matrix, self.fetch), resources, progress)
         self.run = run
         self.parts = {part.start: part for part in parts}
+        self.of_output = of_output
+
+    def open_output(self, output: Matrix) -> "RemoteReader":
+        parts = [replace(part, sha256="") for part in self.parts.values()]
+        return RemoteReader(output, parts, self.run, self.resources, self.progress, True)
 
     def sift(self, statistics: Sequence[Statistic]) -> None:
         self.announce("first pass", self.matrix.n)
@@ -136,7 +142,7 @@ class RemoteReader(RowReader):
         """Run a pass, check that its parts are those of earlier ones, and merge its statistics."""
         left_out = np.flatnonzero(~self.takes_part)
         blanks = [statistic.blank() for statistic in statistics]
-        task = PassTask(blanks, sifts, left_out, needed, self.matrix.rounded)
+        task = PassTask(blanks, sifts, left_out, needed, self.matrix.rounded, self.of_output)
         found = self.run(task, self.progress.advance)
         if task.reads_all and sorted(part.start for part in found.parts) != sorted(self.parts):
             raise UnreadableFile(

@@ -162,12 +162,10 @@ def complete(
 def add_output_suspects(measurement: Passes, values: list[Value]) -> list[Value]:
     """Add the suspects of the output matrix, which has passes of its own for them."""
     reader, matrix = measurement.reader, measurement.reader.matrix
-    if matrix.output is None or not reader.is_local:
+    if matrix.output is None:
         return values
     output = replace(matrix.output, special=matrix.special)
-    # The output may be stored in a type that the device of the input does not have.
-    rows = RowReader(output, replace(reader.resources, device="cpu"), reader.progress)
-    passes = Passes(rows, measurement.options, ("suspects",))
+    passes = Passes(reader.open_output(output), measurement.options, ("suspects",))
     with passes.quiet():
         passes.first_pass()
         passes.second_pass()

@@ -79,6 +79,7 @@ MOST_OF_UNUSED, RARER = 0.5, 0.9
 #: Mean cosine of a degenerate cone, and how many standard deviations nearer to the mean direction
 #: than half of the rows those are that make it.
 CONE, DEVIATIONS = 0.3, 5.0
+IN_PARTS = "the rows lie in parts: near-identical rows are not searched"
 #: Roles of tokens that prompts use, whatever their spelling.
 IN_PROMPTS = frozenset(
     {"bos", "eos", "pad", "unk", "cls", "sep", "mask", "additional", "special", "template"}
@@ -106,7 +107,7 @@ def rows_read(m: Measurement) -> IntArray:
     facts = m.facts
     groups = group_equal_hashes(facts, m.shared)
     flat = np.union1d(facts.flat, draw_compared(m)) if len(facts.flat) else NO_ROWS
-    read = [NO_ROWS, *groups, flat, draw_shorter(m), draw_unused(facts)]
+    read = [NO_ROWS, *groups, flat, draw_shorter(m, find_shorter_rows(m)), draw_unused(facts)]
     return np.unique(np.concatenate(read))
 
 
@@ -153,9 +154,10 @@ class Found:
         found[self.facts.small] = self.facts.small_norms
         return found
 
-    @cached_property
-    def median(self) -> float:
-        return float(np.median(self.shared.norms))
+    @property
+    def left(self) -> Mask:
+        """Kept rows without a reason yet, shape (M,)."""
+        return ~self.taken[self.facts.kept]
 
     def add(
         self,
@@ -212,17 +214,18 @@ def find_suspects(m: Measurement, near: NearGroups) -> list[Suspects]:
     found.add("zero", np.setdiff1d(facts.zero, padding))
     if not facts.m:
         return found.suspects
+    groups = find_equal_groups(m)
+    at_mean, distances = find_mean_rows(m)
     initial = find_initial_rows(facts.small_norms, facts.d)
     untrained = facts.small[initial.rows & initial.is_certain]
-    shorter = find_shorter_rows(m)
-    touched = not looks_initial(m, draw_shorter(m))
-    groups = find_equal_groups(m)
-    at_mean, distances = find_mean_rows(m, groups, near)
     damaged = np.setdiff1d(facts.small, np.union1d(untrained, at_mean))
     found.add("damaged", damaged, found.share_of_median(damaged))
     constant, entries = find_constant_rows(m)
     found.add("constant", constant, entries)
-    untrained = np.union1d(untrained, NO_ROWS if touched else shorter)
+    # Without rows of other faults, which have norms of their own.
+    shorter = find_shorter_rows(m, np.concatenate([constant, at_mean, near.rows]))
+    if looks_initial(m, draw_shorter(m, shorter)):
+        untrained = np.union1d(untrained, shorter)
     found.add("untrained", untrained, found.share_of_median(untrained))
     found.add("mean", at_mean, distances)
     copies = np.concatenate([NO_ROWS, *(group[1:] for group in groups)])
@@ -238,7 +241,7 @@ def find_suspects(m: Measurement, near: NearGroups) -> list[Suspects]:
     found.add("special", special, found.share_of_median(special))
     found.add("long", long, found.share_of_median(long))
     found.add("short", short, found.share_of_median(short))
-    found.add("clump", *find_clump(facts, shared))
+    found.add("clump", *find_clump(found))
     found.add("no_token", np.union1d(padding, np.concatenate([NO_ROWS, *facts.masked.values()])))
     found.add("cone", *find_cone_rows(facts, shared))
     return found.suspects
@@ -267,6 +270,8 @@ def count_suspects(suspects: Iterable[Suspects], not_searched: str, complete: bo
 def measure_others(m: Measurement, suspects: Iterable[Suspects]) -> Scalar:
     """Measure the mean cosine of the kept rows that are no suspects; of a group, one row stays."""
     facts, total, count = m.facts, m.shared.sums.unit, m.facts.m
+    if not m.reader.is_local:
+        return q.MEAN_COSINE_OTHERS.undefined(IN_PARTS)
     rows = np.concatenate([NO_ROWS, *map(list_left_out, suspects)])
     rows = np.intersect1d(rows, facts.kept)
     if not len(rows):
@@ -319,23 +324,24 @@ def find_constant_rows(m: Measurement) -> tuple[IntArray, FloatArray]:
 # --- norms: rows never trained, much longer or shorter ones ---------------------------------------
 
 
-def find_distinct_logs(shared: SharedStatistics) -> FloatArray:
+def find_distinct_logs(shared: SharedStatistics, among: Mask) -> FloatArray:
     """Find the log norms of different rows; none where modes and gaps of them mean nothing.
 
     So it is for few rows, and where norms lie on a lattice: rows of rounded entries have squared
     norms that are multiples of one number, and far fewer different norms than there are rows.
     """
-    logs = np.log(shared.norms[np.unique(shared.hashes, return_index=True)[1]])
+    logs = np.log(shared.norms[among][np.unique(shared.hashes[among], return_index=True)[1]])
     on_lattice = 2 * len(np.unique(np.round(logs, 9))) <= len(logs)
     return logs[:0] if on_lattice or len(logs) < clumps.LEAST else logs
 
 
-def find_shorter_rows(m: Measurement) -> IntArray:
+def find_shorter_rows(m: Measurement, without: IntArray = NO_ROWS) -> IntArray:
     """Find the rows of the shorter mode of norms, or below a gap; none if there are neither."""
-    distinct = find_distinct_logs(m.shared)
+    among = ~np.isin(m.facts.kept, without)
+    distinct = find_distinct_logs(m.shared, among)
     if not len(distinct):
         return NO_ROWS
-    logs = np.log(m.shared.norms)
+    logs = np.where(among, np.log(m.shared.norms), np.inf)
     modes = clumps.find_modes(distinct)
     if modes.excess >= clumps.find_critical_excess(len(distinct)):
         end = min(modes.valley, find_end(distinct[distinct <= modes.valley], m.facts.d))
@@ -381,10 +387,10 @@ def find_gap(logs: FloatArray, d: int) -> float:
     return float(ordered[count - 1]) if gaps[count - FEWEST] >= least else -np.inf
 
 
-def draw_shorter(m: Measurement) -> IntArray:
+def draw_shorter(m: Measurement, shorter: IntArray) -> IntArray:
     """Draw a sample of the shorter rows, whatever the seed."""
     size = int(np.clip(SAMPLE_ENTRIES // m.facts.d, *SAMPLE))
-    return sample_rows(find_shorter_rows(m), size, generator(0, "untouched rows"))
+    return sample_rows(shorter, size, generator(0, "untouched rows"))
 
 
 def looks_initial(m: Measurement, rows: IntArray) -> bool:
@@ -409,14 +415,17 @@ def find_odd_norms(found: Found, shorter: IntArray) -> tuple[IntArray, IntArray]
     """Find rows much longer, and much shorter than the others: a mode of their own, or a tail.
 
     The smaller of two modes is odd if its median norm is `MUCH` times larger or smaller than that
-    of the others; so is a row that lognormal norms reach in one matrix of a thousand.
+    of the others; so is a row that lognormal norms reach in one matrix of a thousand. Rows of more
+    serious reasons do not take part.
     """
-    facts, lengths = found.facts, found.shared.norms
-    of_norms = measure_log_norms(lengths, facts.d)
-    long = of_norms.is_long & (lengths > MUCH * found.median)
-    short = of_norms.is_short | np.isin(facts.kept, shorter)
-    short &= MUCH * lengths < found.median
-    logs, distinct = np.log(lengths), find_distinct_logs(found.shared)
+    facts, among = found.facts, found.left
+    if not among.any():
+        return NO_ROWS, NO_ROWS
+    rows, lengths = facts.kept[among], found.shared.norms[among]
+    of_norms, median = measure_log_norms(lengths, facts.d), float(np.median(lengths))
+    long = of_norms.is_long & (lengths > MUCH * median)
+    short = (of_norms.is_short | np.isin(rows, shorter)) & (MUCH * lengths < median)
+    logs, distinct = np.log(lengths), find_distinct_logs(found.shared, among)
     if len(distinct):
         modes = clumps.find_modes(distinct)
         below = logs <= modes.valley
@@ -424,15 +433,13 @@ def find_odd_norms(found: Found, shorter: IntArray) -> tuple[IntArray, IntArray]
         if are_two and np.median(logs[~below]) - np.median(logs[below]) >= np.log(MUCH):
             few = 2 * int(below.sum()) <= len(logs)
             long, short = (long, short | below) if few else (long | ~below, short)
-    return facts.kept[long], facts.kept[short]
+    return rows[long], rows[short]
 
 
 # --- rows at the mean -----------------------------------------------------------------------------
 
 
-def find_mean_rows(
-    m: Measurement, groups: list[IntArray], near: NearGroups
-) -> tuple[IntArray, FloatArray]:
+def find_mean_rows(m: Measurement) -> tuple[IntArray, FloatArray]:
     """Find rows at the mean of the others, and their distances to it in median distances.
 
     Where the mean is short, they are short themselves. Which rows lived when the mean was taken is
@@ -457,11 +464,20 @@ def find_mean_rows(
     length = min(float(np.linalg.norm(mean)) for mean in means)
     rounding = facts.rounding * root_mean_square(shared.norms)
     at_mean = (apart <= rounding) | (apart < min(NEAR * median, OF_ITS_LENGTH * length))
-    as_group = apart < min(NEAR_AS_GROUP * median, OF_ITS_LENGTH * length)
-    alike = np.concatenate([near.rows, NO_ROWS, *groups])
-    at_mean |= as_group & np.isin(candidates, alike)
+    as_group = np.flatnonzero(apart < min(NEAR_AS_GROUP * median, OF_ITS_LENGTH * length))
+    at_mean[as_group[are_alike(rows[as_group])]] = True
     order = np.flatnonzero(at_mean)[np.argsort(candidates[at_mean])]
     return candidates[order], apart[order] / median
+
+
+def are_alike(rows: FloatArray) -> Mask:
+    """Tell which rows equal another one, or are near-identical to it."""
+    if not len(rows):
+        return np.zeros(0, dtype=bool)
+    distinct, number, count = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    projected = (unit(distinct) @ draw_axes(rows.shape[1])).astype(np.float32)
+    near = find_near_groups(lambda places: distinct[places], projected, rows.shape[1])
+    return np.asarray((count[number] > 1) | np.isin(number, near.rows))
 
 
 # --- equal and near-identical rows ----------------------------------------------------------------
@@ -505,7 +521,7 @@ def split_equal_rows(facts: Facts, reader: RowReader, rows: IntArray) -> list[In
 def explain_not_searched(m: Measurement) -> str:
     """Explain why near-identical rows are not searched; empty if they are."""
     if not m.reader.is_local:
-        return "the rows lie in parts: single pairs are not read"
+        return IN_PARTS
     return explain_ordinary(average_cosine(m.shared.sums.unit, m.facts.m), m.facts.m, m.facts.d)
 
 
@@ -588,7 +604,7 @@ def find_untrained_special(found: Found, short: IntArray) -> IntArray:
     return special[looks]
 
 
-def find_clump(facts: Facts, shared: SharedStatistics) -> tuple[IntArray, FloatArray]:
+def find_clump(found: Found) -> tuple[IntArray, FloatArray]:
     """Find rows around the mean direction with norms of their own, where training missed them.
 
     Rows that training hardly touches keep moving along one common direction (Gao et al. 2019, §4),
@@ -596,17 +612,19 @@ def find_clump(facts: Facts, shared: SharedStatistics) -> tuple[IntArray, FloatA
     where most tokens known to be unused are among them, or other tokens are more frequent, they are
     hardly trained. Angles are in degrees.
     """
-    none, angles = (NO_ROWS, np.zeros(0)), shared.mean_angles
-    if angles is None or not len(find_distinct_logs(shared)):
+    facts, shared, among = found.facts, found.shared, found.left
+    none = NO_ROWS, np.zeros(0)
+    if shared.mean_angles is None or not len(find_distinct_logs(shared, among)):
         return none
-    inside = clumps.find_gathered(angles, shared.norms, shared.hashes)
+    rows, angles = facts.kept[among], shared.mean_angles[among]
+    inside = clumps.find_gathered(angles, shared.norms[among], shared.hashes[among])
     if not inside.any():
         return none
-    unused = np.isin(facts.kept, find_unused(facts))
+    unused = np.isin(rows, find_unused(facts))
     missed = unused.sum() >= LEAST_UNUSED and inside[unused].mean() >= MOST_OF_UNUSED
     if not missed and facts.frequency is not None and min(inside.sum(), (~inside).sum()) > 1:
-        missed = auc(facts.frequency.counts[facts.kept], ~inside)[0] >= RARER
-    return (facts.kept[inside], np.degrees(angles[inside])) if missed else none
+        missed = auc(facts.frequency.counts[rows], ~inside)[0] >= RARER
+    return (rows[inside], np.degrees(angles[inside])) if missed else none
 
 
 def find_cone_rows(facts: Facts, shared: SharedStatistics) -> tuple[IntArray, FloatArray]:

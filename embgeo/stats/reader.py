@@ -1,6 +1,7 @@
 """Reads the rows of a matrix for statistics and metrics: in blocks, in parallel."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -68,6 +69,13 @@ class RowReader:
                 self.resources.room,
                 lambda rows: self.progress.advance(rows),
             )
+
+    def open_output(self, output: Matrix) -> "RowReader":
+        """Read the rows of the output matrix, on the processor.
+
+        It may be stored in a type that the device of the input does not have.
+        """
+        return RowReader(output, replace(self.resources, device="cpu"), self.progress)
 
     @property
     def device(self) -> str:
