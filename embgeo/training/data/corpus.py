@@ -1,7 +1,7 @@
 """Texts as three splits of rows of one vocabulary."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from embgeo.training.data.encoding import (
     describe_part,
     encode_files,
 )
-from embgeo.training.data.layouts import SPLITS, KnownCorpus, find_layout
+from embgeo.training.data.layouts import SPLITS, find_layout
 from embgeo.training.data.text import hash_files, read_lines, sha256
 from embgeo.training.data.tokenizer import ENDS, TOKENIZER_NAME, ByteLevel, Tokenizer
 from embgeo.training.data.vocabulary import UNKNOWN, Vocabulary, place_words, ranked
@@ -68,8 +68,9 @@ def load_corpus(
     min_count: int | None = None,
     size: int | None = None,
     tokenizer: Path | None = None,
+    bpe: int | None = None,
     tokens: int | None = None,
-    skip: int = 0,
+    skip: int | None = None,
     shuffle: bool = True,
     vocabulary: Vocabulary | None = None,
     seed: int = 0,
@@ -93,6 +94,10 @@ def load_corpus(
         Rows of the vocabulary; the rarest words are unknown.
     tokenizer : Path, optional
         A ``tokenizer.json`` in place of words; rows are its ids.
+    bpe : int, optional
+        Rows at most of a byte-level tokenizer that is learned from all of the training split, in
+        place of words. The text is then a stream: `SEPARATOR` precedes each article of WikiText and
+        follows each file, and the last tenth of a text without splits is validation and test.
     tokens, skip : int, optional
         Tokens of the training split to use, behind the first `skip`, also for counts and
         vocabulary.
@@ -113,31 +118,77 @@ def load_corpus(
     """
     _check_options(unit, min_count, size, tokenizer, tokens)
     layout = find_layout(path)
+    published, splits, skip = layout.published, layout.splits, skip or 0
     notes = list(layout.notes)
-    reader = Words(path) if tokenizer is None else Tokenizer(tokenizer)
-    unit = unit or ("stream" if reader.end() is None else "sentences")
-    end = None if unit == "stream" else _find_end(reader)
-    published = layout.published
-    known_lines = tokenizer is None and published is not None and published.empty_lines
-    encode = partial(encode_files, encode=reader.encode, end=end, empty_lines=known_lines)
-    limit = None if tokens is None else skip + tokens
-    if "all" in layout.splits:
-        text = encode(layout.splits["all"])
-        ids, how = cut_text(text, stream=end is None, seed=seed, shuffle=shuffle)
-        notes.append(f"a twentieth each for validation and test: {how}")
+    reader: Words | Tokenizer
+    if bpe is not None:
+        lines = read_training_lines(splits)
+        reader = ByteLevel(lines, bpe, path, titles=bool(published and published.titles))
+        said = f"a byte-level tokenizer of {reader.size:,} rows, learned from the training split"
+        notes.append(said)
     else:
+        reader = Words(path) if tokenizer is None else Tokenizer(tokenizer)
+    if unit is None:
+        unit = "stream" if bpe is not None or reader.end() is None else "sentences"
+    end = reader.end() if unit == "sentences" else None
+    if unit == "sentences" and end is None:
+        raise BadOption(
+            f"the tokenizer has no token that ends a sentence ({', '.join(ENDS)})",
+            where="unit",
+            way_out="give stream",
+        )
+    encode = partial(
+        encode_files,
+        encode=reader.encode,
+        end=end,
+        empty_lines=isinstance(reader, Words) and published is not None and published.empty_lines,
+        separator=None if bpe is None else 0,
+    )
+    if "all" not in splits:
+        limit = None if tokens is None else skip + tokens
         ids = {
             split: encode(files, limit=limit if split == "train" else None).ids
-            for split, files in layout.splits.items()
+            for split, files in splits.items()
         }
-    notes += take_part(ids, tokens, skip, path)
-    if published is not None and not _is_published(published, ids, whole=not (skip or tokens)):
-        if end is not None:
-            notes.append(f"files are named as those of {published.name}, but hold another text")
-        published = None
+    elif isinstance(reader, ByteLevel):
+        whole = encode(splits["all"]).ids
+        ends = np.cumsum(reader.row_bytes[whole])
+        places = np.searchsorted(ends, [(1.0 - k * SHARE) * ends[-1] for k in (2, 1)])
+        ids = dict(zip(SPLITS, np.split(whole, places), strict=True))
+        notes.append("the last tenth of the text is validation and test")
+    else:
+        ids, how = cut_text(encode(splits["all"]), stream=end is None, seed=seed, shuffle=shuffle)
+        notes.append(f"a twentieth each for validation and test: {how}")
+    there = len(ids["train"])
+    if skip >= there > 0:
+        raise BadOption(
+            f"skip is {skip:,}, and the training split has {there:,} tokens",
+            where="data",
+            way_out="give a lower number",
+        )
+    ids["train"] = ids["train"][skip:][:tokens]
+    for split, found in ids.items():
+        fewest = FEWEST_TRAINING_TOKENS if split == "train" else FEWEST_TOKENS
+        if len(found) < fewest:
+            raise UnreadableFile(
+                f"{len(found):,} tokens for the {split} split are less than {fewest}",
+                where=path,
+                way_out="give more text",
+            )
+    notes += describe_part(len(ids["train"]), tokens, skip, "tokens of the training text")
+    if bpe is not None:
+        published = None  # whose numbers are of words
+    elif published is not None:
+        # Other corpora have files of the same names.
+        compared = SPLITS[1:] if skip or tokens else SPLITS
+        lengths = dict(zip(SPLITS, published.tokens, strict=True))
+        if any(len(ids[split]) != lengths[split] for split in compared):
+            if end is not None:
+                notes.append(f"files are named as those of {published.name}, but hold another text")
+            published = None
     if isinstance(reader, Tokenizer):
         counts = np.bincount(ids["train"], minlength=reader.size)
-        vocabulary = reader.vocabulary(counts, end=end is not None)
+        vocabulary = reader.vocabulary(counts, end=bpe is not None or end is not None)
         rows = {split: found.astype(np.int64) for split, found in ids.items()}
     else:
         if vocabulary is not None:
@@ -155,8 +206,11 @@ def load_corpus(
             "perplexities are not to be compared with published ones"
         )
     files = hash_files(path, layout.files)
+    learned = reader if isinstance(reader, ByteLevel) else None
     if tokenizer is not None:
         files[tokenizer.name] = sha256(tokenizer)
+    elif learned is not None:
+        files[TOKENIZER_NAME] = hashlib.sha256(learned.text.encode()).hexdigest()
     return Corpus(
         layout.name if published is None else published.name,
         vocabulary,
@@ -166,69 +220,16 @@ def load_corpus(
         unit,
         tuple(notes),
         files,
+        None if learned is None else learned.text,
+        None if learned is None else learned.row_bytes,
     )
 
 
-def load_byte_level(path: Path, size: int, *, tokens: int | None = None, skip: int = 0) -> Corpus:
-    """Read a text or a folder as rows of a tokenizer that is learned from the training split.
-
-    The text is a stream, line ends included. `SEPARATOR` precedes each article of WikiText and
-    follows each file. The last tenth of a text without splits is validation and test.
-
-    `path`: see `embgeo.training.data.load_corpus`. `size`: rows at most. `tokens`, `skip`:
-    tokens of the training split to use, behind the first `skip`; the tokenizer is learned from all
-    of it.
-    """
-    layout = find_layout(path)
-    splits, notes = layout.splits, list(layout.notes)
-    whole = "all" not in splits
-    lines = read_training_lines(splits["train" if whole else "all"], whole=whole)
-    reader = ByteLevel(lines, size, path, titles=bool(layout.published and layout.published.titles))
-    lengths = reader.count_bytes()
-    ids = {
-        split: encode_files(files, reader.encode, end=None, separator=0).ids
-        for split, files in splits.items()
-    }
-    notes.append(f"a byte-level tokenizer of {reader.size:,} rows, learned from the training split")
-    if not whole:
-        ids = cut_bytes(ids["all"], lengths)
-        notes.append("the last tenth of the text is validation and test")
-    notes += take_part(ids, tokens, skip, path)
-    rows = {split: found.astype(np.int64) for split, found in ids.items()}
-    digest = hashlib.sha256(reader.text.encode()).hexdigest()
-    counts = np.bincount(rows["train"], minlength=reader.size)
-    return Corpus(
-        layout.name,
-        reader.vocabulary(counts),
-        rows["train"],
-        rows["valid"],
-        rows.get("test"),
-        "stream",
-        tuple(notes),
-        hash_files(path, layout.files) | {TOKENIZER_NAME: digest},
-        reader.text,
-        lengths,
-    )
-
-
-def take_part(ids: dict[str, Ids], tokens: int | None, skip: int, path: Path) -> list[str]:
-    """Keep some tokens of the training split, behind the first `skip`, and say so."""
-    there = len(ids["train"])
-    if skip >= there > 0:
-        raise BadOption(
-            f"skip is {skip:,}, and the training split has {there:,} tokens",
-            where="data",
-            way_out="give a lower number",
-        )
-    ids["train"] = ids["train"][skip:][:tokens]
-    check_splits(ids, path)
-    return describe_part(len(ids["train"]), tokens, skip, "tokens of the training text")
-
-
-def read_training_lines(files: Sequence[Path], *, whole: bool) -> Iterator[str]:
+def read_training_lines(splits: Mapping[str, Sequence[Path]]) -> Iterator[str]:
     """Yield the lines of a training split, or of the first nine tenths of a text without splits."""
-    left = float("inf")
-    if not whole:
+    files, left = splits.get("train", ()), float("inf")
+    if "all" in splits:
+        files = splits["all"]
         sizes = (len(line.encode()) for file in files for line in read_lines(file))
         left = (1.0 - 2.0 * SHARE) * sum(sizes)
     for file in files:
@@ -237,31 +238,6 @@ def read_training_lines(files: Sequence[Path], *, whole: bool) -> Iterator[str]:
             if left < 0:
                 return
             yield line
-
-
-def cut_bytes(ids: Ids, lengths: IntArray) -> dict[str, Ids]:
-    """Cut off the last tenth of the bytes of a text for validation and test."""
-    ends = np.cumsum(lengths[ids])
-    places = np.searchsorted(ends, [(1.0 - k * SHARE) * ends[-1] for k in (2, 1)])
-    return dict(zip(SPLITS, np.split(ids, places), strict=True))
-
-
-def _find_end(reader: Words | Tokenizer) -> int:
-    end = reader.end()
-    if end is None:
-        raise BadOption(
-            f"the tokenizer has no token that ends a sentence ({', '.join(ENDS)})",
-            where="unit",
-            way_out="give stream",
-        )
-    return end
-
-
-def _is_published(published: KnownCorpus, ids: dict[str, Ids], *, whole: bool) -> bool:
-    """Tell whether splits are as long as published; other corpora have files of the same names."""
-    lengths = dict(zip(SPLITS, published.tokens, strict=True))
-    compared = SPLITS if whole else SPLITS[1:]
-    return all(len(ids[split]) == lengths[split] for split in compared)
 
 
 def _rank_words(
@@ -297,21 +273,10 @@ def _check_options(
             where="tokens",
             way_out=f"give {FEWEST_TRAINING_TOKENS} or more",
         )
-    if tokenizer is not None and (min_count is not None or size is not None):
-        raise BadOption(
-            "a tokenizer has its own vocabulary",
-            where="size" if min_count is None else "min_count",
-            way_out="leave it out, or leave out the tokenizer",
-        )
-
-
-def check_splits(splits: dict[str, Ids], path: Path) -> None:
-    """Refuse splits with too few tokens."""
-    for split, ids in splits.items():
-        fewest = FEWEST_TRAINING_TOKENS if split == "train" else FEWEST_TOKENS
-        if len(ids) < fewest:
-            raise UnreadableFile(
-                f"{len(ids):,} tokens for the {split} split are less than {fewest}",
-                where=path,
-                way_out="give more text",
+    for name, value in (("min_count", min_count), ("size", size)):
+        if tokenizer is not None and value is not None:
+            raise BadOption(
+                "a tokenizer has its own vocabulary",
+                where=name,
+                way_out="leave it out, or leave out the tokenizer",
             )

@@ -205,27 +205,25 @@ def describe_coverage(similarity: tuple[WordPairs, ...], vocabulary: Vocabulary,
 def encode_documents(
     files: list[Path], words: Words, limit: int | None, skip: int
 ) -> Iterator[list[int]]:
-    """Yield the words of each document as numbers, `limit` words at most, behind `skip` words."""
+    """Yield the words of each document as numbers, `limit` words at most, behind `skip` words.
+
+    A document is a line, or the last column of a line of a table.
+    """
     left = limit
-    for line in read_texts(files):
-        spoken = _WORD.findall(text.TAG.sub(" ", line).lower())
-        begin = min(skip, len(spoken))
-        skip -= begin
-        found = [words[word] for word in spoken[begin:][:left]]
-        if found:
-            yield found
-        if left is not None:
-            left -= len(found)
-            if not left:
-                return
-
-
-def read_texts(files: list[Path]) -> Iterator[str]:
-    """Yield the lines of all files, or the last column of tables."""
     for file in files:
         table = text.find_ending(file) == ".tsv"
         for line in text.read_lines(file):
-            yield line.rpartition("\t")[2] if table else line
+            line = line.rpartition("\t")[2] if table else line
+            spoken = _WORD.findall(text.TAG.sub(" ", line).lower())
+            begin = min(skip, len(spoken))
+            skip -= begin
+            found = [words[word] for word in spoken[begin:][:left]]
+            if found:
+                yield found
+            if left is not None:
+                left -= len(found)
+                if not left:
+                    return
 
 
 def choose_words(

@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
@@ -213,15 +211,40 @@ def load_labeled(
 ) -> LabeledCorpus:
     """Read documents with classes; `ClassificationTask` describes the arguments."""
     files = find_splits(path)
-    read = {split: merge_classes(read_labeled(file), merge) for split, file in files.items()}
-    splits, notes = cut_splits(read, fold)
-    classes = tuple(sorted({label for label, _ in splits["train"]}))
-    check_classes(splits, classes, path)
+    splits = {split: merge_classes(read_labeled(file), merge) for split, file in files.items()}
+    notes = []
+    for split, chosen, seed in (("test", fold, 1), ("valid", 0, 0)):
+        if split not in splits:
+            splits["train"], splits[split] = cut_fold(splits["train"], chosen, seed)
+            notes.append(
+                f"{split}: one document in {FOLDS} of each class, drawn from the training part, "
+                "the same for all methods and seeds"
+            )
+    classes = {label: n for n, label in enumerate(sorted({label for label, _ in splits["train"]}))}
+    if len(classes) < 2:
+        raise BadOption(
+            f"there are {len(classes)} classes, and two or more are needed",
+            where=path,
+            way_out="check the labels, and merge of [task]",
+        )
     words = Words(path)
-    encoded = {
-        split: encode(texts, classes, words, length=length, strip=strip)
-        for split, texts in splits.items()
-    }
+    encoded = {}
+    for split, texts in splits.items():
+        if strange := {label for label, _ in texts} - classes.keys():
+            raise UnreadableFile(
+                f"the {split} split has the class {min(strange)!r}, which the training split lacks",
+                where=path,
+                way_out="check the labels",
+            )
+        if not texts:
+            raise UnreadableFile(
+                f"there are no documents for the {split} split", where=path, way_out="give more"
+            )
+        tokens = (split_tokens(text, strip=strip)[:length] for _, text in texts)
+        # A document without words is one unknown word.
+        joined = join_sequences(map(words.__getitem__, own or [UNKNOWN]) for own in tokens)
+        labels = np.array([classes[label] for label, _ in texts])
+        encoded[split] = LabeledDocuments(joined.rows, joined.ends, labels)
     counts = np.bincount(encoded["train"].rows, minlength=len(words))
     vocabulary, row_of = ranked(list(words), counts, min_count=min_count, size=size)
     placed = {split: replace(found, rows=row_of[found.rows]) for split, found in encoded.items()}
@@ -236,7 +259,7 @@ def load_labeled(
     return LabeledCorpus(
         name=_SUFFIX.sub("", files["train"].name) or files["train"].resolve().parent.name,
         vocabulary=vocabulary,
-        classes=classes,
+        classes=tuple(classes),
         train=placed["train"],
         valid=placed["valid"],
         test=placed["test"],
@@ -258,75 +281,16 @@ def merge_classes(texts: list[LabeledText], merge: Sequence[str]) -> list[Labele
     return [(name, text) for label, text in texts if (name := find_class(label)) is not None]
 
 
-def cut_splits(
-    read: dict[str, list[LabeledText]], fold: int
-) -> tuple[dict[str, list[LabeledText]], list[str]]:
-    """Cut missing splits from the training part, with a note on each."""
-    splits, notes = dict(read), []
-    for split, chosen, seed in (("test", fold, 1), ("valid", 0, 0)):
-        if split not in splits:
-            splits["train"], splits[split] = cut_fold(splits["train"], chosen, seed)
-            notes.append(
-                f"{split}: one document in {FOLDS} of each class, drawn from the training part, "
-                "the same for all methods and seeds"
-            )
-    return splits, notes
-
-
 def cut_fold(
     texts: list[LabeledText], fold: int, seed: int
 ) -> tuple[list[LabeledText], list[LabeledText]]:
-    """Split into the rest and one of `FOLDS` folds, stratified by class."""
-    held = hold_out(np.array([label for label, _ in texts]), fold, seed)
-    pairs = list(zip(texts, held, strict=True))
-    return [text for text, out in pairs if not out], [text for text, out in pairs if out]
-
-
-def hold_out(labels: npt.NDArray[Any], fold: int, seed: int) -> npt.NDArray[np.bool_]:
-    """Return which documents are in one of `FOLDS` folds, drawn class by class."""
+    """Split into the rest and one of `FOLDS` folds, drawn class by class."""
+    labels, held = np.array([label for label, _ in texts]), set()
     generator = np.random.default_rng(seed)
-    held = np.zeros(len(labels), dtype=bool)
     for label in np.unique(labels):
-        places = generator.permutation(np.flatnonzero(labels == label))
-        held[places[fold::FOLDS]] = True
-    return held
-
-
-def check_classes(
-    splits: dict[str, list[LabeledText]], classes: tuple[str, ...], path: Path
-) -> None:
-    """Refuse splits without documents or with classes that training lacks."""
-    if len(classes) < 2:
-        raise BadOption(
-            f"there are {len(classes)} classes, and two or more are needed",
-            where=path,
-            way_out="check the labels, and merge of [task]",
-        )
-    for split, texts in splits.items():
-        strange = sorted({label for label, _ in texts} - set(classes))
-        if strange:
-            raise UnreadableFile(
-                f"the {split} split has the class {strange[0]!r}, which the training split lacks",
-                where=path,
-                way_out="check the labels",
-            )
-        if not texts:
-            raise UnreadableFile(
-                f"there are no documents for the {split} split", where=path, way_out="give more"
-            )
-
-
-def encode(
-    texts: list[LabeledText], classes: tuple[str, ...], words: Words, *, length: int, strip: bool
-) -> LabeledDocuments:
-    """Number the first words of every document; one without words gets the unknown word."""
-    number = {label: place for place, label in enumerate(classes)}
-    joined = join_sequences(
-        [words[token] for token in split_tokens(text, strip=strip)[:length]] or [words[UNKNOWN]]
-        for _, text in texts
-    )
-    labels = np.array([number[label] for label, _ in texts])
-    return LabeledDocuments(joined.rows, joined.ends, labels)
+        held |= {*generator.permutation(np.flatnonzero(labels == label))[fold::FOLDS].tolist()}
+    rest = [text for place, text in enumerate(texts) if place not in held]
+    return rest, [text for place, text in enumerate(texts) if place in held]
 
 
 def split_tokens(text: str, *, strip: bool = False) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from embgeo.training.data.vocabulary import Vocabulary
 Pair = tuple[str, str]
 PairsBySplit = dict[str, list[Pair]]
 
-_ENDINGS = ("", *COMPRESSED)
+_ENDING = rf"(?:{'|'.join(map(re.escape, COMPRESSED))})?"
 #: Validation and test of a single file have one pair in this many each, and this many at most.
 PART, MOST = 20, 2_000
 
@@ -34,12 +35,26 @@ def find_parallel(path: Path, source: str, target: str, test: str) -> dict[str, 
     with ``valid``, ``val`` or ``dev``, and with ``test``. `test`: another beginning for the test
     split, if not empty.
     """
-    found = {}
+    found, listed = {}, list_folder(path)
     for split, names in SPLIT_NAMES.items():
         known = (test,) if split == "test" and test else names
-        files = [(one, find_other(one, source, target)) for one in list_files(path, source, known)]
-        pair = next(((one, other) for one, other in files if other is not None), None)
-        if pair is None:
+        files = [
+            (file, match[1])
+            for name in known
+            for file in listed
+            if (
+                match := re.fullmatch(
+                    rf"({re.escape(name)}.*)\.{re.escape(source)}{_ENDING}", file.name
+                )
+            )
+        ]
+        pairs = (
+            (file, other)
+            for file, stem in files
+            for other in (file.with_name(f"{stem}.{target}{end}") for end in ("", *COMPRESSED))
+            if other.is_file()
+        )
+        if (pair := next(pairs, None)) is None:
             shown = f"{known[0]}.{source} and {known[0]}.{target}"
             missing = f"there is {files[0][0].name}, but no .{target}" if files else f"no {shown}"
             raise BadOption(
@@ -49,20 +64,6 @@ def find_parallel(path: Path, source: str, target: str, test: str) -> dict[str, 
             )
         found[split] = pair
     return found
-
-
-def list_files(folder: Path, language: str, names: Sequence[str]) -> list[Path]:
-    """List the files of a language by the names they begin with."""
-    endings = tuple(f".{language}{ending}" for ending in _ENDINGS)
-    files = [file for file in list_folder(folder) if file.name.endswith(endings)]
-    return [file for name in names for file in files if file.name.startswith(name)]
-
-
-def find_other(file: Path, source: str, target: str) -> Path | None:
-    """Find the file of the other language."""
-    stem = file.name[: file.name.rindex(f".{source}")]
-    places = [file.with_name(f"{stem}.{target}{ending}") for ending in _ENDINGS]
-    return next((place for place in places if place.is_file()), None)
 
 
 def read_parallel(source: Path, target: Path) -> list[Pair]:
@@ -115,7 +116,14 @@ def cut_pairs(pairs: list[Pair]) -> PairsBySplit:
 
     Pairs that share a sentence, directly or through others, stay together.
     """
-    group = group_pairs(pairs)
+    number: dict[tuple[int, str], int] = {}
+    ends = np.array(
+        [[number.setdefault((side, pair[side]), len(number)) for side in (0, 1)] for pair in pairs]
+    )
+    n = len(number)
+    graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
+    group = connected_components(graph, directed=False)[1][ends[:, 0]]
+    group = np.unique(group, return_inverse=True)[1]
     sizes = np.bincount(group)
     order = np.random.default_rng(0).permutation(len(sizes))
     # The largest groups are for training.
@@ -133,19 +141,6 @@ def cut_pairs(pairs: list[Pair]) -> PairsBySplit:
             where="data",
             way_out="give more pairs, or a folder with a file for each split",
         )
-    return found
-
-
-def group_pairs(pairs: list[Pair]) -> IntArray:
-    """Number the groups of pairs that share sentences."""
-    number: dict[tuple[int, str], int] = {}
-    ends = np.array(
-        [[number.setdefault((side, pair[side]), len(number)) for side in (0, 1)] for pair in pairs]
-    )
-    n = len(number)
-    graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
-    group = connected_components(graph, directed=False)[1][ends[:, 0]]
-    found: IntArray = np.unique(group, return_inverse=True)[1].astype(np.int64)
     return found
 
 
@@ -207,13 +202,28 @@ def load_parallel(
 
     `one_matrix`: whether both languages share a matrix, and so the counts. `note`: a further note.
     """
-    splits, files, origin = read_splits(path, source, target, columns, test)
+    if is_folder(path):
+        found = find_parallel(path, source, target, test)
+        files = [file for pair in found.values() for file in pair]
+        splits = {split: read_parallel(*pair) for split, pair in found.items()}
+        origin = f"the test split is {found['test'][0].name} and {found['test'][1].name}"
+    else:
+        files = [path]
+        splits = cut_pairs(list(dict.fromkeys(read_columns(path, columns, source, target))))
+        origin = (
+            f"{len(splits['valid']):,} pairs are for validation and {len(splits['test']):,} for "
+            "testing, the same for all methods and seeds; no sentence of one split is in another"
+        )
+    read, written = zip(*splits["train"], strict=True)
     if joint:
         pieces = (BytePairs((text for pair in splits["train"] for text in pair), size),) * 2
     else:
-        read, written = zip(*splits["train"], strict=True)
         pieces = (BytePairs(read, size), BytePairs(written, size))
-    encoded = {split: encode_pairs(pieces, pairs) for split, pairs in splits.items()}
+    encoded = {}
+    for split, pairs in splits.items():
+        sides = zip(pieces, zip(*pairs, strict=True), strict=True)
+        rows = (join_sequences(own.encode(side), end=END_ROW) for own, side in sides)
+        encoded[split] = ParallelSplit(*rows, tuple(text for _, text in pairs))
     whole = encoded["train"]
     fits = np.maximum(whole.source.lengths, whole.target.lengths) <= length
     train = whole.select(np.flatnonzero(fits))
@@ -223,9 +233,9 @@ def load_parallel(
             where=path,
             way_out="make length of [task] larger",
         )
-    sides = (train.source.rows, train.target.rows)
     counts = [
-        np.bincount(rows, minlength=own.size) for rows, own in zip(sides, pieces, strict=True)
+        np.bincount(side.rows, minlength=own.size)
+        for side, own in zip((train.source, train.target), pieces, strict=True)
     ]
     learned = f"{pieces[1].size:,} pieces of words by byte-pair encoding of both sides"
     if not joint:
@@ -246,30 +256,3 @@ def load_parallel(
         files=hash_files(path, files),
         source_vocabulary=None if one_matrix else pieces[0].vocabulary(counts[0]),
     )
-
-
-def read_splits(
-    path: Path, source: str, target: str, columns: Sequence[str], test: str
-) -> tuple[PairsBySplit, list[Path], str]:
-    """Read the pairs of each split, their files, and a note."""
-    if is_folder(path):
-        found = find_parallel(path, source, target, test)
-        splits = {split: read_parallel(*pair) for split, pair in found.items()}
-        note = f"the test split is {found['test'][0].name} and {found['test'][1].name}"
-        return splits, [file for pair in found.values() for file in pair], note
-    splits = cut_pairs(list(dict.fromkeys(read_columns(path, columns, source, target))))
-    note = (
-        f"{len(splits['valid']):,} pairs are for validation and {len(splits['test']):,} for "
-        "testing, the same for all methods and seeds; no sentence of one split is in another"
-    )
-    return splits, [path], note
-
-
-def encode_pairs(pieces: tuple[BytePairs, BytePairs], pairs: list[Pair]) -> ParallelSplit:
-    """Encode each side of the pairs with its own pieces."""
-    texts = tuple(zip(*pairs, strict=True))
-    source, target = (
-        join_sequences(own.encode(side), end=END_ROW)
-        for own, side in zip(pieces, texts, strict=True)
-    )
-    return ParallelSplit(source, target, texts[1])

@@ -193,16 +193,11 @@ class ByteLevel(Tokenizer):
         )
         self.titles = titles
         super().__init__(path, self.text)
+        tokens = (self.tokenizer.id_to_token(row) for row in range(1, self.size))
+        #: The bytes of each row: a character of a token stands for one, `SEPARATOR` for none.
+        self.row_bytes: IntArray = np.array([0, *map(len, tokens)], np.int64)
 
     def encode(self, lines: Iterable[str]) -> Iterator[list[int]]:
         known = list(lines)
         for line, ids in zip(known, super().encode(known), strict=True):
             yield [0, *ids] if self.titles and _TITLE.fullmatch(line) else ids
-
-    def count_bytes(self) -> IntArray:
-        """Count the bytes of each row.
-
-        A character of a token stands for a byte, `SEPARATOR` for none.
-        """
-        tokens = (self.tokenizer.id_to_token(row) for row in range(1, self.size))
-        return np.array([0, *map(len, tokens)], np.int64)

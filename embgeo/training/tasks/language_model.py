@@ -21,7 +21,6 @@ from embgeo.training.data import (
     log_unigram,
 )
 from embgeo.training.data.batches import BatchIterator, RandomWindows
-from embgeo.training.data.corpus import load_byte_level
 from embgeo.training.evaluation.perplexity import STATEFUL_BPTT
 from embgeo.training.evaluation.scores import Scores
 from embgeo.training.loop.checkpoint import find_start, read_start_vocabulary, start_from
@@ -86,16 +85,15 @@ class LanguageModeling(Task):
 
     def load(self, config: StudySettings) -> Corpus:
         chosen, start = config.data, config.training.start
-        part: dict[str, Any] = {"tokens": chosen.tokens, "skip": chosen.skip or 0}
-        if chosen.bpe is not None:
-            return load_byte_level(Path(chosen.path), chosen.bpe, **part)
         return load_corpus(
             Path(chosen.path),
             unit=chosen.unit,
             min_count=chosen.min_count,
             size=chosen.size,
             tokenizer=None if chosen.tokenizer is None else Path(chosen.tokenizer),
-            **part,
+            bpe=chosen.bpe,
+            tokens=chosen.tokens,
+            skip=chosen.skip,
             shuffle=chosen.shuffle,
             vocabulary=None
             if start is None
