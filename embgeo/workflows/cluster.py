@@ -20,9 +20,9 @@ from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.matrix_labels import Labeling, count_named
 from embgeo.io.labels.rows import RowLabels, lay_given
 from embgeo.io.model.rows import RowCut
-from embgeo.io.places.exporting import find_files as find_model_files
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
+from embgeo.workflows.fetch import find_files as find_model_files
 from embgeo.workflows.settings import fit_options, load_source
 
 

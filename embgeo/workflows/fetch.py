@@ -1,22 +1,27 @@
-"""``embgeo.fetch``: the reduced model folder of a remote model."""
+"""``embgeo.fetch``: the reduced folder of a remote model, which repairs and clusters need, too."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from embgeo.core.arguments import as_path, refuse_if
+from embgeo.core.errors import writing
 from embgeo.core.options import known_arguments
-from embgeo.core.progress import report_bytes
+from embgeo.core.progress import Progress, report_bytes
 from embgeo.core.source import Source
+from embgeo.io.load import open_place
+from embgeo.io.model.choice import choose
+from embgeo.io.places import cache
+from embgeo.io.places.finding import SourcePlace, find_place
+from embgeo.io.places.kept import open_kept
 from embgeo.io.places.names import as_written, is_remote
-
-if TYPE_CHECKING:
-    from embgeo.core.progress import Progress
-    from embgeo.io.places.source_record import ReducedSource
+from embgeo.io.places.reduced import check_plan, reduce_model, write_folder
+from embgeo.io.places.source_record import SOURCE_RECORD, ReducedSource, require_kept
+from embgeo.workflows.folders import ELSEWHERE, is_occupied, write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +91,6 @@ def fetch(
     UnreadableFile
         If nothing is there, it may not be read, or the server sends other bytes than requested.
     """
-    from embgeo.io.places.exporting import fetch_model
-    from embgeo.io.places.source_record import SOURCE_RECORD
-    from embgeo.workflows.folders import ELSEWHERE, is_occupied, write_whole
-
     given = as_written(as_path(name, "name"))
     way_out = "write hf://org/name for a model on the Hub"
     refuse_if(not is_remote(given), given, "nothing is fetched without a scheme", way_out)
@@ -99,11 +100,49 @@ def fetch(
     target = None if out is None else as_path(out, "out")
     if target is not None:
         refuse_if(is_occupied(target), str(target), "exists and is not empty", ELSEWHERE)
-    report = report_bytes(progress, "fetching")
-    folder = fetch_model(source, whole=whole, refresh=refresh, report=report)
+    kept = open_kept(given, refresh=refresh)
+    kept.report = report_bytes(progress, "fetching")
+    folder = export_model(SourcePlace(kept.path, given, kept=kept), source, whole=whole).path
     if target is not None:
         write_whole(target, partial(shutil.copytree, folder, dirs_exist_ok=True))
         folder = target
     record = SOURCE_RECORD.load(folder)
     files = tuple(sorted(file.name for file in folder.iterdir()))
     return Fetched(folder, record.commit, files, record)
+
+
+def find_files(source: Source) -> SourcePlace:
+    """Find a source as files on this machine; of a remote one a reduced folder is made."""
+    place = find_place(source.path)
+    return place if place.kept is None else export_model(place, source)
+
+
+def export_model(place: SourcePlace, source: Source, *, whole: bool = False) -> SourcePlace:
+    """Make the reduced folder of a remote model in embgeo's cache, unless it is there."""
+    kept = place.kept
+    assert kept is not None
+    choices = [source.tensor, source.output, source.transpose, whole, kept.chosen]
+    key = cache.hash_text(json.dumps([str(kept.path), choices]))
+    target = cache.own_cache() / "reduced" / f"{kept.commit[:12]}-{key}"
+    if target.is_dir():
+        return SourcePlace(require_kept(target), place.given, place.name)
+    kept.most = source.most_bytes
+    with kept.naming():
+        checkpoint = open_place(place, source)
+        choice = choose(
+            checkpoint,
+            tensor=source.tensor,
+            output=source.output,
+            transpose=source.transpose,
+        )
+        reduced = reduce_model(kept, checkpoint, choice)
+        if whole:
+            kept.check_room(reduced.size, reduced.size)
+        else:
+            check_plan(reduced, checkpoint, choice)
+        work = target.with_name(f"{target.name}.part")
+        with writing(work, "choose another folder with the environment variable EMBGEO_CACHE"):
+            work.mkdir(parents=True, exist_ok=True)
+            write_folder(reduced, work, whole=whole)
+            work.rename(target)
+    return SourcePlace(target, place.given, place.name)

@@ -24,7 +24,6 @@ from embgeo.files.guard import refuse, short
 from embgeo.files.small_files import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.io.load import open_checkpoint, read_matrix
 from embgeo.io.model.checkpoint import Checkpoint
-from embgeo.io.places.exporting import find_files
 from embgeo.io.places.names import is_remote
 from embgeo.measure.analyze import analyze
 from embgeo.result.analysis import Analysis
@@ -39,6 +38,7 @@ from embgeo.row_repair.places import (
     write_edited,
 )
 from embgeo.row_repair.record import FORMAT, RepairedSide, RepairRecord, ReplacedRow, RewrittenFile
+from embgeo.workflows.fetch import find_files
 from embgeo.workflows.folders import (
     ELSEWHERE,
     find_nearest,
