@@ -155,9 +155,6 @@ def count_insignificant(judged: Sequence[Difference]) -> str:
     return f"{len(inside)} of {len(judged)} differences {are} not significant{names}"
 
 
-#: Findings about faults of a shape, the most telling first.
-_CAUSES = ("suspects", "cone", "spectrum", "two-sided")
-
 _STATES: dict[State, str] = {
     "healthy": "not degenerate",
     "mild": "mildly degenerate",
@@ -173,24 +170,21 @@ SAME_NORM = 0.02
 
 
 def headline(comparison: Comparison) -> str:
-    """Return the state of each matrix, also of rare tokens; for two, also the evidence, and I1.
+    """Return the state of each matrix, also of rare tokens.
 
-    For a track, the two are its first and its last checkpoint.
+    Of two: how it changed; the two of a track are its first and its last checkpoint.
     """
     verdicts = [judge(member.analysis) for member in comparison.members]
     if comparison.track is None and len(verdicts) > 2:
         grouped = _states_of_many(comparison, [v.state for v in verdicts])
         return f"{grouped} {_separation_of_many(comparison, verdicts)}".rstrip()
     old, new = verdicts[0], verdicts[-1]
-    move = describe_lead(rows_of(comparison, len(verdicts) - 1))
     states: list[State] = [verdict.state for verdict in verdicts]
     said = [
         _states_of_two(states)
         if comparison.track is None
         else _states_of_track(comparison, states),
-        _evidence(old, new),
         describe_separation(_is_separated(old), _is_separated(new)),
-        f"{move}." if move else "",
     ]
     return " ".join(part for part in said if part)
 
@@ -259,28 +253,6 @@ def describe_state_change(before: State, after: State) -> str:
     if RANK[after] > RANK[before]:
         return f"became {_STATES[after]}"
     return "not degenerate, before or after" if after == "healthy" else f"still {_STATES[after]}"
-
-
-def _evidence(old: Verdict, new: Verdict) -> str:
-    """Return the findings behind the states before and now; the cone if nothing is wrong."""
-    causes = {_cause(verdict) for verdict in (old, new)} - {""} or {"cone"}
-    keys = [key for key in _CAUSES if key in causes]
-    sides = [
-        [f.clause for key in keys if (f := verdict.finding(key)) is not None and f.clause]
-        for verdict in (old, new)
-    ]
-    if not all(sides):
-        return ""
-    before, now = (" and ".join(clauses) for clauses in sides)
-    return f"Before: {before}; now: {now}."
-
-
-def _cause(verdict: Verdict) -> str:
-    """Return the first finding as bad as the whole; empty if the whole is not bad."""
-    if verdict.state not in ("mild", "degenerate"):
-        return ""
-    found = (key for key in _CAUSES if getattr(verdict.finding(key), "state", "") == verdict.state)
-    return next(found, "")
 
 
 def describe_isotropy_move(comparison: Comparison, place: int) -> str:

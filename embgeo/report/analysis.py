@@ -18,6 +18,7 @@ from embgeo.diagnosis import thresholds
 from embgeo.diagnosis.finding import RANK, Finding, find_scalar
 from embgeo.diagnosis.verdict import judge
 from embgeo.report.board import list_board, write_repair
+from embgeo.report.headline import write_headline
 from embgeo.report.page import ANALYSIS, code, draw_charts, environment
 from embgeo.report.payload import build, list_numbers
 from embgeo.report.tables import (
@@ -37,10 +38,10 @@ _SECTIONS = (
     ("spectrum", "Spectrum"),
     ("cosine", "Cosines and the cone"),
     ("isotropy", "Isotropy"),
-    ("frequency", "Rare and frequent"),
-    ("subspace", "Input and output"),
+    ("frequency", "Rare and frequent tokens"),
+    ("subspace", "Input and output matrix"),
     ("hidden", "Hidden states"),
-    ("tokens", "Tokens"),
+    ("tokens", "Tokens at the extremes"),
     ("numbers", "All numbers"),
     ("methods", "Methods"),
     ("provenance", "Provenance"),
@@ -119,6 +120,8 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "facts": facts(analysis),
         "version": (provenance.get("versions") or {}).get("embgeo", ""),
         "verdict": verdict,
+        "headline": write_headline({f.key: f.state for f in verdict.findings}, analysis.suspects),
+        "output_state": ((provenance.get("output") or {}).get("verdict") or {}).get("state"),
         **sort_evidence(verdict.findings),
         "board": board,
         "repair": write_repair(analysis, board),
@@ -141,7 +144,6 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "hidden_scalars": numbers.get("hidden"),
         "states": format_number((provenance.get("hidden") or {}).get("states", 0)),
         "output": (provenance.get("output") or {}).get("tensor", ""),
-        "output_verdict": (provenance.get("output") or {}).get("verdict"),
         "number_tables": list(numbers.items()),
         "methods": group_by_family(found, lambda q: q.family),
         "thresholds": thresholds.THRESHOLDS,

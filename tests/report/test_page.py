@@ -184,7 +184,7 @@ def test_structure_of_the_page() -> None:
         "Methods",
         "Provenance",
     ]
-    assert page().headings[1].startswith("Degenerate: a narrow cone (mean cosine 0.")
+    assert page().headings[1].startswith("Narrow cone")
     gallery = draw_charts([ChartItem("", sample())], "analysis")
     # And the overlay of the map, and three signs of its legend.
     assert page().tags["svg"] == len(gallery.left) + 4
