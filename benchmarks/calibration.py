@@ -201,6 +201,13 @@ def with_short_rows(rng: Rng, n: int, d: int, share: float) -> Array:
     return rows
 
 
+def with_spread_short_rows(rng: Rng, n: int, d: int, share: float) -> Array:
+    """Of normal rows a share is 20 to 150 times shorter, spread over a decade."""
+    rows = rng.standard_normal((n, d))
+    rows[: int(share * n)] /= 10 ** rng.uniform(np.log10(20), np.log10(150), (int(share * n), 1))
+    return rows
+
+
 def in_a_quadrant(rng: Rng, n: int) -> Array:
     angle = rng.uniform(0.1, np.pi / 2 + 0.1, n)
     return np.c_[np.cos(angle), np.sin(angle)]
@@ -331,7 +338,7 @@ def shapes_that_experts_saw() -> Iterator[Case]:
     for share in (0.049, 0.051, 0.45, 0.52, 0.9):
         yield Case(
             "dead codes", f"{share:.1%}", lambda r, s=share: with_dead_codes(r, 2000, 32, s),
-            ("degenerate",), "rows", says="damaged",
+            ("degenerate",), "suspects", says="damaged",
         )  # fmt: skip
     ends = (
         ("zero row 0", 1, 0),
@@ -344,21 +351,21 @@ def shapes_that_experts_saw() -> Iterator[Case]:
     for share, states in ((0.1, ("mild",)), (1.0, ("degenerate",))):
         yield Case(
             "near-duplicates", f"{share:.0%}", lambda r, s=share: with_twins(r, 2000, 32, s),
-            states, "duplicates", says="near-duplicate",
+            states, "suspects", says="near-identical",
         )  # fmt: skip
     yield Case(
         "added tokens", "64 at the mean row", lambda r: with_added_rows(r, 3000, 64, 64),
-        ("mild",), "rows", says="64 rows equal the mean row",
+        ("mild",), "suspects", says="64 rows at the mean",
     )  # fmt: skip
     for decades in (0.5, 0.8):
         yield Case(
             "untrained bytes", f"13 of 256, {decades} decades shorter",
-            lambda r, x=decades: embed_bytes(r, x), ("mild",), "rows",
-            says="13 rows were never trained",
+            lambda r, x=decades: embed_bytes(r, x), ("mild",), "suspects",
+            says="13 rows never trained",
         )  # fmt: skip
     yield Case(
         "garbage", "30% of norm 1e20", lambda r: with_garbage(r, 2000, 64, 0.3),
-        ("degenerate",), "rows", says="rows are damaged",
+        ("degenerate",), "suspects", says="damaged rows",
     )  # fmt: skip
     yield Case(
         "a map in the plane", "12 clouds, 3,000 × 2", lambda r: draw_map(r, 3000, 12), FAULTY,
@@ -387,7 +394,13 @@ def shapes_that_experts_saw() -> Iterator[Case]:
     for share in (0.3, 0.6, 0.9):
         yield Case(
             "short rows", f"{share:.0%}", lambda r, s=share: with_short_rows(r, 2000, 32, s),
-            ("mild",), "rows", says="rows are shorter than all others",
+            ("mild",), "suspects", says="rows never trained",
+        )  # fmt: skip
+    for share in (0.12, 0.3):
+        yield Case(
+            "short rows over a decade", f"{share:.0%}",
+            lambda r, s=share: with_spread_short_rows(r, 2000, 64, s), ("mild",), "norms",
+            says="times shorter than the others",
         )  # fmt: skip
     yield Case(
         "unequal norms", "lognormal, s = 1.7", lambda r: isotropic(r, 3000, 64, spread=1.7),
@@ -532,7 +545,7 @@ def synthetic(large: bool) -> Iterator[Case]:
             f"{share:.0%}, 3,000 × 64",
             lambda r, s=share: with_equal_rows(r, 3000, 64, s),
             FAULTY,
-            "duplicates",
+            "suspects",
         )
     for share in (0.001, 0.02, 0.05):
         yield Case(
@@ -540,7 +553,7 @@ def synthetic(large: bool) -> Iterator[Case]:
             f"{share:.1%} of norm 1e−17",
             lambda r, s=share: with_dead_rows(r, 3000, 64, s, 1e-17),
             FAULTY,
-            "rows",
+            "suspects",
         )
     yield Case(
         "untrained rows", "25% of norm 0.02 in a cone of ρ = 0.33",
@@ -551,7 +564,7 @@ def synthetic(large: bool) -> Iterator[Case]:
         yield Case(
             "clump", f"{share:.0%} of norm {norm}, {n:,} × 64",
             lambda r, n=n, s=share, norm=norm: with_clump(r, n, 64, s, norm, rho=0.5),
-            ("mild",), "clump",
+            ("mild",), "suspects",
         )  # fmt: skip
     gathered = (
         (1000, 64, 0.05, 0.8), (3000, 64, 0.05, 0.8), (20_000, 64, 0.01, 0.8),
@@ -561,7 +574,7 @@ def synthetic(large: bool) -> Iterator[Case]:
         yield Case(
             "clump anywhere", f"{share:.0%}, mean cosine {rho}, {n:,} × {d}",
             lambda r, n=n, d=d, s=share, p=rho: with_gathered_rows(r, n, d, s, p),
-            ("mild",), "clump",
+            ("mild",), "suspects",
         )  # fmt: skip
 
 
@@ -574,7 +587,7 @@ PUBLIC: dict[str, tuple[tuple[str, ...], str]] = {
     "cbow_oreilly.pkl": (("healthy", "mild"), ""),
     "rnnlm_oreilly.pkl": (HEALTHY, ""),
     # Nine rows have the norm of word2vec's initialization, √(d/12)/d = 0.046: never trained.
-    "w2v_papers_24118x40.bin": (("mild",), "rows"),
+    "w2v_papers_24118x40.bin": (("mild",), "suspects"),
     "fairy_tales_lstm_full_module.pt": (HEALTHY, ""),
     "lee_fasttext.bin": (("degenerate",), "cone"),
     # 69 and 31 letters in 50 dimensions.

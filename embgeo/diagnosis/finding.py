@@ -59,7 +59,7 @@ class Finding:
     ----------
     key : str
         "suspects", "initialization", "cone", "spectrum", "two-sided", "isotropy", "clusters",
-        "coordinate" or "frequency".
+        "norms", "coordinate" or "frequency".
     title : str
         The question as a heading.
     state : {"healthy", "mild", "degenerate", "undecided"}

@@ -1,5 +1,6 @@
 """All limits of the verdict; docs/verdict.md argues each."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -95,6 +96,13 @@ ALIKE = Threshold(
     0.25,
 )
 
+ODD_NORMS = Threshold(
+    "odd norms",
+    "how many times shorter or longer than the others a part of the rows is",
+    10.0,
+    math.inf,
+)
+
 THRESHOLDS: tuple[Threshold, ...] = (
     CONE,
     TOP_SHARE,
@@ -111,6 +119,7 @@ THRESHOLDS: tuple[Threshold, ...] = (
     ROGUE_SPREAD,
     CLUSTERS,
     ALIKE,
+    ODD_NORMS,
 )
 
 #: A sampled number within this many standard errors of chance decides nothing.
@@ -126,6 +135,9 @@ LONG_ROWS = 5.0
 #: of the rows.
 LONG_ROWS_ENERGY = 0.5
 FEW_LONG_ROWS = 0.05
+
+#: Share of the rows from which those of odd norms are a part, and not a few.
+NOT_FEW = 0.01
 
 #: Mean cosine, as a multiple of the cosine's spread among isotropic rows (1/√d), from which a cone
 #: that is not a fault is still mentioned: about 70% of the pairs are positive there.

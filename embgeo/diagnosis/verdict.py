@@ -99,7 +99,7 @@ def is_refuted(finding: Finding, faults: set[str]) -> bool:
 
 
 #: Findings that the headline mentions even if another finding is worse.
-_EVEN_IF_MILD = ("clusters", "cone", "coordinate")
+_EVEN_IF_MILD = ("clusters", "cone", "coordinate", "norms")
 
 
 def _sort_faults(state: State, causes: set[str], findings: tuple[Finding, ...]) -> list[Finding]:

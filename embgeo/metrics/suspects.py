@@ -605,7 +605,7 @@ def find_untrained_special(found: Found, short: IntArray) -> IntArray:
 
 
 def find_clump(found: Found) -> tuple[IntArray, FloatArray]:
-    """Find rows around the mean direction with norms of their own, where training missed them.
+    """Find rows around the mean direction with norms of their own, or around the unused tokens.
 
     Rows that training hardly touches keep moving along one common direction (Gao et al. 2019, §4),
     and form a second mode both of angles and of norms. So do rows of a script or of numbers: only
@@ -618,6 +618,8 @@ def find_clump(found: Found) -> tuple[IntArray, FloatArray]:
         return none
     rows, angles = facts.kept[among], shared.mean_angles[among]
     inside = clumps.find_gathered(angles, shared.norms[among], shared.hashes[among])
+    if not inside.any() and (around := shared.get(AngleAfterRemoval, "unused")) is not None:
+        inside = clumps.find_near_mode(around.values()[among], shared.hashes[among])
     if not inside.any():
         return none
     unused = np.isin(rows, find_unused(facts))

@@ -114,6 +114,17 @@ def find_gathered(angles: FloatArray, norms: FloatArray, hashes: npt.NDArray[np.
     return near & side & apart
 
 
+def find_near_mode(angles: FloatArray, hashes: npt.NDArray[np.uint64]) -> Mask:
+    """Find the rows in the nearer of two modes of angles, if it is the smaller one."""
+    different = np.unique(hashes, return_index=True)[1]
+    if len(different) < LEAST:
+        return np.zeros(len(angles), dtype=bool)
+    modes = find_modes(angles[different])
+    near = angles <= modes.valley
+    apart = modes.excess >= find_critical_excess(len(different))
+    return near & (apart and 2 * int(near[different].sum()) < len(different))
+
+
 def measure_agreement(first: Mask, second: Mask) -> float:
     """Measure the Jaccard index of two groups."""
     return float((first & second).sum() / max(1, int((first | second).sum())))

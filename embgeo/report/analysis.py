@@ -78,6 +78,7 @@ CHECKED = {
     "two-sided": "two-sided collapse",
     "isotropy": "isotropy",
     "clusters": "clusters",
+    "norms": "two modes of norms",
     "coordinate": "rogue coordinates",
     "frequency": "rare against frequent tokens",
 }

@@ -14,8 +14,8 @@ from embgeo.diagnosis.verdict import Verdict
 SECTIONS = ("spectrum", "cosine", "isotropy", "coordinates", "suspects", "tokens")
 
 
-def verdict(W: np.ndarray) -> Verdict:
-    found = embgeo.analyze(embgeo.Matrix(W), sections=SECTIONS, pairs=500)
+def verdict(W: np.ndarray, sections=SECTIONS) -> Verdict:
+    found = embgeo.analyze(embgeo.Matrix(W), sections=sections, pairs=500)
     return found.verdict
 
 
@@ -281,3 +281,26 @@ def test_rows_that_are_all_constant_leave_no_others():
     W[3] = 1.0
     headline = verdict(W).headline
     assert headline.startswith("There is 1 constant row. The other rows look like an init")
+
+
+@pytest.mark.parametrize(
+    ("share", "times", "state"),
+    [(0.3, (20, 150), "mild"), (0.3, (1 / 150, 1 / 20), "mild"), (0.3, (5, 9), "healthy")],
+)
+def test_a_part_of_the_rows_that_is_far_shorter_or_longer_is_said(share, times, state):
+    """Spread over a decade, so that no gap lies between them and the others."""
+    W, count = normal(2000, 64) * np.arange(1.0, 65.0) ** -0.3, int(2000 * share)
+    W[:count] /= np.exp(np.random.default_rng(1).uniform(*np.log(times), (count, 1)))
+    found = verdict(W, sections=("spectrum", "cosine", "suspects"))
+    assert found.state == state
+    word = "shorter" if times[0] > 1 else "longer"
+    assert (f"{count} rows are about" in found.headline) == (state == "mild")
+    assert (f"times {word} than the others" in found.headline) == (state == "mild")
+
+
+def test_few_rows_of_odd_norms_are_no_finding():
+    for few in (True, False):
+        W = normal(2000, 64) * np.arange(1.0, 65.0) ** -0.3
+        W[: 15 if few else 25] *= 1000.0 / np.arange(10.0, 85.0, 3.0)[: 15 if few else 25, None]
+        found = verdict(W, sections=("spectrum", "cosine", "suspects")).finding("norms")
+        assert (found is None) == few

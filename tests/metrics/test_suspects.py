@@ -241,6 +241,17 @@ def test_a_clump_with_most_of_the_unused_tokens_is_hardly_trained(unused, found)
     assert rows_of(W, "clump", tokens=tokens) == (list(range(150)) if found else [])
 
 
+@pytest.mark.parametrize("gathered", [True, False])
+def test_unused_tokens_around_a_direction_of_their_own_are_a_clump(gathered):
+    """Away from the mean direction and with ordinary norms; two of three are spelled as unused."""
+    W, away = ordinary(mean=0.0), rng(3).standard_normal(D)
+    if gathered:
+        W[:60] = np.linalg.norm(away) * W[:60] / 3 + away * np.linalg.norm(W[0])
+        W[:60] *= (np.linalg.norm(W[60:], axis=1)[:60] / np.linalg.norm(W[:60], axis=1))[:, None]
+    tokens = [f"[unused{i}]" if i < 40 else f"t{i}" for i in range(N)]
+    assert rows_of(W, "clump", tokens=tokens) == (list(range(60)) if gathered else [])
+
+
 @pytest.mark.parametrize(("rarer", "found"), [(130, True), (100, False)])
 def test_a_clump_of_rare_tokens_is_hardly_trained(rarer, found):
     W, _ = clumped(range(0))

@@ -12,6 +12,7 @@ from embgeo.diagnosis.findings import (
     frequency,
     initialization,
     isotropy,
+    norms,
     spectrum,
     suspects,
     two_sided,
@@ -26,6 +27,7 @@ FINDINGS: tuple[ModuleType, ...] = (
     two_sided,
     isotropy,
     clusters,
+    norms,
     coordinate,
     frequency,
 )
