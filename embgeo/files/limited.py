@@ -45,6 +45,7 @@ _MOST_ANSWER = 64 * 2**20
 #: Limit of wall time per second of computing, for busy machines; the process limits its computing.
 _BUSY = 10
 _LENGTH_BYTES = 8
+# CLONE_NEWUSER and CLONE_NEWNET of Linux.
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
 
 

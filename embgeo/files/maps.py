@@ -76,6 +76,7 @@ MOST_DIMENSIONS = 32
 _MOST_REPEATED_ELEMENTS = 2**32
 _MOST_OPENED_ELEMENTS = 2**26
 
+# Products of two sizes stay within what a seek takes, 63 bits.
 _LARGEST = 2**62
 
 #: Type of a member that holds text; it may be words, and is a matrix only if its name says so.

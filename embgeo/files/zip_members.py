@@ -29,6 +29,7 @@ MOST_RATIO = 100
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 #: Length of a member's own header, without its name.
 LOCAL_HEADER_BYTES = _LOCAL_HEADER.size
+# Inflated pieces are checked and written one by one: a bomb is noticed after the first.
 _CHUNK = 2**20
 #: The end of an archive that is read at once: the longest comment, and directories of few members.
 _TAIL = 2**16 + 2**10

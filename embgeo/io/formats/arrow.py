@@ -46,6 +46,7 @@ _PARQUET = b"PAR1"
 _FILE = b"ARROW1"
 _OLD_FEATHER = b"FEA1"
 _CONTINUATION = b"\xff\xff\xff\xff"
+# A stream begins with any bytes of this form: a length beyond this is no schema but numbers.
 _LONGEST_SCHEMA = 16 * 2**20
 
 _MOST_MEMORY = MOST_MEMORY
@@ -279,6 +280,7 @@ def _read(parts: Sequence[Tensor], start: int, stop: int, rows: IntArray | None 
 
 # In the limited process
 
+# A batch is copied to the output file before the next one is decoded: it bounds the memory.
 _BATCH_BYTES = 4 * 2**20
 _WHITE = "\t\n\r "
 #: The column of the index in files of pandas.

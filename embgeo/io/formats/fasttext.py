@@ -50,6 +50,7 @@ SUPERVISED = 3
 HIERARCHICAL_SOFTMAX = 1
 _MODELS = range(1, 4)
 _LOSSES = range(1, 5)
+# Beyond published models (300 columns) by far; a false width would multiply every other size.
 _WIDEST = 65_536
 _LONGEST_WORD = 65_536
 

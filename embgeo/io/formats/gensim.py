@@ -137,6 +137,7 @@ def _means(spelt: list[bytes], subwords: Subwords, own: Tensor, ngrams: Tensor) 
     )
 
 
+# Doc2Vec holds ``wv`` and ``dv`` one level below; a hostile object may hold itself.
 _DEEPEST = 5
 _MOST_OBJECTS = 100
 _MOST_SIDECARS = 100

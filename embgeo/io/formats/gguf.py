@@ -26,11 +26,13 @@ MAGIC = b"GGUF"
 _MOST_ITEMS = 4_000_000
 _LONGEST_TEXT = 2**20
 _MOST_TEXT = 128 * 2**20
+# ggml writes no lists in lists; without a limit a kilobyte of them would exhaust the stack.
 _DEEPEST_ARRAY = 4
 #: Bytes of the header that are read at a time at the beginning; then as many as before.
 _WINDOW = 2**20
 #: The limit of ggml.
 _MOST_DIMENSIONS = 4
+# llama.cpp writes 32; a huge one would move every tensor beyond the end of the file.
 _LARGEST_ALIGNMENT = 2**20
 
 _STRING, _ARRAY, _BOOL = 8, 9, 7

@@ -175,6 +175,7 @@ def _array(
 
 # In the limited process
 
+# Keras writes some thousands; the listing of more would be a large answer of the process.
 _MOST_OBJECTS = 100_000
 _DEEPEST = 64
 #: A chunk is unpacked as a whole.
@@ -183,11 +184,13 @@ _LARGEST_CHUNK = 256 * 2**20
 _LARGE = 16 * 2**20
 _MOST_RATIO = 100
 _MOST_WORDS = 4_000_000
+# Strings of variable length are objects of Python until they are written.
 _WORDS_AT_A_TIME = 4096
 
 _DEFLATE, _SHUFFLE, _FLETCHER32, _LZF = 1, 2, 3, 32000
 #: HDF5's szip, nbit and scale-offset read beyond the end of damaged data; others are plug-ins.
 _FILTERS = frozenset({_DEFLATE, _SHUFFLE, _FLETCHER32, _LZF})
+# Fletcher32 adds its checksum behind the packed bytes of a chunk.
 _CHECKSUM_BYTES = 4
 _PIECE = 2**20
 _OPTIMIZER = frozenset({"optimizer_weights", "optimizer"})

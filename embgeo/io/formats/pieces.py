@@ -108,7 +108,9 @@ _COMPARED = (
 _SHARD = re.compile(r"^(.*)-(\d{5})-of-(\d{5})(\.(?:gguf|safetensors|bin))$")
 #: torch.distributed.checkpoint in the Hub's format: JSON of offsets by tensor.
 _OFFSETS = "DCP_SHARDING_INFO"
+# More siblings are steps of a run: each is opened. Patterns take time with the length of a name.
 _MOST_SLICES, _MOST_FILES, _LONGEST_NAME = 64, 1024, 200
+# Copies share all rows, slices none, and steps of a run those of tokens that were not seen.
 _COMPARED_ROWS, _COMPARED_NORMS, _LISTED = 64, 4, 3
 
 

@@ -20,6 +20,7 @@ RECOGNIZED = "JSON with a weight_map; its shards, safetensors, torch or HDF5, li
 READ = "tensors are mapped; the index and the headers of the shards are read"
 EXTRA = ""
 
+# As the header of safetensors: an index names each tensor once.
 _LONGEST_INDEX = 100_000_000
 _HEAD = 4096
 _START = re.compile(rb'\s*\{\s*"(?:weight_map|metadata)"\s*:\s*\{')

@@ -21,6 +21,7 @@ Integers = npt.NDArray[np.int64]
 LONGEST_NGRAM = 100
 END_OF_SENTENCE = b"</s>"
 
+# The constants of FNV-1a with 32 bits.
 _FNV_START = np.uint32(2166136261)
 _FNV_PRIME = np.uint32(16777619)
 

@@ -28,6 +28,7 @@ EXTRA = ""
 _PICKLE = "data.pkl"
 _CONSTANTS = "constants.pkl"
 _LONGEST_ORDER = 8
+# The constants of a frozen module are its tensors; a graph has no more of them than a state_dict.
 _MOST_IN_CONSTANTS = 1_000_000
 
 

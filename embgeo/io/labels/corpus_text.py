@@ -21,6 +21,7 @@ _LISTED = 4
 ByteProgress = Callable[[int, int], None]
 
 _BLOCK = 2**18
+# Without white space no place to cut is known; whatever has none in a MiB is no text of words.
 _LONGEST_WORD = 2**20
 _MOST_FILES = 100_000
 _MARK = b"\xef\xbb\xbf"

@@ -21,6 +21,7 @@ from embgeo.io.labels import vocabulary
 #: Limits of ids without a token, which grow with the number of tokens.
 _HOLES_PER_TOKEN = 4
 _HOLES_FREE = 100_000
+# Pipelines nest sequences in sequences two or three levels deep.
 _DEPTH = 6
 
 _SCHEMES: dict[str, vocabulary.Scheme] = {

@@ -12,6 +12,7 @@ from embgeo.io.model.checkpoint import Tensor, unreadable
 from embgeo.io.model.facts import ModelFacts
 
 BEFORE = "use the checkpoint before quantization"
+# A block of the widest models, 16,384 columns, decodes to 64 MiB.
 _BLOCK_ROWS = 1024
 #: Last parts of names, in lower case, of tensors that belong to a weight and are not matrices.
 PARTS = frozenset({

@@ -20,6 +20,7 @@ from embgeo.io.model.checkpoint import Checkpoint, RowRanges, Tensor
 from embgeo.io.model.choice import Choice, choose
 from embgeo.io.model.names import output_rank
 
+# Most comparisons end in the first block, and no copy of a whole matrix is made.
 _COMPARED_ROWS = 4096
 
 Rows = npt.NDArray[Any]

@@ -19,6 +19,7 @@ from embgeo.io.places.names import HubName
 from embgeo.io.places.ranges import PIECE_BYTES, RemoteFile, link_or_copy
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+# The shortest commit that git prints; fewer digits may be the name of a branch.
 _FEWEST_DIGITS = 7
 _LONGEST_REFERENCE = 1000
 _OFF = ("", "0", "OFF", "NO", "FALSE")

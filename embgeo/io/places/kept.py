@@ -60,6 +60,7 @@ SMALL_FILES = (
 ANNOUNCED_BYTES = 10**9
 #: Fewest bytes of a request: a header is read in one.
 LEAST_BYTES = 16 * 2**10
+# Other programs write to the same disk while a model is fetched.
 _SPARE_BYTES = 64 * 2**20
 _PART = re.compile(r"(\d{1,19})-(\d{1,19})\.([0-9a-f]{64})")
 _WAY_OUT = "choose another folder with the environment variable EMBGEO_CACHE"

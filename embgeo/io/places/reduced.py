@@ -33,6 +33,7 @@ WEIGHTS_NAME = "model.safetensors"
 #: Ids of the rows of a draft head.
 _IDS = ("d2t",)
 _CODES = {name: code for code, name in safetensors.DTYPES.items()}
+# As safetensors aligns its tensors: a map of them can be read as numbers without a copy.
 _ALIGNMENT = 64
 
 

@@ -15,6 +15,7 @@ MOST_REPEATS = 100_000
 #: Total length of all names.
 _MOST_NAME_BYTES = 2**25
 MOST_LEAVES = 200_000
+# Modules nest about ten levels deep; linked lists of a training state may be longer.
 DEEPEST = 200
 _LONGEST_NAME = 1000
 _LONGEST_KEY = 200
