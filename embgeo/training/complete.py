@@ -27,40 +27,19 @@ def complete_settings(config: StudySettings) -> StudySettings:
     with name_table("[optimizer]"):
         build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
         own = optimizers.complete_optimizer(chosen.kind, set_fields(chosen, OF_OPTIMIZER))
+    # Methods that are not compared may be added later, and stay as they are.
+    methods = dict(config.method)
+    for name in config.compare:
+        table = find_method(name, config.method).complete(config.method.get(name, {}), sgd=sgd)
+        methods |= {name: table} if table else {}
     schedule = {**list_defaults(SCHEDULES[chosen.schedule]), **set_fields(chosen, OF_SCHEDULE)}
     found = replace(
         config,
         model=replace(config.model, settings=drop_none({**known, **config.model.settings})),
         optimizer=replace(chosen, **own, **schedule),
-        method=complete_methods(config, sgd=sgd),
+        method=methods,
     )
     return task.adapt(found)
-
-
-def check_tuned(config: StudySettings) -> None:
-    """Refuse values of ``[tune]`` that no run could have."""
-    concerned = {name for method in config.compare for name in config.list_tuned(method)}
-    for name in config.tune:
-        if name not in concerned:
-            way_out = "leave it out, or compare that method"
-            raise BadOption(f"{name} of [tune] concerns no compared method", way_out=way_out)
-    for method in config.compare:
-        for name, values in config.list_tuned(method).items():
-            for value in values:
-                complete_settings(config.one(method, config.seeds[0], {name: value}))
-
-
-def complete_methods(config: StudySettings, *, sgd: bool) -> dict[str, Mapping[str, Any]]:
-    """Complete the tables of the compared methods; others stay unchanged.
-
-    The others may be added to the comparison later.
-    """
-    found = dict(config.method)
-    for name in config.compare:
-        table = find_method(name, config.method).complete(config.method.get(name, {}), sgd=sgd)
-        if table:
-            found[name] = table
-    return found
 
 
 def set_fields(settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
@@ -92,7 +71,15 @@ def check(config: StudySettings) -> None:
         find_method(name, config.method)
     for name, own in config.method.items():
         find_method(name, config.method, f"[method.{name}]").settings(own)
-    check_tuned(config)
+    concerned = {name for method in config.compare for name in config.list_tuned(method)}
+    for name in config.tune:
+        if name not in concerned:
+            way_out = "leave it out, or compare that method"
+            raise BadOption(f"{name} of [tune] concerns no compared method", way_out=way_out)
+    for method in config.compare:
+        for name, values in config.list_tuned(method).items():
+            for value in values:  # that some run could have
+                complete_settings(config.one(method, config.seeds[0], {name: value}))
     training, optimizer = config.training, config.optimizer
     for wrong, cause, way_out in (
         (

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 from msgspec import Meta
 
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption, argument
-from embgeo.core.settings import Where, parse_value, refuse_unknown
+from embgeo.core.settings import Where, parse_value, refuse_unknown, type_hints
 from embgeo.files import settings
 from embgeo.training import sections
 
@@ -86,11 +86,7 @@ class StudySettings:
         found = replace(self, compare=(method,), seeds=(seed,), method=own, tune={})
         changes: dict[str, Any] = {}
         for name, value in tuned.items():
-            *outer, last = name.split(".")
-            table = changes
-            for key in outer:
-                table = table.setdefault(key, {})
-            table[last] = value
+            put(changes, name.split("."), value)
         return found.updated(changes) if changes else found
 
     def list_tuned(self, method: str) -> dict[str, tuple[Any, ...]]:
@@ -186,30 +182,30 @@ def from_tables(tables: Mapping[str, Any], where: Where = None) -> StudySettings
     BadOption
         An unknown key, or a value of the wrong type.
     """
-    hints = get_type_hints(StudySettings, include_extras=True)
+    hints = type_hints(StudySettings)
     tables_of = [(name, hint) for name, hint in hints.items() if is_dataclass(hint)]
     inner = [f"{name}.{entry.name}" for name, hint in tables_of for entry in fields(hint)]
     refuse_unknown(tables, hints, "settings", where, inner)
-    parsed = {name: _parse_entry(name, value, hints[name], where) for name, value in tables.items()}
+    parsed: dict[str, Any] = {}
+    for name, value in tables.items():
+        if name in ("compare", "seeds", "plugins"):
+            parsed[name] = parse_value(value, hints[name], name, where)
+            continue
+        _require_table(name, value, where)
+        if name == "tune":
+            parsed[name] = _parse_tuned(value, where)
+        elif name == "method":
+            for method, own in value.items():
+                _require_table(f"method.{method}", own, where)
+            parsed[name] = dict(value)
+        else:
+            known = {entry.name for entry in fields(hints[name])}
+            if "settings" in known:  # of the model or task, which knows them itself
+                own = {key: entry for key, entry in value.items() if key not in known}
+                value = {k: v for k, v in value.items() if k in known and k not in own}
+                value = {**value, "settings": own}
+            parsed[name] = settings.parse_table(hints[name], value, f"[{name}]", where)
     return StudySettings(**parsed)
-
-
-def _parse_entry(name: str, value: Any, hint: Any, where: Where) -> Any:
-    if name in ("compare", "seeds", "plugins"):
-        return parse_value(value, hint, name, where)
-    _require_table(name, value, where)
-    if name == "tune":
-        return _parse_tuned(value, where)
-    if name == "method":
-        for method, own in value.items():
-            _require_table(f"method.{method}", own, where)
-        return dict(value)
-    known = {entry.name for entry in fields(hint)}
-    if "settings" in known:  # of the model or task, which knows them itself
-        common = known - {"settings"}
-        own = {key: entry for key, entry in value.items() if key not in common}
-        value = {k: v for k, v in value.items() if k in common} | {"settings": own}
-    return settings.parse_table(hint, value, f"[{name}]", where)
 
 
 def _parse_tuned(table: Mapping[str, Any], where: Where, outer: str = "") -> dict[str, Any]:
@@ -238,6 +234,22 @@ def _parse_tuned(table: Mapping[str, Any], where: Where, outer: str = "") -> dic
 def _require_table(name: str, value: Any, where: Where) -> None:
     if not isinstance(value, Mapping):
         raise BadOption(f"{name} is not a table", where=where, way_out=f"write [{name}]")
+
+
+def put(tables: dict[str, Any], keys: Sequence[str], value: Any) -> None:
+    """Set a value in nested tables, or all values of a mapping with dotted keys."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            put(tables, [*keys, *str(key).split(".")], inner)
+        return
+    *outer, last = keys
+    for key in outer:
+        inner = tables.setdefault(key, {})
+        if not isinstance(inner, dict):
+            name = argument("settings", ".".join(keys))
+            raise BadOption(f"{key} is not a table", where=name)
+        tables = inner
+    tables[last] = value
 
 
 def merge_tables(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

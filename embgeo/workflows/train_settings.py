@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embgeo.core.arguments import as_texts, refuse_if
-from embgeo.core.errors import BadOption, argument
+from embgeo.core.errors import argument
 
 if TYPE_CHECKING:
     from embgeo.training.settings import StudySettings
@@ -41,7 +41,15 @@ def gather_settings(
     Resumed runs take the place of preset and file unless one is given. Nothing is checked yet.
     """
     from embgeo.training.plugins import load_plugins, require_plugins
-    from embgeo.training.settings import StudySettings, from_tables, load_preset, merge_tables
+    from embgeo.training.settings import (
+        STUDY_SETTINGS_NAME,
+        StudySettings,
+        from_tables,
+        load_preset,
+        merge_tables,
+        put,
+        read_settings,
+    )
 
     changes = as_tables(settings)
     if isinstance(compare, str):
@@ -58,7 +66,11 @@ def gather_settings(
             put(changes, key.split("."), value)
     way_out = f"give their folder with {argument('out')}"
     refuse_if(resume and out is None, argument("resume"), "does not say which runs", way_out)
-    before = read_begun(Path(out)) if resume and out is not None else None
+    before = None
+    if resume and out is not None:
+        begun, way_out = Path(out) / STUDY_SETTINGS_NAME, f"leave out {argument('resume')}"
+        refuse_if(not begun.is_file(), str(out), "holds no runs", way_out)
+        before = read_settings(begun)
     if before is not None and preset is None and config is None:
         found = before.updated(changes)
     else:
@@ -91,44 +103,19 @@ def read_own(path: Path) -> dict[str, Any]:
     return tables
 
 
-def read_begun(folder: Path) -> StudySettings:
-    from embgeo.training.settings import STUDY_SETTINGS_NAME, read_settings
-
-    path = folder / STUDY_SETTINGS_NAME
-    way_out = f"leave out {argument('resume')}"
-    refuse_if(not path.is_file(), str(folder), "holds no runs", way_out)
-    return read_settings(path)
-
-
 def as_tables(settings: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
     """Return settings in tables, from dotted names, tables, or texts such as ``training.epochs=3``.
 
     >>> as_tables({"training.epochs": 3, "model": {"d": 8}})
     {'training': {'epochs': 3}, 'model': {'d': 8}}
     """
+    from embgeo.training.settings import put
+
     tables: dict[str, Any] = {}
-    if isinstance(settings, Mapping):
-        put(tables, [], settings)
-        return tables
-    for text in settings:
-        put(tables, *parse_assignment(text))
+    named = isinstance(settings, Mapping)
+    for keys, value in [([], settings)] if named else map(parse_assignment, settings):
+        put(tables, keys, value)
     return tables
-
-
-def put(tables: dict[str, Any], keys: list[str], value: Any) -> None:
-    """Set a value in nested tables, or all values of a mapping with dotted keys."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            put(tables, [*keys, *str(key).split(".")], inner)
-        return
-    *outer, last = keys
-    for key in outer:
-        inner = tables.setdefault(key, {})
-        if not isinstance(inner, dict):
-            name = argument("settings", ".".join(keys))
-            raise BadOption(f"{key} is not a table", where=name)
-        tables = inner
-    tables[last] = value
 
 
 def parse_assignment(text: str) -> tuple[list[str], Any]:
@@ -152,8 +139,8 @@ def parse_assignment(text: str) -> tuple[list[str], Any]:
 def parse_tuned(tune: Mapping[str, Sequence[Any]] | Sequence[str]) -> dict[str, list[Any]]:
     """Parse values to try by setting; a value that is not TOML is text.
 
-    >>> parse_tuned(["lr=1e-3,3e-3", "model.layers=1,2"])
-    {'lr': [0.001, 0.003], 'model.layers': [1, 2]}
+    >>> parse_tuned(["lr=1e-3,3e-3", "optimizer.betas=[0.9, 0.98], [0.9, 0.999]", "x=a, b"])
+    {'lr': [0.001, 0.003], 'optimizer.betas': [[0.9, 0.98], [0.9, 0.999]], 'x': ['a', 'b']}
     """
     if isinstance(tune, Mapping):
         return {name: list(values) for name, values in tune.items()}
@@ -163,18 +150,9 @@ def parse_tuned(tune: Mapping[str, Sequence[Any]] | Sequence[str]) -> dict[str, 
         cause, way_out = f"{text!r} lists no values", "write it as in lr=1e-3,3e-3,1e-2"
         wrong = not equals or not values.strip() or not _KEY.fullmatch(name.strip())
         refuse_if(wrong, argument("tune"), cause, way_out)
-        found[name.strip()] = parse_list(values)
-    return found
-
-
-def parse_list(values: str) -> list[Any]:
-    """Parse ``1e-3,3e-3`` as a list.
-
-    >>> parse_list("a, b"), parse_list("[0.1, 0.1], [1.0, 1.0]")
-    (['a', 'b'], [[0.1, 0.1], [1.0, 1.0]])
-    """
-    try:
-        found: list[Any] = tomllib.loads(f"x = [{values}]")["x"]
-    except (ValueError, RecursionError):
-        found = [parse_assignment(f"x={value.strip()}")[1] for value in values.split(",")]
+        try:
+            found[name.strip()] = tomllib.loads(f"x = [{values}]")["x"]
+        except (ValueError, RecursionError):
+            own = values.split(",")
+            found[name.strip()] = [parse_assignment(f"x={one.strip()}")[1] for one in own]
     return found
