@@ -24,7 +24,7 @@ class Unrelated(StrEnum):
 
     NO_ANALYSIS = "it is not an analysis"
     NO_LOG = "it is neither a run with a metrics.jsonl nor a track"
-    NO_VALUE = "no value of the parameter is known; give --x or --parameter"
+    NO_VALUE = "no value of the parameter is known; name it with --parameter"
     NO_PAIR = "it is not compared with a baseline"
     NO_METHOD = "it is not a method of a training"
     NO_OUTPUT = "its analysis has no output matrix"

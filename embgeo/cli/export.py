@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from embgeo.cli import options as o
-from embgeo.cli.help import HelpAll
 from embgeo.cli.shared import command_line, guarded, print_lines
-from embgeo.core.options import LOADING
 
 
 @guarded
@@ -16,11 +14,7 @@ def export(
     *,
     source: Annotated[
         Path,
-        typer.Argument(
-            metavar="FOLDER|CHECKPOINT",
-            help="Folder that embgeo analyze, diff or train wrote; "
-            "for the projector also a checkpoint.",
-        ),
+        typer.Argument(metavar="FOLDER", help="Folder that embgeo analyze, diff or train wrote."),
     ],
     to: Annotated[
         Literal["projector", "parquet", "csv", "latex", "markdown"],
@@ -38,16 +32,6 @@ def export(
         Path | None,
         typer.Option(help="Projector: where the analyzed checkpoint is, if it was moved."),
     ] = None,
-    tensor: o.Tensor = None,
-    rows: o.Rows = None,
-    transpose: o.Transpose = None,
-    tokens: o.Tokens = None,
-    counts: o.Counts = None,
-    corpus: o.Corpus = None,
-    rank_order: o.RankOrder = None,
-    padding: o.Padding = None,
-    check_reachable: o.CheckReachable = None,
-    max_download: o.MaxDownload = None,
     at_most: Annotated[
         int | None,
         typer.Option(
@@ -63,13 +47,11 @@ def export(
     ] = None,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
-    help_all: HelpAll = False,
 ) -> None:
     """Write a saved analysis, or a study, in the format of another program.
 
     Example: embgeo export baseline.embgeo --to csv
     """
-    loading = o.pick(locals(), LOADING)
     from embgeo.workflows import export as workflow
 
     written = workflow.export(
@@ -81,7 +63,6 @@ def export(
         bytes=binary,
         venue=venue,
         command=command_line(),
-        **loading,
     )
     if not quiet:
         for path in written.paths:

@@ -81,10 +81,6 @@ def figures(
     free_axes: Annotated[
         bool, typer.Option("--free-axes", help="Give each map a scale of its own.")
     ] = False,
-    x: Annotated[
-        str | None,
-        typer.Option(metavar="A,B,...", help="Values of the swept parameter, one for each PATH."),
-    ] = None,
     parameter: Annotated[
         str | None,
         typer.Option(
@@ -126,7 +122,6 @@ def figures(
         color=color,
         annotate=annotate or (),
         free_axes=free_axes,
-        x=() if x is None else x,
         parameter=parameter,
         scalar=scalar or (),
         signs=signs,

@@ -64,10 +64,6 @@ def gate(
             help="Write the measured values to the baseline file; check nothing.",
         ),
     ] = False,
-    init: Annotated[
-        bool,
-        typer.Option("--init", help="Write embgeo.toml with rules against regressions, and stop."),
-    ] = False,
     level: Annotated[
         float | None,
         typer.Option(
@@ -100,19 +96,6 @@ def gate(
     Example: embgeo gate fixtures/cosreg.safetensors --rule "cosine.mean <= 0.1"
     """
     shared.check_output(json_, format_)
-    if init:
-        from embgeo.workflows.gate_outputs import start_gate
-
-        others = (rule, preset, baseline, update_baseline, level, config, no_config, junit, sarif)
-        more = (github, json_)
-        cause, way_out = "writes settings and measures nothing", "leave the other options out"
-        refuse_if(any((*others, *more)), argument("init"), cause, way_out)
-        path, leaves = start_gate(sources or ())
-        trust = " --trust-settings" if leaves else ""
-        shared.print_lines(
-            f"{path}: written; next: embgeo gate --update-baseline{trust}, then embgeo gate{trust}"
-        )
-        return
     from embgeo.workflows.gate_outputs import GateOutputs
 
     def command(lines: str) -> None:

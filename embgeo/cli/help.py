@@ -30,7 +30,6 @@ RARE: dict[str, set[str]] = {
         *("engine", "scheduler", "no_config", "trust_settings", "format_"),
     }
     - {*FIRST},
-    "export": {*LOADING} - {"tensor", "tokens"},
 }
 #: Placeholders of values by type.
 PLACEHOLDERS = {Path: "FILE", int: "N", float: "X", str: "TEXT"}

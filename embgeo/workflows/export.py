@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,6 @@ import numpy.typing as npt
 from embgeo.charts.render.paper import Venue
 from embgeo.core import errors
 from embgeo.core.arguments import as_path, refuse_if, refuse_name, refuse_type
-from embgeo.core.matrix import Matrix
 from embgeo.core.options import known_arguments
 from embgeo.core.text import printable
 from embgeo.core.version import VERSION
@@ -37,7 +36,6 @@ from embgeo.workflows import folders
 from embgeo.workflows.figure_files import choose_page, folder_name, load_items, make_table
 from embgeo.workflows.render import names_result
 from embgeo.workflows.saved_analysis import load_analyzed_matrix, result_name, saved_folder
-from embgeo.workflows.settings import load_source, read_settings
 
 ELSEWHERE = f"choose another place with {errors.argument('out')}"
 
@@ -71,15 +69,13 @@ def export(
     bytes: bool = False,
     venue: str | None = None,
     command: str = "",
-    **loading: Any,
 ) -> ExportedFiles:
     """Write a saved analysis or comparison, or the tables of a study, for another program.
 
     Parameters
     ----------
     source : Analysis, Study or path
-        A folder that :func:`embgeo.analyze`, :func:`embgeo.diff` or :func:`embgeo.train` saved; for
-        the projector also a checkpoint.
+        A folder that :func:`embgeo.analyze`, :func:`embgeo.diff` or :func:`embgeo.train` saved.
     to : {"projector", "parquet", "csv", "latex", "markdown"}
         Of a study: "csv", "latex" or "markdown". Of an analysis: all but "markdown". Of a
         comparison: "latex".
@@ -95,8 +91,6 @@ def export(
         LaTeX: the venue whose widths tables have; "iclr" by default.
     command : str
         Recorded in the export.
-    **loading
-        Projector of a checkpoint: arguments of :func:`embgeo.load`.
 
     Returns
     -------
@@ -112,22 +106,15 @@ def export(
     targets = {target.name: target for target in TARGETS}
     if to not in (names := {**targets, **of_study.FORMS}):
         raise refuse_name("format", to, names, errors.argument("to"))
-    given = {"checkpoint": checkpoint, "at_most": at_most, "bytes": bytes or None}
-    for option in (*loading, *(key for key, value in given.items() if value is not None)):
-        about = errors.argument("to", projector.TARGET.name)
-        refuse_if(
-            to != projector.TARGET.name,
-            errors.argument(option),
-            f"is about {about}",
-            "leave it out",
-        )
-    about = errors.argument("to", "latex")
-    refuse_if(
-        venue is not None and to != "latex",
-        errors.argument("venue"),
-        f"is about {about}",
-        "leave it out",
-    )
+    for option, value, kind in (
+        ("checkpoint", checkpoint, projector.TARGET.name),
+        ("at_most", at_most, projector.TARGET.name),
+        ("bytes", bytes or None, projector.TARGET.name),
+        ("venue", venue, "latex"),
+    ):
+        cause = f"is about {errors.argument('to', kind)}"
+        useless = value is not None and to != kind
+        refuse_if(useless, errors.argument(option), cause, "leave it out")
     page = choose_page(venue, None)
     if is_study(source):
         return export_study(source, to, page, out, command)
@@ -145,18 +132,16 @@ def export(
     record = describe_export(to, str(shown), command)
     folder = saved_folder(item) if isinstance(item, Path) else Path()
     if folder is None:
-        assert isinstance(item, Path)
-        analysis, vectors = None, read_checkpoint(item, target, checkpoint, at_most, loading)
-        record |= {"matrix": vectors.origin}
-    else:
-        for option in loading:
-            cause = "is about a checkpoint, and this is a saved analysis"
-            raise errors.BadOption(cause, where=errors.argument(option), way_out="leave it out")
-        analysis, vectors = load_analysis(folder) if isinstance(item, Path) else item, None
-        record |= {"columns": describe_columns(analysis), "analysis": analysis.provenance}
-        if target.needs_vectors:
-            home = folder if isinstance(item, Path) else None
-            vectors = read_original(analysis, home, checkpoint, at_most)
+        there = Path(item).exists()  # type: ignore[arg-type]
+        cause = "no saved analysis" if there else "no such folder"
+        way_out = suggest_file(item, "make one with: embgeo analyze CHECKPOINT")  # type: ignore[arg-type]
+        raise errors.UnreadableFile(cause, where=shown, way_out=way_out)
+    analysis = load_analysis(folder) if isinstance(item, Path) else item
+    record |= {"columns": describe_columns(analysis), "analysis": analysis.provenance}
+    vectors = None
+    if target.needs_vectors:
+        home = folder if isinstance(item, Path) else None
+        vectors = read_original(analysis, home, checkpoint, at_most)
     points = 0 if vectors is None else vectors.n
     written = write_export(target, Request(record, analysis, vectors, binary=bytes), path)
     return ExportedFiles(tuple(written), points, min(points, projector.SHOWN_POINTS))
@@ -285,64 +270,16 @@ def read_original(
     falling = None
     if known is not None:
         falling = known[1] if known[0] == "count" else -known[1]
-    columns = {
+    columns: dict[str, Any] = {
         k: v for k, v in collect_columns(analysis).items() if not k.startswith("projection.")
     }
     if analysis.popular is not None:
         # Words, which the projector colors as classes.
         columns["class"] = ["frequent" if p else "rare" for p in columns.pop("popular")]
-    return take_rows(matrix, analysis.rows, columns, falling, at_most)
-
-
-def read_checkpoint(
-    path: Path,
-    target: Target,
-    checkpoint: Path | str | None,
-    at_most: int | None,
-    loading: Mapping[str, Any],
-) -> Vectors:
-    """Read the finite rows of a checkpoint without padding, labeled with tokens and counts."""
-    if not target.needs_vectors:
-        raise errors.UnreadableFile(
-            "no saved analysis" if path.exists() else "no such folder",
-            where=path,
-            way_out=suggest_file(path, "make one with: embgeo analyze CHECKPOINT"),
-        )
-    cause = "is about a saved analysis, and this is a checkpoint"
-    refuse_if(checkpoint is not None, errors.argument("checkpoint"), cause, "leave it out")
-    matrix = load_source(read_settings({"output": "none", **loading}, path=path)[0])
-    usable = np.ones(matrix.n, dtype=bool)
-    for masked in matrix.masked.values():
-        usable[masked] = False
-    for index, block in matrix.blocks():
-        usable[index] &= np.isfinite(block).all(axis=1)
-    kept = np.flatnonzero(usable)
-    if not len(kept):
-        way_out = f"choose another {errors.argument('tensor')}"
-        raise errors.BadOption("no row is finite", where=path, way_out=way_out)
-    columns: dict[str, Any] = {"row": kept}
-    if matrix.tokens is not None:
-        columns["token"] = [matrix.tokens[i] for i in kept]
-    falling = None
-    if matrix.frequency is not None:
-        falling = matrix.frequency.counts[kept]
-        if matrix.frequency.kind == "counts":
-            columns["count"] = falling.astype(np.int64)
-    return take_rows(matrix, kept, columns, falling, at_most)
-
-
-def take_rows(
-    matrix: Matrix,
-    rows: npt.NDArray[np.int64],
-    columns: Mapping[str, Any],
-    falling: npt.NDArray[Any] | None,
-    at_most: int | None,
-) -> Vectors:
-    """Get at most this many of the rows, evenly over the order of frequency, with their labels."""
-    positions = thin_rows(falling, len(rows), at_most)
+    positions = thin_rows(falling, len(analysis.rows), at_most)
 
     def blocks() -> Iterator[npt.NDArray[np.float64]]:
-        for _, block in matrix.blocks(rows[positions]):
+        for _, block in matrix.blocks(analysis.rows[positions]):
             yield block
 
     # Tokens come first: the projector shows the first column.
@@ -353,12 +290,5 @@ def take_rows(
         else [column[i] for i in positions]
         for name in names
     }
-    origin = {
-        "file": matrix.origin.path,
-        "tensor": matrix.origin.tensor,
-        "sha256": matrix.origin.sha256,
-        "n": matrix.n,
-        "d": matrix.d,
-    }
     name = matrix.origin.tensor or matrix.name
-    return Vectors(name, len(positions), matrix.d, blocks, labels, origin)
+    return Vectors(name, len(positions), matrix.d, blocks, labels)

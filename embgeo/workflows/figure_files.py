@@ -184,14 +184,12 @@ Result = Analysis | Comparison | Path | str
 def load_items(
     results: Sequence[Result],
     labels: Sequence[str] = (),
-    xs: Sequence[float] = (),
     parameter: str = "",
 ) -> list[ChartItem]:
     """Load one item for each analysis or run, in the order of the results.
 
     A comparison gives its members, and the run if it is a track; a study gives its methods. A path
-    names a folder, or the JSON file in it. Without `xs`, the values of
-    `parameter` are parsed from the paths.
+    names a folder, or the JSON file in it. The values of `parameter` are parsed from the paths.
     """
     refuse_if(not results, argument("results"), "there is nothing to draw", "give one")
     for result in results:
@@ -201,20 +199,17 @@ def load_items(
     pairs = [pair for of_result in of_results for pair in of_result]
     items = [item for item, _ in pairs]
     paths = [path for _, path in pairs]
-    if xs:
-        check_number(xs, items, "x")
-        items = [replace(s, x=x) for s, x in zip(items, xs, strict=True)]
-    elif parameter:
+    if parameter:
         values = [parse_parameter(str(path), parameter) for path in paths]
         unknown = all(value is None for value in values)
-        cause, way_out = f"no path names a value of {parameter}", argument("x", "0,0.5,1")
-        refuse_if(unknown, argument("parameter"), cause, f"give the values with {way_out}")
+        cause, way_out = f"no path names a value of {parameter}", f"name one {parameter}=0.5"
+        refuse_if(unknown, argument("parameter"), cause, way_out)
         items = [replace(s, x=x) for s, x in zip(items, values, strict=True)]
     names = distinguish_names([s.label for s in items], paths)
     if labels and len(labels) == len(results) < len(items):
         names = name_runs(names, items, of_results, labels)
     elif labels:
-        check_number(labels, items, "label")
+        check_labels(labels, items)
         names = list(labels)
     named = [replace(s, label=name) for s, name in zip(items, names, strict=True)]
     return mark_runs(named) if sum(s.track is not None for s in named) > 1 else named
@@ -243,15 +238,15 @@ def name_runs(
     counts = [len(held) for held in of_results for _ in held]
     named = [count == 1 or s.track is not None for s, count in zip(items, counts, strict=True)]
     if sum(named) < len(labels):
-        check_number(labels, items, "label")
+        check_labels(labels, items)
     return [b if is_named else a for a, b, is_named in zip(names, given, named, strict=True)]
 
 
-def check_number(values: Sequence[object], items: Sequence[ChartItem], name: str) -> None:
-    """Refuse more or fewer values than there are items."""
-    labels = ", ".join(item.label for item in items)
-    cause = f"{len(values)} for {len(items)} analyses ({labels})"
-    refuse_if(len(values) != len(items), argument(name), cause, "give one for each")
+def check_labels(labels: Sequence[str], items: Sequence[ChartItem]) -> None:
+    """Refuse more or fewer labels than there are items."""
+    named = ", ".join(item.label for item in items)
+    cause = f"{len(labels)} for {len(items)} analyses ({named})"
+    refuse_if(len(labels) != len(items), argument("label"), cause, "give one for each")
 
 
 def list_items(result: Result) -> list[tuple[ChartItem, Path]]:

@@ -1,7 +1,6 @@
 """``embgeo.figures``: figures and LaTeX tables for papers."""
 
 import difflib
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +31,6 @@ CONCERNS = {
     "color": SCATTERS,
     "annotate": SCATTERS,
     "free_axes": SCATTERS,
-    "x": ("sweep",),
     "parameter": ("sweep",),
     "scalar": ("sweep", "training"),
     "signs": ("isotropy",),
@@ -78,7 +76,6 @@ def figures(
     color: str | None = None,
     annotate: str | Sequence[str] = (),
     free_axes: bool = False,
-    x: Sequence[float] | str = (),
     parameter: str | None = None,
     scalar: str | Sequence[str] = (),
     signs: str | None = None,
@@ -111,11 +108,8 @@ def figures(
         Tokens to name in a scatter.
     free_axes : bool
         Whether each panel of a scatter has a scale of its own.
-    x : sequence of float, or str
-        Values of the swept parameter, one for each result; as text ``"0,0.5,1"``.
     parameter : str, optional
-        Name of the swept parameter; without `x` its values are read from paths such as
-        ``beta=0.5``.
+        Name of the swept parameter, whose values are read from paths such as ``beta=0.5``.
     scalar : str or sequence of str
         What a sweep or training curves show.
     signs : {"both", "one"}, optional
@@ -138,11 +132,10 @@ def figures(
         tuple(dict.fromkeys(as_texts(value, name)))
         for name, value in (("format", format), ("scalar", scalar), ("annotate", annotate))
     )
-    x = parse_numbers(x) if isinstance(x, str) else x
     charts, tables = choose(named, latex)
     used = {
         "format": formats, "venue": venue, "width": width, "text": text, "color": color,
-        "x": tuple(x), "parameter": parameter, "scalar": scalars, "signs": signs,
+        "parameter": parameter, "scalar": scalars, "signs": signs,
         "annotate": tokens, "free_axes": free_axes or None,
     }  # fmt: skip
     given = [name for name, value in used.items() if value is not None and value != ()]
@@ -178,7 +171,7 @@ def figures(
         drawn = endings if isinstance(one, Chart) else (".tex",)
         drawn = (*drawn, ".gif") if one is film.CHART else drawn
         check_free(as_path(out, "out"), one.name, (*drawn, ".csv"), FORMAT)
-    items = load_items(results, label, x, parameter or "")
+    items = load_items(results, label, parameter or "")
     check_tokens(tokens, items)
     made = make_all(kinds, items, choices, make, require_all=bool(named or latex))
     check_use(made, given)
@@ -214,17 +207,6 @@ def check_concerns(
         useless = (name in OF_FIGURES and not charts) or (concerns and not names & set(concerns))
         cause = f"is about {' or '.join(concerns) or 'figures'}, which is not requested"
         refuse_if(bool(useless), argument(name), cause, "leave it out, or request that")
-
-
-def parse_numbers(text: str) -> list[float]:
-    """Parse numbers separated by commas."""
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        values = [math.nan]
-    wrong, cause = not all(map(math.isfinite, values)), f"{text!r} is not a list of numbers"
-    refuse_if(wrong, argument("x"), cause, f"write {argument('x', '0,0.5,1')}")
-    return values
 
 
 def check_tokens(tokens: Sequence[str], items: Sequence[ChartItem]) -> None:

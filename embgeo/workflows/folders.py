@@ -7,7 +7,6 @@ import glob
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison
@@ -34,8 +33,6 @@ COMPARISON_FILES = (
 )
 #: Errors of a rename over a mount point, and in a folder of another user.
 NOT_RENAMED = (errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES)
-#: How often a folder is looked for that another process is replacing.
-MOST_REPLACED = 10_000
 ELSEWHERE = f"choose another folder with {errors.argument('out')}"
 
 
@@ -49,28 +46,13 @@ def list_names(folder: Path) -> list[str]:
     refuse_place(folder, ELSEWHERE)
     with errors.looking_at(folder, ELSEWHERE):
         try:
-            while (names := list_if_there(folder)) is None:
-                pass
-            return names
+            return os.listdir(folder)
         except FileNotFoundError:
             return []
         except NotADirectoryError:
             near = find_nearest(folder)
     cause = "is not a folder" if near == folder.absolute() else f"{near} is not a folder"
     raise errors.BadOption(cause, where=folder, way_out=ELSEWHERE)
-
-
-def list_if_there(folder: Path) -> list[str] | None:
-    """List the names in a folder; None if another process replaced it meanwhile.
-
-    The names would be those of a folder that is being removed.
-    """
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        names = os.listdir(handle)
-        return names if os.path.samestat(os.fstat(handle), os.stat(folder)) else None
-    finally:
-        os.close(handle)
 
 
 def refuse_place(out: Path, way_out: str) -> None:
@@ -258,43 +240,29 @@ def can_be_renamed(folder: Path) -> bool:
 
 def replace_folder(fresh: Path, folder: Path, own: Sequence[str]) -> None:
     """Rename a temporary folder, as :func:`write_whole` does."""
-    with suppress(FileNotFoundError):
-        shutil.copymode(folder, fresh)
+    there, aside = folder.is_dir(), name_temporary(folder.parent)
     try:
-        old = swap(fresh, folder)
+        if there:
+            shutil.copymode(folder, fresh)
+            folder.rename(aside)
+        try:
+            fresh.rename(folder)
+        except BaseException:
+            if there:
+                aside.rename(folder)
+            raise
     except OSError as error:
         if error.errno not in NOT_RENAMED or not folder.is_dir():
             raise
         replace_files(fresh, folder, own)
         return
-    for aside in old:
-        keep_others(aside, folder, own)
+    if there:
+        removed = find_files(aside, own)
+        for name in list_files(aside):
+            if name not in removed and not (folder / name).exists():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (aside / name).rename(folder / name)
         shutil.rmtree(aside, ignore_errors=True)
-
-
-def swap(fresh: Path, folder: Path) -> list[Path]:
-    """Rename a folder, and what is there to a temporary name; return the temporary names.
-
-    Several processes may do so at the same time: each puts all of its files there, and the last one
-    stays.
-    """
-    old: list[Path] = []
-    try:
-        while True:
-            try:
-                fresh.rename(folder)  # POSIX replaces an empty folder
-                return old
-            except OSError as error:
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                    raise
-            aside = name_temporary(folder.parent)
-            with suppress(FileNotFoundError):  # another process has moved it
-                folder.rename(aside)
-                old.append(aside)
-    except BaseException:
-        if old and not folder.exists():
-            old.pop().rename(folder)
-        raise
 
 
 def replace_files(fresh: Path, folder: Path, own: Sequence[str] = ()) -> None:
@@ -311,22 +279,6 @@ def replace_files(fresh: Path, folder: Path, own: Sequence[str] = ()) -> None:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.move(fresh / name, folder / name)
-
-
-def keep_others(old: Path, folder: Path, own: Sequence[str]) -> None:
-    """Move files that are not `own` from a replaced folder into the new one."""
-    removed = find_files(old, own)
-    for name in list_files(old):
-        for left in range(MOST_REPLACED, -1, -1):
-            if name in removed or (folder / name).exists():
-                break
-            # Another process is replacing the folder; one that is gone after mkdir "exists".
-            with suppress(*((FileNotFoundError, FileExistsError) if left else ())):
-                # Made here, the folder would have no record and be taken for somebody else's, so
-                # that is left to the other process, unless it was killed.
-                for parent in reversed(name.parents[:-1] if left else name.parents):
-                    (folder / parent).mkdir(exist_ok=True)
-                (old / name).rename(folder / name)
 
 
 def find_files(folder: Path, patterns: Iterable[str]) -> set[Path]:

@@ -1,7 +1,6 @@
-"""What a gate writes: stdout, files for CI servers, annotations and summary of GitHub; settings."""
+"""What a gate writes: stdout, files for CI servers, annotations and summary of GitHub."""
 
 import contextlib
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,6 @@ from types import ModuleType
 
 from embgeo.core.errors import BadOption, EmbgeoError, argument, writing
 from embgeo.core.text import defuse
-from embgeo.io.places.names import is_remote
 from embgeo.rules.check import Outcome
 from embgeo.rules.outputs import (
     as_json,
@@ -20,7 +18,6 @@ from embgeo.rules.outputs import (
     sarif,
     table,
 )
-from embgeo.rules.settings import OWN_NAME, describe_escape, find_root
 from embgeo.workflows.folders import write_file
 
 #: Option → the output, and how an earlier file begins; no other file is replaced.
@@ -32,21 +29,6 @@ OUTPUTS: Mapping[str, tuple[ModuleType, tuple[bytes, ...]]] = {
 WITH_ERRORS = {"junit": junit, "sarif": sarif}
 #: GitHub's limit for the summary of a step.
 SUMMARY_BYTES = 2**20
-#: Name of the baseline in new settings.
-BASELINE_NAME = "baseline.json"
-START = """\
-# Rules of embgeo gate; paths are relative to this file.
-[gate]
-sources = {sources}
-baseline = "{baseline}"
-rules = [
-    "suspects.damaged <= 0",
-    "verdict rise <= 0",
-    "cosine.mean rise <= 0.02",
-    "spectrum.effective_rank drop <= 5%",
-    "isotropy.i1_unit_rows drop <= 5%",
-]
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,36 +171,3 @@ def locate_in_repository(file: str) -> str:
     if root and path.is_relative_to(Path(root).resolve()):
         return path.relative_to(Path(root).resolve()).as_posix()
     return Path(file).as_posix()
-
-
-def write_relative(source: str, folder: Path) -> str:
-    """Write an absolute path inside the repository of `folder` as one relative to the folder."""
-    if not Path(source).is_absolute() or not Path(source).is_relative_to(find_root(folder)):
-        return source
-    return Path(os.path.relpath(source, folder.absolute())).as_posix()
-
-
-def start_gate(sources: Sequence[Path | str], folder: Path | str = ".") -> tuple[Path, bool]:
-    """Write ``embgeo.toml`` into `folder`, with rules about `sources`.
-
-    Returns its path, and whether it may only be read with ``--trust-settings``.
-    """
-    path = Path(folder) / OWN_NAME
-    if not sources:
-        way_out = "name the checkpoint, or the saved analysis"
-        raise BadOption("there is nothing to check", where=argument("init"), way_out=way_out)
-    if path.exists():
-        raise BadOption("exists", where=path, way_out="edit its table [gate], or remove it")
-    for source in sources:
-        if any("\ud800" <= character <= "\udfff" for character in str(source)):
-            cause = "settings are UTF-8, and the name is not"
-            raise BadOption(cause, where=source, way_out="rename it")
-        if not (is_remote(source) or (Path(folder) / source).exists()):
-            raise BadOption("there is no such file", where=source, way_out="check the path")
-    names = [write_relative(str(source), Path(folder)) for source in sources]
-    # TOML knows the escapes of JSON but neither pairs of surrogates nor a bare DEL.
-    listed = json.dumps(names, ensure_ascii=False)
-    named = listed.replace("\x7f", "\\u007f")
-    write_file(path, START.format(sources=named, baseline=BASELINE_NAME))
-    here, root = Path(folder).absolute(), find_root(Path(folder))
-    return path, any(describe_escape(name, here, root) for name in names)

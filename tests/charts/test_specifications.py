@@ -503,7 +503,7 @@ def test_runs_in_a_sweep_give_their_last_value() -> None:
 
 def test_why_a_sweep_lacks_a_value() -> None:
     refuse = find_chart("sweep").refuse
-    assert "--x" in refuse(ChartItem("a", sample()), Choices())
+    assert "--parameter" in refuse(ChartItem("a", sample()), Choices())
     tied = ChartItem("a", sample(untied=False), x=1.0)
     assert refuse(tied, Choices()) == "the model is tied: it has no output matrix of its own"
     undefined = with_scalar(sample(), "subspace.distance", value=None, undefined="no rank")

@@ -74,18 +74,6 @@ def test_the_projector_gets_the_kept_rows_of_the_analyzed_checkpoint(here: Path)
     assert again.tokens == tuple(TOKENS[i] for i in kept)
 
 
-def test_the_projector_takes_a_checkpoint_by_itself(here: Path) -> None:
-    labels = ("--tokens", "tokens.txt", "--counts", "counts.tsv")
-    assert run("W.npy", "--to", "projector", *labels, "--bytes", "-o", "p").exit_code == 0
-    kept = [i for i in range(60) if i != 9]  # a zero row is a vector like any other
-    assert np.array_equal(np.fromfile("p/tensors.bytes", "<f4").reshape(-1, 6), ROWS[kept])
-    assert (here / "p/metadata.tsv").read_text().startswith("token\trow\tcount\nword0\t0\t60\n")
-    assert json.loads((here / "p/provenance.json").read_text())["matrix"]["n"] == 60
-    cut = ("--rows", "0:5", "-o", "q")
-    assert run("W.npy", "--to", "projector", *cut).exit_code == 0
-    assert (here / "q/metadata.tsv").read_text() == "0\n1\n2\n3\n4\n"
-
-
 def test_fewer_points_are_spread_over_the_frequencies(here: Path) -> None:
     assert run("W.embgeo", "--to", "projector", "--at-most", "10", "-o", "p").exit_code == 0
     lines = (here / "p/metadata.tsv").read_text().splitlines()[1:]
@@ -121,9 +109,7 @@ def test_more_points_than_the_projector_shows(here: Path, monkeypatch: pytest.Mo
         (("nowhere", "--to", "projector"), "nowhere: "),
         (("W.embgeo", "--to", "csv", "--bytes"), "--bytes: is about --to projector; leave it"),
         (("W.embgeo", "--to", "csv", "--at-most", "3"), "--at-most: is about --to projector"),
-        (("W.embgeo", "--to", "projector", "--tensor", "a"), "--tensor: is about a checkpoint,"),
-        (("W.npy", "--to", "projector", "--checkpoint", "W.npy"), "--checkpoint: is about a sa"),
-        (("W.npy", "--to", "projector", "--tokens", "counts.tsv", "--rows", "0:99"), "--rows"),
+        (("W.npy", "--to", "projector"), "W.npy: no saved analysis; make one with: embgeo analyze"),
     ],
 )
 def test_what_a_user_can_get_wrong(here: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -159,8 +159,6 @@ def test_python_draws_the_same_bytes(in_home: Path) -> None:
     assert drawn.files["cone.csv"] == (in_home / "cone.csv").read_bytes()
     with pytest.raises(BadOption, match=r"^color: is about scatter or"):
         embgeo.figures("baseline", figure="cone", color="none")
-    with pytest.raises(BadOption, match=r"^x: 'a' is not a list of numbers"):
-        embgeo.figures("baseline", x="a")
 
 
 @pytest.mark.slow
@@ -174,10 +172,6 @@ def test_a_sweep_by_names_and_by_values(home: Path, in_home: Path) -> None:
     with (in_home / "sweep.csv").open(newline="") as stream:
         found = [(row["beta"], row["value"]) for row in csv.DictReader(stream)]
     assert found == [("0.0", "0.98"), ("0.5", "0.3"), ("1.0", "0.1")]
-    xs = ("--x", "1,10,100", "--parameter", "tau")
-    assert run(*paths, *xs, "--figure", "sweep", "-o", in_home).exit_code == 0
-    with (in_home / "sweep.csv").open(newline="") as stream:
-        assert [row["tau"] for row in csv.DictReader(stream)] == ["1.0", "10.0", "100.0"]
 
 
 @pytest.mark.slow
@@ -217,16 +211,11 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
         (("baseline", "--figure", "sweep"), "sweep: cannot be made; baseline: no value of the p"),
         (("slow", "--figure", "scatter"), "scatter: cannot be made; slow: it is not an analysis"),
         (("bare", "--table", "neighbors"), "neighbors: cannot be made; bare: its analysis lists"),
-        (("baseline", "--x", "1,2"), "--x: 2 for 1 analyses (baseline); give one for each"),
-        (("baseline", "bare", "--x", "1,a"), "--x: '1,a' is not a list of numbers"),
-        (("baseline", "bare", "--x", ""), "--x: '' is not a list of numbers"),
-        (("baseline", "bare", "--x", "1,nan"), "--x: '1,nan' is not a list of numbers"),
         (("baseline", "--parameter", "beta"), "--parameter: no path names a value of beta"),
         (("baseline", "--label", "a", "--label", "b"), "--label: 2 for 1 analyses"),
         (("baseline", "--width", "3", "--venue", "acl"), "--width: cannot be combined with --ve"),
         (("baseline", "--width", "3", "--text"), "--width: cannot be combined"),
         (("slow", "--scalar", "no.such"), "scatter: cannot be made"),
-        (("baseline", "--figure", "cosines", "--x", "1"), "--x: is about sweep, which is not re"),
         (("baseline", "--figure", "cosines", "--color", "none"), "--color: is about scatter or"),
         (("baseline", "--figure", "cosines", "--free-axes"), "--free-axes: is about scatter or"),
         (
@@ -246,7 +235,6 @@ def test_what_a_user_can_get_wrong(in_home: Path, arguments: tuple[str, ...], sa
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("baseline", "--x", "1"), "--x: has nothing to be used for: it takes 2 of them"),
         (("bare", "--color", "frequency"), "--color: has nothing to be used for: bare: no token"),
         (("baseline", "slow", "--scalar", "no.such"), "--scalar: has nothing to be used for"),
     ],

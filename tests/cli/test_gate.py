@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -14,11 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from junitparser import JUnitXml
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 import embgeo
 from embgeo.cli.app import app
-from embgeo.workflows.gate_outputs import start_gate
 from tests.support import command
 from tests.support.sampling import each_value, sample_cases
 
@@ -89,7 +87,7 @@ def test_warnings_pass() -> None:
         (("round.npy", "-r", "cosine.mean drop <= 1", "-b", "no.json"), "--update-baseline"),
         (("round.npy", "-r", HOLDS, "-b", "cone.npy"), "no rule compares with it"),
         (("round.npy", "-r", HOLDS, "--level", "1"), "level"),
-        (("round.npy", "-r", HOLDS, "--config", "no.toml"), "no.toml: no such file"),
+        (("round.npy", "-r", HOLDS, "--config", "no.toml"), "no.toml: there is no such file"),
         (("round.npy", "-r", f"nope: {HOLDS}"), "nope"),
         (("round.npy", "-r", HOLDS, "--update-baseline"), "give --baseline"),
         (("round.npy", "-b", "new.json", "--update-baseline"), "no rules"),
@@ -585,92 +583,3 @@ def test_what_a_gate_says_is_the_same_as_of_the_library() -> None:
     scalar = analysis.scalar("cosine.mean")
     assert scalar is not None
     assert found["checks"][0]["measured"]["value"] == scalar.value
-
-
-def gated(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["gate", *arguments])
-
-
-@pytest.mark.slow
-def test_settings_to_start_with_hold_until_the_geometry_regresses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = np.random.default_rng(0).standard_normal((300, 16)).astype(np.float32)
-    np.save("model.npy", rows)
-    started = gated("--init", "model.npy")
-    assert started.exit_code == 0
-    assert "next: embgeo gate --update-baseline" in started.output
-    assert gated("--update-baseline").exit_code == 0
-    passed = gated()
-    assert passed.exit_code == 0
-    assert "gate passed: 5 of 5 checks" in passed.output
-    np.save("model.npy", rows + np.float32(0.5))  # a common direction
-    failed = gated()
-    assert failed.exit_code == 1
-    assert "FAILED   cosine.mean rise <= 0.02" in failed.output
-
-
-@pytest.mark.parametrize("name", ["\N{GRINNING FACE}.npy", "a\x7f.npy", 'a"b\\c.npy', "\u05d0.npy"])
-def test_settings_to_start_with_name_any_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path(name).touch()
-    assert gated("--init", name).exit_code == 0
-    text = (tmp_path / "embgeo.toml").read_text("utf-8")
-    assert tomllib.loads(text)["gate"]["sources"] == [name]
-
-
-def test_settings_to_start_with_are_relative_or_say_that_they_need_trust(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = np.random.default_rng(0).standard_normal((300, 16)).astype(np.float32)
-    (tmp_path / "own").mkdir()
-    monkeypatch.chdir(tmp_path / "own")
-    inside, outside = tmp_path / "own/model.npy", tmp_path / "model.npy"
-    for file, named, trust in (
-        (inside, "model.npy", ()),
-        (outside, str(outside), ("--trust-settings",)),
-    ):
-        np.save(file, rows)
-        started = gated("--init", str(file))
-        assert ("--trust-settings" in started.output) == bool(trust)
-        sources = tomllib.loads(Path("embgeo.toml").read_text("utf-8"))["gate"]["sources"]
-        assert sources == [named]
-        assert gated("--update-baseline", *trust).exit_code == 0
-        Path("embgeo.toml").unlink()
-
-
-@pytest.mark.parametrize(
-    "others",
-    [("--rule", "cosine.mean <= 0.1"), ("--junit", "x.xml"), ("--update-baseline",), ("--json",)],
-)  # fmt: skip
-def test_settings_to_start_with_take_no_further_option(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: tuple[str, ...]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    refused = gated("--init", "model.npy", *others)
-    assert refused.exit_code == 2
-    assert "--init: writes settings and measures nothing" in refused.stderr
-    assert not (tmp_path / "embgeo.toml").exists()
-
-
-def test_settings_to_start_with_need_a_name_in_utf_8(tmp_path: Path) -> None:
-    with pytest.raises(embgeo.EmbgeoError, match="settings are UTF-8"):
-        start_gate(["a\udcff.npy"], tmp_path)
-    assert not (tmp_path / "embgeo.toml").exists()
-
-
-def test_settings_to_start_with_replace_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert gated("--init").exit_code == 2
-    assert "model.npy: there is no such file" in gated("--init", "model.npy").stderr
-    assert not (tmp_path / "embgeo.toml").exists()
-    (tmp_path / "embgeo.toml").write_text("mine")
-    refused = gated("--init", "model.npy")
-    assert refused.exit_code == 2
-    assert "embgeo.toml: exists" in refused.stderr
-    assert (tmp_path / "embgeo.toml").read_text() == "mine"

@@ -46,7 +46,7 @@ def exported(target: str, path: Path, analysis: Analysis, **chosen: Any) -> Path
 def array_vectors(rows: Any, tokens: tuple[str, ...]) -> Vectors:
     matrix = np.asarray(rows, dtype=np.float64)
     labels = {"token": tokens, "count": tuple(range(len(matrix)))}
-    return Vectors("W", *matrix.shape, lambda: iter([matrix[:2], matrix[2:]]), labels, {})
+    return Vectors("W", *matrix.shape, lambda: iter([matrix[:2], matrix[2:]]), labels)
 
 
 def ranked(analysis: Analysis) -> Analysis:
@@ -164,7 +164,7 @@ def test_ranks_are_ranks_and_counts_are_counts() -> None:
 
 def test_embgeo_reads_its_own_projector_files(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).standard_normal((len(HOSTILE), 5)).astype(np.float32)
-    request = Request(RECORD, vectors=array_vectors(rows, HOSTILE))
+    request = Request(RECORD, sample(), array_vectors(rows, HOSTILE))
     named("projector").write(request, tmp_path / "p")
     back = embgeo.load(tmp_path / "p" / "tensors.tsv", tokens=tmp_path / "p" / "metadata.tsv")
     assert np.array_equal(np.asarray(back.data), rows)
@@ -181,7 +181,7 @@ def test_embgeo_reads_its_own_projector_files(tmp_path: Path) -> None:
 def test_lines_of_the_metadata_are_those_of_the_vectors(tmp_path: Path) -> None:
     tokens = (*HOSTILE, "\u2028", "\x0b", "\x0c", "\x85", "\x1c")
     vectors = array_vectors(np.zeros((len(tokens), 2)), tokens)
-    named("projector").write(Request(RECORD, vectors=vectors), tmp_path / "p")
+    named("projector").write(Request(RECORD, sample(), vectors), tmp_path / "p")
     text = (tmp_path / "p/metadata.tsv").read_bytes().decode("utf-8")
     lines = text.splitlines()  # the strictest reader: it ends lines at every separator
     assert lines[0] == "token\tcount"
@@ -192,13 +192,13 @@ def test_lines_of_the_metadata_are_those_of_the_vectors(tmp_path: Path) -> None:
 
 def test_one_column_has_no_header(tmp_path: Path) -> None:
     vectors = replace(array_vectors(np.eye(3), ()), labels={"token": ("a", "b", "c")})
-    named("projector").write(Request(RECORD, vectors=vectors), tmp_path / "p")
+    named("projector").write(Request(RECORD, sample(), vectors), tmp_path / "p")
     assert (tmp_path / "p/metadata.tsv").read_text() == "a\nb\nc\n"
 
 
 def test_the_configuration_is_a_protocol_buffer(tmp_path: Path) -> None:
     vectors = replace(array_vectors(np.eye(3), ("a", "b", "c")), name='W"\n日{}')
-    named("projector").write(Request(RECORD, vectors=vectors, binary=True), tmp_path / "p")
+    named("projector").write(Request(RECORD, sample(), vectors, binary=True), tmp_path / "p")
     assert (tmp_path / "p/projector_config.pbtxt").read_text("ascii") == (
         "embeddings {\n"
         '  tensor_name: "W\\"\\012\\346\\227\\245{}"\n'

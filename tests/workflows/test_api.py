@@ -211,7 +211,7 @@ def test_results_are_rendered(baseline: embgeo.Analysis, tmp_path: Path) -> None
 def test_results_are_exported(baseline: embgeo.Analysis, tmp_path: Path) -> None:
     written = embgeo.export(baseline, "csv", tmp_path / "rows.csv")
     assert (tmp_path / "rows.csv") in written.paths
-    vectors = embgeo.export(COSREG, "projector", tmp_path / "vectors", at_most=20)
+    vectors = embgeo.export(baseline, "projector", tmp_path / "vectors", at_most=20)
     assert vectors.points == 20
     with pytest.raises(embgeo.EmbgeoError, match="to: unknown format 'xlsx'; choose from"):
         embgeo.export(baseline, "xlsx")

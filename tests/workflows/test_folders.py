@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import multiprocessing
 import os
 from dataclasses import replace
 from functools import partial
@@ -26,7 +25,6 @@ from embgeo.workflows import folders
 from embgeo.workflows.folders import (
     ANALYSIS_FILES,
     OUTPUT_FOLDER,
-    check_analysis_folder,
     refuse_other,
     write_set,
     write_whole,
@@ -93,106 +91,6 @@ def read_result(folder: Path) -> tuple[set[str], set[str]]:
     """Names and distinct contents of the files."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return {str(p.relative_to(folder)) for p in files}, {path.read_text() for path in files}
-
-
-def write_often(folder: Path, number: int, start: Any) -> None:
-    start.wait()
-    for _ in range(50):
-        check_analysis_folder(folder)
-        save_result(folder, number)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("exists", [False, True])
-def test_of_runs_that_end_at_once_one_whole_result_stays(exists: bool, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    if exists:
-        save_result(out, 9)
-        (out / "figures").mkdir()
-        (out / "figures" / "mine.svg").write_text("mine")
-    # Forked processes would inherit the threads of BLAS.
-    context = multiprocessing.get_context("spawn")
-    start = context.Barrier(4)
-    runs = [context.Process(target=write_often, args=(out, k, start)) for k in range(4)]
-    for run in runs:
-        run.start()
-    for run in runs:
-        run.join()
-    assert [run.exitcode for run in runs] == [0] * 4
-    names, contents = read_result(out)
-    others = {"figures/mine.svg"} if exists else set()
-    assert names >= others
-    assert contents - {"mine"} in [{"0"}, {"1"}, {"2"}, {"3"}]
-    odd = bool(contents & {"1", "3"})
-    assert names - others == {JSON_NAME, ARRAYS_NAME, *([f"output/{JSON_NAME}"] * odd)}
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_a_folder_that_is_replaced_while_it_is_listed_is_listed_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out, aside, names = tmp_path / "out", tmp_path / "aside", os.listdir
-
-    def interrupt(folder: int) -> list[str]:
-        if not aside.exists():
-            out.rename(aside)
-            (aside / JSON_NAME).unlink()  # it is being removed
-            save_result(out, 1)
-        return names(folder)
-
-    save_result(out, 0)
-    monkeypatch.setattr(os, "listdir", interrupt)
-    check_analysis_folder(out)
-    assert aside.exists()
-
-
-@pytest.mark.parametrize("killed", [False, True])
-def test_other_files_wait_for_the_folder_that_another_run_puts_there(
-    killed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out, aside, mkdir = tmp_path / "out", tmp_path / "aside", Path.mkdir
-    made: list[Path] = []
-
-    def interrupt(path: Path, **options: Any) -> None:
-        if path in (out, out / "figures"):
-            made.append(path)
-            if len(made) == 1:
-                out.rename(aside)
-            if len(made) == 3 and not killed:
-                aside.rename(out)
-        mkdir(path, **options)
-
-    save_result(out, 9)
-    (out / "figures").mkdir()
-    (out / "figures" / "mine.svg").write_text("mine")
-    monkeypatch.setattr(Path, "mkdir", interrupt)
-    monkeypatch.setattr(folders, "MOST_REPLACED", 20)
-    save_result(out, 0)
-    assert (out in made) is killed
-    assert (out / "figures" / "mine.svg").read_text() == "mine"
-    assert read_result(aside if killed else out)[1] >= {"0"}
-
-
-def test_a_run_that_ends_in_between_is_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each moment between two renames, another run puts its result there."""
-    out, rename = tmp_path / "out", Path.rename
-    left = [2, 3]
-
-    def interrupt(path: Path, target: Path) -> Path:
-        done = rename(path, target)
-        if path == out and left:
-            save_result(out, left.pop())
-        return done
-
-    save_result(out, 9)
-    (out / "mine").write_text("mine")
-    monkeypatch.setattr(Path, "rename", interrupt)
-    save_result(out, 0)
-    assert not left
-    assert read_result(out) == ({JSON_NAME, ARRAYS_NAME, "mine"}, {"0", "mine"})
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_an_interrupted_rename_leaves_the_earlier_result(

@@ -84,10 +84,12 @@ def contents(*names: str) -> Callable[[Path], object]:
 
 def project(number: int) -> Callable[[Path], object]:
     def write(folder: Path) -> None:
-        np.save(folder.with_name("w.npy"), np.full((4, 2), number, "f4"))
+        path = folder.with_name("w.npy")
+        np.save(path, np.full((4, 2), number, "f4"))
         tokens = folder.with_name("t.txt")
         tokens.write_text("".join(f"{number}{k}\n" for k in range(4)))
-        embgeo.export(folder.with_name("w.npy"), "projector", folder / "p", tokens=tokens)
+        analysis = embgeo.analyze(path, tokens=tokens, sections="projection", reference=False)
+        embgeo.export(analysis, "projector", folder / "p")
 
     return write
 

@@ -18,11 +18,11 @@ COLUMNS = (
 
 
 def write(request: Request, path: Path) -> None:
-    columns = collect_columns(request.saved())
+    columns = collect_columns(request.analysis)
     with path.open("wb") as stream:
         stream.writelines(csv_lines(tuple(columns), iterate_rows(columns)))
     with path.with_name(path.name + SUSPECTS_ENDING).open("wb") as stream:
-        stream.writelines(csv_lines(COLUMNS, list_suspects(request.saved().suspects)))
+        stream.writelines(csv_lines(COLUMNS, list_suspects(request.analysis.suspects)))
     path.with_name(path.name + RECORD_ENDING).write_text(as_text(request.record), "ascii")
 
 

@@ -19,7 +19,7 @@ def write(request: Request, path: Path) -> None:
         name: [str(token).encode("utf-8", "backslashreplace").decode() for token in values]
         if name == "token"
         else values
-        for name, values in collect_columns(request.saved()).items()
+        for name, values in collect_columns(request.analysis).items()
     }
     table = pa.table(columns)
     record = json.dumps(request.record, allow_nan=False)

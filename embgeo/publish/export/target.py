@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.errors import EmbgeoError
 from embgeo.result.analysis import Analysis
 
 FORMAT = "embgeo.export"
@@ -26,8 +25,6 @@ class Vectors:
     blocks: Callable[[], Iterator[npt.NDArray[np.float64]]]
     #: Columns with one entry a row, the tokens first if there are any.
     labels: Mapping[str, Sequence[Any]]
-    #: Of the whole matrix, JSON-ready.
-    origin: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +33,11 @@ class Request:
 
     #: The provenance of the export, JSON-ready.
     record: dict[str, Any]
-    #: None only for targets that need vectors.
-    analysis: Analysis | None = None
+    analysis: Analysis
     #: None for targets that need none.
     vectors: Vectors | None = None
     #: Whether vectors go into a binary file.
     binary: bool = False
-
-    def saved(self) -> Analysis:
-        """Return the analysis of a target that needs one."""
-        if self.analysis is None:
-            raise EmbgeoError("this export needs a saved analysis")
-        return self.analysis
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def lay_out(
     repeated = range(len(alignment) - len(alignment.lstrip("l")))
 
     def fits(part: Sequence[int]) -> bool:
-        return sum(widths[i] for i in (*repeated, *part)) <= page.text * POINTS
+        return bool(sum(widths[i] for i in (*repeated, *part)) <= page.text * POINTS)
 
     parts: list[list[int]] = [[]]
     for place in range(len(repeated), len(heads)):
