@@ -1,16 +1,12 @@
 """Make the pictures of the documentation anew: ``python docs/make_pictures.py``.
 
 Needs Chromium and ``embgeo[train]``; takes some minutes, most of them for the film.
-``docs/pictures.json`` then holds what the pictures show, and a test compares it with what embgeo
-shows now.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
-import json
 import shlex
 import shutil
 import subprocess
@@ -18,18 +14,14 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from embgeo.cli.app import run
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-RECORD = DOCS / "pictures.json"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SIZE = (1440, 900)
-#: Made of runs that take hours, by the commands next to them.
-OF_CAMPAIGNS = ("gao-figure-1.png",)
 #: Colors of a screenshot as a PNG with a palette.
 COLORS = 128
 _COUNTS = "--counts fixtures/vocab_counts.tsv"
@@ -37,10 +29,9 @@ _COUNTS = "--counts fixtures/vocab_counts.tsv"
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture, and the commands that make it; OUT stands for an empty folder, * for any letters.
+    """A picture, and the commands that make it; OUT stands for an empty folder.
 
-    The output of the first command that prints is what the record keeps. With `page`, the picture
-    is the first screen of that file, else the file `drawn`.
+    With `page`, the picture is the first screen of that file, else the file `drawn`.
     """
 
     name: str
@@ -87,8 +78,8 @@ PICTURES = (
             "train --data fixtures/pydocs.txt.gz --plugin keep_matrices.py "
             "--compare mle-film,cosreg-film --set training.steps=150 --set evaluation.every=75 "
             "--set geometry.every=75 -o OUT/runs",
-            "diff --track kept/mle-film/step-*.npy -q -o OUT/mle.track",
-            "diff --track kept/cosreg-film/step-*.npy -q -o OUT/cosreg.track",
+            "diff --track kept/mle-film -q -o OUT/mle.track",
+            "diff --track kept/cosreg-film -q -o OUT/cosreg.track",
             "figures OUT/mle.track OUT/cosreg.track --label MLE --label CosReg --figure film "
             "--format png -o OUT",
         ],
@@ -98,43 +89,23 @@ PICTURES = (
 )
 
 
-def run_commands(picture: Picture, out: Path) -> list[str]:
-    """Run the commands of a picture in a folder; the lines of the first that prints something."""
+def run_commands(picture: Picture, out: Path) -> None:
+    """Run the commands of a picture in a folder."""
     # A copy: a saved analysis opens no checkpoint outside of the working folder.
     shutil.copytree(ROOT / "fixtures", out / "fixtures")
     shutil.copy(DOCS / "keep_matrices.py", out)
     if picture.settings:
         (out / "embgeo.toml").write_text(picture.settings, encoding="utf-8")
-    printed = []
     for command in picture.commands:
-        stream = io.StringIO()
         with (
             contextlib.chdir(out),
-            contextlib.redirect_stdout(stream),
+            contextlib.redirect_stdout(io.StringIO()),
             contextlib.redirect_stderr(io.StringIO()),
         ):
             words = shlex.split(command.replace("OUT/", "").replace("OUT", "."))
-            code = run([name for word in words for name in expand(word)])
+            code = run(words)
         if code != 0:
             raise SystemExit(f"embgeo {command} ended with {code}")
-        printed.append(stream.getvalue())
-    shown = next(text for text in printed if text)
-    return [line for line in shown.splitlines() if not line.startswith("report: ")]
-
-
-def expand(word: str) -> list[str]:
-    """List the files that a word with a star names; any other word as it is."""
-    return sorted(map(str, Path().glob(word))) if "*" in word else [word]
-
-
-def hash_look() -> str:
-    """SHA-256 of the templates, scripts and styles of pages."""
-    digest = hashlib.sha256()
-    for folder in ("templates", "static"):
-        for file in sorted(files("embgeo.report").joinpath(folder).iterdir(), key=str):
-            if file.is_file():
-                digest.update(file.name.encode() + file.read_bytes())
-    return digest.hexdigest()
 
 
 def take_screenshot(page: Path, target: Path) -> None:
@@ -163,29 +134,22 @@ def take_screenshot(page: Path, target: Path) -> None:
     Image.open(target).convert("RGB").quantize(COLORS).save(target, optimize=True)
 
 
-def make(picture: Picture) -> list[str]:
-    """Write a picture; what it shows, as lines."""
+def make(picture: Picture) -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
-        lines = run_commands(picture, out)
+        run_commands(picture, out)
         target = DOCS / picture.name
         if picture.page:
             take_screenshot(out / picture.page, target)
         else:
             shutil.copy(out / picture.drawn, target)
-    return lines
 
 
 def main() -> None:
     """Make all pictures, or those that are named."""
-    chosen = [picture for picture in PICTURES if picture.name in sys.argv[1:]] or PICTURES
-    record = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {"shown": {}}
-    if all(picture in chosen for picture in PICTURES if picture.page):
-        record["look"] = hash_look()
-    for picture in chosen:
+    for picture in [picture for picture in PICTURES if picture.name in sys.argv[1:]] or PICTURES:
         print(picture.name)
-        record["shown"][picture.name] = make(picture)
-    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        make(picture)
 
 
 if __name__ == "__main__":
