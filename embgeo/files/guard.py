@@ -205,7 +205,7 @@ def short(text: str) -> str:
     return f"{cut}…" if len(text) > _LONGEST_TEXT else cut
 
 
-def list_short(names: Sequence[str], most: int) -> str:
+def list_short(names: Sequence[str], most: int = 5) -> str:
     """List the first `most` names, each :func:`short`, and the number of further ones.
 
     >>> list_short(["a", "b", "c"], 2)

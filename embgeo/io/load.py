@@ -89,7 +89,6 @@ _OF_MODELS = (safetensors.NAME, torch_zip.NAME, torch_legacy.NAME, sharded.NAME)
 WITHOUT_OUTPUT = "without a row in the output matrix"
 
 _PIECE = 4 * 2**20
-_LISTED = 6
 
 
 @without_collection()
@@ -200,7 +199,7 @@ def _find_weights(folder: Folder, open_file: Callable[[Beside], Checkpoint]) -> 
         for file in files:  # the way out names no slice
             refuse_slice(file)
         open_pieces(files[0], _facts_beside(path), open_file)
-        listed = list_short(names, _LISTED)
+        listed = list_short(names)
         raise refuse(
             path,
             f"the folder holds several files that may hold the matrix: {listed}",
@@ -236,7 +235,7 @@ def _refuse_folder(folder: Folder, open_file: Callable[[Beside], Checkpoint]) ->
                 open_pieces(file, _facts_beside(first.path), open_file)
         return refuse(
             path,
-            f"no model weights in this folder, but in {list_short(listed, _LISTED)}",
+            f"no model weights in this folder, but in {list_short(listed)}",
             f"name it: {first.path}",
             [WayOut(str(first.path))],
         )
@@ -244,7 +243,7 @@ def _refuse_folder(folder: Folder, open_file: Callable[[Beside], Checkpoint]) ->
     listed = list(folder.sizes)
     return refuse_files(here) or refuse(
         path,
-        f"no model weights in this folder (it holds {list_short(listed, _LISTED) or 'no files'})",
+        f"no model weights in this folder (it holds {list_short(listed) or 'no files'})",
         "name a checkpoint file, or a folder with model.safetensors or pytorch_model.bin",
     )
 

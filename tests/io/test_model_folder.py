@@ -239,7 +239,7 @@ def test_folders_without_weights(tmp_path: Path) -> None:
         (tmp_path / f"{k}.md").write_text("text")
     with pytest.raises(UnreadableFile, match="no model weights in this folder") as caught:
         embgeo.load(tmp_path)
-    assert "and 4 more" in str(caught.value)
+    assert "and 5 more" in str(caught.value)
 
 
 DEEP = "[" * 100_000 + "]" * 100_000

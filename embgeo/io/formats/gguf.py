@@ -267,7 +267,6 @@ _SCHEMES: dict[str, Scheme] = {
     "bert": "sentencepiece",
 }
 _NORMAL = 1
-_LISTED = 6
 
 
 def sniff(head: bytes) -> bool:
@@ -402,7 +401,7 @@ def _tokens(
     for number, name in _TOKEN_TYPES.items():
         named = [token for token, kind in zip(tokens, types, strict=True) if kind == number]
         if named:
-            notes.append(f"{name} tokens: {list_short(named, _LISTED)}")
+            notes.append(f"{name} tokens: {list_short(named)}")
     return tokens, tuple(_list_special(header, tokens, types)), notes
 
 

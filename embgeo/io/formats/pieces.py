@@ -111,7 +111,7 @@ _OFFSETS = "DCP_SHARDING_INFO"
 # More siblings are steps of a run: each is opened. Patterns take time with the length of a name.
 _MOST_SLICES, _MOST_FILES, _LONGEST_NAME = 64, 1024, 200
 # Copies share all rows, slices none, and steps of a run those of tokens that were not seen.
-_COMPARED_ROWS, _COMPARED_NORMS, _LISTED = 64, 4, 3
+_COMPARED_ROWS, _COMPARED_NORMS = 64, 4
 
 
 def open_pieces(file: Beside, facts: ModelFacts, open_file: OpenFile) -> Checkpoint | None:
@@ -212,7 +212,7 @@ def _open_shards(
         facts=replace(_known(facts, head.facts), pieces=1),
         notes=(
             *dict.fromkeys(note for one in opened for note in one.notes),
-            f"read from {total} files: {list_short(names, _LISTED)}",
+            f"read from {total} files: {list_short(names)}",
         ),
     )
 
@@ -263,7 +263,7 @@ def _open_numbered(file: Beside, facts: ModelFacts, open_file: OpenFile) -> Chec
         # Of remote files the matrices would be fetched to compare them.
         is_slice = _are_slices(opened, facts, is_likely) if file.folder.is_here else is_likely
         if is_slice and not is_step:
-            cause = f"holds a slice of each matrix, as {list_short(shown, _LISTED)} do"
+            cause = f"holds a slice of each matrix, as {list_short(shown)} do"
             raise refuse(file.path, cause, f"{JOIN}; {_NOT_SLICES}")
         if not any(names.input_rank(t.name) is not None for t in opened[0].tensors):
             continue
@@ -374,7 +374,7 @@ def _join_offsets(files: Sequence[tuple[Beside, _Offsets]], open_file: OpenFile)
             first = offsets.get(tensor.name, (0,) * len(tensor.shape))
             pieces.setdefault(tensor.name, []).append((tensor, first))
     whole = opened[0][0]
-    note = f"joined from {len(files)} files: {list_short([f.name for f, _ in files], _LISTED)}"
+    note = f"joined from {len(files)} files: {list_short([f.name for f, _ in files])}"
     return replace(
         whole,
         tensors=tuple(map(_join, pieces.values())),

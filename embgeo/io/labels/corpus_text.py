@@ -16,7 +16,6 @@ from embgeo.files.small_files import read_head
 from embgeo.io.labels.counts_file import examples
 from embgeo.io.labels.vocabulary import has_sign, marks_words_by_spaces, word_of
 
-_LISTED = 4
 #: ``progress(bytes read, total)``; the total is 0 if a file is compressed.
 ByteProgress = Callable[[int, int], None]
 
@@ -65,8 +64,7 @@ class CorpusText:
     def notes(self) -> tuple[str, ...]:
         """Describe the files left out and the invalid bytes."""
         notes = [
-            f"not read, because {why}: {list_short(names, _LISTED)}"
-            for why, names in self._left_out.items()
+            f"not read, because {why}: {list_short(names)}" for why, names in self._left_out.items()
         ]
         if self.invalid:
             notes.append(f"{self.invalid:,} bytes of {self.name} are not valid UTF-8")

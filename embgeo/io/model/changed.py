@@ -19,7 +19,6 @@ from embgeo.io.model.parameter import Module, decoded, matrix_shape
 #: Factors of LoRA, with the name of the adapter.
 _LOW_RANK = re.compile(r"\.?lora_(?:embedding_)?[AB](?:\.[^.]+)*$")
 _SAVED = re.compile(r"(.*\.|)modules_to_save\.[^.]+\.")
-_LISTED = 4
 
 
 def read_static(m: Module) -> Tensor | None:
@@ -68,7 +67,7 @@ def read_lora(m: Module) -> Tensor | None:
     pair = sorted(factors, key=lambda t: t.name.rpartition("lora_")[2].removeprefix("embedding_"))
     problem = _find_problem(m, outer, base, pair)
     if problem:
-        listed = list_short([t.name.removeprefix(outer) for t in beside], _LISTED)
+        listed = list_short([t.name.removeprefix(outer) for t in beside])
         note = f"{listed} of {short(name)} are not merged into it: {problem}; "
         note += "peft's merge_and_unload does"
         parts = (base.name, *(t.name for t in beside))

@@ -23,7 +23,6 @@ from embgeo.io.model.facts import ModelFacts
 MOST_TENSORS = 200_000
 #: Way out for a tensor whose form is not read.
 SAVE_FLOATS = "save it as an array of floating-point numbers"
-_LISTED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +175,4 @@ def note_unread(tensors: Iterable[Tensor]) -> tuple[str, ...]:
     for tensor in tensors:
         if tensor.problem and tensor.dtype != TEXT:
             names.setdefault(tensor.problem, []).append(tensor.name)
-    return tuple(
-        f"not read: {list_short(listed, _LISTED)} ({problem})" for problem, listed in names.items()
-    )
+    return tuple(f"not read: {list_short(listed)} ({problem})" for problem, listed in names.items())

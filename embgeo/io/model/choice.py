@@ -419,7 +419,7 @@ def _refuse_unknown_form(checkpoint: Checkpoint, lone: Tensor | None) -> None:
         if parts == [lone] or all(t.problem or len(t.shape) < 2 for t in parts):
             continue
         ends = [t.name.removeprefix(module).lstrip(".:/") for t in parts]
-        cause = f"{short(module)} is stored in a form that is not known ({list_short(ends, 3)})"
+        cause = f"{short(module)} is stored in a form that is not known ({list_short(ends)})"
         way_out = f"choose another matrix with {argument('tensor', 'NAME')}"
         raise AmbiguousTensor(cause, where=checkpoint.path, way_out=way_out)
 
@@ -634,7 +634,7 @@ def _note_unknown_form(checkpoint: Checkpoint, n: int) -> OutputChoice:
     for module, parts in held.items():
         is_read = any(names.output_rank(t.name) == 0 and len(t.shape) == 2 for t in parts)
         if not is_read and any(len(t.shape) > 1 and n in t.shape for t in parts):
-            listed = list_short([t.name.removeprefix(module).lstrip(".:/") for t in parts], LISTED)
+            listed = list_short([t.name.removeprefix(module).lstrip(".:/") for t in parts])
             note = f"the output {short(module)} is stored in a form that is not known ({listed})"
             return OutputChoice(notes=(f"{note}, and is left out",), is_unread=True)
     return OutputChoice()

@@ -60,7 +60,6 @@ _CHANGES = re.compile(r"(^|\.)(modules_to_save\.|mapping$)")
 _PACKED = re.compile(r"\._packed_params.*$")
 #: Fewest bytes of codes of an embedding where the configuration says no sizes.
 _FEWEST_BYTES = 4096
-_LISTED = 3
 
 
 def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
@@ -154,7 +153,7 @@ def _name_codes(tensors: list[Tensor], facts: ModelFacts) -> list[Tensor]:
         by = next(_find_quantizers(ends, facts), "")
         problem = f"is quantized by {by}" if by else "is quantized"
         if not any(_matches_quantizer(end) for end in ends):
-            problem += f" in a form that is not known ({list_short(ends, _LISTED)})"
+            problem += f" in a form that is not known ({list_short(ends)})"
         shape, dtype = parts[0].shape, parts[0].dtype
         named = unreadable(f"{module}.weight", shape, dtype, problem, BEFORE, *parts)
         tensors = [*(t for t in tensors if t.name not in named.parts), named]

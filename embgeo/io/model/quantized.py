@@ -301,7 +301,7 @@ def read_codes_alone(m: Module) -> Tensor | None:
         of_module = [t for name, t in m.by.items() if name.startswith(m.prefix)]
         factors = [t for t in of_module if _FACTOR.match(t.name[len(m.prefix) :])]
         if factors:
-            ends = list_short([t.name.removeprefix(m.prefix) for t in factors], 3)
+            ends = list_short([t.name.removeprefix(m.prefix) for t in factors])
             problem = f"is quantized (FP8) with factors of a form that is not known ({ends})"
             return cannot(codes.name, codes, problem, *factors)
     return None
