@@ -2,9 +2,9 @@
 
     python docs/make_claims.py
 
-In docs/science.md a table stands behind each line ``<!-- claims: PAPER -->``: a claim by row, a
-campaign by column, the verdict and the difference in its cells. ``benchmarks/results/claims.md``
-has everything that is known of each claim.
+In docs/science.md a table stands behind each line ``<!-- claims: PAPER -->``: the claims that some
+campaign decides, or decides nominally, by row, and a campaign by column. Checks are left out.
+``benchmarks/results/claims.md`` has everything that is known of each claim.
 """
 
 from __future__ import annotations
@@ -59,10 +59,8 @@ def write_number(row: Mapping[str, str], *names: str) -> str:
     return " … ".join(f"{v:+.3g}".replace("-", "−") for v in shares) + "%"
 
 
-def write_verdict(row: Mapping[str, str]) -> str:
-    """The verdict in a cell of a table of campaigns."""
-    verdict = row["verdict"].replace("not decidable", "undecided")
-    return f"{verdict}{', a check' if row['check'] else ''}"
+#: The mark of a verdict in a cell of a table of campaigns.
+MARKS = {"reproduced": "✓ ", "not reproduced": "✗ ", "nominal": "~ "}
 
 
 def describe_claim(row: Mapping[str, str]) -> str:
@@ -73,24 +71,29 @@ def describe_claim(row: Mapping[str, str]) -> str:
 
 def render_table(paper: str, rows: list[dict[str, str]]) -> str:
     """Make the table of a paper's claims over all campaigns that say something of one."""
-    own = [r for r in rows if r["source"].partition(",")[0] == paper and r["cause"] != "no_number"]
-    campaigns = list(dict.fromkeys(row["campaign"] for row in own))
+    own = [
+        row
+        for row in rows
+        if row["source"].partition(",")[0] == paper and row["difference"] and not row["check"]
+    ]
+    said = dict.fromkeys(describe_claim(row) for row in own if row["verdict"] in MARKS)
+    campaigns = dict.fromkeys(row["campaign"] for row in own if describe_claim(row) in said)
     lines = [
         f"| claim | published | {' | '.join(f'`{name}`' for name in campaigns)} |",
         "|---" * (2 + len(campaigns)) + "|",
     ]
-    for claim in dict.fromkeys(map(describe_claim, own)):
+    for claim in said:
         held = {row["campaign"]: row for row in own if describe_claim(row) == claim}
         parts = next(iter(held.values()))["published"].split("; ")
         published = "; ".join(part.partition(" (")[0] for part in parts if "→" in part)
-        cells = [
-            f"{write_verdict(held[name])} {write_number(held[name], 'difference')}".strip()
+        cells = (
+            f"{MARKS.get(held[name]['verdict'], '')}{write_number(held[name], 'difference')}"
             if name in held
             else ""
             for name in campaigns
-        ]
+        )
         lines.append(f"| {claim} | {published} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" if said else ""
 
 
 def describe_row(row: Mapping[str, str]) -> str:
