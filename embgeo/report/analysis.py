@@ -18,7 +18,7 @@ from embgeo.diagnosis import thresholds
 from embgeo.diagnosis.finding import RANK, Finding, find_scalar
 from embgeo.diagnosis.verdict import judge
 from embgeo.report.board import list_board, write_repair
-from embgeo.report.headline import write_headline
+from embgeo.report.headline import headline_of
 from embgeo.report.page import ANALYSIS, code, draw_charts, environment
 from embgeo.report.payload import build, list_numbers
 from embgeo.report.tables import (
@@ -121,7 +121,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "facts": facts(analysis),
         "version": (provenance.get("versions") or {}).get("embgeo", ""),
         "verdict": verdict,
-        "headline": write_headline({f.key: f.state for f in verdict.findings}, analysis.suspects),
+        "headline": headline_of(analysis),
         "output_state": ((provenance.get("output") or {}).get("verdict") or {}).get("state"),
         **sort_evidence(verdict.findings),
         "board": board,

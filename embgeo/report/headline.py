@@ -9,6 +9,7 @@ from embgeo.core.special import classify_token
 from embgeo.core.suspects import REASONS, Suspects
 from embgeo.core.text import capital, join_words
 from embgeo.diagnosis.finding import State
+from embgeo.result.analysis import Analysis
 
 #: What is wrong, in the order of the headline; the first two are said.
 FAULTS = {
@@ -22,6 +23,11 @@ FAULTS = {
 MOST_FAULTS = 2
 #: Expected suspects that lie in one place; others are as training left them.
 TOGETHER = frozenset({"mean", "duplicate", "near_identical", "clump"})
+
+
+def headline_of(analysis: Analysis) -> str:
+    states = {finding.key: finding.state for finding in analysis.verdict.findings}
+    return write_headline(states, analysis.suspects)
 
 
 def write_headline(states: Mapping[str, State], suspects: Sequence[Suspects]) -> str:

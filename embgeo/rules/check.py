@@ -354,17 +354,19 @@ def name_rows(analysis: Analysis) -> dict[str, str]:
     """Name some of the serious suspects of each reason: ``row 2,950 <|im_start|>, …``."""
     found = {}
     for reason, quantity in suspects.COUNTS.items():
-        named: list[str] = []
-        count = 0
+        sides: dict[int, list[str]] = {}
+        tokens: dict[int, str | None] = {}
         for own in analysis.suspects:
-            if own.reason == reason:
-                count += int(own.serious.sum())
-                of = "output " if own.side == "output" else ""
-                for at in np.flatnonzero(own.serious)[: NAMED - len(named)].tolist():
-                    token = None if own.tokens is None else own.tokens[at]
-                    named.append(f"{of}{show_row(int(own.rows[at]), token)}")
+            for at in np.flatnonzero(own.serious).tolist() if own.reason == reason else ():
+                row = int(own.rows[at])
+                sides.setdefault(row, []).append(own.side)
+                tokens[row] = None if own.tokens is None else own.tokens[at]
+        named = [
+            f"{'output ' if sides[row] == ['output'] else ''}{show_row(row, tokens[row])}"
+            for row in [*sides][:NAMED]
+        ]
         if named:
-            more = f" and {count - len(named):,} more" if count > len(named) else ""
+            more = f" and {len(sides) - len(named):,} more" if len(sides) > len(named) else ""
             found[quantity.name] = f"{', '.join(named)}{more}"
     return found
 

@@ -218,14 +218,14 @@ def test_markdown_for_comments(tmp_path: Path) -> None:
     one, two, out = tmp_path / "one.npy", tmp_path / "two.npy", tmp_path / "out"
     few = ("--sections", "cosine", "--format", "markdown", "-o", out)
     lines = invoke("analyze", two, *few).splitlines()
-    assert lines[0].startswith("### Degenerate")
+    assert lines[0].startswith("### Narrow cone")
     assert lines[lines.index("|  | measured | reference |") + 2].startswith("| Mean cosine | 0.9")
     assert "report" not in "".join(lines)
     config = tmp_path / "cosine.toml"
     config.write_text('[analyze]\nsections = "cosine"\n')
     given = ("--config", config, *few[2:-1], tmp_path / "diff")
     lines = invoke("diff", one, two, *given).splitlines()
-    assert lines[1].startswith("- `two`: Degenerate")
+    assert lines[1].startswith("- `two`: Narrow cone")
     assert [line.count("|") for line in lines if line.startswith("|")] == [5, 5, 5]
     lines = invoke("gate", out, "-r", "cosine.mean <= 0.1", *few[2:4], "--no-config").splitlines()
     assert lines[0] == "### embgeo gate failed: 1 of 1 check"
