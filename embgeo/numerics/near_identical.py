@@ -38,10 +38,14 @@ LEAST_BUDGET = 2e11
 ORDINARY = 0.3
 #: Pairs that isotropic rows may have by chance.
 BY_CHANCE = 0.05
-#: Random rows, and groups, that are looked at for a gap around near-identical rows.
-LOOKED_AT = 128
+#: Random rows, at least, and groups that are looked at for a gap around near-identical rows, and
+#: products that more random rows may take.
+LOOKED_AT, LOOKED_PRODUCTS = 128, 1e10
 #: Share and number of other rows within twice the radius of one another that are no chance.
 ORDINARY_SHARE, FEW_NEAR = 0.1, 5
+#: Groups up to this size may be the nearest of many rows by chance, where this many times as many
+#: others are within twice the radius: of points with a density in k dimensions 2^k − 1 times.
+SMALL, MORE_OTHERS = 3, 1.5
 
 #: Reads rows by position, in float32 or float64.
 Take = Callable[[IntArray], WorkingArray]
@@ -268,7 +272,8 @@ def keep_apart(take: Take, groups: list[IntArray], n: int, d: int) -> list[IntAr
     a group ends nowhere. A group is kept if all of it lies within twice the radius of its center,
     and no more other rows than its own lie within twice that of its farthest row, or the radius.
     None is kept if one of ten rows that are in no such group has another one within twice the
-    radius.
+    radius, and no small one if these are more than the rows of small groups: the nearest of points
+    with a density are far nearer than others are, and the fewer dimensions there are, the more.
     """
     groups = sorted(groups, key=lambda group: (-len(group), int(group[0])))
     centers, kept, radii = [], [], []
@@ -289,7 +294,8 @@ def keep_apart(take: Take, groups: list[IntArray], n: int, d: int) -> list[IntAr
         half = LOOKED_AT // 2
         looked = np.r_[looked[:half], half + np.sort(rng.permutation(len(kept) - half)[:half])]
     outside = np.setdiff1d(np.arange(n), np.concatenate(kept))
-    random = np.sort(rng.permutation(outside)[:LOOKED_AT])
+    count = max(LOOKED_AT, int(LOOKED_PRODUCTS / (n * d)))
+    random = np.sort(rng.permutation(outside)[:count])
     asked = np.concatenate([unit(take(random)), np.stack([centers[at] for at in looked])])
     limits = 1.0 - 0.5 * np.square([2.0 * radii[at] for at in looked])
     nearest = np.full(len(random), -1.0)
@@ -299,11 +305,16 @@ def keep_apart(take: Take, groups: list[IntArray], n: int, d: int) -> list[IntAr
         cosines[np.flatnonzero(inside), random[inside] - start] = -1.0
         nearest = np.maximum(nearest, cosines[: len(random)].max(axis=1))
         around += (cosines[len(random) :] > limits[:, None]).sum(axis=1)
-    if (nearest > 1.0 - 4.0 * (1.0 - NEAR)).sum() > max(FEW_NEAR, ORDINARY_SHARE * len(random)):
+    others = int((nearest > 1.0 - 4.0 * (1.0 - NEAR)).sum())
+    if others > max(FEW_NEAR, ORDINARY_SHARE * len(random)):
         return []
+    few = sum(len(group) for group in kept if len(group) <= SMALL)
+    small = set[int]()
+    if others > FEW_NEAR and others * len(outside) > MORE_OTHERS * few * len(random):
+        small = {at for at, group in enumerate(kept) if len(group) <= SMALL}
     own = np.array([len(kept[at]) for at in looked])
     crowded = set(looked[around > 2 * own].tolist())
     # Where most groups that were looked at have no gap, the others have none either.
     if 2 * len(crowded) > len(looked):
         return []
-    return [group for at, group in enumerate(kept) if at not in crowded]
+    return [group for at, group in enumerate(kept) if at not in crowded | small]

@@ -68,6 +68,18 @@ def test_it_finds_the_groups_that_all_cosines_give(cone):
     assert len(np.unique(found.group)) == 21
 
 
+@pytest.mark.parametrize("planted", [False, True])
+def test_the_nearest_of_points_with_a_density_are_no_group(planted):
+    """Features of points in three dimensions: the nearest pairs are far nearer than others are."""
+    random = rng(11)
+    points = random.standard_normal((3000, 3))
+    rows = np.cos(2.5 * points @ random.standard_normal((3, 256)) + random.uniform(0, 6.28, 256))
+    if planted:
+        rows[:12] = rows[0] + 0.01 * random.standard_normal((12, 256))
+    assert groups_of(search(rows)) == ({tuple(range(12))} if planted else set())
+    assert len(naive_groups(rows)) > 1
+
+
 def test_a_clump_goes_to_leaders(monkeypatch):
     monkeypatch.setattr(near_identical, "MOST_CANDIDATES", 5)
     monkeypatch.setattr(near_identical, "LEADERS", 8)
