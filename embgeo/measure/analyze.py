@@ -164,7 +164,12 @@ def add_output_suspects(measurement: Passes, values: list[Value]) -> list[Value]
     reader, matrix = measurement.reader, measurement.reader.matrix
     if matrix.output is None:
         return values
-    output = replace(matrix.output, special=matrix.special)
+    output = replace(
+        matrix.output,
+        tokens=matrix.tokens,
+        special=matrix.special,
+        masked={**matrix.masked, **matrix.output.masked},
+    )
     passes = Passes(reader.open_output(output), measurement.options, ("suspects",))
     with passes.quiet():
         passes.first_pass()

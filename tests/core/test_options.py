@@ -101,7 +101,7 @@ def test_every_scalar_says_why_it_is_there() -> None:
     counts = np.sort(rng.zipf(1.5, 400))[::-1].astype(float)
     found = embgeo.analyze(rng.standard_normal((400, 8)), counts=counts, reference=False)
     assert [one.name for one in found.scalars if not QUANTITIES[one.name].why] == []
-    assert len(found.scalars) < 90
+    assert len(found.scalars) < 60
 
 
 # --- The options of loading -----------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 from embgeo.core.matrix import Frequency
 from embgeo.core.special import SpecialToken
-from embgeo.metrics import clump, dimension
+from embgeo.metrics import dimension
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.frequency import Popularity, rank_by_frequency
 from embgeo.metrics.neighbors import draw_class_queries
@@ -75,13 +74,6 @@ def test_queries_of_a_class_hold_half_of_that(d: int, size: int) -> None:
     facts = Facts(n=4_000, d=d, kept=np.arange(4_000), frequency=counts)
     queries = draw_class_queries(facts, rank_by_frequency(facts))
     assert [len(rows) for rows in queries] == [size, size]
-
-
-@pytest.mark.parametrize(("d", "size"), [(8, 2_000), (4_096, 1_024), (9_000, 600)])
-def test_a_sample_for_clumps_holds_four_million_entries(d: int, size: int) -> None:
-    facts = Facts(n=5_000, d=d, kept=np.arange(5_000))
-    m: Any = SimpleNamespace(facts=facts, shared=SimpleNamespace(hashes=np.arange(5_000)))
-    assert [len(rows) for rows in clump.draw_samples(m)] == [size] * 3
 
 
 @pytest.mark.parametrize(("edge", "step"), [(40, 10), (60, 10), (80, 5), (3, 0)])

@@ -288,6 +288,19 @@ def test_each_side_of_an_untied_model_has_its_own():
     assert analysis["suspects.duplicate"].value == 1
 
 
+def test_rows_that_the_input_leaves_out_are_no_suspects_of_the_output():
+    W, U = ordinary(), ordinary(seed=5)
+    U[N - 10 :] = 0.0
+    masked = {"padding beyond the vocabulary": np.arange(N - 10, N)}
+    tokens = named(r9="[unused1]")
+    U[9] = 0.0
+    found, analysis = suspects_of(Matrix(W, tokens=tokens, masked=masked, output=Matrix(U)))
+    assert [*found] == ["no_token.input", "zero.output", "no_token.output"]
+    assert found["zero.output"].rows.tolist() == [9]
+    assert found["zero.output"].tokens == ("[unused1]",)
+    assert analysis["suspects.zero"].value == 0
+
+
 def test_an_output_matrix_without_a_living_row():
     found, analysis = suspects_of(Matrix(ordinary(), output=Matrix(np.full((N, D), np.nan))))
     assert found["nonfinite.output"].rows.tolist() == list(range(N))

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import embgeo
 from embgeo.cli.app import app
-from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
+from embgeo.core.errors import AmbiguousTensor, BadOption, EmbgeoError, UnreadableFile
 from embgeo.files.saved import PREFIX
 from embgeo.row_repair.methods import METHODS
 from embgeo.workflows import repair as repairing
@@ -542,11 +542,27 @@ def test_a_matrix_that_is_decoded_is_not_repaired(form: str, tmp_path: Path) -> 
     assert not (tmp_path / "new").exists()
 
 
-def test_a_matrix_in_slices_is_not_repaired(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", ["folder", "file"])
+def test_a_matrix_in_slices_is_not_repaired(named: str, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     for rank, part in enumerate(np.split(ROWS, 2)):
         save_file({f"{E}weight": part}, folder / f"model{rank}-mp2.safetensors")
     (folder / "config.json").write_text('{"vocab_size": 40, "hidden_size": 8}')
-    with pytest.raises(EmbgeoError, match="is one of 2 slices of a model"):
+    first = folder / "model0-mp2.safetensors"
+    with pytest.raises(UnreadableFile) as caught:
+        embgeo.repair(folder if named == "folder" else first, tmp_path / "new")
+    assert caught.value.where == str(first)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_matrix_of_a_form_that_is_not_known_is_not_repaired(tmp_path: Path) -> None:
+    """Neither of its tensors is taken for the matrix."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    tensors = {f"{E}weight_g": SCALE, f"{E}weight_v": ROWS + 1}
+    save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(AmbiguousTensor) as caught:
         embgeo.repair(folder, tmp_path / "new")
+    assert caught.value.where == str(folder)
+    assert not (tmp_path / "new").exists()
