@@ -72,10 +72,9 @@ from embgeo.io.model.rows import (
     read_output,
     read_rows,
 )
-from embgeo.io.places.configuration import read_facts
 from embgeo.io.places.finding import FILE_ENDINGS, SourcePlace, find_place
 from embgeo.io.places.kept import KeptFolder
-from embgeo.io.places.local import LocalFolder
+from embgeo.io.places.local import LocalFolder, read_facts
 from embgeo.io.places.needed import find_shards
 from embgeo.io.places.reduced import check_plan, reduce_model
 from embgeo.io.places.source_record import bytes_text, read_source, source_note

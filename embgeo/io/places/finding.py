@@ -13,8 +13,8 @@ from embgeo.files.maps import number_type
 from embgeo.files.small_files import read_json
 from embgeo.io.places import names
 from embgeo.io.places.cache import find_revision, find_snapshot, find_whole_snapshot
-from embgeo.io.places.configuration import read_facts
 from embgeo.io.places.kept import KeptFolder, find_kept, open_kept
+from embgeo.io.places.local import read_facts
 from embgeo.io.places.source_record import bytes_text
 
 #: ``org/name`` with one of these endings is a path, not a model of the Hub.

@@ -30,8 +30,8 @@ from embgeo.files.records import RecordFormat, digest_of
 from embgeo.files.saved import DAMAGE
 from embgeo.io.formats.format import Folder
 from embgeo.io.places import cache, ranges
-from embgeo.io.places.configuration import CONFIGURATIONS
 from embgeo.io.places.hub import HubFolder
+from embgeo.io.places.local import CONFIGURATIONS
 from embgeo.io.places.names import HubName, as_written, read_hub_name
 from embgeo.io.places.source_record import SourceFile, bytes_text, list_files
 from embgeo.io.places.stores import StoreFolder

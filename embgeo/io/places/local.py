@@ -1,13 +1,22 @@
-"""Folders on this machine."""
+"""Folders on this machine, and the configuration in them."""
 
 import os
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from embgeo.files.guard import Damaged, Missing, cannot_read, short
+from embgeo.files.guard import Damaged, Missing, cannot_read, refuse, short
 from embgeo.files.maps import Bytes, map_file
-from embgeo.files.small_files import COPY_IT, FOREIGN_LINK, is_foreign_link, is_plain_name
+from embgeo.files.small_files import (
+    COPY_IT,
+    FOREIGN_LINK,
+    is_companion,
+    is_foreign_link,
+    is_plain_name,
+    read_json,
+)
+from embgeo.io.model.facts import ModelFacts, facts_of
 
 #: Levels and folders that are searched for weights below a folder without any.
 _DEEPEST, _MOST_FOLDERS = 6, 1000
@@ -71,3 +80,25 @@ def _list_folders(folder: Path) -> list[Path]:
             return sorted(Path(one) for one in entries if one.is_dir(follow_symlinks=False))
     except OSError:
         return []
+
+
+#: That of transformers; of Llama and Mistral in their own form; of PEFT; of ModelOpt, which writes
+#: its quantization beside a configuration that does not name it.
+CONFIGURATIONS = (
+    "config.json", "params.json", "adapter_config.json", "hf_quant_config.json"
+)  # fmt: skip
+
+
+def read_facts(folder: Path) -> ModelFacts:
+    """Read the facts of a model folder; empty without its files."""
+    own, other, adapter, modelopt = (_object(folder / name) for name in CONFIGURATIONS)
+    return facts_of(own or other, adapter, modelopt)
+
+
+def _object(path: Path) -> dict[str, Any]:
+    if not is_companion(path):
+        return {}
+    data = read_json(path)
+    if not isinstance(data, dict):
+        raise refuse(path, "is not a JSON object")
+    return data
