@@ -247,49 +247,6 @@ def find_suspects(m: Measurement, near: NearGroups) -> list[Suspects]:
     return found.suspects
 
 
-def count_suspects(suspects: Iterable[Suspects], not_searched: str, complete: bool) -> list[Scalar]:
-    """Count the tokens with serious suspects by reason.
-
-    `not_searched`: why near-identical rows are not searched; empty if they are. `complete`: whether
-    all of them were met.
-    """
-    suspects = list(suspects)
-    counts = []
-    for reason, quantity in q.COUNTS.items():
-        count = count_serious(suspects, reason)
-        known: Known = "exact"
-        if reason == "near_identical" and not complete:
-            known = "at_least"
-        if reason == "near_identical" and not_searched and not count:
-            counts.append(quantity.undefined(not_searched))
-        else:
-            counts.append(quantity.measured(count, known=known))
-    return counts
-
-
-def measure_others(m: Measurement, suspects: Iterable[Suspects]) -> Scalar:
-    """Measure the mean cosine of the kept rows that are no suspects; of a group, one row stays."""
-    facts, total, count = m.facts, m.shared.sums.unit, m.facts.m
-    if not m.reader.is_local:
-        return q.MEAN_COSINE_OTHERS.undefined(IN_PARTS)
-    rows = np.concatenate([NO_ROWS, *map(list_left_out, suspects)])
-    rows = np.intersect1d(rows, facts.kept)
-    if not len(rows):
-        return q.MEAN_COSINE_OTHERS.undefined("no rows are suspects")
-    if count - len(rows) < 2:
-        return q.MEAN_COSINE_OTHERS.undefined("no two rows are left without suspects")
-    for start in range(0, len(rows), STEP):
-        total = total - m.reader.take_unit(rows[start : start + STEP]).sum(axis=0)
-    return q.MEAN_COSINE_OTHERS.measured(average_cosine(total, count - len(rows)))
-
-
-def list_left_out(own: Suspects) -> IntArray:
-    """List the rows of suspects without the first of each group, which stands for it."""
-    if own.reason in ("no_token", "clump", "cone", "long"):
-        return NO_ROWS
-    return own.rows if own.group is None else own.rows[own.rows != own.group]
-
-
 # --- constant rows --------------------------------------------------------------------------------
 
 
@@ -321,18 +278,7 @@ def find_constant_rows(m: Measurement) -> tuple[IntArray, FloatArray]:
     return (constant, entries) if len(constant) > by_chance + 3.0 * by_chance**0.5 else none
 
 
-# --- norms: rows never trained, much longer or shorter ones ---------------------------------------
-
-
-def find_distinct_logs(shared: SharedStatistics, among: Mask) -> FloatArray:
-    """Find the log norms of different rows; none where modes and gaps of them mean nothing.
-
-    So it is for few rows, and where norms lie on a lattice: rows of rounded entries have squared
-    norms that are multiples of one number, and far fewer different norms than there are rows.
-    """
-    logs = np.log(shared.norms[among][np.unique(shared.hashes[among], return_index=True)[1]])
-    on_lattice = 2 * len(np.unique(np.round(logs, 9))) <= len(logs)
-    return logs[:0] if on_lattice or len(logs) < clumps.LEAST else logs
+# --- rows never trained: the shorter ones, as an initialization leaves them -----------------------
 
 
 def find_shorter_rows(m: Measurement, without: IntArray = NO_ROWS) -> IntArray:
@@ -349,6 +295,17 @@ def find_shorter_rows(m: Measurement, without: IntArray = NO_ROWS) -> IntArray:
         if len(shorter) >= clumps.LEAST:
             return shorter
     return np.asarray(m.facts.kept[logs <= find_gap(distinct, m.facts.d)])
+
+
+def find_distinct_logs(shared: SharedStatistics, among: Mask) -> FloatArray:
+    """Find the log norms of different rows; none where modes and gaps of them mean nothing.
+
+    So it is for few rows, and where norms lie on a lattice: rows of rounded entries have squared
+    norms that are multiples of one number, and far fewer different norms than there are rows.
+    """
+    logs = np.log(shared.norms[among][np.unique(shared.hashes[among], return_index=True)[1]])
+    on_lattice = 2 * len(np.unique(np.round(logs, 9))) <= len(logs)
+    return logs[:0] if on_lattice or len(logs) < clumps.LEAST else logs
 
 
 def find_end(shorter: FloatArray, d: int) -> float:
@@ -411,31 +368,6 @@ def looks_initial(m: Measurement, rows: IntArray) -> bool:
     return compute_largest_p(d * float(np.linalg.eigvalsh(gram)[-1]), k, d) >= LEAST_P
 
 
-def find_odd_norms(found: Found, shorter: IntArray) -> tuple[IntArray, IntArray]:
-    """Find rows much longer, and much shorter than the others: a mode of their own, or a tail.
-
-    The smaller of two modes is odd if its median norm is `MUCH` times larger or smaller than that
-    of the others; so is a row that lognormal norms reach in one matrix of a thousand. Rows of more
-    serious reasons do not take part.
-    """
-    facts, among = found.facts, found.left
-    if not among.any():
-        return NO_ROWS, NO_ROWS
-    rows, lengths = facts.kept[among], found.shared.norms[among]
-    of_norms, median = measure_log_norms(lengths, facts.d), float(np.median(lengths))
-    long = of_norms.is_long & (lengths > MUCH * median)
-    short = (of_norms.is_short | np.isin(rows, shorter)) & (MUCH * lengths < median)
-    logs, distinct = np.log(lengths), find_distinct_logs(found.shared, among)
-    if len(distinct):
-        modes = clumps.find_modes(distinct)
-        below = logs <= modes.valley
-        are_two = modes.excess >= clumps.find_critical_excess(len(distinct))
-        if are_two and np.median(logs[~below]) - np.median(logs[below]) >= np.log(MUCH):
-            few = 2 * int(below.sum()) <= len(logs)
-            long, short = (long, short | below) if few else (long | ~below, short)
-    return rows[long], rows[short]
-
-
 # --- rows at the mean -----------------------------------------------------------------------------
 
 
@@ -480,7 +412,13 @@ def are_alike(rows: FloatArray) -> Mask:
     return np.asarray((count[number] > 1) | np.isin(number, near.rows))
 
 
-# --- equal and near-identical rows ----------------------------------------------------------------
+# --- equal rows -----------------------------------------------------------------------------------
+
+
+def find_equal_groups(m: Measurement) -> list[IntArray]:
+    """Return groups of two or more equal rows."""
+    candidates = group_equal_hashes(m.facts, m.shared)
+    return [group for rows in candidates for group in split_equal_rows(m.facts, m.reader, rows)]
 
 
 def group_equal_hashes(facts: Facts, shared: SharedStatistics) -> list[IntArray]:
@@ -492,12 +430,6 @@ def group_equal_hashes(facts: Facts, shared: SharedStatistics) -> list[IntArray]
         np.sort(facts.kept[order[start : start + size]])
         for start, size in zip(starts[sizes > 1], sizes[sizes > 1], strict=True)
     ]
-
-
-def find_equal_groups(m: Measurement) -> list[IntArray]:
-    """Return groups of two or more equal rows."""
-    candidates = group_equal_hashes(m.facts, m.shared)
-    return [group for rows in candidates for group in split_equal_rows(m.facts, m.reader, rows)]
 
 
 def split_equal_rows(facts: Facts, reader: RowReader, rows: IntArray) -> list[IntArray]:
@@ -516,6 +448,9 @@ def split_equal_rows(facts: Facts, reader: RowReader, rows: IntArray) -> list[In
             groups.append(rows[same])
         rows = rows[~same]
     return groups
+
+
+# --- near-identical rows --------------------------------------------------------------------------
 
 
 def explain_not_searched(m: Measurement) -> str:
@@ -555,28 +490,7 @@ def measure_cosines(reader: RowReader, rows: IntArray, others: IntArray) -> Floa
     return found
 
 
-# --- special tokens, and rows that make a cone ----------------------------------------------------
-
-
-def find_unused(facts: Facts) -> IntArray:
-    """Find kept rows of tokens known to be unused by their spelling or type."""
-    if facts.tokens is None:
-        return NO_ROWS
-    typed = {one.row for one in facts.special if "unused" in one.roles}
-    used = {one.row for one in facts.special if IN_PROMPTS & set(one.roles)}
-    rows = [
-        row
-        for row in facts.kept.tolist()
-        if row in typed or (classify_token(facts.tokens[row]) == "unused" and row not in used)
-    ]
-    return np.array(rows, dtype=np.int64)
-
-
-def draw_unused(facts: Facts) -> IntArray:
-    """Draw some of them; none of few."""
-    rows = find_unused(facts)
-    rows = NO_ROWS if len(rows) < LEAST_UNUSED else rows
-    return sample_rows(rows, SAMPLE[1], generator(0, "unused rows"))
+# --- special tokens that look untrained -----------------------------------------------------------
 
 
 def find_untrained_special(found: Found, short: IntArray) -> IntArray:
@@ -602,6 +516,58 @@ def find_untrained_special(found: Found, short: IntArray) -> IntArray:
         inside = (own[at] <= farthest) & (low <= shared.norms[at]) & (shared.norms[at] <= high)
         looks |= inside & bool((own[ordinary] <= farthest).mean() <= FEW_AMONG)
     return special[looks]
+
+
+def draw_unused(facts: Facts) -> IntArray:
+    """Draw some of them; none of few."""
+    rows = find_unused(facts)
+    rows = NO_ROWS if len(rows) < LEAST_UNUSED else rows
+    return sample_rows(rows, SAMPLE[1], generator(0, "unused rows"))
+
+
+def find_unused(facts: Facts) -> IntArray:
+    """Find kept rows of tokens known to be unused by their spelling or type."""
+    if facts.tokens is None:
+        return NO_ROWS
+    typed = {one.row for one in facts.special if "unused" in one.roles}
+    used = {one.row for one in facts.special if IN_PROMPTS & set(one.roles)}
+    rows = [
+        row
+        for row in facts.kept.tolist()
+        if row in typed or (classify_token(facts.tokens[row]) == "unused" and row not in used)
+    ]
+    return np.array(rows, dtype=np.int64)
+
+
+# --- much longer or shorter rows ------------------------------------------------------------------
+
+
+def find_odd_norms(found: Found, shorter: IntArray) -> tuple[IntArray, IntArray]:
+    """Find rows much longer, and much shorter than the others: a mode of their own, or a tail.
+
+    The smaller of two modes is odd if its median norm is `MUCH` times larger or smaller than that
+    of the others; so is a row that lognormal norms reach in one matrix of a thousand. Rows of more
+    serious reasons do not take part.
+    """
+    facts, among = found.facts, found.left
+    if not among.any():
+        return NO_ROWS, NO_ROWS
+    rows, lengths = facts.kept[among], found.shared.norms[among]
+    of_norms, median = measure_log_norms(lengths, facts.d), float(np.median(lengths))
+    long = of_norms.is_long & (lengths > MUCH * median)
+    short = (of_norms.is_short | np.isin(rows, shorter)) & (MUCH * lengths < median)
+    logs, distinct = np.log(lengths), find_distinct_logs(found.shared, among)
+    if len(distinct):
+        modes = clumps.find_modes(distinct)
+        below = logs <= modes.valley
+        are_two = modes.excess >= clumps.find_critical_excess(len(distinct))
+        if are_two and np.median(logs[~below]) - np.median(logs[below]) >= np.log(MUCH):
+            few = 2 * int(below.sum()) <= len(logs)
+            long, short = (long, short | below) if few else (long | ~below, short)
+    return rows[long], rows[short]
+
+
+# --- clumps, and rows that make a cone ------------------------------------------------------------
 
 
 def find_clump(found: Found) -> tuple[IntArray, FloatArray]:
@@ -637,6 +603,52 @@ def find_cone_rows(facts: Facts, shared: SharedStatistics) -> tuple[IntArray, Fl
     low, median = np.quantile(degrees, (0.25, 0.5))
     near = degrees < median - DEVIATIONS * (median - low) / 0.6745
     return facts.kept[near], degrees[near]
+
+
+# --- numbers of the list --------------------------------------------------------------------------
+
+
+def count_suspects(suspects: Iterable[Suspects], not_searched: str, complete: bool) -> list[Scalar]:
+    """Count the tokens with serious suspects by reason.
+
+    `not_searched`: why near-identical rows are not searched; empty if they are. `complete`: whether
+    all of them were met.
+    """
+    suspects = list(suspects)
+    counts = []
+    for reason, quantity in q.COUNTS.items():
+        count = count_serious(suspects, reason)
+        known: Known = "exact"
+        if reason == "near_identical" and not complete:
+            known = "at_least"
+        if reason == "near_identical" and not_searched and not count:
+            counts.append(quantity.undefined(not_searched))
+        else:
+            counts.append(quantity.measured(count, known=known))
+    return counts
+
+
+def measure_others(m: Measurement, suspects: Iterable[Suspects]) -> Scalar:
+    """Measure the mean cosine of the kept rows that are no suspects; of a group, one row stays."""
+    facts, total, count = m.facts, m.shared.sums.unit, m.facts.m
+    if not m.reader.is_local:
+        return q.MEAN_COSINE_OTHERS.undefined(IN_PARTS)
+    rows = np.concatenate([NO_ROWS, *map(list_left_out, suspects)])
+    rows = np.intersect1d(rows, facts.kept)
+    if not len(rows):
+        return q.MEAN_COSINE_OTHERS.undefined("no rows are suspects")
+    if count - len(rows) < 2:
+        return q.MEAN_COSINE_OTHERS.undefined("no two rows are left without suspects")
+    for start in range(0, len(rows), STEP):
+        total = total - m.reader.take_unit(rows[start : start + STEP]).sum(axis=0)
+    return q.MEAN_COSINE_OTHERS.measured(average_cosine(total, count - len(rows)))
+
+
+def list_left_out(own: Suspects) -> IntArray:
+    """List the rows of suspects without the first of each group, which stands for it."""
+    if own.reason in ("no_token", "clump", "cone", "long"):
+        return NO_ROWS
+    return own.rows if own.group is None else own.rows[own.rows != own.group]
 
 
 FAMILY = Family(
