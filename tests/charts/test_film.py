@@ -124,36 +124,36 @@ def test_a_word_stands_among_its_neighbors() -> None:
     assert not any("outside" in note for note in notes)
 
 
-@pytest.mark.parametrize(("members", "across"), [(1, 0), (2, 2), (3, 3), (4, 2)])
-def test_a_word_before_and_after_stands_side_by_side(members: int, across: int) -> None:
-    item = ask_words(compared_items(sample_comparison(members=2))[0])
-    spec = words.CHART.specify([replace(item, label=f"m{i}") for i in range(members)])
-    assert spec is not None
-    assert spec.across == across
-    with paper.settings():
-        figure, _ = draw(spec, paper.output(5.5, paper.plain_text))
-    heights = [round(ax.get_position().y0, 3) for ax in figure.axes]
-    per_row = [heights.count(height) for height in dict.fromkeys(heights)]
-    assert per_row == [across or len(spec.panels)] * len(per_row)
+def test_a_word_before_and_after_stands_side_by_side() -> None:
+    for members, across in ((1, 0), (3, 3), (4, 2)):
+        item = ask_words(compared_items(sample_comparison(members=2))[0])
+        spec = words.CHART.specify([replace(item, label=f"m{i}") for i in range(members)])
+        assert spec is not None
+        assert spec.across == across
+        with paper.settings():
+            figure, _ = draw(spec, paper.output(5.5, paper.plain_text))
+        heights = [round(ax.get_position().y0, 3) for ax in figure.axes]
+        per_row = [heights.count(height) for height in dict.fromkeys(heights)]
+        assert per_row == [across or len(spec.panels)] * len(per_row)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_no_name_covers_the_mark_of_another_token(seed: int) -> None:
-    places = np.random.default_rng(seed).normal(0.5, 0.12, (9, 2))
-    named = [NamedPoint(x, y, f"token{i}", not i, False) for i, (x, y) in enumerate(places)]
-    with paper.settings():
-        figure = Figure(figsize=(1.8, 1.8))
-        ax = figure.add_subplot(xlim=(0, 1), ylim=(0, 1))
-        crowded = draw_names(ax, named, str, places)
-    assert len(ax.texts) + len(crowded) == len(named)
-    # The white box of a name reaches a tenth of its size beyond it.
-    radius = (1.5 + 0.6) * figure.dpi / 72.0
-    for name in ax.texts:
-        box = name.get_window_extent()
-        for mark in places:
-            at = ax.transData.transform(mark)
-            away = np.hypot(*(np.clip(at, box.min, box.max) - at))
-            assert away > radius or tuple(mark) == name.xy  # type: ignore[attr-defined]
+def test_no_name_covers_the_mark_of_another_token() -> None:
+    for seed in range(3):
+        places = np.random.default_rng(seed).normal(0.5, 0.12, (9, 2))
+        named = [NamedPoint(x, y, f"token{i}", not i, False) for i, (x, y) in enumerate(places)]
+        with paper.settings():
+            figure = Figure(figsize=(1.8, 1.8))
+            ax = figure.add_subplot(xlim=(0, 1), ylim=(0, 1))
+            crowded = draw_names(ax, named, str, places)
+        assert len(ax.texts) + len(crowded) == len(named)
+        # The white box of a name reaches a tenth of its size beyond it.
+        radius = (1.5 + 0.6) * figure.dpi / 72.0
+        for name in ax.texts:
+            box = name.get_window_extent()
+            for mark in places:
+                at = ax.transData.transform(mark)
+                away = np.hypot(*(np.clip(at, box.min, box.max) - at))
+                assert away > radius or tuple(mark) == name.xy  # type: ignore[attr-defined]
 
 
 def test_words_that_nobody_asked_for_are_refused() -> None:

@@ -353,20 +353,20 @@ def test_spectra_are_those_of_the_analyses() -> None:
     assert specify("spectrum-log", of).panels[0].y.log
 
 
-@pytest.mark.parametrize("shape", [(16, 300), (3, 40), (1, 5), (40, 3)])
 @pytest.mark.slow
-def test_fewer_rows_than_dimensions_draw_without_a_warning(shape: tuple[int, int]) -> None:
-    values = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-    analysis = embgeo.analyze(embgeo.Matrix(values), sections=("spectrum",))
-    curve = find_singular_values(analysis, "spectrum.singular_values")
-    assert curve is not None
-    assert len(curve.x) == min(shape)
-    spec = specify("spectrum-log", [ChartItem("a", analysis)])
-    assert len(render_interactive(spec)["spectrum-log"]["x"]) == min(shape)
-    for chart in CHARTS:
-        shown = chart.specify([ChartItem("a", analysis)])
-        if shown is not None:
-            render_svg(shown)
+def test_fewer_rows_than_dimensions_draw_without_a_warning() -> None:
+    for shape in ((16, 300), (3, 40), (1, 5), (40, 3)):
+        values = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+        analysis = embgeo.analyze(embgeo.Matrix(values), sections=("spectrum",))
+        curve = find_singular_values(analysis, "spectrum.singular_values")
+        assert curve is not None
+        assert len(curve.x) == min(shape)
+        spec = specify("spectrum-log", [ChartItem("a", analysis)])
+        assert len(render_interactive(spec)["spectrum-log"]["x"]) == min(shape)
+        for chart in CHARTS:
+            shown = chart.specify([ChartItem("a", analysis)])
+            if shown is not None:
+                render_svg(shown)
 
 
 def test_densities_have_an_area_of_one_whatever_the_bins() -> None:
@@ -382,33 +382,33 @@ def test_densities_have_an_area_of_one_whatever_the_bins() -> None:
         assert area == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("name", ["norms", "cosines", "cone"])
-def test_histograms_are_densities(name: str) -> None:
-    for chosen in (items()[:1], items()):
-        panel = specify(name, chosen).panels[0]
-        assert panel.y.label.startswith("density of ")
-        for steps in panel.lines:
-            assert isinstance(steps, HistogramSteps)
-            assert steps.heights @ np.diff(steps.edges) == pytest.approx(1.0)
+def test_histograms_are_densities() -> None:
+    for name in ("norms", "cosines", "cone"):
+        for chosen in (items()[:1], items()):
+            panel = specify(name, chosen).panels[0]
+            assert panel.y.label.startswith("density of ")
+            for steps in panel.lines:
+                assert isinstance(steps, HistogramSteps)
+                assert steps.heights @ np.diff(steps.edges) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("d", [2, 3, 16, 600])
-def test_isotropic_densities_are_those_of_random_directions(d: int) -> None:
+def test_isotropic_densities_are_those_of_random_directions() -> None:
     """The cosine with any fixed direction is a coordinate of a random one."""
-    rng = np.random.default_rng(d)
-    drawn = rng.standard_normal((20_000, d))
-    cosines = drawn[:, 0] / np.linalg.norm(drawn, axis=1)
-    analysis = sample(d=16)
-    analysis = replace(analysis, provenance={**analysis.provenance, "d": d})
-    styled = [(ChartItem("a", analysis), MemberStyle())]
-    for found, values in (
-        (isotropic_cosines(styled), cosines),
-        (isotropic_angles(styled), np.degrees(np.arccos(cosines))),
-    ):
-        (steps,) = found
-        below = np.concatenate([[0.0], np.cumsum(steps.heights * np.diff(steps.edges))])
-        share = np.searchsorted(np.sort(values), steps.edges) / len(values)
-        assert np.abs(below - share).max() < 1.63 / np.sqrt(len(values))  # Kolmogorov, 1%
+    for d in (2, 3, 16, 600):
+        rng = np.random.default_rng(d)
+        drawn = rng.standard_normal((20_000, d))
+        cosines = drawn[:, 0] / np.linalg.norm(drawn, axis=1)
+        analysis = sample(d=16)
+        analysis = replace(analysis, provenance={**analysis.provenance, "d": d})
+        styled = [(ChartItem("a", analysis), MemberStyle())]
+        for found, values in (
+            (isotropic_cosines(styled), cosines),
+            (isotropic_angles(styled), np.degrees(np.arccos(cosines))),
+        ):
+            (steps,) = found
+            below = np.concatenate([[0.0], np.cumsum(steps.heights * np.diff(steps.edges))])
+            share = np.searchsorted(np.sort(values), steps.edges) / len(values)
+            assert np.abs(below - share).max() < 1.63 / np.sqrt(len(values))  # Kolmogorov, 1%
 
 
 def test_matrices_of_different_dimensions_have_no_isotropic_density() -> None:
@@ -510,9 +510,8 @@ def test_why_a_sweep_lacks_a_value() -> None:
     assert refuse(ChartItem("a", undefined, x=1.0), Choices()).endswith("not defined: no rank")
 
 
-@pytest.mark.parametrize(
-    ("name", "parameter", "value"),
-    [
+def test_values_of_parameters_in_names() -> None:
+    for name, parameter, value in (
         ("runs/beta=0.25.embgeo", "beta", 0.25),
         ("beta0.5", "beta", 0.5),
         ("tau_10/model", "tau", 10.0),
@@ -525,10 +524,8 @@ def test_why_a_sweep_lacks_a_value() -> None:
         ("beta", "beta", None),
         ("x+y3", "x+y", 3.0),
         ("beta=1e999", "beta", None),
-    ],
-)
-def test_values_of_parameters_in_names(name: str, parameter: str, value: float | None) -> None:
-    assert parse_parameter(name, parameter) == value
+    ):
+        assert parse_parameter(name, parameter) == value
 
 
 def test_training_shows_what_is_asked_for_and_says_what_is_not_shown() -> None:
@@ -621,24 +618,21 @@ def test_a_control_stands_at_every_matrix_that_its_methods_act_on() -> None:
     assert starts <= marks
 
 
-@pytest.mark.parametrize(
-    ("numbers", "clear"),
-    [
+def test_an_arrow_is_gray_where_seeds_tell_nothing_apart() -> None:
+    """By Student's t over three seeds or more, of one number or the other."""
+    for numbers, clear in (
         ([1.0], False),
         ([1.0, 1.1], False),
         ([1.0, 1.1, 0.9], True),
         ([1.0, -1.1, 0.9], False),
         ([0.0, 0.0, 0.0], False),
-    ],
-)
-def test_an_arrow_is_gray_where_seeds_tell_nothing_apart(numbers: list[float], clear: bool) -> None:
-    """By Student's t over three seeds or more, of one number or the other."""
-    control = [(seed, 100.0 + seed, 0.5) for seed in range(len(numbers))]
-    geometry = [(seed, 100.0 + seed, 0.5 + c) for seed, c in enumerate(numbers)]
-    quality = [(seed, 100.0 + seed + c, 0.5) for seed, c in enumerate(numbers)]
-    assert balance.is_distinct(control, geometry) is clear
-    assert balance.is_distinct(control, quality) is clear
-    assert balance.is_distinct(control[:2], geometry) is False
+    ):
+        control = [(seed, 100.0 + seed, 0.5) for seed in range(len(numbers))]
+        geometry = [(seed, 100.0 + seed, 0.5 + c) for seed, c in enumerate(numbers)]
+        quality = [(seed, 100.0 + seed + c, 0.5) for seed, c in enumerate(numbers)]
+        assert balance.is_distinct(control, geometry) is clear
+        assert balance.is_distinct(control, quality) is clear
+        assert balance.is_distinct(control[:2], geometry) is False
 
 
 def test_arrows_of_one_seed_are_gray() -> None:

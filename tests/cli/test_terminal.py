@@ -168,21 +168,20 @@ def test_stages_are_counted() -> None:
     assert "3/5 cosine" in stages
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_lists_each_option_once_in_a_group(command: str) -> None:
-    shown = CliRunner().invoke(app, [command, "--help"]).output
-    heads = [line[:-1] for line in shown.splitlines() if line.endswith(":") and line[0] != " "]
-    known = ["Arguments", *GROUPS]
-    groups = [head for head in heads if head in known]
-    assert groups == sorted(set(groups), key=known.index)
-    assert groups[-1] == "Output"
-    named = [line.split()[0] for line in shown.splitlines() if line.startswith("  -")]
-    assert len(named) == len(set(named))
+def test_help_lists_each_option_once_in_a_group() -> None:
+    for command in COMMANDS:
+        shown = CliRunner().invoke(app, [command, "--help"]).output
+        heads = [line[:-1] for line in shown.splitlines() if line.endswith(":") and line[0] != " "]
+        known = ["Arguments", *GROUPS]
+        groups = [head for head in heads if head in known]
+        assert groups == sorted(set(groups), key=known.index)
+        assert groups[-1] == "Output"
+        named = [line.split()[0] for line in shown.splitlines() if line.startswith("  -")]
+        assert len(named) == len(set(named))
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
+def test_completion() -> None:
+    for words, expected in (
         ("embgeo an", "analyze"),
         ("embgeo analyze --me", "--memory"),
         ("embgeo tr", "train"),
@@ -194,16 +193,14 @@ def test_help_lists_each_option_once_in_a_group(command: str) -> None:
         ("embgeo train --preset tiny-c", "tiny-cpu"),
         ("embgeo train --device mp", "mps"),
         ("embgeo gate --preset fin", "finetune-ready"),
-    ],
-)
-def test_completion(words: str, expected: str) -> None:
-    wanted = {
-        "_EMBGEO_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(len(words.split()) - 1),
-    }
-    result = CliRunner().invoke(app, [], env=wanted, prog_name="embgeo")
-    assert result.output.split() == [expected]
+    ):
+        wanted = {
+            "_EMBGEO_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split()) - 1),
+        }
+        result = CliRunner().invoke(app, [], env=wanted, prog_name="embgeo")
+        assert result.output.split() == [expected]
 
 
 def invoke(*arguments: object) -> str:

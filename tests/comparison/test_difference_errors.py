@@ -77,22 +77,20 @@ def test_the_fewer_samples_of_two_widen_the_interval() -> None:
     assert found.interval == pytest.approx((9 - 5 * 2.7764, 9 + 5 * 2.7764), abs=1e-3)
 
 
-@pytest.mark.parametrize(("first", "second", "wide"), [(2, 5, 5), (5, 2, 5), (2, 3, 3), (1, 1, 1)])
-def test_chance_of_a_side_of_lower_rank_is_that_of_its_rank(
-    first: int, second: int, wide: int
-) -> None:
+def test_chance_of_a_side_of_lower_rank_is_that_of_its_rank() -> None:
     """Matrices of five columns: the distance and its chance level are those of the ranks."""
-    g = np.random.default_rng(2)
-    X, Y = (
-        g.standard_normal((60, rank)) @ g.standard_normal((rank, 5)) for rank in (first, second)
-    )
-    pair = pair_of(X, Y)
-    found = pair["compare.subspace_distance"]
-    assert found.reference == pytest.approx(np.sqrt(1 - wide / 60), rel=1e-12)
-    u, v = (np.linalg.svd(W)[0][:, :rank] for W, rank in ((X, first), (Y, second)))
-    u, v = sorted((u, v), key=np.size, reverse=True)
-    literal = np.linalg.norm(v - u @ (u.T @ v)) / np.sqrt(v.shape[1])
-    assert number(pair, "subspace_distance") == pytest.approx(literal, rel=1e-9)
+    for first, second, wide in ((2, 5, 5), (5, 2, 5), (2, 3, 3), (1, 1, 1)):
+        g = np.random.default_rng(2)
+        X, Y = (
+            g.standard_normal((60, rank)) @ g.standard_normal((rank, 5)) for rank in (first, second)
+        )
+        pair = pair_of(X, Y)
+        found = pair["compare.subspace_distance"]
+        assert found.reference == pytest.approx(np.sqrt(1 - wide / 60), rel=1e-12)
+        u, v = (np.linalg.svd(W)[0][:, :rank] for W, rank in ((X, first), (Y, second)))
+        u, v = sorted((u, v), key=np.size, reverse=True)
+        literal = np.linalg.norm(v - u @ (u.T @ v)) / np.sqrt(v.shape[1])
+        assert number(pair, "subspace_distance") == pytest.approx(literal, rel=1e-9)
 
 
 STEPS = np.array([0.0, 10, 20, 40, 50, 70, 80, 100, 120, 130, 150, 160])

@@ -57,9 +57,8 @@ def row(old, new, quantity=PLAIN):
     return judge([difference(quantity, 1, *sides, error)])[0]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "change"),
-    [
+def test_what_is_known_of_a_difference():
+    for old, new, change in (
         ((1.0,), (2.0,), "not judged"),
         ((1.0,), (1.0,), "equal"),
         ((1.0,), (1.0 + 1e-12,), "equal"),
@@ -80,10 +79,8 @@ def row(old, new, quantity=PLAIN):
         ((1.0, None, "unknown"), (2.0,), "not judged"),
         ("no pairs", (1.0,), "undefined"),
         ((1.0,), "no pairs", "undefined"),
-    ],
-)
-def test_what_is_known_of_a_difference(old, new, change):
-    assert row(old, new).change == change
+    ):
+        assert row(old, new).change == change
 
 
 def test_differences_are_judged_together():
@@ -117,18 +114,15 @@ def test_an_undefined_side_gives_its_reason():
     assert row((1.0,), "reason").difference is None
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "direction"),
-    [
+def test_only_what_changed_is_better_or_worse():
+    for old, new, direction in (
         ((1.0,), (2.0,), "better"),
         ((2.0,), (1.0,), "worse"),
         ((1.0,), (1.0,), None),
         ((1.0, 0.5), (1.1, 0.5), None),
-    ],
-)
-def test_only_what_changed_is_better_or_worse(old, new, direction):
-    assert row(old, new, GOOD).direction == direction
-    assert row(old, new, replace(PLAIN, better=None)).direction is None
+    ):
+        assert row(old, new, GOOD).direction == direction
+        assert row(old, new, replace(PLAIN, better=None)).direction is None
 
 
 def test_other_conventions_are_noted():
@@ -251,17 +245,17 @@ def test_a_paired_error_is_the_spread_of_differences_over_populations():
 # Bootstrap --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [30, 400, 20_000])
-def test_the_bootstrap_knows_the_error_of_a_mean(n):
-    values = rng(70).exponential(size=n)
-    error = values.std(ddof=1) / np.sqrt(n)
-    means = resampled_means(values[:, None], seed=0)[:, 0]
-    assert means.std() == pytest.approx(error, rel=0.12)
-    low, high = mean_interval(values, 0)
-    assert low == pytest.approx(values.mean() - 1.96 * error, abs=0.6 * error)
-    assert high == pytest.approx(values.mean() + 1.96 * error, abs=0.6 * error)
-    assert mean_interval(values, 0) == (low, high)
-    assert mean_interval(values, 1) != (low, high)
+def test_the_bootstrap_knows_the_error_of_a_mean():
+    for n in (30, 400, 20_000):
+        values = rng(70).exponential(size=n)
+        error = values.std(ddof=1) / np.sqrt(n)
+        means = resampled_means(values[:, None], seed=0)[:, 0]
+        assert means.std() == pytest.approx(error, rel=0.12)
+        low, high = mean_interval(values, 0)
+        assert low == pytest.approx(values.mean() - 1.96 * error, abs=0.6 * error)
+        assert high == pytest.approx(values.mean() + 1.96 * error, abs=0.6 * error)
+        assert mean_interval(values, 0) == (low, high)
+        assert mean_interval(values, 1) != (low, high)
 
 
 def test_ends_of_an_interval_are_quantiles_of_the_replicates():
@@ -305,9 +299,8 @@ def test_shrunken_norms_cannot_pass_for_isotropy():
     assert ", only because of smaller norms (median" in describe_isotropy_move(made, 1)
 
 
-@pytest.mark.parametrize(
-    ("raw", "unit", "norms", "words"),
-    [
+def test_raw_and_unit_isotropy_are_told_together():
+    for raw, unit, norms, words in (
         ((0.1, 0.8), (0.2, 0.85), (2, 1), "rose from 0.1 to 0.8 (0.2 to 0.85 at"),
         ((0.1, 0.8), (0.2, 0.2), (2, 1), "rose from 0.1 to 0.8, only because of smaller norms"),
         ((0.1, 0.8), (0.2, 0.25), (2, 1), "rose from 0.1 to 0.8, mostly because of smaller norms"),
@@ -315,48 +308,47 @@ def test_shrunken_norms_cannot_pass_for_isotropy():
         ((0.8, 0.1), (0.3, 0.3), (1, 2), "fell from 0.8 to 0.1, only because of larger norms"),
         ((0.5, 0.5), (0.3, 0.3), (1, 2), "stayed at 0.5 (0.3 at mean norm 1)"),
         ((0.5, 0.5), (0.3, 0.4), (1, 2), "stayed at 0.5 (0.3 to 0.4 at mean norm 1)"),
-    ],
-)
-def test_raw_and_unit_isotropy_are_told_together(raw, unit, norms, words):
-    said = describe_isotropy(i1(raw, unit), norms)
-    assert said.startswith(f"I1 {words}")
-    assert (f"(median {norms[0]} to {norms[1]}; " in said) == ("because" in said)
-    # Norms that moved the other way explain nothing, nor do unknown ones.
-    assert "norms" not in describe_isotropy(i1(raw, unit), norms[::-1])
-    assert "norms" not in describe_isotropy(i1(raw, unit), None)
+    ):
+        said = describe_isotropy(i1(raw, unit), norms)
+        assert said.startswith(f"I1 {words}")
+        assert (f"(median {norms[0]} to {norms[1]}; " in said) == ("because" in said)
+        # Norms that moved the other way explain nothing, nor do unknown ones.
+        assert "norms" not in describe_isotropy(i1(raw, unit), norms[::-1])
+        assert "norms" not in describe_isotropy(i1(raw, unit), None)
 
 
-@pytest.mark.parametrize(
-    ("each", "words"),
-    [
+def test_a_few_long_rows_cannot_pass_for_anisotropy():
+    for each, words in (
         ((0.2, 0.9), " because the spread of norms changed (0.2 to 0.9 for unit rows)"),
         ((0.9, 0.9), " because the spread of norms changed (0.9 for unit rows)"),
         ((0.8, 0.3), " (0.3 to 0.001 at mean norm 1)"),
-    ],
-)
-def test_a_few_long_rows_cannot_pass_for_anisotropy(each, words):
-    said = describe_isotropy(i1((0.2, 0.02), (0.3, 0.001), each), (2, 1))
-    assert said == f"I1 fell from 0.2 to 0.02{words}"
+    ):
+        said = describe_isotropy(i1((0.2, 0.02), (0.3, 0.001), each), (2, 1))
+        assert said == f"I1 fell from 0.2 to 0.02{words}"
 
 
-@pytest.mark.parametrize(
-    ("raw", "unit", "carried"),
-    [(0.1, 0.03, True), (0.1, 0.02, False), (-0.1, -0.09, True), (-0.1, 0.03, False)],
-)
-def test_a_change_is_carried_by_a_share_of_it_at_unit_scale(raw, unit, carried):
-    assert is_carried(raw, unit) is carried
+def test_a_change_is_carried_by_a_share_of_it_at_unit_scale():
+    for raw, unit, carried in (
+        (0.1, 0.03, True),
+        (0.1, 0.02, False),
+        (-0.1, -0.09, True),
+        (-0.1, 0.03, False),
+    ):
+        assert is_carried(raw, unit) is carried
 
 
 def test_what_nobody_would_call_a_rise_carries_none():
     assert not is_carried(0.02, 0.008)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "rose", "helped"),
-    [(1, 0.5, True, True), (1, 0.5, False, False), (1, 2, False, True), (1, 0.99, True, False)],
-)
-def test_norms_explain_a_change_if_they_moved_the_way_that_makes_it(before, after, rose, helped):
-    assert explain(before, after, rose) is helped
+def test_norms_explain_a_change_if_they_moved_the_way_that_makes_it():
+    for before, after, rose, helped in (
+        (1, 0.5, True, True),
+        (1, 0.5, False, False),
+        (1, 2, False, True),
+        (1, 0.99, True, False),
+    ):
+        assert explain(before, after, rose) is helped
 
 
 @pytest.mark.slow

@@ -157,12 +157,12 @@ ROTATED = {
 }
 
 
-@pytest.mark.parametrize("name", ROTATED)
-def test_a_rotated_copy_is_the_same(name):
-    # Rounding the rotated rows moves their space by ε times the condition number.
-    W, residual = ROTATED[name](), 1e-12
-    same_geometry(pair_of(W, W @ rotation(W.shape[1])), residual)
-    same_geometry(pair_of(W @ rotation(W.shape[1], 2), W), residual)
+def test_a_rotated_copy_is_the_same():
+    for name in ROTATED:
+        # Rounding the rotated rows moves their space by ε times the condition number.
+        W, residual = ROTATED[name](), 1e-12
+        same_geometry(pair_of(W, W @ rotation(W.shape[1])), residual)
+        same_geometry(pair_of(W @ rotation(W.shape[1], 2), W), residual)
 
 
 @pytest.mark.slow
@@ -210,19 +210,23 @@ def test_orthogonal_subspaces_are_at_distance_one():
     assert number(pair, "procrustes") == pytest.approx(np.sqrt(2.0), abs=1e-12)
 
 
-@pytest.mark.parametrize("angle", [1.0, 1e-3, 1e-8, 1e-9, 1e-12])
-def test_small_angles_are_not_lost(angle):
+def test_small_angles_are_not_lost():
     """1 − cos² of an angle below 1e-8 is 0: the residual is formed instead."""
-    Q = np.linalg.qr(gaussian(38, n=60, d=6))[0]
-    X, Y = Q[:, :3], np.cos(angle) * Q[:, :3] + np.sin(angle) * Q[:, 3:]
-    pair = pair_of(X @ rotation(3), Y @ rotation(3, 2))
-    error = 1e-15 / angle
-    assert number(pair, "subspace_distance") == pytest.approx(np.sin(angle), rel=1e-8 + error)
-    expected = 2 * np.sin(angle / 2)  # the residual of the best rotation, which is the given one
-    assert number(pair, "procrustes") == pytest.approx(expected, rel=1e-8 + error)
-    np.testing.assert_allclose(
-        pair["compare.principal_angles"].y["principal angle"], np.degrees(angle), rtol=1e-8 + error
-    )
+    for angle in (1.0, 1e-3, 1e-8, 1e-9, 1e-12):
+        Q = np.linalg.qr(gaussian(38, n=60, d=6))[0]
+        X, Y = Q[:, :3], np.cos(angle) * Q[:, :3] + np.sin(angle) * Q[:, 3:]
+        pair = pair_of(X @ rotation(3), Y @ rotation(3, 2))
+        error = 1e-15 / angle
+        assert number(pair, "subspace_distance") == pytest.approx(np.sin(angle), rel=1e-8 + error)
+        expected = 2 * np.sin(
+            angle / 2
+        )  # the residual of the best rotation, which is the given one
+        assert number(pair, "procrustes") == pytest.approx(expected, rel=1e-8 + error)
+        np.testing.assert_allclose(
+            pair["compare.principal_angles"].y["principal angle"],
+            np.degrees(angle),
+            rtol=1e-8 + error,
+        )
 
 
 def test_a_contained_space_is_at_distance_zero_from_either_side():
@@ -317,10 +321,10 @@ def test_of_many_tokens_some_are_permuted():
     assert scalar.error_kind == "monte_carlo"
 
 
-@pytest.mark.parametrize(("n", "k"), [(7, 3), (8, 1), (5, 4), (6, 5)])
-def test_chance_of_the_overlap_is_its_mean_over_all_sets(n, k):
-    expected = naive_compare.mean_jaccard_of_random_sets(n, k)
-    assert expected_jaccard(n, k) == pytest.approx(expected, rel=1e-12)
+def test_chance_of_the_overlap_is_its_mean_over_all_sets():
+    for n, k in ((7, 3), (8, 1), (5, 4), (6, 5)):
+        expected = naive_compare.mean_jaccard_of_random_sets(n, k)
+        assert expected_jaccard(n, k) == pytest.approx(expected, rel=1e-12)
 
 
 def test_chance_of_the_distance_is_what_random_subspaces_give():
@@ -348,14 +352,17 @@ def test_the_factor_of_the_gram_matrix_is_that_of_the_rows(name, far):
     np.testing.assert_allclose(found / scale, exact / scale, atol=1e-10)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["nearly equal", "contained", "rank-deficient", "more columns than rows", "dead column"],
-)
-def test_where_the_scatter_matrix_is_not_enough_it_is_not_used(name):
-    W = np.hstack(both(name))
-    W -= W.mean(axis=0)
-    assert factor_scatter(W.T @ W, GRAM_IS_ENOUGH)[1] <= GRAM_IS_ENOUGH
+def test_where_the_scatter_matrix_is_not_enough_it_is_not_used():
+    for name in (
+        "nearly equal",
+        "contained",
+        "rank-deficient",
+        "more columns than rows",
+        "dead column",
+    ):
+        W = np.hstack(both(name))
+        W -= W.mean(axis=0)
+        assert factor_scatter(W.T @ W, GRAM_IS_ENOUGH)[1] <= GRAM_IS_ENOUGH
 
 
 # Passes -----------------------------------------------------------------------------------------
@@ -432,9 +439,8 @@ def test_neighbors_that_both_analyses_have_found_are_not_searched_again(monkeypa
     assert known.tables == found.tables
 
 
-@pytest.mark.parametrize(
-    ("change", "found"),
-    [
+def test_an_analysis_knows_neighbors_among_all_of_its_rows_in_order():
+    for change, found in (
         ({}, True),
         ({"rows": ALL_ROWS}, False),
         ({"order": -1}, False),
@@ -443,22 +449,20 @@ def test_neighbors_that_both_analyses_have_found_are_not_searched_again(monkeypa
         ({"queries": [3, 8, 10]}, False),
         ({"queries": [3, 8, 12]}, False),
         ({"nearest": None}, False),
-    ],
-)
-def test_an_analysis_knows_neighbors_among_all_of_its_rows_in_order(change, found):
-    given = {"rows": ALL_ROWS + 1, "order": 1, "precision": "float64", "k": NEIGHBORS, **change}
-    near = np.arange(4 * given["k"]).reshape(4, -1)
-    nearest = NearestRows(np.array([3, 7, 8, 11]), near, near.astype(np.float32))
-    analysis = SimpleNamespace(
-        rows=np.arange(given["rows"]) + 5,
-        nearest=given.get("nearest", nearest),
-        provenance={"options": {"precision": given["precision"]}},
-    )
-    places, queries = np.arange(given["rows"]), np.array(given.get("queries", [3, 8, 11]))
-    known = overlap.recall_neighbors(analysis, places[:: given["order"]], queries)
-    assert (known is not None) == found
-    if known is not None:
-        np.testing.assert_array_equal(known, near[[0, 2, 3]])
+    ):
+        given = {"rows": ALL_ROWS + 1, "order": 1, "precision": "float64", "k": NEIGHBORS, **change}
+        near = np.arange(4 * given["k"]).reshape(4, -1)
+        nearest = NearestRows(np.array([3, 7, 8, 11]), near, near.astype(np.float32))
+        analysis = SimpleNamespace(
+            rows=np.arange(given["rows"]) + 5,
+            nearest=given.get("nearest", nearest),
+            provenance={"options": {"precision": given["precision"]}},
+        )
+        places, queries = np.arange(given["rows"]), np.array(given.get("queries", [3, 8, 11]))
+        known = overlap.recall_neighbors(analysis, places[:: given["order"]], queries)
+        assert (known is not None) == found
+        if known is not None:
+            np.testing.assert_array_equal(known, near[[0, 2, 3]])
 
 
 def test_very_many_queries_are_asked_in_several_passes(passes, monkeypatch):

@@ -14,6 +14,7 @@ from embgeo.comparison import compare
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.matrix import FileStamp
 from embgeo.measure.passes import Passes
+from tests.support.refusals import refusal
 
 W = np.random.default_rng(0).standard_normal((3000, 4)).astype("f4")
 
@@ -36,9 +37,9 @@ def test_a_file_that_is_written_to_is_noticed(tmp_path: Path, change: object) ->
     blocks = matrix.blocks()
     next(blocks)
     change(tmp_path / "a.npy")  # type: ignore[operator]
-    with pytest.raises(UnreadableFile, match=r"a\.npy: the file was changed while it was meas"):
+    with refusal(UnreadableFile):
         next(blocks)
-    with pytest.raises(UnreadableFile, match="run again"):
+    with refusal(UnreadableFile):
         matrix.take(np.arange(3))
 
 
@@ -64,7 +65,7 @@ def test_a_file_that_changes_while_it_is_hashed_is_noticed(
         return stamp
 
     monkeypatch.setattr(FileStamp, "of", then_overwrite)
-    with pytest.raises(UnreadableFile, match="changed while"):
+    with refusal(UnreadableFile):
         embgeo.load(tmp_path / "a.npy")
 
 
@@ -89,7 +90,7 @@ def test_a_file_that_is_replaced_while_it_is_measured_is_noticed_at_the_end(
         "gate": lambda: embgeo.gate(path, rules="cosine.mean <= 1"),
         "diff": lambda: embgeo.diff(path, tmp_path / "c.npy", sections="cosine"),
     }
-    with pytest.raises(UnreadableFile, match=r"a\.npy: the file was replaced while it was meas"):
+    with refusal(UnreadableFile):
         calls[command]()
 
 
@@ -105,5 +106,5 @@ def test_a_file_that_is_replaced_while_it_is_compared_is_noticed(
         return compare_pair(*arguments)
 
     monkeypatch.setattr(compare, "compare_pair", then_replace)
-    with pytest.raises(UnreadableFile, match="the file was replaced"):
+    with refusal(UnreadableFile):
         embgeo.diff(tmp_path / "a.npy", tmp_path / "c.npy", sections="cosine", queries=0)

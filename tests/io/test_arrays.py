@@ -14,9 +14,10 @@ import pytest
 import scipy.sparse
 
 import embgeo
-from embgeo.core.errors import BadOption, EmbgeoError, LabelMismatch
+from embgeo.core.errors import BadOption, LabelMismatch
 from embgeo.core.matrix import Matrix
 from embgeo.io.memory import as_matrix
+from tests.support.refusals import refusal
 from tests.support.sampling import each_value
 
 ROWS = np.random.default_rng(0).standard_normal((12, 4)).astype(np.float32)
@@ -56,59 +57,47 @@ def test_masked_entries_are_not_finite_and_leave_their_row_out() -> None:
     assert analysis["suspects.nonfinite"].value == 1
 
 
-@pytest.mark.parametrize(
-    ("W", "says"),
-    [
-        ("model.pt", "embgeo.load"),
-        (b"model.pt", "embgeo.load"),
-        (None, "not a matrix of numbers"),
-        (object(), "not a matrix of numbers"),
-        ({"a": ROWS}, "not a matrix of numbers"),
-        (["a", "b"], "not a matrix of numbers"),
-        ([[1.0], [1.0, 2.0]], "gives no array"),
-        (ROWS[0], "not a matrix"),
-        (ROWS.astype(int), "not floating-point numbers; convert them to float32"),
-        (ROWS > 0, "not floating-point numbers"),
-        (ROWS * 1j, "not floating-point numbers"),
-        (np.zeros((0, 4)), "not a matrix"),
-        (scipy.sparse.eye(5).tocsr(), "toarray"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
-)
-def test_what_holds_no_matrix(W: Any, says: str) -> None:
-    with pytest.raises(BadOption) as caught:
-        as_matrix(W)
-    assert says in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_what_holds_no_matrix() -> None:
+    for W in (
+        "model.pt",
+        b"model.pt",
+        None,
+        object(),
+        {"a": ROWS},
+        ["a", "b"],
+        [[1.0], [1.0, 2.0]],
+        ROWS[0],
+        ROWS.astype(int),
+        ROWS > 0,
+        ROWS * 1j,
+        np.zeros((0, 4)),
+        scipy.sparse.eye(5).tocsr(),
+    ):
+        with refusal(BadOption):
+            as_matrix(W)
 
 
 # --- Tokens and counts ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "tokens", [TOKENS, tuple(TOKENS), np.array(TOKENS), pd.Index(TOKENS), iter(TOKENS)]
-)
-def test_tokens_in_a_row(tokens: Any) -> None:
-    assert as_matrix(ROWS, tokens=tokens).tokens == tuple(TOKENS)
+def test_tokens_in_a_row() -> None:
+    for tokens in (TOKENS, tuple(TOKENS), np.array(TOKENS), pd.Index(TOKENS), iter(TOKENS)):
+        assert as_matrix(ROWS, tokens=tokens).tokens == tuple(TOKENS)
 
 
-@pytest.mark.parametrize(
-    ("tokens", "says"),
-    [
-        (TOKENS[:-1], "11 tokens for 12 rows; give one token for each row, or a dict"),
-        ([*TOKENS, "t"], "13 tokens for 12 rows"),
-        ("abcdefghijkl", "a list of str"),
-        (7, "a list of str"),
-        ([*TOKENS[:-1], None], "None is not a str"),
-        ({"a": "b"}, "not a token with a row"),
-        ({"a": -1}, "rows count from 0"),
-        ({}, "rows count from 0"),
-    ],
-)
-def test_tokens_that_do_not_fit(tokens: Any, says: str) -> None:
-    with pytest.raises((BadOption, LabelMismatch)) as caught:
-        as_matrix(ROWS, tokens=tokens)
-    assert says in str(caught.value)
+def test_tokens_that_do_not_fit() -> None:
+    for tokens in (
+        TOKENS[:-1],
+        [*TOKENS, "t"],
+        "abcdefghijkl",
+        7,
+        [*TOKENS[:-1], None],
+        {"a": "b"},
+        {"a": -1},
+        {},
+    ):
+        with refusal((BadOption, LabelMismatch)):
+            as_matrix(ROWS, tokens=tokens)
 
 
 def test_a_vocabulary_may_be_shorter_have_gaps_and_hide_spaces() -> None:
@@ -141,24 +130,20 @@ def test_counts_by_row_and_by_token() -> None:
     assert ranked.frequency.kind == "rank"
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"counts": range(11)}, "11 counts for 12 rows"),
-        ({"counts": [-1] * 12}, "whole numbers"),
-        ({"counts": [0.5] * 12}, "whole numbers"),
-        ({"counts": [np.nan] * 12}, "whole numbers"),
-        ({"counts": [2.0**60] * 12}, "2^53"),
-        ({"counts": ["a"] * 12}, "not numbers"),
-        ({"counts": {"t0": 1}}, "give tokens too"),
-        ({"counts": {"x": 1}, "tokens": TOKENS}, "none of its 1 tokens"),
-        ({"counts": range(12), "rank_order": True}, "exclude each other"),
-    ],
-)
-def test_counts_that_do_not_fit(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(EmbgeoError) as caught:
-        as_matrix(ROWS, **options)
-    assert says in str(caught.value)
+def test_counts_that_do_not_fit() -> None:
+    for options in (
+        {"counts": range(11)},
+        {"counts": [-1] * 12},
+        {"counts": [0.5] * 12},
+        {"counts": [np.nan] * 12},
+        {"counts": [2.0**60] * 12},
+        {"counts": ["a"] * 12},
+        {"counts": {"t0": 1}},
+        {"counts": {"x": 1}, "tokens": TOKENS},
+        {"counts": range(12), "rank_order": True},
+    ):
+        with refusal():
+            as_matrix(ROWS, **options)
 
 
 def test_hidden_states_of_a_batch() -> None:
@@ -190,7 +175,7 @@ def test_a_frame_of_whole_numbers_and_gaps() -> None:
 
 def test_a_frame_with_words_in_a_column_says_which() -> None:
     frame = pd.DataFrame(ROWS).assign(word=TOKENS)
-    with pytest.raises(BadOption, match="'word'"):
+    with refusal(BadOption):
         as_matrix(frame)
     assert as_matrix(frame.set_index("word")).tokens == tuple(TOKENS)
 
@@ -271,13 +256,13 @@ def test_dtypes(torch: Any, name: str, strided: bool) -> None:
 
 
 def test_tensors_without_entries(torch: Any) -> None:
-    with pytest.raises(BadOption, match="meta"):
+    with refusal(BadOption):
         as_matrix(torch.empty(5, 3, device="meta"))
-    with pytest.raises(BadOption, match="to_dense"):
+    with refusal(BadOption):
         as_matrix(torch.eye(5).to_sparse())
     partitioned = torch.nn.Parameter(torch.empty(0))
     partitioned.ds_id = 1
-    with pytest.raises(BadOption, match="GatheredParameters"):
+    with refusal(BadOption):
         as_matrix(partitioned)
 
 
@@ -317,7 +302,7 @@ def test_layers(torch: Any) -> None:
     assert same(as_matrix(layer))
     assert as_matrix(layer).origin.tensor == "weight"
     assert as_matrix(torch.nn.Linear(4, 12)).n == 12
-    with pytest.raises(BadOption, match="has no embedding"):
+    with refusal(BadOption):
         as_matrix(torch.nn.LayerNorm(4))
 
 

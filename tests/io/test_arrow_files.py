@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.errors import UnreadableFile
 from embgeo.core.source import Source
 from embgeo.files.guard import Damaged
 from embgeo.io.formats import arrow
@@ -19,6 +19,7 @@ from embgeo.io.load import open_checkpoint, open_source
 from embgeo.io.model.checkpoint import Tensor
 from embgeo.io.model.rows import RowsOnDemand
 from tests.support.binary_files import arrays, check_refused, is_mapped, quick
+from tests.support.refusals import refusal
 from tests.support.sampling import each_value, sample_cases
 
 pa: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -144,7 +145,7 @@ def test_what_cannot_be_read_stops_and_nothing_takes_its_place(
     beside = pa.array(VECTORS[:, :3].tolist(), pa.list_(pa.float32()))
     for more in ({"umap_x": x, "umap_y": x}, {"projection": beside}):
         write(tmp_path / "a", pa.table({"word": WORDS, "embedding": column, **more}))
-        with pytest.raises(EmbgeoError, match=r"embedding is a column of .*, not of lists of"):
+        with refusal():
             embgeo.load(tmp_path / "a")
 
 
@@ -152,7 +153,7 @@ def test_what_cannot_be_read_stops_and_nothing_takes_its_place(
 def test_several_columns_of_numbers_are_no_matrix(tmp_path: Path) -> None:
     columns = {f"d{k}": VECTORS[:, k] for k in range(D)}
     write_parquet(tmp_path / "a", pa.table({"word": WORDS, **columns}))
-    with pytest.raises(EmbgeoError, match="no two-dimensional tensor, only d0"):
+    with refusal():
         embgeo.load(tmp_path / "a")
 
 
@@ -186,22 +187,22 @@ def test_an_empty_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "match"),
+    "column",
     [
-        (pa.array([[1.0, 2.0], [3.0]]), "row 1 has 1 numbers, the first one 2"),
-        (pa.array([[1.0, 2.0], None]), "row 1 has no vector"),
-        (pa.array([[1.0, 2.0], [3.0, None]]), "missing number"),
-        (pa.array([[[1.0]], [[2.0]]]), "e is a column of list<"),
-        (pa.array([{"x": 1.0}, {"x": 2.0}]), "e is a column of struct<"),
+        pa.array([[1.0, 2.0], [3.0]]),
+        pa.array([[1.0, 2.0], None]),
+        pa.array([[1.0, 2.0], [3.0, None]]),
+        pa.array([[[1.0]], [[2.0]]]),
+        pa.array([{"x": 1.0}, {"x": 2.0}]),
     ],
 )
 @pytest.mark.parametrize("write", sample_cases([write_parquet, write_feather], 2))
 @here
 @pytest.mark.slow
-def test_columns_that_are_no_matrix(tmp_path: Path, column: Any, match: str, write: Any) -> None:
+def test_columns_that_are_no_matrix(tmp_path: Path, column: Any, write: Any) -> None:
     path = tmp_path / "a"
     write(path, pa.table({"e": column}))
-    check_refused(arrow, path, match)
+    check_refused(arrow, path)
 
 
 @pytest.mark.parametrize("write", sample_cases(WRITERS, 2))
@@ -213,7 +214,7 @@ def test_cut_files_are_refused(tmp_path: Path, write: Any) -> None:
     content = path.read_bytes()
     for share in (0.02, 0.4, 0.9):
         path.write_bytes(content[: int(len(content) * share)])
-        check_refused(arrow, path, "damaged or cut off|pyarrow")
+        check_refused(arrow, path)
 
 
 @pytest.mark.parametrize("write", sample_cases([write_compressed, write_parquet], 2))
@@ -229,7 +230,7 @@ def test_one_row_that_unfolds_without_end(
     assert path.stat().st_size < 2**20
     monkeypatch.setattr("embgeo.io.formats.arrow._MOST_MEMORY", 150 * 2**20)
     with quick(10):
-        check_refused(arrow, path, "more than 150 MiB")
+        check_refused(arrow, path)
 
 
 @here
@@ -239,7 +240,7 @@ def test_more_rows_than_the_bytes_can_hold(tmp_path: Path, monkeypatch: pytest.M
     zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(8 * 10**5, dtype="f4")), 8)
     path = tmp_path / "a"
     pq.write_table(pa.table({"e": zeros}), path, compression="zstd")
-    check_refused(arrow, path, "it promises 100,000×8 numbers")
+    check_refused(arrow, path)
 
 
 def test_without_pyarrow_the_extra_is_named(
@@ -249,13 +250,13 @@ def test_without_pyarrow_the_extra_is_named(
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     for write in (write_parquet, write_feather):
         write(path, table())
-        check_refused(arrow, path, r"pip install 'embgeo\[arrow\]'")
+        check_refused(arrow, path)
 
 
 def test_feather_version_1_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"FEA1" + bytes(100))
-    with pytest.raises(UnreadableFile, match="Feather version 1"):
+    with refusal(UnreadableFile):
         open_checkpoint(path)
 
 
@@ -295,7 +296,7 @@ def test_a_file_that_another_replaced_is_not_read_on(tmp_path: Path, write: Any)
     np.testing.assert_array_equal(tensor.open(), VECTORS)
     write(tmp_path / "new", table()[::-1])
     (tmp_path / "new").replace(path)
-    with pytest.raises(EmbgeoError, match="changed or replaced while it was read"):
+    with refusal():
         tensor.open()
 
 
@@ -319,7 +320,7 @@ def test_a_range_decodes_its_row_groups_alone(tmp_path: Path) -> None:
     path.write_bytes(content)
     np.testing.assert_array_equal(embgeo.load(path, rows="50:120").data, VECTORS[50:])
     for rows in (None, "49:120"):
-        with pytest.raises(EmbgeoError, match="damaged or cut off"):
+        with refusal():
             embgeo.load(path, rows=rows)
 
 
@@ -356,7 +357,7 @@ def test_row_groups_that_lie_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
             return type("Group", (), {"num_rows": 50})
 
     monkeypatch.setattr(pq.ParquetFile, "metadata", property(lambda _self: Lying()))
-    with pytest.raises(EmbgeoError, match="row groups hold 100 rows, it says 120"):
+    with refusal():
         open_checkpoint(path)
 
 
@@ -394,7 +395,7 @@ def test_single_rows_decode_their_row_groups_alone(tmp_path: Path) -> None:
     W = open_source(Source(path), on_demand=True).data
     rows = np.array([119, 3, 3, 49, 100])
     np.testing.assert_array_equal(W[rows], VECTORS[rows])
-    with pytest.raises(EmbgeoError, match="damaged or cut off"):
+    with refusal():
         W[np.array([3, 60, 119])]
 
 
@@ -435,7 +436,7 @@ def test_a_dataset_of_many_files_is_one_matrix(tmp_path: Path) -> None:
     assert "rows of 3 files in the order of their names" in matrix.origin.notes
     other = pa.table({"e": pa.FixedSizeListArray.from_arrays(pa.array(np.ones(6)), 3)})
     write_parquet(folder / "part-00009.parquet", other)
-    with pytest.raises(EmbgeoError, match="no column of vectors in common; name one"):
+    with refusal():
         embgeo.load(folder)
 
 
@@ -455,7 +456,7 @@ NOT_ONE_TABLE: dict[str, tuple[Any, Any, Any]] = {
 def test_files_that_are_not_one_table(tmp_path: Path, first: Any, second: Any, write: Any) -> None:
     write_parquet(tmp_path / "1.parquet", first[:60])
     write(tmp_path / "2.parquet", second[60:])
-    with pytest.raises(EmbgeoError, match="no column of vectors in common; name one"):
+    with refusal():
         embgeo.load(tmp_path)
 
 

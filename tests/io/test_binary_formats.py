@@ -25,6 +25,7 @@ from tests.support.binary_files import (
     safetensors_of,
     same_bits,
 )
+from tests.support.refusals import refusal
 from tests.support.sampling import each_value
 
 REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real_embeddings"
@@ -218,7 +219,7 @@ def test_safetensors_index(tmp_path: Path) -> None:
     }
     assert [file.name for file in checkpoint.files] == ["m-2.safetensors", "m-1.safetensors"]
     (tmp_path / "m-1.safetensors").unlink()
-    with pytest.raises(UnreadableFile, match=r"the shard m-1\.safetensors is missing"):
+    with refusal(UnreadableFile):
         open_file(index)
 
 
@@ -246,7 +247,7 @@ def test_index_that_is_foreign_link_of_the_folder(tmp_path: Path, name: str) -> 
     folder = tmp_path / "model"
     folder.mkdir()
     shard(tmp_path / "s", "a", 1)
-    with pytest.raises(UnreadableFile, match="not a plain file name"):
+    with refusal(UnreadableFile):
         open_file(write_index(folder / "i.json", {"a": name}))
 
 
@@ -255,13 +256,13 @@ def test_index_with_a_link_out_of_the_folder(tmp_path: Path) -> None:
     folder.mkdir()
     shard(tmp_path / "s", "a", 1)
     (folder / "s").symlink_to(tmp_path / "s")
-    with pytest.raises(UnreadableFile, match="leads out of the folder"):
+    with refusal(UnreadableFile):
         open_file(write_index(folder / "i.json", {"a": "s"}))
 
 
 def test_index_that_names_what_its_shard_lacks(tmp_path: Path) -> None:
     shard(tmp_path / "s", "a", 1)
-    with pytest.raises(UnreadableFile, match="puts b into s, which does not hold it"):
+    with refusal(UnreadableFile):
         open_file(write_index(tmp_path / "i.json", {"a": "s", "b": "s"}))
 
 
@@ -281,10 +282,10 @@ def test_index_whose_shard_leaves_the_tensor_out(tmp_path: Path) -> None:
 def test_index_of_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.save(tmp_path / "s.npy", np.ones((2, 2)))
     index = write_index(tmp_path / "i.json", {"a": "s.npy"})
-    with pytest.raises(UnreadableFile, match=r"s\.npy is neither a safetensors file nor a torch"):
+    with refusal(UnreadableFile):
         open_file(index)
     monkeypatch.setattr(sharded, "_LONGEST_INDEX", 10)
-    with pytest.raises(UnreadableFile, match="bytes is not an index"):
+    with refusal(UnreadableFile):
         open_file(index)
 
 
@@ -351,7 +352,7 @@ def test_arrays_saved_one_after_the_other_are_refused(tmp_path: Path) -> None:
     with (tmp_path / "a.npy").open("wb") as file:
         np.save(file, W)
         np.save(file, 2 * W)
-    with pytest.raises(UnreadableFile, match=r"numpy\.savez"):
+    with refusal(UnreadableFile):
         embgeo.load(tmp_path / "a.npy")
 
 

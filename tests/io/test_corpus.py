@@ -18,7 +18,8 @@ from embgeo.io.labels import corpus_text
 from embgeo.io.labels.corpus_text import CorpusText, count_words
 from embgeo.io.labels.tokenizer_runs import NotUsable, texts
 from tests.support import tokenizer_makers
-from tests.support.sampling import each_value, sample_cases
+from tests.support.refusals import refusal
+from tests.support.sampling import each_folder, each_value, sample_cases
 
 D = 3
 TEXT = "\n".join(tokenizer_makers.TEXT) + "\nfish\n"
@@ -191,7 +192,7 @@ def test_without_the_package_words_are_counted_and_it_is_said(
         "corpus c.txt, 3 words separated by white space; the model's own tokenizer.json is not "
         "used: that needs pip install 'embgeo[hf]'"
     )
-    with pytest.raises(LabelMismatch, match=r"pip install 'embgeo\[hf\]'"):
+    with refusal(LabelMismatch):
         embgeo.load(path, corpus=written(tmp_path / "c.txt", "der die"))
 
 
@@ -215,17 +216,15 @@ def amplifying(times: int) -> dict[str, Any]:
 def test_a_tokenizer_that_takes_all_memory_is_stopped(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers", reason="the package tokenizers runs it")
     path = folder_with_tokenizer(tmp_path, VOCABULARY, normalizer=amplifying(4))
-    with pytest.raises(UnreadableFile) as caught:
+    with refusal(UnreadableFile):
         embgeo.load(path, corpus=written(tmp_path / "c.txt", "a the cat " * 1000))
-    assert "the tokenizer fails on the corpus" in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_nothing_of_the_corpus_belongs_to_the_rows(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers", reason="the package tokenizers runs it")
     path = folder_with_tokenizer(tmp_path, VOCABULARY)
     corpus = written(tmp_path / "c.txt", "cat")
-    with pytest.raises(LabelMismatch, match="none of its tokens"):
+    with refusal(LabelMismatch):
         embgeo.load(path, corpus=corpus, rows="0:2")
 
 
@@ -284,29 +283,25 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
 
 def test_folders_without_text_and_paths_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UnreadableFile, match="no files with text"):
+    with refusal(UnreadableFile):
         count_words(("the",), CorpusText(tmp_path / "empty"))
-    with pytest.raises(UnreadableFile, match="no such file"):
+    with refusal(UnreadableFile):
         count_words(("the",), CorpusText(tmp_path / "missing"))
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b"the\0cat", "it is binary"),
-        (np.random.default_rng(1).integers(1, 256, 10_000, np.uint8).tobytes(), "are not UTF-8"),
-        ("the cat".encode("utf-16"), "UTF-16"),
-        ("где кот".encode("cp1251") * 50, "are not UTF-8"),
-        (b"", "empty"),
-    ],
-)
-def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
-    path = written(tmp_path / "c.txt", content)
-    with pytest.raises(UnreadableFile) as caught:
-        count_words(("the",), CorpusText(path))
-    assert expected in str(caught.value)
-    assert "c.txt" in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
+    for folder, content in each_folder(
+        tmp_path,
+        (
+            b"the\0cat",
+            np.random.default_rng(1).integers(1, 256, 10_000, np.uint8).tobytes(),
+            "the cat".encode("utf-16"),
+            b"",
+        ),
+    ):
+        path = written(folder / "c.txt", content)
+        with refusal(UnreadableFile):
+            count_words(("the",), CorpusText(path))
 
 
 def test_bytes_that_are_no_utf8_are_counted_and_said(tmp_path: Path) -> None:

@@ -130,14 +130,14 @@ def plain_ngrams(word: str, subwords: Subwords) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("lengths", [(1, 1), (1, 4), (3, 6), (0, 2), (5, 3)])
-def test_ngrams_against_a_slow_twin(lengths: tuple[int, int]) -> None:
-    words = ["a", "", "the", "naïve", "日本語", "🙂🙂", "</s>", "x" * 40]
-    subwords = Subwords(*lengths, buckets=97)
-    counts, rows = ngram_rows([word.encode() for word in words], subwords)
-    wanted = [plain_ngrams(word, subwords) for word in words]
-    assert counts.tolist() == [len(found) for found in wanted]
-    assert rows.tolist() == [row for found in wanted for row in found]
+def test_ngrams_against_a_slow_twin() -> None:
+    for lengths in ((1, 1), (1, 4), (3, 6), (0, 2), (5, 3)):
+        words = ["a", "", "the", "naïve", "日本語", "🙂🙂", "</s>", "x" * 40]
+        subwords = Subwords(*lengths, buckets=97)
+        counts, rows = ngram_rows([word.encode() for word in words], subwords)
+        wanted = [plain_ngrams(word, subwords) for word in words]
+        assert counts.tolist() == [len(found) for found in wanted]
+        assert rows.tolist() == [row for found in wanted for row in found]
 
 
 def test_mean_vectors_over_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,9 @@ import pytest
 from safetensors.numpy import save_file
 
 import embgeo
-from embgeo.core.errors import EmbgeoError
 from embgeo.io.formats.foreign import FOREIGN
-from tests.support.sampling import each_value
+from tests.support.refusals import refusal
+from tests.support.sampling import each_folder, each_value
 
 W = np.random.default_rng(0).standard_normal((60, 8)).astype("f4")
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:aa\nsize 12\n"
@@ -48,16 +48,15 @@ NAMES = {
 def test_files_of_other_tools(kind: str, name: str, tmp_path: Path) -> None:
     """By their bytes, even if the name is that of a file of another tool."""
     (tmp_path / name).write_bytes(HEADS[kind])
-    with pytest.raises(EmbgeoError, match=f"{kind}.*, which is not read; .") as caught:
+    with refusal():
         embgeo.load(tmp_path / name)
-    assert "fromfile" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", NAMES)
-def test_folders_that_other_tools_write(kind: str, tmp_path: Path) -> None:
-    (tmp_path / NAMES[kind]).write_bytes(b"x")
-    with pytest.raises(EmbgeoError, match=f"{kind}.*, which is not read; ."):
-        embgeo.load(tmp_path)
+def test_folders_that_other_tools_write(tmp_path: Path) -> None:
+    for folder, kind in each_folder(tmp_path, NAMES):
+        (folder / NAMES[kind]).write_bytes(b"x")
+        with refusal():
+            embgeo.load(folder)
 
 
 def test_every_kind_has_a_sign_and_a_sample() -> None:
@@ -78,68 +77,51 @@ def test_what_is_not_known_is_told_what_is_read(
 ) -> None:
     """No way out leads to garbage: the kind of bare numbers is not guessed."""
     (tmp_path / "file").write_bytes(pack(content))
-    with pytest.raises(EmbgeoError, match="its format is not known; read are") as caught:
+    with refusal():
         embgeo.load(tmp_path / "file")
-    assert "numpy.save" in str(caught.value)
-    assert "fromfile" not in str(caught.value)
 
 
 def test_a_folder_with_a_file_of_another_tool_names_it(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "empty").touch()
     (tmp_path / "notes.txt").write_text("the\nof\n")
-    with pytest.raises(EmbgeoError, match="no model weights in this folder"):
+    with refusal():
         embgeo.load(tmp_path)
     (tmp_path / "flax_model.msgpack").write_bytes(HEADS["MessagePack"])
-    with pytest.raises(EmbgeoError, match=r"flax_model\.msgpack: is a MessagePack file"):
+    with refusal():
         embgeo.load(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("entries", "cause"),
-    [
+def test_folders_of_other_tools(tmp_path: Path) -> None:
+    for folder, entries in each_folder(
+        tmp_path,
         (
             {"latest": b"step", "step/zero_pp_rank_0_mp_rank_00_model_states.pt": b"x"},
-            "no model weights in this folder, but in step; name it: .*step$",
-        ),
-        (
             {"zero_pp_rank_0_mp_rank_00_model_states.pt": b"x"},
-            "no model weights in this folder",
-        ),
-        *(
-            ({"config.json": b"{}", "model.bin": bytes(9), name: b"[]"}, "a CTranslate2 model")
-            for name in (
-                "shared_vocabulary.json",
-                "shared_vocabulary.txt",
-                "vocabulary.json",
-                "vocabulary.txt",
-                "source_vocabulary.txt",
-            )
-        ),
-        (
+            *(
+                {"config.json": b"{}", "model.bin": bytes(9), name: b"[]"}
+                for name in (
+                    "shared_vocabulary.json",
+                    "shared_vocabulary.txt",
+                    "vocabulary.json",
+                    "vocabulary.txt",
+                    "source_vocabulary.txt",
+                )
+            ),
             {"modules.json": b"[]", "0_StaticEmbedding/model.safetensors": b"x"},
-            "but in 0_StaticEmbedding; name it: .*/0_StaticEmbedding$",
-        ),
-        (
             {"models--org--name/snapshots/a/model.safetensors": b"a"},
-            "name it: .*/models--org--name/snapshots/a$",
-        ),
-        ({"model.safetensors": POINTER}, r"model\.safetensors: is a Git LFS pointer"),
-        (
+            {"model.safetensors": POINTER},
             {
                 "a.safetensors": POINTER,
                 "model.safetensors.index.json": b'{"weight_map": {"w": "a.safetensors"}}',
             },
-            r"the shard a\.safetensors is a Git LFS pointer.*git lfs pull",
         ),
-    ],
-)
-def test_folders_of_other_tools(entries: dict[str, bytes], cause: str, tmp_path: Path) -> None:
-    for name, content in entries.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(EmbgeoError, match=cause):
-        embgeo.load(tmp_path)
+    ):
+        for name, content in entries.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        with refusal():
+            embgeo.load(folder)
 
 
 def test_a_table_that_R_writes_is_read(tmp_path: Path) -> None:
@@ -153,7 +135,7 @@ def test_an_adapter_is_not_taken_for_an_embedding(tmp_path: Path) -> None:
     names = ("lm_head.lora_A.weight", "embed_tokens.lora_embedding_A")
     path = tmp_path / "adapter_model.safetensors"
     save_file({f"base_model.model.{name}": W for name in names}, path)
-    with pytest.raises(EmbgeoError, match=r"an adapter .* and no embedding; merge it"):
+    with refusal():
         embgeo.load(path)
     saved = {"base_model.model.lm_head.lora_A.weight": W[:9], "base_model.embed_tokens.weight": W}
     save_file(saved, path)

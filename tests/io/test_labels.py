@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.errors import BadOption, EmbgeoError, LabelMismatch, UnreadableFile
+from embgeo.core.errors import BadOption, LabelMismatch, UnreadableFile
 from embgeo.io.labels import corpus_text
 from embgeo.io.labels.corpus_text import CorpusText, count_words
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import lay_found, lay_given
 from embgeo.io.model.rows import RowCut, parse_rows
-from tests.support.sampling import each_value
+from tests.support.refusals import refusal
+from tests.support.sampling import each_folder, each_value
 
 HOSTILE = (
     "</script>",
@@ -160,35 +161,30 @@ def test_quotation_marks_of_tokens_are_kept(
         assert read_counts(path).tokens == tokens
 
 
-@pytest.mark.parametrize(
-    ("content", "name", "expected"),
-    [
-        (b"the\ncaf\xe9\n", "t.txt", "not valid UTF-8 at byte 7"),
-        (b"PK\x03\x04\xff", "t.pt", "is a checkpoint, not a list of tokens"),
-        (b"\xef\xbb\xbfcaf\xe9\n", "t.txt", "not valid UTF-8 at byte 6"),
-        (b'["the",', "t.json", "not valid JSON at line 1"),
-        (b"[" * 100_000 + b"]" * 100_000, "t.json", "nested too deeply"),
-        (b'["the", 3]', "t.json", "entry 1 of its list is 3"),
-        (b"[]", "t.json", "holds no tokens"),
-        (b'{"the": -1}', "t.json", "-1 as the id of 'the'"),
-        (b'{"the": true}', "t.json", "True as the id"),
-        (b'{"the": 167485604, "of": 87188320}', "t.json", "are these counts"),
-        (b'{"x": "y"}', "t.json", "whose keys are not row numbers"),
-        (b"", "t.txt", "the file is empty"),
-        (b"\xef\xbb\xbf", "t.txt", "it holds no tokens; write one token per line"),
-        (b"word\tcount\n", "t.txt", "it holds no tokens; write one token per line"),
-        (b"{}", "t.json", "neither a list of tokens nor a dict of tokens and ids"),
-    ],
-)
-def test_bad_tokens_files_are_one_line(
-    tmp_path: Path, content: bytes, name: str, expected: str
-) -> None:
-    path = written(tmp_path, content, name)
-    with pytest.raises(UnreadableFile) as caught:
-        read_labels(path)
-    assert expected in str(caught.value)
-    assert name in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_bad_tokens_files_are_one_line(tmp_path: Path) -> None:
+    for folder, (content, name) in each_folder(
+        tmp_path,
+        (
+            (b"the\ncaf\xe9\n", "t.txt"),
+            (b"PK\x03\x04\xff", "t.pt"),
+            (b"\xef\xbb\xbfcaf\xe9\n", "t.txt"),
+            (b'["the",', "t.json"),
+            (b"[" * 100_000 + b"]" * 100_000, "t.json"),
+            (b'["the", 3]', "t.json"),
+            (b"[]", "t.json"),
+            (b'{"the": -1}', "t.json"),
+            (b'{"the": true}', "t.json"),
+            (b'{"the": 167485604, "of": 87188320}', "t.json"),
+            (b'{"x": "y"}', "t.json"),
+            (b"", "t.txt"),
+            (b"\xef\xbb\xbf", "t.txt"),
+            (b"word\tcount\n", "t.txt"),
+            (b"{}", "t.json"),
+        ),
+    ):
+        path = written(folder, content, name)
+        with refusal(UnreadableFile):
+            read_labels(path)
 
 
 @pytest.mark.parametrize(
@@ -215,42 +211,34 @@ def test_tokens_with_newlines_and_spaces_in_a_counts_file(tmp_path: Path) -> Non
     assert read_counts(written(tmp_path, "new york 3\n")).tokens == ("new york",)
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("the\t3\nof\t-2\n", "line 2: the count '-2' is negative"),
-        ("the\t3\nof\t2.5\n", "line 2: the count '2.5' is not a whole number"),
-        ("the\t3\nof\t1e5\n", "line 2: the count '1e5'"),
-        ("2020\t0.5\n", "line 1: the count '0.5' is not a whole number; counts are whole numbers"),
-        ("3\tthe\n", "'the' is not a whole number; every line is a token, a tab and a count, in "),
+def test_bad_counts_are_named_with_their_line(tmp_path: Path) -> None:
+    for folder, content in each_folder(
+        tmp_path,
         (
+            "the\t3\nof\t-2\n",
+            "the\t3\nof\t2.5\n",
+            "the\t3\nof\t1e5\n",
+            "2020\t0.5\n",
+            "3\tthe\n",
             "   3 the\n",
-            "'the' is not a whole number; every line is a token, a tab and a count, in ",
-        ),
-        ("the\t3\nof\tmany\n", "line 2: the count 'many'"),
-        (
+            "the\t3\nof\tmany\n",
             "the\t3\nof\t99999999999999999999\n",
-            "line 2: the count '99999999999999999999' is larger",
+            "the\t3\nof\t" + "9" * 5000 + "\n",
+            "the\t3\n\nof\n",
+            "the\t٣\n",
+            '{"the": 2.5}',
+            '{"the": -1}',
+            '{"the": true}',
+            '{"the": ' + "9" * 5000 + "}",
+            '{"the": 1',
+            '[["the", 1], 2]',
+            "[[3, 1]]",
+            "word\tcount\n",
         ),
-        ("the\t3\nof\t" + "9" * 5000 + "\n", "line 2"),
-        ("the\t3\n\nof\n", "line 3 has no count"),
-        ("the\t٣\n", "line 1: the count '\\u0663'"),
-        ('{"the": 2.5}', "token 'the': the count 2.5 is not a whole number"),
-        ('{"the": -1}', "token 'the': the count -1 is negative"),
-        ('{"the": true}', "token 'the': the count True"),
-        ('{"the": ' + "9" * 5000 + "}", "cannot be read"),
-        ('{"the": 1', "not valid JSON"),
-        ('[["the", 1], 2]', "neither a dict of tokens and counts nor a list of such pairs"),
-        ("[[3, 1]]", "the count 1 is not a whole number"),
-        ("word\tcount\n", "holds no counts"),
-    ],
-)
-def test_bad_counts_are_named_with_their_line(tmp_path: Path, content: str, expected: str) -> None:
-    path = written(tmp_path, content)
-    with pytest.raises(UnreadableFile) as caught:
-        read_counts(path)
-    assert expected in str(caught.value)
-    assert len(str(caught.value)) < 400 + len(str(path))
+    ):
+        path = written(folder, content)
+        with refusal(UnreadableFile):
+            read_counts(path)
 
 
 def test_counts_are_matched_by_token_and_gaps_are_said(tmp_path: Path) -> None:
@@ -266,7 +254,7 @@ def test_counts_are_matched_by_token_and_gaps_are_said(tmp_path: Path) -> None:
 
 def test_counts_of_another_model_are_refused(tmp_path: Path) -> None:
     counts = read_counts(written(tmp_path, "der\t2\ndie\t3\n"))
-    with pytest.raises(LabelMismatch, match="none of its 2 tokens"):
+    with refusal(LabelMismatch):
         from_counts(("the", "of"), counts)
 
 
@@ -316,11 +304,11 @@ def test_pieces_of_words_are_counted_as_whole_words_only(tmp_path: Path) -> None
 def test_a_corpus_in_another_language_or_without_spaces_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(LabelMismatch, match="none of its 2 words"):
+    with refusal(LabelMismatch):
         count_words(("the",), CorpusText(written(tmp_path, "der die")))
     monkeypatch.setattr(corpus_text, "_LONGEST_WORD", 10)
     monkeypatch.setattr(corpus_text, "_BLOCK", 16)
-    with pytest.raises(UnreadableFile, match="without white space"):
+    with refusal(UnreadableFile):
         count_words(("the",), CorpusText(written(tmp_path, "the " + "x" * 50 + " the")))
 
 
@@ -330,9 +318,8 @@ def test_rank_order() -> None:
     np.testing.assert_array_equal(frequency.counts, [3, 2, 1])
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
+def test_row_ranges() -> None:
+    for rows, expected in (
         (None, (0, 10)),
         (":", (0, 10)),
         ("2:", (2, 10)),
@@ -341,32 +328,25 @@ def test_rank_order() -> None:
         ((2, 4), (2, 4)),
         ((None, 4), (0, 4)),
         ("9:10", (9, 10)),
-    ],
-)
-def test_row_ranges(
-    rows: str | tuple[int | None, int | None] | None, expected: tuple[int, int]
-) -> None:
-    cut = parse_rows(rows, 10)
-    assert (cut.start, cut.stop) == expected
+    ):
+        cut = parse_rows(rows, 10)
+        assert (cut.start, cut.stop) == expected
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        ("0:11", "which has 10 rows"),
-        ("10:", "which has 10 rows"),
-        ("4:4", "empty range"),
-        ("5:4", "empty range"),
-        ("-1:4", "not a range"),
-        ((-1, 4), "not a range"),
-        ("4", "not a range"),
-        ("a:b", "not a range"),
-        ("1:2:3", "not a range"),
-    ],
-)
-def test_bad_row_ranges(rows: str | tuple[int, int], expected: str) -> None:
-    with pytest.raises(BadOption, match=expected):
-        parse_rows(rows, 10)
+def test_bad_row_ranges() -> None:
+    for rows in (
+        "0:11",
+        "10:",
+        "4:4",
+        "5:4",
+        "-1:4",
+        (-1, 4),
+        "4",
+        "a:b",
+        "1:2:3",
+    ):
+        with refusal(BadOption):
+            parse_rows(rows, 10)
 
 
 WHOLE = RowCut(10, 0, 10)
@@ -388,43 +368,33 @@ def test_a_given_file_labels_the_cut_or_the_whole_matrix() -> None:
     assert lay_given(numbered(10), WHOLE, "auto", FILE, 3).notes == ()
 
 
-@pytest.mark.parametrize(
-    ("length", "cut", "padding", "expected"),
-    [
+def test_labels_off_by_one_are_refused() -> None:
+    for length, cut, padding, expected in (
         (9, WHOLE, "auto", ["9 tokens for 10 rows", "--padding mask", "--rows 0:9"]),
         (11, WHOLE, "auto", ["11 tokens for 10 rows"]),
         (11, WHOLE, "mask", ["11 tokens for 10 rows"]),
         (5, MIDDLE, "auto", ["5 tokens for 4 rows (cut from 10)"]),
         (3, WHOLE, "auto", ["3 tokens for 10 rows", "--transpose"]),
-    ],
-)
-def test_labels_off_by_one_are_refused(
-    length: int, cut: RowCut, padding: str, expected: list[str]
-) -> None:
-    with pytest.raises(LabelMismatch) as caught:
-        lay_given(numbered(length), cut, padding, FILE, 3)
-    for part in [*expected, "tokens.txt"]:
-        assert part in caught.value.command_line_text
+    ):
+        with refusal(LabelMismatch) as caught:
+            lay_given(numbered(length), cut, padding, FILE, 3)
+        for part in [*expected, "tokens.txt"]:
+            assert part in caught.value.command_line_text
 
 
-@pytest.mark.parametrize(
-    ("length", "cut", "tokens", "masked"),
-    [
+def test_padding_of_a_given_file() -> None:
+    for length, cut, tokens, masked in (
         (9, WHOLE, [*numbered(9), "<padding row 9>"], [9]),
         (3, MIDDLE, [*numbered(3), "<padding row 5>"], [3]),
         (5, MIDDLE, ["t2", "t3", "t4", "<padding row 5>"], [3]),
         (7, MIDDLE, ["t2", "t3", "t4", "t5"], []),
-    ],
-)
-def test_padding_of_a_given_file(
-    length: int, cut: RowCut, tokens: list[str], masked: list[int]
-) -> None:
-    laid = lay_given(numbered(length), cut, "mask", FILE, 3)
-    assert list(laid.tokens) == tokens
-    assert laid.masked.tolist() == masked
-    kept = lay_given(numbered(length), cut, "keep", FILE, 3)
-    assert list(kept.tokens) == [token.replace("padding row", "row") for token in tokens]
-    assert kept.masked.tolist() == []
+    ):
+        laid = lay_given(numbered(length), cut, "mask", FILE, 3)
+        assert list(laid.tokens) == tokens
+        assert laid.masked.tolist() == masked
+        kept = lay_given(numbered(length), cut, "keep", FILE, 3)
+        assert list(kept.tokens) == [token.replace("padding row", "row") for token in tokens]
+        assert kept.masked.tolist() == []
 
 
 def test_labels_that_came_with_the_model() -> None:
@@ -442,11 +412,8 @@ def test_labels_that_came_with_the_model() -> None:
 
 def test_an_error_is_one_line_whatever_the_tokens_hold(tmp_path: Path) -> None:
     counts = read_counts(written(tmp_path, json.dumps({"a\nb\x1b": 1})))
-    with pytest.raises(EmbgeoError) as caught:
+    with refusal():
         from_counts(("x\ny", "\u202e"), counts)
-    assert "\n" not in str(caught.value)
-    assert "\x1b" not in str(caught.value)
-    assert "\u202e" not in str(caught.value)
 
 
 def test_rows_without_names(tmp_path: Path) -> None:

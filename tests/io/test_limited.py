@@ -11,6 +11,7 @@ import pytest
 
 from embgeo.files import limited
 from embgeo.files.guard import Damaged
+from tests.support.refusals import refusal
 
 JOBS = """
 import ctypes, os, signal, socket
@@ -71,28 +72,27 @@ def test_arguments_and_answers_are_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "seconds", "cause"),
+    ("job", "seconds"),
     [
-        ("refuse", 20, r"no\\x1b"),
-        ("fail", 20, r"damaged or cut off \(the library: ValueError: first line\)$"),
-        ("abort", 20, "the library cannot read it and ends without saying why"),
-        ("compute", 0.2, "the library needs more than 0 seconds for it"),
-        ("fill", 20, "reading it takes more than 300 MiB"),
-        ("connect", 20, "PermissionError: this process has no network"),
+        ("refuse", 20),
+        ("fail", 20),
+        ("abort", 20),
+        ("compute", 0.2),
+        ("fill", 20),
+        ("connect", 20),
     ],
 )
 @pytest.mark.slow
-def test_a_job_that_fails(job: str, seconds: float, cause: str) -> None:
+def test_a_job_that_fails(job: str, seconds: float) -> None:
     pytest.importorskip("resource", reason="this system does not limit processes")
-    with pytest.raises(Damaged, match=cause) as caught:
+    with refusal(Damaged):
         run(job, seconds, memory=300 * 2**20)
-    assert caught.value.way_out
 
 
 @pytest.mark.slow
 def test_a_job_that_waits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limited, "_BUSY", 0.01)
-    with pytest.raises(Damaged, match="needs more than 20 seconds"):
+    with refusal(Damaged):
         run("wait")
 
 
@@ -111,9 +111,9 @@ def test_text_is_sent_in_pieces_and_the_time_of_each_is_limited() -> None:
         yield from (b"a" * 10, "é".encode(), b"c" * 100_000)
 
     assert run("join", text=pieces()) == ["a" * 10, "é", "c" * 100_000]
-    with pytest.raises(Damaged, match="needs more than"):
+    with refusal(Damaged):
         run("compute_on", text=pieces())
-    with pytest.raises(Damaged, match="ends without saying why"):
+    with refusal(Damaged):
         run("abort_in", text=pieces())
 
 

@@ -1,7 +1,6 @@
 """Both sides of limits of readers: counts, ids, versions and sizes."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from embgeo.core.special import classify_token
 from embgeo.io.formats import gguf, pickled, safetensors
 from embgeo.io.labels.counts_file import LARGEST_COUNT, read_counts, whole_counts
 from embgeo.io.labels.tokenizer_files import in_order
+from tests.support.refusals import refusal
 
 
 @pytest.mark.parametrize("form", ["lines", "json"])
@@ -23,8 +23,8 @@ def test_counts_up_to_the_largest_whole_number_of_float64(tmp_path: Path, form: 
 
     assert LARGEST_COUNT == 2**53
     assert read(2**53) == (2**53, 1)
-    for wrong, why in ((2**53 + 1, "larger than 2^53"), (-1, "negative"), (True, "whole number")):
-        with pytest.raises(UnreadableFile, match=re.escape(why)):
+    for wrong in (2**53 + 1, -1, True):
+        with refusal(UnreadableFile):
             read(wrong)
     assert read(0) == (0, 1)
 
@@ -36,11 +36,11 @@ def test_a_column_of_counts_holds_whole_numbers_up_to_the_limit() -> None:
     assert whole_counts(["1.0"]) is None
 
 
-@pytest.mark.parametrize("number", [True, False, -1, 1.0, "1"])
-def test_what_is_no_id_of_a_token(number: object) -> None:
-    with pytest.raises(UnreadableFile):
-        in_order([("a", 0), ("b", number)], Path("vocab.json"))
-    assert in_order([("a", 0), ("b", 1)], Path("vocab.json"))[0] == ("a", "b")
+def test_what_is_no_id_of_a_token() -> None:
+    for number in (True, False, -1, 1.0, "1"):
+        with pytest.raises(UnreadableFile):
+            in_order([("a", 0), ("b", number)], Path("vocab.json"))
+        assert in_order([("a", 0), ("b", 1)], Path("vocab.json"))[0] == ("a", "b")
 
 
 def test_protocols_of_pickle() -> None:
@@ -58,9 +58,8 @@ def test_heads_that_are_one_byte_off() -> None:
     assert not gguf.sniff(b" GGUF")
 
 
-@pytest.mark.parametrize(
-    ("token", "kind"),
-    [
+def test_control_tokens() -> None:
+    for token, kind in (
         ("<control_7>", "unused"),
         ("<control_x>", "special"),
         ("control_7", ""),
@@ -71,7 +70,5 @@ def test_heads_that_are_one_byte_off() -> None:
         ("[UNUSED1]", "unused"),
         ("[CLS]", "special"),
         ("[cls]", ""),
-    ],
-)
-def test_control_tokens(token: str, kind: str) -> None:
-    assert classify_token(token) == kind
+    ):
+        assert classify_token(token) == kind

@@ -21,7 +21,8 @@ from embgeo.core.matrix import Matrix
 from embgeo.files import compressed
 from embgeo.io.formats import FORMATS
 from embgeo.io.load import open_checkpoint
-from tests.support.sampling import each_value
+from tests.support.refusals import refusal
+from tests.support.sampling import each_folder, each_value
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data" / "real_embeddings"
@@ -48,13 +49,9 @@ def side(tmp_path: Path, content: Any, name: str) -> Path:
     return path
 
 
-def refused(kind: type[EmbgeoError], path: Path, **options: Any) -> str:
-    with pytest.raises(kind) as caught:
+def refused(kind: type[EmbgeoError], path: Path, **options: Any) -> None:
+    with refusal(kind):
         embgeo.load(path, **options)
-    text = caught.value.command_line_text
-    assert "\n" not in text
-    assert "--" not in str(caught.value), "an option of the command line in Python"
-    return text
 
 
 def test_every_format_module_keeps_the_contract() -> None:
@@ -124,60 +121,54 @@ def test_gzip_bombs_are_refused_early(tmp_path: Path, monkeypatch: pytest.Monkey
     path = tmp_path / "bomb.gz"
     path.write_bytes(gzip.compress(bytes(20_000_000)))
     monkeypatch.setattr(compressed, "RATIO_FREE_BYTES", 2**20)
-    assert "decompression bomb" in refused(UnreadableFile, path)
-    assert "decompression bomb" in refused(UnreadableFile, saved(tmp_path), tokens=path)
+    refused(UnreadableFile, path)
+    refused(UnreadableFile, saved(tmp_path), tokens=path)
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
+def test_files_that_are_not_read(tmp_path: Path) -> None:
+    for folder, content in each_folder(
+        tmp_path,
         (
             gzip.compress(gzip.compress(gzip.compress(b"the 1.5 2\n"))),
-            "format is not known",
+            gzip.compress(b"the 1.5 2.5\n" * 500)[:-9],
+            gzip.compress(b"the 1.5 2.5\nof 1.5\n"),
+            gzip.compress(b"the 1.5 2.5\nof 1.5 x\n"),
+            gzip.compress(b""),
+            b"\x1f\x8b",
+            b"",
+            b"just some prose\n",
+            "Wörter, keine Zahlen\n".encode(),
+            b"the 120\nof 80\n",
+            b"word\tcount\nthe\t120\nof\t80\n",
+            b'{"the": 0, "of": 1}',
+            b"[[0.5, 1.5], [2.5, 3.5]]\n",
+            bytes(range(14, 32)) * 20,
+            b'model_checkpoint_path: "model.ckpt-3"\n',
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+            b"\x89HDF\r\n\x1a\n",
+            b"GGUF\x03\0\0\0",
+            b"x" * 257 + b"ustar",
         ),
-        (gzip.compress(b"the 1.5 2.5\n" * 500)[:-9], "damaged or cut off"),
-        (gzip.compress(b"the 1.5 2.5\nof 1.5\n"), "line 2 has 1 numbers"),
-        (gzip.compress(b"the 1.5 2.5\nof 1.5 x\n"), "line 2, number 2"),
-        (gzip.compress(b""), "is empty"),
-        (b"\x1f\x8b", "damaged or cut off"),
-        (b"", "the file is empty"),
-        (b"just some prose\n", "its format is not known"),
-        ("Wörter, keine Zahlen\n".encode(), "its format is not known"),
-        (b"the 120\nof 80\n", "its format is not known"),
-        (b"word\tcount\nthe\t120\nof\t80\n", "its format is not known"),
-        (b'{"the": 0, "of": 1}', "its format is not known"),
-        (b"[[0.5, 1.5], [2.5, 3.5]]\n", "its format is not known"),
-        (bytes(range(14, 32)) * 20, "its format is not known"),
-        (b'model_checkpoint_path: "model.ckpt-3"\n', "TensorFlow checkpoint"),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS pointer"),
-        (b"\x89HDF\r\n\x1a\n", "HDF5"),
-        (b"GGUF\x03\0\0\0", "ends inside its header"),
-        (b"x" * 257 + b"ustar", "archive"),
-    ],
-)
-def test_files_that_are_not_read(tmp_path: Path, content: bytes, expected: str) -> None:
-    path = tmp_path / "some.file"
-    path.write_bytes(content)
-    text = refused(UnreadableFile, path)
-    assert expected in text
-    assert "some.file" in text
-    assert "embgeo-" not in text, "a scratch file is named instead of the user's"
+    ):
+        path = folder / "some.file"
+        path.write_bytes(content)
+        refused(UnreadableFile, path)
 
 
 def test_missing_files_and_strange_paths(tmp_path: Path) -> None:
-    assert "no such file" in refused(UnreadableFile, tmp_path / "missing.npy")
-    assert "no such file" in refused(UnreadableFile, saved(tmp_path), tokens=tmp_path / "no.txt")
-    assert "no such file" in refused(UnreadableFile, saved(tmp_path), counts="nowhere.tsv")
+    refused(UnreadableFile, tmp_path / "missing.npy")
+    refused(UnreadableFile, saved(tmp_path), tokens=tmp_path / "no.txt")
+    refused(UnreadableFile, saved(tmp_path), counts="nowhere.tsv")
     with pytest.raises(UnreadableFile):
         embgeo.load("x" * 5000)
     with pytest.raises(UnreadableFile):
         embgeo.load("x\0y")
-    assert "not a regular file" in refused(UnreadableFile, saved(tmp_path), tokens=tmp_path)
+    refused(UnreadableFile, saved(tmp_path), tokens=tmp_path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such device file")
 def test_devices_are_refused() -> None:
-    assert "not a regular file" in refused(UnreadableFile, Path("/dev/null"))
+    refused(UnreadableFile, Path("/dev/null"))
 
 
 def test_labels_and_counts_by_token(tmp_path: Path) -> None:
@@ -219,9 +210,9 @@ def test_off_by_one_is_refused_before_a_tensor_is_opened(
     monkeypatch.setattr("embgeo.io.load.read_rows", opened)
     path = saved(tmp_path)
     tokens = side(tmp_path, [f"t{k}" for k in range(length)], "tokens.json")
-    assert f"{length} tokens for 6 rows" in refused(LabelMismatch, path, tokens=tokens)
+    refused(LabelMismatch, path, tokens=tokens)
     counts = side(tmp_path, "".join(f"t{k} 1\n" for k in range(length)), "counts.tsv")
-    assert f"{length} counts for 6 rows" in refused(LabelMismatch, path, counts=counts)
+    refused(LabelMismatch, path, counts=counts)
 
 
 def test_padding_rows_have_no_count(tmp_path: Path) -> None:
@@ -237,7 +228,7 @@ def test_padding_rows_have_no_count(tmp_path: Path) -> None:
 def test_corpus_and_rank_order(tmp_path: Path) -> None:
     path = saved(tmp_path)
     corpus = side(tmp_path, "the of the", "corpus.txt")
-    assert "no labels" in refused(LabelMismatch, path, corpus=corpus)
+    refused(LabelMismatch, path, corpus=corpus)
     tokens = side(tmp_path, list(TOKENS), "tokens.json")
     counted = embgeo.load(path, tokens=tokens, corpus=corpus)
     assert counted.frequency is not None
@@ -250,10 +241,10 @@ def test_corpus_and_rank_order(tmp_path: Path) -> None:
 
 def test_options_that_contradict_each_other(tmp_path: Path) -> None:
     path = saved(tmp_path)
-    assert "exclude each other" in refused(BadOption, path, counts="c", rank_order=True)
-    assert "exclude each other" in refused(BadOption, path, counts="c", corpus="d")
-    assert "--padding is 'drop'" in refused(BadOption, path, padding="drop")
-    assert "which has 6 rows" in refused(BadOption, path, rows="0:7")
+    refused(BadOption, path, counts="c", rank_order=True)
+    refused(BadOption, path, counts="c", corpus="d")
+    refused(BadOption, path, padding="drop")
+    refused(BadOption, path, rows="0:7")
 
 
 def test_transposed(tmp_path: Path) -> None:
@@ -264,7 +255,7 @@ def test_transposed(tmp_path: Path) -> None:
     np.testing.assert_array_equal(turned.data, W[1:4])
     assert (turned.origin.transposed, turned.origin.stored_shape) == (True, (D, N))
     tokens = side(tmp_path, list(TOKENS), "t.json")
-    assert "--transpose" in refused(LabelMismatch, path, tokens=tokens)
+    refused(LabelMismatch, path, tokens=tokens)
 
 
 def test_tokens_of_the_columns_are_not_taken_for_rows(tmp_path: Path) -> None:
@@ -313,15 +304,15 @@ def test_small_matrices(tmp_path: Path, shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("array", "expected"),
+    "array",
     [
-        (np.ones(5), "no two-dimensional tensor"),
-        (np.ones((5, 2), dtype=np.int64), "no matrix of real numbers"),
-        (np.ones((5, 2, 2)), "no two-dimensional tensor"),
+        np.ones(5),
+        np.ones((5, 2), dtype=np.int64),
+        np.ones((5, 2, 2)),
     ],
 )
-def test_arrays_that_are_no_matrix(tmp_path: Path, array: np.ndarray, expected: str) -> None:
-    assert expected in refused(EmbgeoError, saved(tmp_path, array))
+def test_arrays_that_are_no_matrix(tmp_path: Path, array: np.ndarray) -> None:
+    refused(EmbgeoError, saved(tmp_path, array))
 
 
 @pytest.mark.slow
@@ -362,9 +353,7 @@ def test_crystal_rows() -> None:
     assert matrix.tokens[0] == "the"
     assert matrix.frequency is not None
     assert matrix.frequency.counts[0] == 10_128
-    text = refused(LabelMismatch, path, counts=counts)
-    assert "19,539 counts for 39,078 rows" in text
-    assert "--rows 0:19539" in text
+    refused(LabelMismatch, path, counts=counts)
 
 
 @needs_shared

@@ -29,6 +29,7 @@ from tests.support.binary_files import (
     quick,
     same_bits,
 )
+from tests.support.refusals import refusal
 from tests.support.sampling import each_value
 from tests.support.torch_files import Called, pickle_value
 
@@ -246,62 +247,45 @@ def _the_same_bytes(folder: Folder) -> None:
         )
 
 
-HOSTILE: dict[str, tuple[Change, str]] = {
-    "offset beyond the file": (lambda f: setattr(last(f), "offset", 10**6), "outside of its file"),
-    "offset near 2^63": (lambda f: setattr(last(f), "offset", 2**63 - 1), "beyond any file"),
-    "negative offset": (lambda f: setattr(last(f), "offset", -5), "negative"),
-    "negative length": (lambda f: setattr(last(f), "length", -5), "negative"),
-    "offset inside": (lambda f: setattr(last(f), "offset", 1), "not written by torch.save"),
-    "cut": (lambda f: setattr(last(f), "length", 600), "piece of w is larger|damaged or cut"),
-    "empty": (lambda f: setattr(last(f), "length", 0), "larger than the bytes"),
-    "missing file": (_other_file("__7_0.distcp"), "shard __7_0.distcp is missing"),
-    "file outside": (_other_file("../secret"), "not a plain file name"),
-    "absolute file": (_other_file("/etc/passwd"), "not a plain file name"),
-    "no file name": (_other_file(""), "not a plain file name"),
-    "not in any file": (lambda f: f.storage.popitem() and None, "is in no file"),
-    "piece outside": (
-        lambda f: setattr(chunk(f, 1), "sizes", f.torch.Size([9, 9])),
-        "beyond its t",
-    ),
-    "other shape": (
-        lambda f: setattr(f.entries["w"], "size", f.torch.Size([2**40, 2**40])),
-        "do not fill",
-    ),
-    "no pieces": (lambda f: f.entries["w"].chunks.clear(), "has no pieces"),
-    "overlap": (_overlapping, "do not fill"),
-    "other dimensions": (
-        lambda f: setattr(chunk(f, 0), "sizes", f.torch.Size([2])),
-        "other dimensions",
-    ),
-    "other type": (
-        lambda f: setattr(f.entries["w"].properties, "dtype", f.torch.int32),
-        "another shape or type",
-    ),
-    "no type": (
-        lambda f: setattr(f.entries["w"], "properties", None),
-        "of a type that is not known",
-    ),
-    "no state": (lambda f: setattr(f.entries["w"], "properties", f.torch.int32), "not known"),
-    "no list of pieces": (lambda f: setattr(f.entries["w"], "chunks", 7), "list no pieces"),
-    "a number for a name": (lambda f: f.entries.update({7: f.entries["w"]}), "not a string"),
-    "a piece of a number": (_other_file(7), "damaged list of pieces"),  # type: ignore[arg-type]
-    "no storage": (lambda f: setattr(f, "storage", None), "do not say what the checkpoint holds"),
-    "the same bytes": (_the_same_bytes, "the same bytes over and over"),
+HOSTILE: dict[str, Change] = {
+    "offset beyond the file": lambda f: setattr(last(f), "offset", 10**6),
+    "offset near 2^63": lambda f: setattr(last(f), "offset", 2**63 - 1),
+    "negative offset": lambda f: setattr(last(f), "offset", -5),
+    "negative length": lambda f: setattr(last(f), "length", -5),
+    "offset inside": lambda f: setattr(last(f), "offset", 1),
+    "cut": lambda f: setattr(last(f), "length", 600),
+    "empty": lambda f: setattr(last(f), "length", 0),
+    "missing file": _other_file("__7_0.distcp"),
+    "file outside": _other_file("../secret"),
+    "absolute file": _other_file("/etc/passwd"),
+    "no file name": _other_file(""),
+    "not in any file": lambda f: f.storage.popitem() and None,
+    "piece outside": lambda f: setattr(chunk(f, 1), "sizes", f.torch.Size([9, 9])),
+    "other shape": lambda f: setattr(f.entries["w"], "size", f.torch.Size([2**40, 2**40])),
+    "no pieces": lambda f: f.entries["w"].chunks.clear(),
+    "overlap": _overlapping,
+    "other dimensions": lambda f: setattr(chunk(f, 0), "sizes", f.torch.Size([2])),
+    "other type": lambda f: setattr(f.entries["w"].properties, "dtype", f.torch.int32),
+    "no type": lambda f: setattr(f.entries["w"], "properties", None),
+    "no state": lambda f: setattr(f.entries["w"], "properties", f.torch.int32),
+    "no list of pieces": lambda f: setattr(f.entries["w"], "chunks", 7),
+    "a number for a name": lambda f: f.entries.update({7: f.entries["w"]}),
+    "a piece of a number": _other_file(7),  # type: ignore[arg-type]
+    "no storage": lambda f: setattr(f, "storage", None),
+    "the same bytes": _the_same_bytes,
 }
 
 
 @pytest.mark.parametrize("case", list(HOSTILE))
 @pytest.mark.slow
 def test_hostile_metadata(torch: Any, tmp_path: Path, case: str) -> None:
-    change, match = HOSTILE[case]
     folder = Folder(torch, tmp_path / "c", files=1)
     folder.add("w", torch.randn(400, 4), boxes((400, 4), (200,), ()))
-    change(folder)
+    HOSTILE[case](folder)
     path = folder.write()
     # What is wrong inside a piece shows when it is opened.
-    with quick(), pytest.raises(UnreadableFile, match=match) as caught:
+    with quick(), refusal(UnreadableFile):
         open_all(torch_distributed, path / ".metadata")
-    assert str(caught.value).startswith(str(path))
 
 
 def test_pieces_are_bounded(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,7 +293,7 @@ def test_pieces_are_bounded(torch: Any, tmp_path: Path, monkeypatch: pytest.Monk
     folder.add("w", torch.randn(40, 4), boxes((40, 4), (10, 20, 30), ()))
     path = folder.write()
     monkeypatch.setattr(torch_distributed, "_MOST_PIECES", 4)
-    check_refused(torch_distributed, path / ".metadata", "implausibly many pieces")
+    check_refused(torch_distributed, path / ".metadata")
     monkeypatch.setattr(torch_distributed, "_MOST_PIECES", 5)
     open_all(torch_distributed, path / ".metadata")
 
@@ -317,14 +301,12 @@ def test_pieces_are_bounded(torch: Any, tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_link_out_of_the_folder_is_refused(saved: Path, tmp_path: Path) -> None:
     shutil.move(saved / "__0_0.distcp", tmp_path / "elsewhere")
     (saved / "__0_0.distcp").symlink_to(tmp_path / "elsewhere")
-    check_refused(torch_distributed, saved / ".metadata", "link that leads out")
+    check_refused(torch_distributed, saved / ".metadata")
 
 
 PROGRAMS = {
-    "command": Called("os.system", "touch CANARY"),
     "command inside": {"state_dict_metadata": Called("os.system", "touch CANARY")},
     "no metadata": Called("torch.distributed.checkpoint.metadata.Metadata"),
-    "nothing": None,
 }
 
 
@@ -335,5 +317,5 @@ def test_pickles_that_are_no_metadata(
     monkeypatch.chdir(tmp_path)
     path = tmp_path / ".metadata"
     path.write_bytes(pickle_value([PROGRAMS[case], "torch.distributed.checkpoint.metadata"]))
-    check_refused(torch_distributed, path, "lack a Metadata")
+    check_refused(torch_distributed, path)
     assert os.listdir(tmp_path) == [".metadata"]

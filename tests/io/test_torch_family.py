@@ -21,6 +21,7 @@ from tests.support.binary_files import (
     is_mapped,
     same_bits,
 )
+from tests.support.refusals import refusal
 from tests.support.sampling import each_value, sample_cases
 from tests.support.torch_files import (
     SYSTEM,
@@ -204,7 +205,7 @@ def test_frozen_torchscript_keeps_its_tensors_as_constants(torch: Any, tmp_path:
 def test_a_distcp_file_alone_leads_to_its_folder(torch: Any, tmp_path: Path) -> None:
     torch.save(torch.ones(2, 3), tmp_path / "a.pt")
     (tmp_path / "b.pt").write_bytes((tmp_path / "a.pt").read_bytes() * 2)
-    with pytest.raises(UnreadableFile, match=r"several concatenated archives.*\.metadata"):
+    with refusal(UnreadableFile):
         open_checkpoint(tmp_path / "b.pt")
 
 
@@ -262,11 +263,8 @@ def test_opennmt(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         assert loaded[part]
         for name, value in loaded[part].items():
             assert same_bits(made[f"{part}.{name}"], value.numpy())
-    with pytest.raises(AmbiguousTensor) as caught:
+    with refusal(AmbiguousTensor):
         embgeo.load(OPENNMT)
-    assert "encoder.embeddings" in str(caught.value)
-    assert "decoder.embeddings" in str(caught.value)
-    assert "optim" not in str(caught.value)
     vocabularies = {name: vocab.itos for name, vocab in loaded["vocab"]}
     source = embgeo.load(OPENNMT, tensor="model.encoder.embeddings.emb_luts.0.weight")
     assert source.tokens == tuple(vocabularies["src"])
@@ -318,9 +316,8 @@ def test_fairseq(torch: Any, tmp_path: Path) -> None:
         "last_optimizer_state": {"state": state, "param_groups": []},
     }
     torch.save(saved, tmp_path / "a.pt")
-    with pytest.raises(AmbiguousTensor) as caught:
+    with refusal(AmbiguousTensor):
         embgeo.load(tmp_path / "a.pt")
-    assert "exp_avg" not in str(caught.value)
     decoder = embgeo.load(tmp_path / "a.pt", tensor="model.decoder.embed_tokens.weight")
     assert decoder.output is not None
     assert decoder.output.origin.tensor == "model.decoder.output_projection.weight"

@@ -106,7 +106,7 @@ def broken_tokenizer(folder: Path) -> Path:
 
 
 CASES: tuple[Callable[[Path], Path], ...] = (
-    pipeline, trainer, sentence_transformer, hub_cache, megatron, deepspeed,
+    hub_cache, megatron, deepspeed,
     several_files, several_tensors, several_kinds,
     lone_output,
     layer_kernel, tokens_as_columns, few_rows,

@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embgeo import analyze
-from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.measure.analyze import analyze as measure
 from embgeo.stats.resources import Resources
 from tests.support.matrices import gaussian
+from tests.support.refusals import refusal
 
 SECTIONS = ("spectrum", "cosine", "tokens")
 
@@ -103,10 +104,10 @@ def test_a_limit_replaces_the_gap():
     assert len(analyze(planted(), min_norm=0, sections=["spectrum"]).rows) == 200
 
 
-@pytest.mark.parametrize("limit", [-1.0, float("nan"), float("inf"), "small"])
-def test_a_limit_is_a_norm(limit):
-    with pytest.raises(BadOption, match="min_norm is"):
-        Options(min_norm=limit)
+def test_a_limit_is_a_norm():
+    for limit in (-1.0, float("nan"), float("inf"), "small"):
+        with refusal(BadOption):
+            Options(min_norm=limit)
 
 
 def test_a_note_for_each_reason():
@@ -119,5 +120,5 @@ def test_a_note_for_each_reason():
 
 
 def test_all_rows_below_the_limit():
-    with pytest.raises(EmbgeoError, match="none of 200 rows can be analyzed"):
+    with refusal():
         analyze(planted(), min_norm=1e9)

@@ -65,48 +65,38 @@ def test_curves_over_directions_begin_at_1_and_never_overflow() -> None:
         np.testing.assert_allclose(found, part / mean, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [
+def test_histograms_of_cosines_have_round_limits() -> None:
+    for low, high, expected in (
         (0.5, 0.52, (0.499, 0.521)),  # a margin of a twentieth of the range
         (0.5, 0.5, (0.5 - 1e-9, 0.5 + 1e-9)),
         (0.51, 0.57, (0.5, 0.6)),  # twentieths
         (-0.999, 0.98, (-1.0, 1.0)),
-    ],
-)
-def test_histograms_of_cosines_have_round_limits(
-    low: float, high: float, expected: tuple[float, float]
-) -> None:
-    sample = PairSample()
-    sample.add(np.array([low, (low + high) / 2.0, high]))
-    histogram = summarize_sample(sample, "all", exact=True)[-1]
-    assert isinstance(histogram, Histogram)
-    assert (histogram.edges[0], histogram.edges[-1]) == pytest.approx(expected, abs=1e-12)
-    assert (histogram.counts.sum(), len(histogram.counts)) == (3, 80)
+    ):
+        sample = PairSample()
+        sample.add(np.array([low, (low + high) / 2.0, high]))
+        histogram = summarize_sample(sample, "all", exact=True)[-1]
+        assert isinstance(histogram, Histogram)
+        assert (histogram.edges[0], histogram.edges[-1]) == pytest.approx(expected, abs=1e-12)
+        assert (histogram.counts.sum(), len(histogram.counts)) == (3, 80)
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "most", "expected"),
-    [
+def test_ranges_are_widened_to_round_numbers() -> None:
+    for low, high, most, expected in (
         (0.23, 1.77, np.inf, (0.0, 2.0)),  # steps of a half
         (12.3, 17.6, 180.0, (12.0, 18.0)),
         (101.0, 178.0, 180.0, (100.0, 180.0)),
         (0.0, 0.0, 180.0, (-5e-10, 5e-10)),
-    ],
-)
-def test_ranges_are_widened_to_round_numbers(
-    low: float, high: float, most: float, expected: tuple[float, float]
-) -> None:
-    found = round_range(low, high, 0.0, most)
-    assert found == pytest.approx(expected, abs=1e-10)
-    assert found[0] < found[1]
+    ):
+        found = round_range(low, high, 0.0, most)
+        assert found == pytest.approx(expected, abs=1e-10)
+        assert found[0] < found[1]
 
 
-@pytest.mark.parametrize(("at", "step"), [(1.0, 5e-10), (7.3e5, 5e-5), (1e6, 5e-4)])
-def test_a_range_of_one_number_has_a_width(at: float, step: float) -> None:
-    low, high = round_range(at, at, 0.0, np.inf)
-    assert low <= at <= high
-    assert 0.9 * step < high - low < 2.1 * step
+def test_a_range_of_one_number_has_a_width() -> None:
+    for at, step in ((1.0, 5e-10), (7.3e5, 5e-5), (1e6, 5e-4)):
+        low, high = round_range(at, at, 0.0, np.inf)
+        assert low <= at <= high
+        assert 0.9 * step < high - low < 2.1 * step
 
 
 def test_all_pairs_by_their_bins_are_nearly_those_by_single_cosines() -> None:
@@ -139,19 +129,16 @@ def test_curves_that_fall_by_orders_are_drawn_in_logarithms() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("variance", "expected"),
-    [
+def test_wide_coordinates() -> None:
+    for variance, expected in (
         ([25.0, 1.0, 1.0], [25 / 27, 25.0, 1, 25 / 27]),
         ([24.9, 1.0, 1.0], [24.9 / 26.9, 24.9, 0, 0.0]),
         ([30.0, 60.0, 1.0, 1.0, 1.0], [60 / 93, 60.0, 2, 90 / 93]),
         ([1.0, 2.3e-16, 1e-17], [1.0, 1.0 / 2.3e-16, 1, 1.0]),
         ([1.0, 2.2e-16, 1e-17], [1.0, None, None, None]),
-    ],
-)
-def test_wide_coordinates(variance: list[float], expected: list[float | None]) -> None:
-    for found, value in zip(measure_variances(np.array(variance), ""), expected, strict=True):
-        assert found.value == (value if value is None else pytest.approx(value, rel=1e-9))
+    ):
+        for found, value in zip(measure_variances(np.array(variance), ""), expected, strict=True):
+            assert found.value == (value if value is None else pytest.approx(value, rel=1e-9))
 
 
 @pytest.mark.parametrize("d", [1, 2])
@@ -199,24 +186,24 @@ def test_the_rank_tolerance_is_that_of_the_longer_side() -> None:
     assert scalar(found, "spectrum.condition_number").value is None
 
 
-@pytest.mark.parametrize("length", [1e-3, 1e-6, 1e-9])
-def test_a_weak_common_direction_is_one(length: float) -> None:
+def test_a_weak_common_direction_is_one() -> None:
     """Rows in opposite pairs, with a mean direction far above rounding."""
-    rows = np.random.default_rng(7).standard_normal((300, 4))
-    rows[:, 0] = 0.0
-    W = np.vstack([rows, -rows])
-    W /= np.linalg.norm(W, axis=1, keepdims=True)
-    W[:, 0] = length
-    found = embgeo.analyze(W, sections=["cosine"], reference=False)
-    angle = scalar(found, "cosine.cone_half_angle_median")
-    assert angle.value == pytest.approx(90.0 - np.degrees(length), abs=1e-6)
-    assert scalar(found, "cosine.max_dimension_share").value == pytest.approx(1.0, abs=1e-6)
+    for length in (1e-3, 1e-6, 1e-9):
+        rows = np.random.default_rng(7).standard_normal((300, 4))
+        rows[:, 0] = 0.0
+        W = np.vstack([rows, -rows])
+        W /= np.linalg.norm(W, axis=1, keepdims=True)
+        W[:, 0] = length
+        found = embgeo.analyze(W, sections=["cosine"], reference=False)
+        angle = scalar(found, "cosine.cone_half_angle_median")
+        assert angle.value == pytest.approx(90.0 - np.degrees(length), abs=1e-6)
+        assert scalar(found, "cosine.max_dimension_share").value == pytest.approx(1.0, abs=1e-6)
 
 
-@pytest.mark.parametrize(("length", "bound"), [(20.0, 20.0), (0.26, 0.26), (0.24, np.inf)])
-def test_exponents_are_bounded_unless_rows_are_short(length: float, bound: float) -> None:
-    shared = SimpleNamespace(norms=np.full(100, length))
-    assert bound_exponents(shared) == bound  # type: ignore[arg-type]
+def test_exponents_are_bounded_unless_rows_are_short() -> None:
+    for length, bound in ((20.0, 20.0), (0.26, 0.26), (0.24, np.inf)):
+        shared = SimpleNamespace(norms=np.full(100, length))
+        assert bound_exponents(shared) == bound  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("spread", "widest"), [(1.99, AVERAGED_BOUND), (2.01, SINGLE_BOUND)])

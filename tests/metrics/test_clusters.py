@@ -41,17 +41,17 @@ def test_wide_groups_are_counted(count: int, between: float) -> None:
     assert len(pairs) == count
 
 
-@pytest.mark.parametrize("inside", [0.0, 0.3, 0.6])
-def test_one_cone_has_no_groups(inside: float) -> None:
-    assert find(wide(1, inside, inside)).max() == 0
+def test_one_cone_has_no_groups() -> None:
+    for inside in (0.0, 0.3, 0.6):
+        assert find(wide(1, inside, inside)).max() == 0
 
 
-@pytest.mark.parametrize("d", [2, 3, 4])
-def test_parts_of_a_small_sphere_are_no_groups(d: int) -> None:
-    unit = naive.unit(np.random.default_rng(d).standard_normal((600, d)))
-    assert find(unit).max() == 0
-    turned = unit @ np.linalg.qr(np.random.default_rng(9).standard_normal((64, d)))[0].T
-    assert find(turned).max() == 0
+def test_parts_of_a_small_sphere_are_no_groups() -> None:
+    for d in (2, 3, 4):
+        unit = naive.unit(np.random.default_rng(d).standard_normal((600, d)))
+        assert find(unit).max() == 0
+        turned = unit @ np.linalg.qr(np.random.default_rng(9).standard_normal((64, d)))[0].T
+        assert find(turned).max() == 0
 
 
 def trace(name: str) -> Rows:
@@ -73,31 +73,34 @@ def trace(name: str) -> Rows:
     )
 
 
-@pytest.mark.parametrize("name", ["arc", "ring", "sinusoidal", "rotary", "walk"])
-def test_a_curve_has_clusters_only_with_a_gap(name: str) -> None:
+def test_a_curve_has_clusters_only_with_a_gap() -> None:
     """An arc seen on a chord has two modes; without its middle it is two clusters."""
-    rows = trace(name)
-    found = embgeo.analyze(rows, sections=["cosine"], pairs=10, reference=False)
-    assert found["cosine.clusters"] == 1
-    if name == "arc":
-        cut = embgeo.analyze(
-            np.delete(rows, slice(300, 700), axis=0), sections=["cosine"], pairs=10, reference=False
-        )
-        assert cut["cosine.clusters"] == 2
+    for name in ("arc", "ring", "sinusoidal", "rotary", "walk"):
+        rows = trace(name)
+        found = embgeo.analyze(rows, sections=["cosine"], pairs=10, reference=False)
+        assert found["cosine.clusters"] == 1
+        if name == "arc":
+            cut = embgeo.analyze(
+                np.delete(rows, slice(300, 700), axis=0),
+                sections=["cosine"],
+                pairs=10,
+                reference=False,
+            )
+            assert cut["cosine.clusters"] == 2
 
 
-@pytest.mark.parametrize(("gap", "count"), [(0.0, 1), (0.01, 1), (0.3, 2)])
-def test_clusters_without_a_gap_are_joined(gap: float, count: int) -> None:
+def test_clusters_without_a_gap_are_joined() -> None:
     """Two pieces of a line that are cut, or set apart by thirty times what neighbors are."""
-    at = np.arange(200) / 100.0
-    at[100:] += gap
-    labels = np.arange(200) // 50
-    labels[100:] += 3  # any numbers
-    joined = join_without_gap(np.abs(at[:, None] - at), labels)
-    assert len(np.unique(joined)) == count
-    assert set(joined) == set(range(count))
-    assert joined[0] == joined[99]
-    assert bool(joined[99] == joined[100]) is (count == 1)
+    for gap, count in ((0.0, 1), (0.01, 1), (0.3, 2)):
+        at = np.arange(200) / 100.0
+        at[100:] += gap
+        labels = np.arange(200) // 50
+        labels[100:] += 3  # any numbers
+        joined = join_without_gap(np.abs(at[:, None] - at), labels)
+        assert len(np.unique(joined)) == count
+        assert set(joined) == set(range(count))
+        assert joined[0] == joined[99]
+        assert bool(joined[99] == joined[100]) is (count == 1)
 
 
 def test_rows_belong_to_the_nearest_center_however_long_it_is() -> None:
@@ -145,39 +148,38 @@ def tight(sizes: list[int], d: int = 64) -> Rows:
     return np.repeat(axes, sizes, axis=0) + 0.02 * g.standard_normal((sum(sizes), d))
 
 
-@pytest.mark.parametrize(
-    ("sizes", "count"),
-    [([300, 300], 2), ([571, 29], 1), ([569, 31], 2), ([300, 270, 30], 3), ([300, 271, 29], 2)],
-)
-def test_clusters_of_less_than_a_twentieth_make_nothing(sizes: list[int], count: int) -> None:
-    found = embgeo.analyze(tight(sizes), sections=["cosine"], pairs=10, reference=False)
-    assert found["cosine.clusters"] == count
-    assert (found["cosine.mean_between_clusters"].value is None) is (count == 1)
+def test_clusters_of_less_than_a_twentieth_make_nothing() -> None:
+    for sizes, count in (
+        ([300, 300], 2),
+        ([571, 29], 1),
+        ([569, 31], 2),
+        ([300, 270, 30], 3),
+        ([300, 271, 29], 2),
+    ):
+        found = embgeo.analyze(tight(sizes), sections=["cosine"], pairs=10, reference=False)
+        assert found["cosine.clusters"] == count
+        assert (found["cosine.mean_between_clusters"].value is None) is (count == 1)
 
 
-@pytest.mark.parametrize(
-    ("count", "expected"), [(2, 2), (3, 3), (12, 12), (16, 16), (17, 17), (20, 20)]
-)
-def test_numbers_that_are_tried_are_found(count: int, expected: int) -> None:
-    unit = naive.unit(tight([8] * count))
-    labels, _ = clusters.choose_clusters(unit, generator(0, "centers"))
-    assert len(np.unique(labels)) == expected
+def test_numbers_that_are_tried_are_found() -> None:
+    for count, expected in ((2, 2), (3, 3), (12, 12), (16, 16), (17, 17), (20, 20)):
+        unit = naive.unit(tight([8] * count))
+        labels, _ = clusters.choose_clusters(unit, generator(0, "centers"))
+        assert len(np.unique(labels)) == expected
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("count", "slack"), [(12, 0), (20, 0), (32, 6)])
-def test_many_clusters_have_smaller_even_shares(count: int, slack: int) -> None:
+def test_many_clusters_have_smaller_even_shares() -> None:
     """Of more than 20 the number is near, as not every one is tried."""
-    found = embgeo.analyze(tight([20] * count), sections=["cosine"], pairs=10, reference=False)
-    assert abs(found["cosine.clusters"].value - count) <= slack
-    assert found["cosine.silhouette"].value > 0.7
-    assert abs(found["cosine.mean_between_clusters"].value) < 0.02
+    for count, slack in ((12, 0), (20, 0), (32, 6)):
+        found = embgeo.analyze(tight([20] * count), sections=["cosine"], pairs=10, reference=False)
+        assert abs(found["cosine.clusters"].value - count) <= slack
+        assert found["cosine.silhouette"].value > 0.7
+        assert abs(found["cosine.mean_between_clusters"].value) < 0.02
 
 
-@pytest.mark.parametrize(
-    ("n", "d", "known"), [(19, 4, False), (20, 4, True), (20, 1, False), (20, 2, True)]
-)
-def test_twenty_rows_are_clustered(n: int, d: int, known: bool) -> None:
-    rows = np.random.default_rng(3).standard_normal((n, d))
-    found = embgeo.analyze(rows, sections=["cosine"], pairs=10, reference=False)
-    assert (found["cosine.silhouette"].value is not None) is known
+def test_twenty_rows_are_clustered() -> None:
+    for n, d, known in ((19, 4, False), (20, 4, True), (20, 1, False), (20, 2, True)):
+        rows = np.random.default_rng(3).standard_normal((n, d))
+        found = embgeo.analyze(rows, sections=["cosine"], pairs=10, reference=False)
+        assert (found["cosine.silhouette"].value is not None) is known

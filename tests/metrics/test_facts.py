@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from embgeo.core.matrix import Frequency
 from embgeo.core.special import SpecialToken
@@ -22,9 +21,8 @@ def padding(zero: list[int], **more: Any) -> list[int]:
     return [row for row in zero if facts.is_padding(row)]
 
 
-@pytest.mark.parametrize(
-    ("zero", "expected"),
-    [
+def test_zero_rows_at_the_ends_are_padding() -> None:
+    for zero, expected in (
         ([0], [0]),
         ([99], [99]),
         ([97, 98, 99], [97, 98, 99]),
@@ -43,10 +41,8 @@ def padding(zero: list[int], **more: Any) -> list[int]:
         ([0, 20, 40, 60, 80, 90, 98, 99], [98, 99]),
         # All of the rows are the tail.
         (list(range(N)), list(range(N))),
-    ],
-)
-def test_zero_rows_at_the_ends_are_padding(zero: list[int], expected: list[int]) -> None:
-    assert padding(zero) == expected
+    ):
+        assert padding(zero) == expected
 
 
 def test_padding_never_occurs_and_has_no_other_token() -> None:
@@ -62,27 +58,27 @@ def test_padding_never_occurs_and_has_no_other_token() -> None:
     assert padding([3, 4], tokens=tokens, special=special) == [3]
 
 
-@pytest.mark.parametrize(("d", "size"), [(8, 600), (512, 512), (1000, 300)])
-def test_queries_of_the_dimension_hold_a_quarter_of_a_million_entries(d: int, size: int) -> None:
-    facts = Facts(n=9_000, d=d, kept=np.arange(9_000))
-    assert len(dimension.draw_queries(facts, facts.kept)) == size
+def test_queries_of_the_dimension_hold_a_quarter_of_a_million_entries() -> None:
+    for d, size in ((8, 600), (512, 512), (1000, 300)):
+        facts = Facts(n=9_000, d=d, kept=np.arange(9_000))
+        assert len(dimension.draw_queries(facts, facts.kept)) == size
 
 
-@pytest.mark.parametrize(("d", "size"), [(8, 500), (512, 256), (1000, 200)])
-def test_queries_of_a_class_hold_half_of_that(d: int, size: int) -> None:
-    counts = Frequency("counts", np.arange(4_000.0), "file")
-    facts = Facts(n=4_000, d=d, kept=np.arange(4_000), frequency=counts)
-    queries = draw_class_queries(facts, rank_by_frequency(facts))
-    assert [len(rows) for rows in queries] == [size, size]
+def test_queries_of_a_class_hold_half_of_that() -> None:
+    for d, size in ((8, 500), (512, 256), (1000, 200)):
+        counts = Frequency("counts", np.arange(4_000.0), "file")
+        facts = Facts(n=4_000, d=d, kept=np.arange(4_000), frequency=counts)
+        queries = draw_class_queries(facts, rank_by_frequency(facts))
+        assert [len(rows) for rows in queries] == [size, size]
 
 
-@pytest.mark.parametrize(("edge", "step"), [(40, 10), (60, 10), (80, 5), (3, 0)])
-def test_the_edge_moves_by_a_fourth_of_the_smaller_class(edge: int, step: int) -> None:
-    order = np.arange(N)
-    known = Popularity(order, order < edge, np.ones(N), np.ones(N), "")
-    assert known.edge_step == step
+def test_the_edge_moves_by_a_fourth_of_the_smaller_class() -> None:
+    for edge, step in ((40, 10), (60, 10), (80, 5), (3, 0)):
+        order = np.arange(N)
+        known = Popularity(order, order < edge, np.ones(N), np.ones(N), "")
+        assert known.edge_step == step
 
 
-@pytest.mark.parametrize(("m", "pairs"), [(1, 0), (2, 1), (5, 10)])
-def test_pairs_are_unordered(m: int, pairs: int) -> None:
-    assert Facts(n=m, d=2, kept=np.arange(m)).pairs == pairs
+def test_pairs_are_unordered() -> None:
+    for m, pairs in ((1, 0), (2, 1), (5, 10)):
+        assert Facts(n=m, d=2, kept=np.arange(m)).pairs == pairs

@@ -17,7 +17,7 @@ from tests.support.matrices import rng
 from tests.support.sampling import each_value
 
 KINDS = ("plain", "long mean", "no mean", "equal", "rank")
-CASES = [(n, d, kind) for n, d in ((40, 512), (100, 300), (30, 60)) for kind in KINDS]
+CASES = [(40, 300, kind) for kind in KINDS] + [(100, 300, "plain"), (30, 60, "long mean")]
 CASES += [(n, d, "plain") for n, d in ((8, 256), (2, 9), (1, 16))]
 
 

@@ -27,28 +27,28 @@ def fit_out_of_fold(rng: np.random.Generator, signal: float) -> float:
     return float(np.mean(np.einsum("ij,ij->i", folds, fits) / np.linalg.norm(fits, axis=1)))
 
 
-@pytest.mark.parametrize("signal", [0.0, 0.1, 4.0])
-def test_the_variance_of_a_number_out_of_fold_holds_the_noise_of_the_fits(signal: float) -> None:
-    rng = np.random.default_rng(0)
-    spread = np.std([fit_out_of_fold(rng, signal) for _ in range(2_000)])
-    alone = np.full(100, 0.01)  # of 100 tokens with unit variance
-    noise = 8 / 80
-    error = error_of(with_fit(alone, noise / (signal + noise)))
-    assert error == pytest.approx(spread, rel=0.08)
+def test_the_variance_of_a_number_out_of_fold_holds_the_noise_of_the_fits() -> None:
+    for signal in (0.0, 0.1, 4.0):
+        rng = np.random.default_rng(0)
+        spread = np.std([fit_out_of_fold(rng, signal) for _ in range(2_000)])
+        alone = np.full(100, 0.01)  # of 100 tokens with unit variance
+        noise = 8 / 80
+        error = error_of(with_fit(alone, noise / (signal + noise)))
+        assert error == pytest.approx(spread, rel=0.08)
 
 
-@pytest.mark.parametrize(("above", "tokens"), [(97, 100), (60, 100), (400, 400)])
-def test_an_area_near_one_is_a_share_with_two_more_on_either_side(above: int, tokens: int) -> None:
+def test_an_area_near_one_is_a_share_with_two_more_on_either_side() -> None:
     """The literal variance of a mean of zeros and ones, and the wider of the two errors."""
-    judged = np.r_[np.ones(above + 2), np.zeros(tokens - above + 2)]
-    literal = float(np.sqrt(judged.var() / len(judged)))
-    area = above / tokens
-    plain = float(np.sqrt(area * (1 - area) / tokens))
-    assert (literal > plain) == (area > 0.9)
-    for edge in (1.0, 1.5):
-        expected = edge * max(plain, literal) if plain else np.hypot(edge, literal)
-        found = widen_near_one(edge * plain if plain else edge, plain, area, tokens)
-        assert found == pytest.approx(expected, rel=1e-12)
+    for above, tokens in ((97, 100), (60, 100), (400, 400)):
+        judged = np.r_[np.ones(above + 2), np.zeros(tokens - above + 2)]
+        literal = float(np.sqrt(judged.var() / len(judged)))
+        area = above / tokens
+        plain = float(np.sqrt(area * (1 - area) / tokens))
+        assert (literal > plain) == (area > 0.9)
+        for edge in (1.0, 1.5):
+            expected = edge * max(plain, literal) if plain else np.hypot(edge, literal)
+            found = widen_near_one(edge * plain if plain else edge, plain, area, tokens)
+            assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_probe_that_separates_all_tokens_has_an_error() -> None:

@@ -53,12 +53,12 @@ def test_given_principal_angles():
     assert value(found, "subspace.distance") == approx(math.sqrt(np.mean(np.sin(angles) ** 2)))
 
 
-@pytest.mark.parametrize("angle", [1e-4, 1e-7, 1e-9, 1e-11])
-def test_nearly_equal_spaces_do_not_cancel(angle):
+def test_nearly_equal_spaces_do_not_cancel():
     """1 − cos² would give 0 below 1e-8."""
-    Q = orthonormal(6, 49)
-    Y = Q[:, :3] * math.cos(angle) + Q[:, 3:] * math.sin(angle)
-    assert value(subspace(Q[:, :3], Y), "subspace.distance") == approx(angle, rel=1e-15 / angle)
+    for angle in (1e-4, 1e-7, 1e-9, 1e-11):
+        Q = orthonormal(6, 49)
+        Y = Q[:, :3] * math.cos(angle) + Q[:, 3:] * math.sin(angle)
+        assert value(subspace(Q[:, :3], Y), "subspace.distance") == approx(angle, rel=1e-15 / angle)
 
 
 def test_a_contained_space_of_other_width():

@@ -55,13 +55,11 @@ def resized(old, added, factor, seed=1):
     return rng(seed).multivariate_normal(old.mean(axis=0), spread, added)
 
 
-@pytest.mark.parametrize(
-    ("factor", "found"), [(0.0, True), (1e-9, True), (1e-7, True), (1e-3, False), (1.0, False)]
-)
-def test_rows_that_a_resize_adds_are_at_the_mean(factor, found):
-    old = ordinary()
-    W = np.concatenate([old, resized(old, 30, factor)])
-    assert rows_of(W, "mean") == (list(range(N, N + 30)) if found else [])
+def test_rows_that_a_resize_adds_are_at_the_mean():
+    for factor, found in ((0.0, True), (1e-9, True), (1e-7, True), (1e-3, False), (1.0, False)):
+        old = ordinary()
+        W = np.concatenate([old, resized(old, 30, factor)])
+        assert rows_of(W, "mean") == (list(range(N, N + 30)) if found else [])
 
 
 def test_a_single_row_at_the_mean():
@@ -126,25 +124,25 @@ def test_rows_of_an_initialization_were_never_trained():
     assert rows_of(W, "untrained") == []
 
 
-@pytest.mark.parametrize("step", [0.8, 1.2, 1.7, 2.5])
-def test_norms_of_rounded_rows_have_no_modes(step):
-    W = np.round(rng(0).standard_normal((2000, 32)) / step) * step
-    found, _ = suspects_of(W)
-    assert not {"untrained.input", "short.input", "long.input"} & found.keys()
+def test_norms_of_rounded_rows_have_no_modes():
+    for step in (0.8, 1.2, 1.7, 2.5):
+        W = np.round(rng(0).standard_normal((2000, 32)) / step) * step
+        found, _ = suspects_of(W)
+        assert not {"untrained.input", "short.input", "long.input"} & found.keys()
 
 
-@pytest.mark.parametrize("share", [0.12, 0.3, 0.49])
-def test_rows_twenty_to_a_hundred_fifty_times_shorter_are_said(share):
-    W, count = ordinary(2000, 64, mean=0.0), int(share * 2000)
-    W[:count] /= np.exp(rng(1).uniform(np.log(20), np.log(150), (count, 1)))
-    assert rows_of(W, "short") == list(range(count))
+def test_rows_twenty_to_a_hundred_fifty_times_shorter_are_said():
+    for share in (0.12, 0.3, 0.49):
+        W, count = ordinary(2000, 64, mean=0.0), int(share * 2000)
+        W[:count] /= np.exp(rng(1).uniform(np.log(20), np.log(150), (count, 1)))
+        assert rows_of(W, "short") == list(range(count))
 
 
-@pytest.mark.parametrize(("factor", "found"), [(1.0, False), (2.5, False), (12.0, True)])
-def test_a_few_rows_much_longer(factor, found):
-    W = ordinary()
-    W[:5] *= factor
-    assert rows_of(W, "long") == (list(range(5)) if found else [])
+def test_a_few_rows_much_longer():
+    for factor, found in ((1.0, False), (2.5, False), (12.0, True)):
+        W = ordinary()
+        W[:5] *= factor
+        assert rows_of(W, "long") == (list(range(5)) if found else [])
 
 
 def test_the_smaller_mode_is_the_odd_one():
@@ -168,9 +166,8 @@ def named(**others):
     return tuple(tokens)
 
 
-@pytest.mark.parametrize(
-    ("token", "roles", "serious"),
-    [
+def test_tokens_that_nothing_uses_are_not_serious():
+    for token, roles, serious in (
         ("word", (), True),
         ("<0x0A>", (), False),
         ("[unused7]", (), False),
@@ -179,16 +176,14 @@ def named(**others):
         ("<extra_1>", ("added",), True),
         ("word", ("unused",), False),
         ("<|im_start|>", ("special",), True),
-    ],
-)
-def test_tokens_that_nothing_uses_are_not_serious(token, roles, serious):
-    W = ordinary()
-    W[9] = 0.0
-    special = (SpecialToken(token, 9, roles),) if roles else ()
-    found, analysis = suspects_of(W, tokens=named(r9=token), special=special)
-    assert found["zero.input"].serious.tolist() == [serious]
-    assert found["zero.input"].tokens == (token,)
-    assert analysis["suspects.zero"].value == serious
+    ):
+        W = ordinary()
+        W[9] = 0.0
+        special = (SpecialToken(token, 9, roles),) if roles else ()
+        found, analysis = suspects_of(W, tokens=named(r9=token), special=special)
+        assert found["zero.input"].serious.tolist() == [serious]
+        assert found["zero.input"].tokens == (token,)
+        assert analysis["suspects.zero"].value == serious
 
 
 def test_padding_and_rows_beyond_the_vocabulary_are_rows_of_no_token():

@@ -37,9 +37,8 @@ def table(analysis: embgeo.Analysis, name: str) -> Table:
 # Spellings --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("kind", "spellings"),
-    [
+def test_spellings_of_real_vocabularies() -> None:
+    for kind, spellings in (
         (
             "special",
             "<s> </s> <pad> <unk> <mask> <eos> <bos> <extra_id_0> <unk_2> <start_of_turn> "
@@ -58,16 +57,14 @@ def table(analysis: embgeo.Analysis, name: str) -> Table:
             "< > [ ] << >> <= </ /> <> [] [] a<b> [sic] [A] <3 <-- --> => the [the] (x) {x} | <| "
             "<|> <s><s> unused extra reserved [1] [12] <0x0> <0x0AB> Ġ< ▁[ █ dummy control_8",
         ),
-    ],
-)
-def test_spellings_of_real_vocabularies(kind: str, spellings: str) -> None:
-    found = {spelling: classify_token(spelling) for spelling in spellings.split()}
-    assert found == dict.fromkeys(found, kind)
+    ):
+        found = {spelling: classify_token(spelling) for spelling in spellings.split()}
+        assert found == dict.fromkeys(found, kind)
 
 
-@pytest.mark.parametrize("token", ["", " ", "<unused id 7>", "<row 3>", "<padding row 2>", "<a\n>"])
-def test_labels_with_blanks(token: str) -> None:
-    assert classify_token(token) == ("unused" if token.endswith(("7>", "3>", "2>")) else "")
+def test_labels_with_blanks() -> None:
+    for token in ("", " ", "<unused id 7>", "<row 3>", "<padding row 2>", "<a\n>"):
+        assert classify_token(token) == ("unused" if token.endswith(("7>", "3>", "2>")) else "")
 
 
 def test_long_hostile_tokens_are_read_in_linear_time() -> None:
@@ -211,24 +208,24 @@ def cube(k: int, d: int, n: int, seed: int) -> Array:
     return g.random((n, k)) @ frame + 0.3
 
 
-@pytest.mark.parametrize(("k", "d"), [(1, 3), (2, 2), (2, 20), (3, 10)])
 @pytest.mark.slow
-def test_two_nn_finds_the_dimension_of_a_cube(k: int, d: int) -> None:
-    found = scalar(tokens_of(Matrix(cube(k, d, 3000, seed=k))), "intrinsic_dimension")
-    assert found.value is not None
-    assert found.standard_error is not None
-    # The edge of the cube costs a few percent more than the error of the sample.
-    assert abs(found.value - k) < 4 * found.standard_error + 0.03 * k
-    assert found.sample == "600 queries against 3,000 rows"
+def test_two_nn_finds_the_dimension_of_a_cube() -> None:
+    for k, d in ((1, 3), (2, 2), (2, 20), (3, 10)):
+        found = scalar(tokens_of(Matrix(cube(k, d, 3000, seed=k))), "intrinsic_dimension")
+        assert found.value is not None
+        assert found.standard_error is not None
+        # The edge of the cube costs a few percent more than the error of the sample.
+        assert abs(found.value - k) < 4 * found.standard_error + 0.03 * k
+        assert found.sample == "600 queries against 3,000 rows"
 
 
-@pytest.mark.parametrize("exponent", [-100, -70, -50, 50, 100])
-def test_two_nn_does_not_depend_on_the_scale_of_float32(exponent: int) -> None:
+def test_two_nn_does_not_depend_on_the_scale_of_float32() -> None:
     """Squares that overflow there, vanish, or lose their digits are looked at in float64."""
-    rows = cube(3, 7, 500, seed=5).astype(np.float32)
-    scaled = np.ldexp(rows, exponent)
-    values = [scalar(tokens_of(Matrix(w)), "intrinsic_dimension").value for w in (rows, scaled)]
-    assert values[1] == pytest.approx(values[0], rel=1e-9)
+    for exponent in (-100, -70, -50, 50, 100):
+        rows = cube(3, 7, 500, seed=5).astype(np.float32)
+        scaled = np.ldexp(rows, exponent)
+        values = [scalar(tokens_of(Matrix(w)), "intrinsic_dimension").value for w in (rows, scaled)]
+        assert values[1] == pytest.approx(values[0], rel=1e-9)
 
 
 def test_two_nn_is_unchanged_by_duplicates() -> None:

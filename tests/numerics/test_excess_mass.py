@@ -42,13 +42,13 @@ def test_every_interval_gives_the_same(seed, apart):
     assert find_modes(numbers).excess == pytest.approx(naive_excess(numbers), abs=1e-12)
 
 
-@pytest.mark.parametrize("share", [0.05, 0.2, 0.45])
-def test_of_two_points_far_apart_it_is_the_smaller_share(share):
-    rng = np.random.default_rng(0)
-    numbers = np.where(np.arange(4000) < share * 4000, 0.0, 100.0) + 0.01 * rng.random(4000)
-    found = find_modes(numbers)
-    assert found.excess == pytest.approx(share, abs=0.01)
-    assert found.valley == pytest.approx(50.0, abs=0.1)
+def test_of_two_points_far_apart_it_is_the_smaller_share():
+    for share in (0.05, 0.2, 0.45):
+        rng = np.random.default_rng(0)
+        numbers = np.where(np.arange(4000) < share * 4000, 0.0, 100.0) + 0.01 * rng.random(4000)
+        found = find_modes(numbers)
+        assert found.excess == pytest.approx(share, abs=0.01)
+        assert found.valley == pytest.approx(50.0, abs=0.1)
 
 
 def test_scale_shift_order_and_sign_do_not_matter():

@@ -58,10 +58,10 @@ def test_too_few_rows():
     assert find_norm_gap(np.full(19, 1.0)) is None
 
 
-@pytest.mark.parametrize("dead", [1, 49, 51, 451, 520, 951, 990])
-def test_rows_two_decades_below_are_damaged_whatever_their_share(dead):
-    norms = np.r_[np.full(dead, 0.0049), np.linspace(0.5, 2.0, 1000 - dead)]
-    assert find_norm_limit(norms, 8) == 0.5
+def test_rows_two_decades_below_are_damaged_whatever_their_share():
+    for dead in (1, 49, 51, 451, 520, 951, 990):
+        norms = np.r_[np.full(dead, 0.0049), np.linspace(0.5, 2.0, 1000 - dead)]
+        assert find_norm_limit(norms, 8) == 0.5
 
 
 @pytest.mark.parametrize(("dead", "limit"), [(50, 0.5), (51, 0.0)])
@@ -76,14 +76,12 @@ def test_fewer_than_one_row_in_a_hundred_are_long_rows(alive, limit):
     assert find_norm_limit(norms, 8) == limit
 
 
-@pytest.mark.parametrize(
-    ("d", "rows", "decades"), [(1, 1, 3.0), (1, 2, 1.5), (2, 1, 1.5), (1, 3, 1.0)]
-)
-def test_a_gap_that_chance_makes_in_few_dimensions_damages_nothing(d, rows, decades):
-    norms = np.linspace(0.5, 2.0, 100)
-    narrow = np.r_[np.full(rows, 0.51 / 10**decades), norms]
-    wide = np.r_[np.full(rows, 0.49 / 10**decades), norms]
-    assert [find_norm_limit(one, d) for one in (narrow, wide)] == [0.0, 0.5]
+def test_a_gap_that_chance_makes_in_few_dimensions_damages_nothing():
+    for d, rows, decades in ((1, 1, 3.0), (1, 2, 1.5), (2, 1, 1.5), (1, 3, 1.0)):
+        norms = np.linspace(0.5, 2.0, 100)
+        narrow = np.r_[np.full(rows, 0.51 / 10**decades), norms]
+        wide = np.r_[np.full(rows, 0.49 / 10**decades), norms]
+        assert [find_norm_limit(one, d) for one in (narrow, wide)] == [0.0, 0.5]
 
 
 # --- Rows as long as word2vec or fastText makes them before training ------------------------------
@@ -103,12 +101,10 @@ def test_many_rows_are_certain_in_any_dimension(d, times):
     assert found.rows.tolist() == [False] + [True] * 60
 
 
-@pytest.mark.parametrize(
-    ("count", "d", "certain"), [(1, 16, False), (3, 16, False), (1, 500, True)]
-)
-def test_few_rows_of_few_dimensions_are_not_certain(count, d, certain):
-    found = find_initial_rows(lengths(count, d, 0.5 / d), d)
-    assert (found.rows.sum(), found.is_certain) == (count, certain)
+def test_few_rows_of_few_dimensions_are_not_certain():
+    for count, d, certain in ((1, 16, False), (3, 16, False), (1, 500, True)):
+        found = find_initial_rows(lengths(count, d, 0.5 / d), d)
+        assert (found.rows.sum(), found.is_certain) == (count, certain)
 
 
 @pytest.mark.parametrize("norm", [0.05, 0.5 / 16 * np.sqrt(16 / 3)])

@@ -68,18 +68,15 @@ def test_no_decision_reads_prose() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
+def test_reading_prose_is_seen() -> None:
+    for code in (
         "scalar.convention.startswith('a lower bound')",
         "note.startswith('tied')",
         "'basis-dependent' in scalar.convention",
         "finding.sentence.removeprefix('Not decided: ')",
         "scalar.reference_note == 'chance'",
-    ],
-)
-def test_reading_prose_is_seen(code: str) -> None:
-    assert list(decisions_by_prose(ast.walk(ast.parse(code))))
+    ):
+        assert list(decisions_by_prose(ast.walk(ast.parse(code))))
 
 
 #: Where quantities are defined.

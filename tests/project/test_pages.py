@@ -18,6 +18,7 @@ from embgeo.cli.app import COMMANDS, app
 from tests.support.chat_model import write_chat_model
 from tests.support.documents import BLOCK, LINK, ROOT, agrees, anchors, commands, documents
 from tests.support.outlined import outline_figures
+from tests.support.sampling import sample_cases
 
 DOCS = ROOT / "docs"
 #: What pages show of training holds no number that depends on the size of the model.
@@ -74,7 +75,7 @@ def run_page(page: Path) -> int:
     return ran
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", sample_cases(PAGES, lambda page: page == "README.md"))
 @pytest.mark.slow
 def test_a_page_runs_from_top_to_bottom(page: str, shell: Path) -> None:
     if page == "docs/python.md":
@@ -98,7 +99,7 @@ def test_a_page_about_training_runs(
         assert run_page(ROOT / page) >= OF_TRAINING[page]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_example_of_help_works(shell: Path) -> None:
     with contextlib.chdir(shell), outline_figures():
         run("embgeo analyze fixtures/baseline.pt --counts fixtures/vocab_counts.tsv -q")

@@ -18,6 +18,7 @@ from embgeo.publish.export.study import FORMS, latex_cell, make_csv, make_latex,
 from embgeo.publish.latex.latex_table import BETWEEN, measure
 from embgeo.training.study.record import STUDY, STUDY_NAME
 from tests.support import command
+from tests.support.refusals import refusal
 from tests.support.sample_analysis import HOSTILE, sample
 from tests.support.sample_runs import sample_training
 
@@ -176,5 +177,5 @@ def test_what_a_user_can_get_wrong(here: Path, arguments: tuple[str, ...], said:
 
 
 def test_python_names_the_argument() -> None:
-    with pytest.raises(BadOption, match="is about an analysis, not a study"):
+    with refusal(BadOption):
         embgeo.export(sample_training(), "parquet")

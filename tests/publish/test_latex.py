@@ -170,22 +170,21 @@ def test_a_study_has_means_over_seeds_and_its_score() -> None:
     assert ["mathbf" in cell for cell in perplexities] == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("columns", "environment", "widths"),
-    [(2, "table", [3]), (5, "table*", [6]), (12, "table*", [7, 7])],
-)
-def test_a_wide_table_spans_the_columns_of_the_page_or_is_split(
-    columns: int, environment: str, widths: list[int]
-) -> None:
-    cell = Latex("$0.123456789$")
-    heads = [Latex("Method"), *[cell] * columns]
-    values = lay_out(heads, [heads], VENUES["acl"], Latex("A table."), "x")
-    assert values["environment"] == environment
-    assert [len(block["heads"]) for block in values["blocks"]] == widths
-    assert all(block["width"] <= VENUES["acl"].text * 72.27 for block in values["blocks"])
-    assert render_body("grid", values).count("Method") == 2 * len(widths)
-    # Of a venue with one column, nothing spans two.
-    assert lay_out(heads, [heads], ICLR, Latex(""), "x")["environment"] == "table"
+def test_a_wide_table_spans_the_columns_of_the_page_or_is_split() -> None:
+    for columns, environment, widths in (
+        (2, "table", [3]),
+        (5, "table*", [6]),
+        (12, "table*", [7, 7]),
+    ):
+        cell = Latex("$0.123456789$")
+        heads = [Latex("Method"), *[cell] * columns]
+        values = lay_out(heads, [heads], VENUES["acl"], Latex("A table."), "x")
+        assert values["environment"] == environment
+        assert [len(block["heads"]) for block in values["blocks"]] == widths
+        assert all(block["width"] <= VENUES["acl"].text * 72.27 for block in values["blocks"])
+        assert render_body("grid", values).count("Method") == 2 * len(widths)
+        # Of a venue with one column, nothing spans two.
+        assert lay_out(heads, [heads], ICLR, Latex(""), "x")["environment"] == "table"
 
 
 def test_samples_have_columns_where_all_methods_have_them() -> None:
@@ -259,9 +258,8 @@ def test_neighbors_have_to_be_asked_for() -> None:
     assert "--show-neighbors" in named("neighbors").missing(sample())
 
 
-@pytest.mark.parametrize(
-    ("text", "source"),
-    [
+def test_text_as_latex() -> None:
+    for text, source in (
         ("plain", "plain"),
         ("", r"\emph{(empty)}"),
         (" the ", r"\textvisiblespace{}the\textvisiblespace{}"),
@@ -277,19 +275,19 @@ def test_neighbors_have_to_be_asked_for() -> None:
         ("\ud800", r"\embgeochar{}{D800}"),
         ("[x", "{[}x"),
         ("x" * 40, "x" * (LIMIT - 1) + r"\dots{}"),
-    ],
-)
-def test_text_as_latex(text: str, source: str) -> None:
-    assert latex_text(text) == source
+    ):
+        assert latex_text(text) == source
 
 
-@pytest.mark.parametrize(
-    ("text", "source"),
-    [("0.24", "$0.24$"), ("−1", "$-1$"), ("1.5e-08", r"$1.5\times10^{-8}$"),
-     ("1 − 1e-08", r"$1 - 1\times10^{-8}$"), ("12,345", "$12{,}345$")],
-)  # fmt: skip
-def test_numbers_as_latex(text: str, source: str) -> None:
-    assert latex_number(text) == source
+def test_numbers_as_latex() -> None:
+    for text, source in (
+        ("0.24", "$0.24$"),
+        ("−1", "$-1$"),
+        ("1.5e-08", r"$1.5\times10^{-8}$"),
+        ("1 − 1e-08", r"$1 - 1\times10^{-8}$"),
+        ("12,345", "$12{,}345$"),
+    ):
+        assert latex_number(text) == source
 
 
 def hostile_document(folder: Path, encoding: str) -> None:

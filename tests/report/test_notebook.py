@@ -17,9 +17,9 @@ import pytest
 
 import embgeo
 from embgeo.comparison.pair import Difference
-from embgeo.core.errors import EmbgeoError
 from embgeo.report import notebook
 from embgeo.workflows.analyze import Analysis
+from tests.support.refusals import refusal
 from tests.support.sample_analysis import HOSTILE, sample
 from tests.support.sample_comparison import sample_comparison
 
@@ -59,15 +59,15 @@ def test_the_table_is_small_and_plain(analysis: Analysis) -> None:
     assert tags.attributes == set()
 
 
-@pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.slow
-def test_names_in_the_table_are_text(text: str) -> None:
-    plain = sample()
-    named = Analysis.of(plain)
-    named.provenance.update({"file": text, "tensor": text})
-    page = named._repr_html_()
-    assert Tags(page).found == Tags(Analysis.of(sample())._repr_html_()).found
-    page.encode("utf-8")
+def test_names_in_the_table_are_text() -> None:
+    for text in HOSTILE:
+        plain = sample()
+        named = Analysis.of(plain)
+        named.provenance.update({"file": text, "tensor": text})
+        page = named._repr_html_()
+        assert Tags(page).found == Tags(Analysis.of(sample())._repr_html_()).found
+        page.encode("utf-8")
 
 
 def test_the_table_of_an_analysis_with_a_single_section() -> None:
@@ -131,7 +131,7 @@ def test_without_pandas_the_way_out_is_said(
     analysis: Analysis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(EmbgeoError, match="pip install pandas"):
+    with refusal():
         analysis.to_pandas()
 
 

@@ -128,9 +128,8 @@ def test_options_stay_whole_and_everything_else_is_escaped() -> None:
     assert html == 'give <span class="option">--rank-order</span> or &lt;--counts&gt; &amp;'
 
 
-@pytest.mark.parametrize(
-    ("token", "shown"),
-    [
+def test_visible() -> None:
+    for token, shown in (
         ("plain", "plain"),
         ("", "‹empty›"),
         (" the", "␣the"),
@@ -149,10 +148,8 @@ def test_options_stay_whole_and_everything_else_is_escaped() -> None:
         ("<b>", "<b>"),
         ("x" * LIMIT, "x" * LIMIT),
         ("x" * 5000, "x" * LIMIT + "… (5,000 characters)"),
-    ],
-)
-def test_visible(token: str, shown: str) -> None:
-    assert visible(token) == shown
+    ):
+        assert visible(token) == shown
 
 
 def test_rare_neighbors_keep_their_star_behind_any_token() -> None:
@@ -312,19 +309,16 @@ def test_sections_that_were_not_asked_for_are_said_to_be_left_out() -> None:
     assert list_absences(Analysis(provenance={})) == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
+def test_a_sentence_starts_with_a_capital_but_symbols_stay() -> None:
+    for text, shown in (
         ("frequent: the 20%", "Frequent: the 20%"),
         ("reference, unless", "Reference, unless"),
         ("d, not d²", "d, not d²"),
         ("c₂ ≤ 20", "c₂ ≤ 20"),
         ("* rare", "* rare"),
         ("", ""),
-    ],
-)
-def test_a_sentence_starts_with_a_capital_but_symbols_stay(text: str, shown: str) -> None:
-    assert start_sentence(text) == shown
+    ):
+        assert start_sentence(text) == shown
 
 
 def test_findings_are_sorted_by_severity_and_healthy_ones_share_a_line() -> None:

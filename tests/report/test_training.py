@@ -43,6 +43,7 @@ from embgeo.training.study.run_result import (
 from embgeo.training.study.wording import describe_few_seeds
 from tests.support.html_page import Page
 from tests.support.outlined import drawn_pages, outline_figures
+from tests.support.refusals import refusal
 from tests.support.sample_runs import (
     Made,
     embeddings,
@@ -53,6 +54,7 @@ from tests.support.sample_runs import (
     write_run,
 )
 from tests.support.sample_runs import run as bare_run
+from tests.support.sampling import each_folder
 
 METHODS = ("mle", "cosreg", "sc-exp")
 
@@ -304,31 +306,28 @@ def test_saved_and_read_back(hostile: bool, tmp_path: Path) -> None:
     assert render(again, embeddings(hostile=hostile)) == html(hostile=hostile)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
+def test_damage_is_told_in_one_line(tmp_path: Path) -> None:
+    for folder, change in each_folder(
+        tmp_path,
         (
             lambda d: d.update(format="other"),
-            "not a comparison of methods that embgeo wrote; name a folder with",
+            lambda d: d.update(format_version=11),
+            lambda d: d.pop("runs"),
+            lambda d: d["runs"].clear(),
+            lambda d: d["runs"][0].update(folder="../../outside/seed-0"),
+            lambda d: d["runs"][0].update(method="frage"),
+            lambda d: d["runs"][0].update(others={"sauce": {}}),
+            lambda d: d["runs"][0]["numbers"].update(x="many"),
+            lambda d: d["runs"][0]["curves"]["train.loss"]["steps"].pop(),
+            lambda d: d["methods"][0].update(unknown=1),
+            lambda d: d["provenance"].update(corpus=3),
         ),
-        (lambda d: d.update(format_version=11), "format version 11"),
-        (lambda d: d.pop("runs"), "damaged"),
-        (lambda d: d["runs"].clear(), "damaged"),
-        (lambda d: d["runs"][0].update(folder="../../outside/seed-0"), "damaged"),
-        (lambda d: d["runs"][0].update(method="frage"), "damaged"),
-        (lambda d: d["runs"][0].update(others={"sauce": {}}), "another role than output or source"),
-        (lambda d: d["runs"][0]["numbers"].update(x="many"), "damaged"),
-        (lambda d: d["runs"][0]["curves"]["train.loss"]["steps"].pop(), "damaged"),
-        (lambda d: d["methods"][0].update(unknown=1), "damaged"),
-        (lambda d: d["provenance"].update(corpus=3), "corpus of the provenance is not a table"),
-    ],
-)
-def test_damage_is_told_in_one_line(change: Any, said: str, tmp_path: Path) -> None:
-    content = json.loads(json.dumps(STUDY.to_json(sample_training())))
-    change(content)
-    (tmp_path / STUDY_NAME).write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(UnreadableFile, match=said):
-        load_study(tmp_path)
+    ):
+        content = json.loads(json.dumps(STUDY.to_json(sample_training())))
+        change(content)
+        (folder / STUDY_NAME).write_text(json.dumps(content), encoding="utf-8")
+        with refusal(UnreadableFile):
+            load_study(folder)
 
 
 def test_a_control_without_runs_is_left_out_of_the_headlines() -> None:
@@ -364,25 +363,25 @@ def test_a_run_of_two_matrices_is_read_with_both_and_with_its_losses(tmp_path: P
     assert read_run(tmp_path, write_run(tmp_path, Made("mle", 0, 90.0))).outcomes is None
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("format", 2),
-        ("steps", "many"),
-        ("valid", None),
-        ("seed", True),
-        ("test", 3),
-        ("corpus", {"name": "pydocs"}),
-        ("corpus", {"files": {"pydocs.txt": 3}}),
-    ],
-)
-def test_a_damaged_result_of_a_run(field: str, value: Any, tmp_path: Path) -> None:
-    home = write_run(tmp_path, Made("mle", 0, 100.0))
-    (home / RESULT_NAME).write_text(
-        json.dumps({**RUN_RESULT.to_json(result(Made("mle", 0, 1.0))), field: value})
-    )
-    with pytest.raises(UnreadableFile, match=r"result\.json"):
-        read_run(tmp_path, home)
+def test_a_damaged_result_of_a_run(tmp_path: Path) -> None:
+    for folder, (field, value) in each_folder(
+        tmp_path,
+        (
+            ("format", 2),
+            ("steps", "many"),
+            ("valid", None),
+            ("seed", True),
+            ("test", 3),
+            ("corpus", {"name": "pydocs"}),
+            ("corpus", {"files": {"pydocs.txt": 3}}),
+        ),
+    ):
+        home = write_run(folder, Made("mle", 0, 100.0))
+        (home / RESULT_NAME).write_text(
+            json.dumps({**RUN_RESULT.to_json(result(Made("mle", 0, 1.0))), field: value})
+        )
+        with refusal(UnreadableFile):
+            read_run(folder, home)
 
 
 def test_a_run_without_log_or_test_split(tmp_path: Path) -> None:
@@ -395,7 +394,7 @@ def test_a_run_without_log_or_test_split(tmp_path: Path) -> None:
     numbers = collect_numbers(found.result, found.curves)
     assert "test.perplexity" not in numbers
     assert numbers["valid.perplexity"] == 104.0
-    with pytest.raises(UnreadableFile, match="not finished"):
+    with refusal(UnreadableFile):
         read_run(tmp_path, tmp_path)
 
 

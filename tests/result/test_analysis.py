@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import embgeo
-from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.errors import UnreadableFile
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.quantities import cosine, frequency, isotropy, tokens
 from embgeo.core.values import Quantity, Scalar
@@ -22,6 +22,7 @@ from embgeo.files.records import ARRAYS_NAME, DIGEST, digest_of
 from embgeo.result.analysis import Analysis, _check_rows, load_analysis
 from embgeo.result.saved import FORMAT, JSON_NAME, check_nearest, unpack_nearest
 from tests.support.matrices import ASKED, analysis, analyze_matrix, case, gaussian
+from tests.support.refusals import refusal
 
 QUANTITY = Quantity("family.name", "Title", "Meaning.", "formula", "source")
 
@@ -133,16 +134,15 @@ def test_looking_values_up():
 
 def test_a_number_that_is_none_is_never_written(tmp_path):
     broken = Analysis(provenance={}, scalars=(Scalar(QUANTITY, math.nan),))
-    with pytest.raises(ValueError, match="JSON compliant"):
+    with refusal(ValueError):
         broken.save(tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(EmbgeoError, match="cannot be written") as caught:
+    with refusal():
         analysis("gaussian").save(tmp_path / "file" / "out")
-    assert "-o" in str(caught.value)
 
 
 # Damage -----------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def folder(tmp_path):
 
 
 def refused(folder):
-    with pytest.raises(UnreadableFile) as caught:
+    with refusal(UnreadableFile) as caught:
         load_analysis(folder)
     message = str(caught.value)
     assert "\n" not in message
@@ -173,8 +173,8 @@ def readable(folder):
 
 
 def test_no_analysis(tmp_path):
-    assert "embgeo analyze" in refused(tmp_path)
-    assert "embgeo analyze" in refused(tmp_path / "nowhere")
+    refused(tmp_path)
+    refused(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_json_that_is_not_text(folder):
 def test_another_format_version(folder, version):
     content = json.loads((folder / JSON_NAME).read_text())
     (folder / JSON_NAME).write_text(json.dumps({**content, "format_version": version}))
-    assert "make one with: embgeo analyze" in refused(folder)
+    refused(folder)
 
 
 PARTS = ["provenance", "notes", "absent", "scalars", "series", "histograms", "points", "columns"]
@@ -240,7 +240,7 @@ def test_json_with_a_field_of_another_shape(folder, key, other):
 
 def test_missing_arrays(folder):
     (folder / ARRAYS_NAME).unlink()
-    assert ARRAYS_NAME in refused(folder)
+    refused(folder)
 
 
 def test_empty_arrays(folder):
@@ -314,7 +314,7 @@ def test_nearest_rows_that_are_not_there(folder, part, change):
         arrays = dict(stored)
     name = f"nearest/{part}"
     arrays[name] = change(arrays[name])
-    with pytest.raises(ValueError, match="the nearest rows"):
+    with refusal(ValueError):
         check_nearest(unpack_nearest(arrays), len(arrays["rows"]))
 
 
@@ -356,7 +356,7 @@ def test_lists_of_a_shape_that_would_be_broadcast(folder, cut):
             one = content[kind][0]
             one[part] = dict.fromkeys(one[part], cut) if part == "y" else cut
             (folder / JSON_NAME).write_text(json.dumps(content))
-            assert "do not have the shapes of one" in refused(folder)
+            refused(folder)
 
 
 @pytest.mark.parametrize("rows", [-1, 10**9])
@@ -364,7 +364,7 @@ def test_rows_that_the_matrix_does_not_have(rows):
     found = analysis("dirty")
     changed = found.rows.copy()
     changed[0] = rows
-    with pytest.raises(ValueError, match="not rows of the matrix"):
+    with refusal(ValueError):
         _check_rows(replace(found, rows=changed))
 
 
@@ -450,7 +450,7 @@ def test_other_than_thirty_halves_are_refused(with_errors):
     np.savez(folder / "arrays.npz", **arrays)
     del content["arrays_sha256"]
     (folder / JSON_NAME).write_text(json.dumps(content))
-    assert "do not have the shapes" in refused(folder)
+    refused(folder)
 
 
 def test_an_unknown_name_is_refused(folder):
@@ -458,9 +458,7 @@ def test_an_unknown_name_is_refused(folder):
     scalar = content["scalars"].pop("spectrum.effective_rank")
     content["scalars"]["spectrum.efective_rank"] = scalar | {"name": "spectrum.efective_rank"}
     (folder / JSON_NAME).write_text(json.dumps(content))
-    assert "the value 'spectrum.efective_rank'; did you mean spectrum.effective_rank" in refused(
-        folder
-    )
+    refused(folder)
     content["scalars"]["spectrum.rank"] = content["scalars"].pop("spectrum.efective_rank")
     (folder / JSON_NAME).write_text(json.dumps(content))
-    assert "calls itself 'spectrum.efective_rank'" in refused(folder)
+    refused(folder)

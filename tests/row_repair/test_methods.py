@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
 from embgeo.row_repair.methods import make_rows, measure_living
 from tests.support.matrices import rng
+from tests.support.refusals import refusal
 
 W = rng(0).standard_normal((900, 6)) @ rng(1).standard_normal((6, 6)) + 2.0
 LIVING = np.arange(100, 900)
@@ -42,16 +42,14 @@ def test_copies_keep_the_norm_of_the_token():
     np.testing.assert_allclose(apart, 0.1 * np.linalg.norm(W[7]), rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("rows", "cause"), [(np.ones((9, 3)), "all rows that live are equal"), (W, "fewer than two")]
-)
-def test_without_rows_to_draw_from_it_refuses(rows, cause):
+@pytest.mark.parametrize("rows", [np.ones((9, 3)), W])
+def test_without_rows_to_draw_from_it_refuses(rows):
     living = np.arange(9) if len(rows) == 9 else np.array([3])
-    with pytest.raises(EmbgeoError, match=cause):
+    with refusal():
         measure_living(Matrix(rows), living)
 
 
 def test_a_type_that_does_not_hold_the_rows_is_refused():
     living = measure_living(Matrix(W * 1e6), LIVING)
-    with pytest.raises(EmbgeoError, match="does not hold the new rows"):
+    with refusal():
         make_rows(living, 3, "draw", None, "test", 0, np.dtype(np.float16))

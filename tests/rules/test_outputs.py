@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from junitparser import JUnitXml
 from markdown_it import MarkdownIt
 
-from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.errors import BadOption
 from embgeo.core.text import defuse
 from embgeo.rules.check import MOST_SHOWN, Measured, Outcome, check_rules
 from embgeo.rules.outputs import (
@@ -27,6 +27,7 @@ from embgeo.rules.outputs import (
 )
 from embgeo.rules.rule import Place, Rule
 from embgeo.rules.rule_value import RuleValue
+from tests.support.refusals import refusal
 from tests.support.sample_analysis import HOSTILE
 
 #: Any text that can be the name of a file or a tensor.
@@ -99,11 +100,11 @@ def test_an_outcome_shows_its_first_checks(count: int, left: str) -> None:
     assert shown.endswith(f"{left}>")
 
 
-@pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.NAME)
-def test_every_output_is_deterministic_text(output: Any) -> None:
-    assert output.render(outcome()) == output.render(outcome())
-    assert output.render(outcome()).endswith("\n")
-    assert "\r" not in output.render(outcome())
+def test_every_output_is_deterministic_text() -> None:
+    for output in OUTPUTS:
+        assert output.render(outcome()) == output.render(outcome())
+        assert output.render(outcome()).endswith("\n")
+        assert "\r" not in output.render(outcome())
 
 
 @pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.NAME)
@@ -278,15 +279,17 @@ def test_rules_of_the_command_line_have_no_file() -> None:
     assert set(error[1]) == {"title"}
 
 
-@pytest.mark.parametrize("count", [1, 9, 10, 11, 300])
-def test_no_more_annotations_than_github_shows(count: int) -> None:
-    rules = tuple(f"isotropy.i1 >= {n}{end}" for end in ("", ", warn") for n in range(1, count + 1))
-    lines = commands(github_annotations.render(outcome(rules=rules)))
-    for kind in ("error", "warning"):
-        shown = [line for line in lines if line[0] == kind]
-        assert len(shown) == min(count, 10)
-        left = re.match(r"(\d+) more", shown[-1][2])
-        assert (int(left[1]) if left else 0) == max(0, count - 9 if count > 10 else 0)
+def test_no_more_annotations_than_github_shows() -> None:
+    for count in (1, 9, 10, 11, 300):
+        rules = tuple(
+            f"isotropy.i1 >= {n}{end}" for end in ("", ", warn") for n in range(1, count + 1)
+        )
+        lines = commands(github_annotations.render(outcome(rules=rules)))
+        for kind in ("error", "warning"):
+            shown = [line for line in lines if line[0] == kind]
+            assert len(shown) == min(count, 10)
+            left = re.match(r"(\d+) more", shown[-1][2])
+            assert (int(left[1]) if left else 0) == max(0, count - 9 if count > 10 else 0)
 
 
 @few
@@ -378,16 +381,16 @@ def test_summary_of_hostile_names_is_a_table_of_plain_text_to_a_markdown_reader(
     assert sum(t.type == "td_open" for t in tokens) == 6 * 5
 
 
-@pytest.mark.parametrize("most", [700, 5_000, github_summary.MOST_BYTES])
-def test_summary_within_its_limit_lists_failures_first_and_says_what_is_left(most: int) -> None:
-    rules = tuple(f"isotropy.i1 {op} {n}" for n in range(1, 1500) for op in ("<=", ">="))
-    shown = github_summary.render(outcome(rules=rules), most)
-    assert len(shown.encode()) <= most
-    rows = [line for line in shown.splitlines() if line.startswith("| ")][1:]
-    left = re.search(r"([\d,]+) more checks", shown)
-    assert len(rows) + (int(left[1].replace(",", "")) if left else 0) == len(rules)
-    states = [row.split("|")[1].strip() for row in rows]
-    assert states == sorted(states, key=["**failed**", "passed"].index)
+def test_summary_within_its_limit_lists_failures_first_and_says_what_is_left() -> None:
+    for most in (700, 5_000, github_summary.MOST_BYTES):
+        rules = tuple(f"isotropy.i1 {op} {n}" for n in range(1, 1500) for op in ("<=", ">="))
+        shown = github_summary.render(outcome(rules=rules), most)
+        assert len(shown.encode()) <= most
+        rows = [line for line in shown.splitlines() if line.startswith("| ")][1:]
+        left = re.search(r"([\d,]+) more checks", shown)
+        assert len(rows) + (int(left[1].replace(",", "")) if left else 0) == len(rules)
+        states = [row.split("|")[1].strip() for row in rows]
+        assert states == sorted(states, key=["**failed**", "passed"].index)
 
 
 def test_summary_that_just_fits_is_whole() -> None:
@@ -413,26 +416,23 @@ def states(*rules: str, matrices: tuple[Measured, ...], **more: Any) -> list[str
 
 
 def test_no_rules_is_never_a_pass() -> None:
-    with pytest.raises(BadOption, match="no rules"):
+    with refusal(BadOption):
         check_rules([], [measured(cosine_mean=0.1)])
 
 
 def test_a_relative_rule_wants_a_baseline() -> None:
-    with pytest.raises(BadOption, match="baseline"):
+    with refusal(BadOption):
         states("cosine.mean drop <= 1", matrices=(measured(cosine_mean=0.1),))
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
+def test_why_there_is_no_value() -> None:
+    for name, says in (
         ("frequency.probe_auc", "the section frequency was skipped: no counts"),
         ("tokens.hubness", "the section tokens was not measured"),
         ("cosine.std", "it was not measured with these files and options"),
         ("tokens.missing_rows", "the section tokens was not measured"),
-    ],
-)
-def test_why_there_is_no_value(name: str, says: str) -> None:
-    assert measured(cosine_mean=0.1).reading(name).undefined == says
+    ):
+        assert measured(cosine_mean=0.1).reading(name).undefined == says
 
 
 def test_why_nobody_knows_how_many_tokens_there_are() -> None:
@@ -442,7 +442,7 @@ def test_why_nobody_knows_how_many_tokens_there_are() -> None:
 
 def test_a_curve_is_no_number() -> None:
     matrix = Measured({"sections": ["cosine"]}, {"cosine.mean": RuleValue(0.1)}, ("cosine.curve",))
-    with pytest.raises(BadOption, match=r"not a single number; take one of cosine\.mean"):
+    with refusal(BadOption):
         states("cosine.curve <= 1", matrices=(matrix,))
 
 
@@ -465,10 +465,10 @@ def test_what_of_a_baseline_belongs_to_which_matrix() -> None:
     assert rise(low, high, matrices=(low, high)) == ["passed", "passed"]
     assert rise(high, low, matrices=(low, high)) == ["passed", "passed"]
     assert rise(low, matrices=(high,)) == ["failed"]  # one and one belong together
-    with pytest.raises(EmbgeoError, match="no matrix to compare b of "):
+    with refusal():
         rise(low, matrices=(low, high))
     here = measured("here.pt", cosine_mean=0.1)
     there = measured("there.pt", cosine_mean=0.2)
     assert rise(here, there, matrices=(there,)) == ["passed"]
-    with pytest.raises(EmbgeoError, match="several matrices to compare"):
+    with refusal():
         rise(here, here, matrices=(here,))

@@ -15,6 +15,7 @@ from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
 from embgeo.rules.settings import find_gate, find_options, find_root, read_gate
 from embgeo.workflows.gate import gate_settings
+from tests.support.refusals import refusal
 from tests.support.sampling import each_value
 
 pytestmark = [
@@ -91,16 +92,15 @@ READS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("name", "command", "option"),
-    [(name, *READS[k % len(READS)]) for k, name in enumerate([*OUTSIDE, *REMOTE])],
-)
-def test_options(name: str, command: str, option: str) -> None:
-    table = "gate.analyze" if command == "gate.analyze" else "analyze"
-    write_settings(f"[{table}]\n{option} = '{name}'\n")
-    arguments = {"analyze": ["analyze", "a.npy", "--json"], "diff": ["diff", "a.npy", "a.npy"]}
-    rule = ["gate", "a.npy", "--rule", "suspects.zero == 0"]
-    check_refused(run(*arguments.get(command, rule)))
+def test_options() -> None:
+    for name, command, option in [
+        (name, *READS[k % len(READS)]) for k, name in enumerate([*OUTSIDE, *REMOTE])
+    ]:
+        table = "gate.analyze" if command == "gate.analyze" else "analyze"
+        write_settings(f"[{table}]\n{option} = '{name}'\n")
+        arguments = {"analyze": ["analyze", "a.npy", "--json"], "diff": ["diff", "a.npy", "a.npy"]}
+        rule = ["gate", "a.npy", "--rule", "suspects.zero == 0"]
+        check_refused(run(*arguments.get(command, rule)))
 
 
 MORE = ((), ("--update-baseline",), ("--config", "embgeo.toml"))
@@ -122,14 +122,14 @@ def test_pyproject() -> None:
     check_refused(run("gate"))
 
 
-@pytest.mark.parametrize("name", ["tokens.txt", "./tokens.txt", "deep/../tokens.txt", "inside.txt"])
-def test_names_inside(name: str) -> None:
-    write_settings(
-        f"[gate]\nsources = ['a.npy']\nrules = ['cosine.mean <= 1']\n"
-        f"[gate.analyze]\ntokens = '{name}'\n"
-    )
-    done = run("gate")
-    assert done.exit_code == 0, done.output
+def test_names_inside() -> None:
+    for name in ("tokens.txt", "./tokens.txt", "deep/../tokens.txt", "inside.txt"):
+        write_settings(
+            f"[gate]\nsources = ['a.npy']\nrules = ['cosine.mean <= 1']\n"
+            f"[gate.analyze]\ntokens = '{name}'\n"
+        )
+        done = run("gate")
+        assert done.exit_code == 0, done.output
 
 
 def test_the_root_of_the_repository_counts(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def test_the_root_of_the_repository_counts(checkout: Path, monkeypatch: pytest.M
     monkeypatch.chdir("deep")
     assert find_options()["tokens"].resolve() == checkout / "tokens.txt"
     (checkout / ".git").rmdir()
-    with pytest.raises(BadOption, match="leads out of"):
+    with refusal(BadOption):
         find_options(Path("embgeo.toml"))
 
 
@@ -156,12 +156,12 @@ def test_trusted_settings_name_anything() -> None:
     assert run("gate", "--trust-settings").exit_code == 0
     path = Path("embgeo.toml")
     assert read_gate(path, trust_settings=True).baseline == "../b.json"
-    with pytest.raises(BadOption, match="trust_settings"):
+    with refusal(BadOption):
         read_gate(path)
-    with pytest.raises(BadOption, match="trust_settings"):
+    with refusal(BadOption):
         find_gate(Path())
     assert gate_settings(trust_settings=True).analyze["tokens"].name == "secret.txt"
-    with pytest.raises(BadOption, match="trust_settings"):
+    with refusal(BadOption):
         gate_settings()
 
 

@@ -24,6 +24,7 @@ from tests.support.devices import (
     torch,
 )
 from tests.support.matrices import gaussian
+from tests.support.refusals import refusal
 
 #: Statistics that are fed blocks of rows.
 FED = [name for name, (kind, _) in MAKERS.items() if kind.update is not Statistic.update]
@@ -70,11 +71,11 @@ def in_turn(*kinds):
     return [(name, *(kind[k % len(kind)] for kind in kinds)) for k, name in enumerate(FED)]
 
 
-@pytest.mark.parametrize(("name", "rows", "step"), in_turn(CASES, (7, N, 1, 20)))
 @pytest.mark.slow
-def test_a_device_sees_what_numpy_sees(name, rows, step):
-    W = rows_of(name, rows)
-    agree(on_device(name, W, step), by_numpy(name, W))
+def test_a_device_sees_what_numpy_sees():
+    for name, rows, step in in_turn(CASES, (7, N, 1, 20)):
+        W = rows_of(name, rows)
+        agree(on_device(name, W, step), by_numpy(name, W))
 
 
 #: Of entries in float32, products are taken as they are stored: relative to the largest number.
@@ -86,20 +87,20 @@ AS_STORED = dict.fromkeys(
 IN_A_CONE = {"moments, unit": 1e-3}
 
 
-@pytest.mark.parametrize(
-    ("name", "rows", "device"),
-    [*in_turn(CASES[::-1], (SINGLE, WIDE, SINGLE)), ("moments, unit", "narrow cone", SINGLE)],
-)
-def test_also_of_entries_in_float32(name, rows, device):
-    W = rows_of(name, rows, np.float32)
-    found, expected = on_device(name, W, 7, device), by_numpy(name, W)
-    if name in BOUNDED:  # which may be near 0, as a logarithm
-        np.testing.assert_allclose(np.exp(answers(found)), np.exp(answers(expected)), rtol=1e-6)
-    elif name in AS_STORED:
-        loose = IN_A_CONE.get(name, 1e-6) if rows == "narrow cone" else AS_STORED[name]
-        agree(found, expected, AS_STORED[name], loose)
-    else:
-        agree(found, expected)
+def test_also_of_entries_in_float32():
+    for name, rows, device in (
+        *in_turn(CASES[::-1], (SINGLE, WIDE, SINGLE)),
+        ("moments, unit", "narrow cone", SINGLE),
+    ):
+        W = rows_of(name, rows, np.float32)
+        found, expected = on_device(name, W, 7, device), by_numpy(name, W)
+        if name in BOUNDED:  # which may be near 0, as a logarithm
+            np.testing.assert_allclose(np.exp(answers(found)), np.exp(answers(expected)), rtol=1e-6)
+        elif name in AS_STORED:
+            loose = IN_A_CONE.get(name, 1e-6) if rows == "narrow cone" else AS_STORED[name]
+            agree(found, expected, AS_STORED[name], loose)
+        else:
+            agree(found, expected)
 
 
 @pytest.mark.parametrize("name", ["moments"])
@@ -119,11 +120,11 @@ def test_products_in_float32_where_they_suffice(name, monkeypatch):
         agree(found, by_numpy(name, W), 1e-6, 1e-6)
 
 
-@pytest.mark.parametrize("name", FED)
-def test_nothing_wider_than_float32_is_made_where_there_is_nothing_wider(name):
-    W = rows_of(name, "plain", np.float32)
-    with NothingWide():
-        on_device(name, W, 13, SINGLE)
+def test_nothing_wider_than_float32_is_made_where_there_is_nothing_wider():
+    for name in FED:
+        W = rows_of(name, "plain", np.float32)
+        with NothingWide():
+            on_device(name, W, 13, SINGLE)
 
 
 def test_the_guard_against_float64_sees_it():
@@ -145,9 +146,8 @@ def test_memory_that_never_suffices_ends_in_one_line(monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.\nSee …")
 
     monkeypatch.setattr(Moments, "update", full)
-    with pytest.raises(DeviceFull) as stopped:
+    with refusal(DeviceFull) as stopped:
         make_executor(Matrix(gaussian(90, n=500)), 200).fold([Moments(D)])
-    assert "\n" not in str(stopped.value)
     assert "--device cpu" in stopped.value.command_line_text
 
 
@@ -159,7 +159,7 @@ def test_blocks_are_halved_once(monkeypatch):
         raise torch.OutOfMemoryError("out of memory")
 
     monkeypatch.setattr(Moments, "update", update)
-    with pytest.raises(DeviceFull, match="250 rows at a time"):
+    with refusal(DeviceFull):
         make_executor(Matrix(gaussian(90, n=500)), 500).fold([Moments(D)])
     assert sizes == [500, 250]
 
@@ -194,19 +194,16 @@ def test_other_errors_of_torch_are_not_taken_for_a_lack_of_memory(monkeypatch):
         make_executor(Matrix(gaussian())).fold([Moments(D)])
 
 
-@pytest.mark.parametrize(
-    ("error", "full"),
-    [
+def test_what_counts_as_a_lack_of_memory():
+    for error, full in (
         (torch.OutOfMemoryError("CUDA out of memory."), True),
         (RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"), True),
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"), True),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory"), True),
         (RuntimeError("expected scalar type Float"), False),
         (ValueError("out of memory"), False),
-    ],
-)
-def test_what_counts_as_a_lack_of_memory(error, full):
-    assert make_executor(Matrix(gaussian())).backend.is_full(error) == full
+    ):
+        assert make_executor(Matrix(gaussian())).backend.is_full(error) == full
 
 
 def test_rows_that_never_arrive_end_in_one_line(monkeypatch):

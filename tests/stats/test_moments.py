@@ -8,6 +8,7 @@ import pytest
 from embgeo.stats import Moments, moments
 from embgeo.stats.block import Block
 from tests.support.matrices import gaussian
+from tests.support.refusals import refusal
 from tests.support.sampling import each_value
 
 
@@ -23,7 +24,7 @@ def test_what_is_kept_of_a_forgotten_scatter(of, dtype):
     assert moments.squares() == pytest.approx(np.square(scatter).sum(), rel=1e-12)
     assert moments.along_mean() == pytest.approx(mean @ scatter @ mean, rel=1e-12)
     assert moments.n == 50
-    with pytest.raises(ValueError, match="forgotten"):
+    with refusal(ValueError):
         moments.gram()
     assert moments.blank().trace() == 0.0
 
@@ -98,7 +99,7 @@ def test_few_rows_give_the_sums_of_their_scatter_matrix(n, kind):
             assert getattr(rows, name)() == expected, name
         rows.forget_scatter()
         whole.forget_scatter()
-    with pytest.raises(ValueError, match="forgotten"):
+    with refusal(ValueError):
         rows.gram()
 
 
@@ -115,30 +116,30 @@ def make_rows(kind: str, n: int = 2000, d: int = 40) -> np.ndarray:
     return rows.astype(np.float32)
 
 
-@pytest.mark.parametrize("kind", ["even", "steep", "cone", "wide coordinate", "heavy norms"])
-def test_probes_bound_what_rounding_does_to_eigenvalues(kind):
+def test_probes_bound_what_rounding_does_to_eigenvalues():
     """The sums in float64 are the twin; blocks are merged from two workers."""
-    W = make_rows(kind)
-    found = []
-    for probed in (True, False):
-        workers = [Moments(40, probed=probed) for _ in range(2)]
-        for number, part in enumerate(np.array_split(np.arange(len(W)), 11)):
-            workers[number % 2].update(Block(part, W[part]))
-        workers[0].merge(workers[1])
-        found.append(workers[0])
-    single, wide = found
-    values, vectors = np.linalg.eigh(wide.scatter)
-    errors = np.abs(np.linalg.eigvalsh(single.scatter) - values)
-    bounds = single.bound_errors(vectors)
-    assert errors.max() > 0.0
-    assert (errors <= bounds).all()
-    assert (bounds <= single.bound_errors() * (1 + 1e-12)).all()
-    assert bounds.max() < 1e-5 * values[-1]
-    assert wide.find_rounding() == 0.0
-    np.testing.assert_allclose(single.mean, wide.mean, rtol=1e-12, atol=1e-15)
-    before = single.find_rounding()
-    single.forget_scatter()
-    assert single.find_rounding() == before
+    for kind in ("even", "steep", "cone", "wide coordinate", "heavy norms"):
+        W = make_rows(kind)
+        found = []
+        for probed in (True, False):
+            workers = [Moments(40, probed=probed) for _ in range(2)]
+            for number, part in enumerate(np.array_split(np.arange(len(W)), 11)):
+                workers[number % 2].update(Block(part, W[part]))
+            workers[0].merge(workers[1])
+            found.append(workers[0])
+        single, wide = found
+        values, vectors = np.linalg.eigh(wide.scatter)
+        errors = np.abs(np.linalg.eigvalsh(single.scatter) - values)
+        bounds = single.bound_errors(vectors)
+        assert errors.max() > 0.0
+        assert (errors <= bounds).all()
+        assert (bounds <= single.bound_errors() * (1 + 1e-12)).all()
+        assert bounds.max() < 1e-5 * values[-1]
+        assert wide.find_rounding() == 0.0
+        np.testing.assert_allclose(single.mean, wide.mean, rtol=1e-12, atol=1e-15)
+        before = single.find_rounding()
+        single.forget_scatter()
+        assert single.find_rounding() == before
 
 
 def test_rows_that_are_stored_in_float64_are_summed_in_float64():

@@ -15,7 +15,6 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import pytest
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.files.guard import reading
@@ -36,6 +35,7 @@ from embgeo.io.formats import (
 from embgeo.io.formats.format import Beside, Format, open_with
 from embgeo.io.model.checkpoint import Checkpoint
 from embgeo.io.places.local import LocalFolder
+from tests.support.refusals import refusal
 
 FORMATS = (
     torch_zip,
@@ -110,14 +110,10 @@ def open_all(module: ModuleType, path: Path) -> None:
         assert tensor.nbytes >= 0
 
 
-def check_refused(module: ModuleType, path: Path, match: str | None = None) -> None:
+def check_refused(module: ModuleType, path: Path) -> None:
     """Opening the file, or a tensor in it, ends in one line that names the file."""
-    with quick(), pytest.raises(UnreadableFile, match=match) as caught:
+    with quick(), refusal(UnreadableFile):
         open_all(module, path)
-    message = str(caught.value)
-    assert str(path) in message
-    assert message.isprintable()
-    assert len(message) < 500
 
 
 def npy(header: str, body: bytes = b"", version: int = 1) -> bytes:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typer.testing import CliRunner, Result
 
 from embgeo.cli.app import app
+from tests.support.refusals import check_message
 
 
 def call(*arguments: object) -> Result:
@@ -22,7 +23,10 @@ def content(folder: Path) -> dict[str, bytes | None]:
 
 
 def refused(*arguments: object, measured: bool = False) -> str:
-    """The one line that a call ends with; no file is touched, and nothing said but measuring."""
+    """The one line that a call ends with, which is the one of the snapshot.
+
+    No file is touched, and nothing said but measuring.
+    """
     before = content(Path())
     result = call(*arguments)
     assert result.exit_code == 2, result.output
@@ -32,4 +36,6 @@ def refused(*arguments: object, measured: bool = False) -> str:
     assert "unexpected" not in result.stderr
     assert "Traceback" not in result.stderr
     assert content(Path()) == before
-    return result.stderr.removeprefix("embgeo: ").removesuffix("\n")
+    message = result.stderr.removeprefix("embgeo: ").removesuffix("\n")
+    check_message(message)
+    return message

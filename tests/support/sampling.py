@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
+
+T = TypeVar("T")
 
 #: Whether this run takes nightly cases; where not, they are not even collected (conftest.py).
 AT_NIGHT = True
@@ -73,3 +76,11 @@ def each_value(function: Any) -> Any:
         cases.append(pytest.param(*parts, marks=kept))
     function.pytestmark = [mark for mark in marks if mark.name != "parametrize"]
     return pytest.mark.parametrize(list(chain(*names)), cases)(function)
+
+
+def each_folder(base: Path, cases: Iterable[T]) -> Iterator[tuple[Path, T]]:
+    """Cases of a table, each with an empty folder of its own."""
+    for number, case in enumerate(cases):
+        folder = base / str(number)
+        folder.mkdir()
+        yield folder, case

@@ -25,6 +25,7 @@ from embgeo.training.loop.distributed import ProcessGroup  # noqa: E402
 from embgeo.training.loop.loop import train_run  # noqa: E402
 from embgeo.training.settings import load_preset  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
 from tests.support.training_runs import numbers, settings, silent, trainer_of  # noqa: E402
 
 LINES = [f"The {n}th café of <|endoftext|> has {n * n} tables.\n" for n in range(200)]
@@ -102,10 +103,10 @@ def test_the_first_tokens_only(folder: Path, corpus: Corpus) -> None:
 
 
 def test_what_cannot_be_learned(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadOption, match="bpe is 100; give a whole number from 257"):
+    with refusal(BadOption):
         load_corpus(folder, bpe=100)
     (tmp_path / "short.txt").write_text("short\n")
-    with pytest.raises(UnreadableFile, match="tokens for the train split are less than 100"):
+    with refusal(UnreadableFile):
         load_corpus(tmp_path / "short.txt", bpe=300)
 
 
@@ -150,29 +151,25 @@ def test_processes_share_the_windows_of_a_step() -> None:
 
 def test_text_for_less_than_a_batch_of_windows() -> None:
     feed(50)
-    with pytest.raises(BadOption, match="49 tokens are too few for 4 windows of 10"):
+    with refusal(BadOption):
         feed(49)
 
 
 # --- Settings and scores ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("tables", "says"),
-    [
-        ({"data": {"bpe": 300, "size": 10}}, "bpe of .data. learns a tokenizer, and size is given"),
-        ({"data": {"bpe": 300, "unit": "stream"}}, "and unit is given"),
-        ({"training": {"windows": "random", "random_lengths": True}}, "have one length"),
-        ({"training": {"windows": "any"}}, "windows"),
-        ({"task": {"name": "lm", "z_loss": -1.0}}, "z_loss of .task. is -1"),
-        ({"task": {"name": "lm", "smoothing": 1.0}}, "smoothing of .task. is 1"),
-        ({"optimizer": {"embedding_lr": 0.0}}, "embedding_lr of .optimizer. is 0.0"),
-    ],
-)
-def test_settings_that_exclude_each_other(tables: dict[str, Any], says: str) -> None:
-    with pytest.raises(BadOption, match=says) as error:
-        complete_settings(settings(**tables))
-    assert "\n" not in str(error.value)
+def test_settings_that_exclude_each_other() -> None:
+    for tables in (
+        {"data": {"bpe": 300, "size": 10}},
+        {"data": {"bpe": 300, "unit": "stream"}},
+        {"training": {"windows": "random", "random_lengths": True}},
+        {"training": {"windows": "any"}},
+        {"task": {"name": "lm", "z_loss": -1.0}},
+        {"task": {"name": "lm", "smoothing": 1.0}},
+        {"optimizer": {"embedding_lr": 0.0}},
+    ):
+        with refusal(BadOption):
+            complete_settings(settings(**tables))
 
 
 @pytest.mark.parametrize("name", ["z_loss", "smoothing"])

@@ -17,7 +17,7 @@ pytest.importorskip("tomli_w")
 import torch
 
 import embgeo
-from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.errors import UnreadableFile
 from embgeo.training.complete import complete_settings
 from embgeo.training.data.documents import list_texts
 from embgeo.training.data.labeled_corpus import (
@@ -35,6 +35,8 @@ from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.study.record import load_study
 from embgeo.training.tasks import TASKS, ClassificationTask, make_task
 from embgeo.training.tasks.classification import DocumentBatches, Rcnn
+from tests.support.refusals import refusal
+from tests.support.sampling import each_folder
 from tests.support.training_runs import (
     CPU,
     RecurrentCalls,
@@ -285,54 +287,51 @@ def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> Non
 
 
 BAD = {
-    "no label": ("train.jsonl", '{"text": "a"}\n', "line 1 is not an object with a label"),
-    "no JSON": ("train.jsonl", "a\n", "line 1 cannot be parsed as JSON"),
-    "no text": ("mr.all", "0 a\n1\n", "line 2 is not a class, a blank and a text"),
-    "one column": ("train.tsv", "0\ta\n1\n", "line 2 has no class and text"),
-    "open quote": ("train.csv", '0,"a\n', "cannot be parsed as CSV"),
-    "one class": ("mr.all", "0 a\n" * 12, "there are 1 classes"),
-    "binary": ("mr.all", "0 a\0\n", "binary"),
+    "no label": ("train.jsonl", '{"text": "a"}\n'),
+    "no JSON": ("train.jsonl", "a\n"),
+    "no text": ("mr.all", "0 a\n1\n"),
+    "one column": ("train.tsv", "0\ta\n1\n"),
+    "open quote": ("train.csv", '0,"a\n'),
+    "one class": ("mr.all", "0 a\n" * 12),
+    "binary": ("mr.all", "0 a\0\n"),
 }
 
 
-@pytest.mark.parametrize(("name", "text", "cause"), BAD.values(), ids=BAD.keys())
-def test_bad_data_is_one_line(name: str, text: str, cause: str, tmp_path: Path) -> None:
-    path = tmp_path / name
-    path.write_text(text, "utf-8")
-    config = settings(path)
-    with pytest.raises(EmbgeoError, match=cause) as error:
-        make_task(config).load(config)
-    assert "\n" not in str(error.value)
+def test_bad_data_is_one_line(tmp_path: Path) -> None:
+    for folder, (name, text) in each_folder(tmp_path, BAD.values()):
+        path = folder / name
+        path.write_text(text, "utf-8")
+        config = settings(path)
+        with refusal():
+            make_task(config).load(config)
 
 
 def test_a_test_part_alone_and_bad_settings_are_refused(place: Path, tmp_path: Path) -> None:
     (tmp_path / "test.csv").write_text("0,a\n", "utf-8")
-    for tables, cause in (
-        ({"data": {"path": str(tmp_path)}}, "0 files with “train”"),
-        ({"task": {"fold": 10}}, "fold is 10"),
-        ({"task": {"merge": "comp.*"}}, "merge is"),
-        ({"task": {"merge": ["e*|s*"]}}, "there are 1 classes"),
-        ({"data": {"tokenizer": "x.json"}}, "tokenizer of"),
-        ({"training": {"batch": 1000}}, "a batch of 1,000 documents"),
-        ({"compare": ["al"]}, "is about predicting tokens"),
-        ({"compare": ["adversarial"]}, "adversarial is about predicting tokens"),
+    for tables in (
+        {"data": {"path": str(tmp_path)}},
+        {"task": {"fold": 10}},
+        {"task": {"merge": "comp.*"}},
+        {"task": {"merge": ["e*|s*"]}},
+        {"data": {"tokenizer": "x.json"}},
+        {"training": {"batch": 1000}},
+        {"compare": ["al"]},
+        {"compare": ["adversarial"]},
     ):
-        with pytest.raises(EmbgeoError, match=cause) as error:
+        with refusal():
             embgeo.train(out=tmp_path / "runs", settings=settings(place, **tables).tables())
-        assert "\n" not in str(error.value)
         assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize("find", [find_splits, list_texts])
 def test_a_name_that_is_too_long_is_one_line(find: Callable[[Path], Any], tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match="cannot be read") as error:
+    with refusal(UnreadableFile):
         find(tmp_path / ("x" * 300))
-    assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["trec-cpu", "20ng-cpu", "imdb-cpu"])
-def test_presets_are_complete(name: str) -> None:
-    config = complete_settings(load_preset(name))
-    assert config.compare == ("mle", "frage")
-    assert config.method["frage"]["hidden"] == 150
-    assert make_task(config).NAME == "classification"
+def test_presets_are_complete() -> None:
+    for name in ("trec-cpu", "20ng-cpu", "imdb-cpu"):
+        config = complete_settings(load_preset(name))
+        assert config.compare == ("mle", "frage")
+        assert config.method["frage"]["hidden"] == 150
+        assert make_task(config).NAME == "classification"

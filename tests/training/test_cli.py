@@ -31,6 +31,7 @@ from embgeo.workflows import train_runs, train_study
 from embgeo.workflows.train import train
 from embgeo.workflows.train_runs import MEASURED, geometry_measure
 from embgeo.workflows.train_settings import as_tables, gather_settings, parse_assignment
+from tests.support.refusals import refusal
 
 ROOT = Path(__file__).parents[2]
 #: Three words in four are of a few frequent ones.
@@ -156,9 +157,7 @@ def test_python_gets_the_study_that_is_saved() -> None:
     assert (dict(trained.failed), trained.error()) == ({}, None)
     assert lines[0] == "4 runs"
     assert len(lines) == 5
-    with pytest.raises(
-        BadOption, match=r"^resume: does not say which runs; give their folder with out"
-    ):
+    with refusal(BadOption):
         train(resume=True)
 
 
@@ -444,9 +443,8 @@ def test_without_torch_one_line_says_what_to_install() -> None:
 # --- Settings ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_assignments() -> None:
+    for text, expected in (
         ("training.epochs=3", (["training", "epochs"], 3)),
         ("optimizer.lr = 3e-3", (["optimizer", "lr"], 3e-3)),
         ("model.name=vd-lstm", (["model", "name"], "vd-lstm")),
@@ -454,16 +452,14 @@ def test_without_torch_one_line_says_what_to_install() -> None:
         ("method.sc-exp.strength=0.1", (["method", "sc-exp", "strength"], 0.1)),
         ("data.path=a=b", (["data", "path"], "a=b")),
         ("data.path=1\ny=2", (["data", "path"], "1\ny=2")),
-    ],
-)
-def test_assignments(text: str, expected: tuple[list[str], Any]) -> None:
-    assert parse_assignment(text) == expected
+    ):
+        assert parse_assignment(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "=3", "a b=3", "training..epochs=3"])
-def test_no_assignments(text: str) -> None:
-    with pytest.raises(BadOption, match="is not a setting"):
-        parse_assignment(text)
+def test_no_assignments() -> None:
+    for text in ("", "=3", "a b=3", "training..epochs=3"):
+        with refusal(BadOption):
+            parse_assignment(text)
 
 
 def test_settings_of_a_program_are_tables_or_dotted_names() -> None:

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.data import Batches, Window, columns  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import each_value  # noqa: E402
 
 
@@ -33,10 +34,10 @@ def test_columns_are_streams_side_by_side() -> None:
     assert found.dtype == torch.int64
 
 
-@pytest.mark.parametrize(("tokens", "batch"), [(11, 6), (1, 1), (0, 1), (11, 0), (11, -2)])
-def test_too_few_tokens_for_a_batch(tokens: int, batch: int) -> None:
-    with pytest.raises(BadOption, match=r"^batch(: | is )"):
-        columns(np.arange(tokens), batch)
+def test_too_few_tokens_for_a_batch() -> None:
+    for tokens, batch in ((11, 6), (1, 1), (0, 1), (11, 0), (11, -2)):
+        with refusal(BadOption):
+            columns(np.arange(tokens), batch)
 
 
 @pytest.mark.parametrize("random_lengths", [False, True])
@@ -136,13 +137,11 @@ def test_a_state_of_other_data_is_refused() -> None:
         Batches(columns(np.arange(102), 2), 10),
         Batches(columns(np.arange(100), 2), 11),
     ):
-        with pytest.raises(BadOption, match="the state is of 49 steps in windows of 10"):
+        with refusal(BadOption):
             batches.load_state_dict(state)
 
 
-@pytest.mark.parametrize(
-    ("shape", "bptt", "where"), [((9, 2), 0, "bptt"), ((1, 2), 3, "batch"), ((9,), 3, "batch")]
-)
-def test_windows_that_make_no_sense(shape: tuple[int, ...], bptt: int, where: str) -> None:
-    with pytest.raises(BadOption, match=f"^{where}(: | is )"):
-        Batches(torch.zeros(shape, dtype=torch.int64), bptt)
+def test_windows_that_make_no_sense() -> None:
+    for shape, bptt in (((9, 2), 0), ((1, 2), 3), ((9,), 3)):
+        with refusal(BadOption):
+            Batches(torch.zeros(shape, dtype=torch.int64), bptt)

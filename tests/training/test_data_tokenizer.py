@@ -16,6 +16,8 @@ pytest.importorskip("torch")
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.io.labels.counts_file import read_counts
 from embgeo.training.data import Vocabulary, load_corpus, read_vocabulary, write_vocabulary
+from tests.support.refusals import refusal
+from tests.support.sampling import each_folder
 
 TEXT = "the cat sat on the mat\n\na dog ran to the zoo\n" * 30
 
@@ -55,7 +57,7 @@ def text(tmp_path: Path) -> Path:
 def test_a_hostile_id_takes_no_memory(text: Path) -> None:
     pytest.importorskip("tokenizers")
     model = {"type": "WordLevel", "vocab": {"the": 0, "<unk>": 2**31}, "unk_token": "<unk>"}
-    with pytest.raises(UnreadableFile, match="its largest id is 2,147,483,648"):
+    with refusal(UnreadableFile):
         load_corpus(text, tokenizer=tokenizer_file(text / "tokenizer.json", model=model))
 
 
@@ -91,7 +93,7 @@ def test_a_tokenizer_sees_the_line_ends_of_a_stream(text: Path) -> None:
     assert corpus.vocabulary.unknown is corpus.vocabulary.end is None
     letters = ["t\na".index(letter) for letter in TEXT if letter in "t\na"]
     assert corpus.train.tolist() == [(0, 1, 2)[letter] for letter in letters]
-    with pytest.raises(BadOption, match=r"unit: the tokenizer has no token that ends a sentence"):
+    with refusal(BadOption):
         load_corpus(text, tokenizer=path, unit="sentences")
 
 
@@ -100,21 +102,21 @@ def test_files_that_are_no_tokenizers(text: Path, content: str) -> None:
     pytest.importorskip("tokenizers")
     path = text / "tokenizer.json"
     path.write_bytes(content.encode("latin-1"))
-    with pytest.raises(UnreadableFile, match=r"tokenizer\.json: the tokenizer is not understood"):
+    with refusal(UnreadableFile):
         load_corpus(text, tokenizer=path)
 
 
 def test_a_tokenizer_that_is_missing_empty_or_fails(text: Path) -> None:
     pytest.importorskip("tokenizers")
-    with pytest.raises(UnreadableFile, match=r"no\.json: there is no such file"):
+    with refusal(UnreadableFile):
         load_corpus(text, tokenizer=text / "no.json")
     empty = {"type": "BPE", "vocab": {}, "merges": []}
     path = tokenizer_file(text / "tokenizer.json", model=empty)
-    with pytest.raises(UnreadableFile, match="it has no tokens"):
+    with refusal(UnreadableFile):
         load_corpus(text, tokenizer=path)
     no_unknown = {"type": "WordLevel", "vocab": {"the": 0}, "unk_token": "<unk>"}
     path = tokenizer_file(text / "tokenizer.json", model=no_unknown)
-    with pytest.raises(UnreadableFile, match="the tokenizer fails on the text"):
+    with refusal(UnreadableFile):
         load_corpus(text, tokenizer=path)
 
 
@@ -128,7 +130,7 @@ def test_a_missing_package_is_named(text: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.delitem(sys.modules, "tokenizers", raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(BadOption, match=r"pip install 'embgeo\[hf\]'"):
+    with refusal(BadOption):
         load_corpus(text, tokenizer=text / "tokenizer.json")
 
 
@@ -169,14 +171,14 @@ def test_plain_vocabularies_look_as_the_fixture_does(tmp_path: Path) -> None:
     assert again.tokens == found.tokens == read_counts(fixture).tokens
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"word\n", b"word\t-1\n", b"word\tx\n", b"a\tb\t1\n", b"w\t1\n\n", b"\xff\t1\n"],
-)
-def test_files_that_are_no_vocabularies(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "vocabulary.tsv"
-    path.write_bytes(content)
-    with pytest.raises(UnreadableFile, match=r"vocabulary\.tsv: .* of a run$"):
-        read_vocabulary(path)
-    with pytest.raises(UnreadableFile, match="no such file"):
-        read_vocabulary(tmp_path / "no.tsv")
+def test_files_that_are_no_vocabularies(tmp_path: Path) -> None:
+    for folder, content in each_folder(
+        tmp_path,
+        (b"", b"word\n", b"word\t-1\n", b"word\tx\n", b"a\tb\t1\n", b"w\t1\n\n", b"\xff\t1\n"),
+    ):
+        path = folder / "vocabulary.tsv"
+        path.write_bytes(content)
+        with refusal(UnreadableFile):
+            read_vocabulary(path)
+        with refusal(UnreadableFile):
+            read_vocabulary(folder / "no.tsv")

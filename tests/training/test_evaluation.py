@@ -31,6 +31,7 @@ from embgeo.training.evaluation.perplexity import (  # noqa: E402
 )
 from embgeo.training.methods import popular_rows  # noqa: E402
 from embgeo.training.models import AwdLstm, LanguageModel, Output, Transformer  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import each_value  # noqa: E402
 
 N = 23
@@ -111,13 +112,13 @@ def test_windows_are_in_the_order_of_the_text(batch: int) -> None:
 # --- Perplexity -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("types", [2, 23, 10_000, 33_278])
-def test_a_uniform_model_has_a_perplexity_of_as_many_as_there_are_types(types: int) -> None:
-    rows = np.arange(300) % types
-    found = perplexity(Scripted(torch.full((300, types), 7.0)), rows, bptt=11)
-    assert found.all.perplexity == pytest.approx(types, rel=1e-13)
-    assert found.all.loss == pytest.approx(math.log(types), rel=1e-14)
-    assert found.all.tokens == 299
+def test_a_uniform_model_has_a_perplexity_of_as_many_as_there_are_types() -> None:
+    for types in (2, 23, 10_000, 33_278):
+        rows = np.arange(300) % types
+        found = perplexity(Scripted(torch.full((300, types), 7.0)), rows, bptt=11)
+        assert found.all.perplexity == pytest.approx(types, rel=1e-13)
+        assert found.all.loss == pytest.approx(math.log(types), rel=1e-14)
+        assert found.all.tokens == 299
 
 
 def test_a_model_that_knows_the_next_token_has_one() -> None:
@@ -143,11 +144,11 @@ def test_each_token_after_the_first_is_predicted_once() -> None:
     assert found.all.perplexity == pytest.approx(math.exp(sum(slow) / len(slow)), rel=1e-12)
 
 
-@pytest.mark.parametrize("bptt", [1, 2, 7, 119, 500])
-def test_windows_change_nothing_for_an_lstm(bptt: int) -> None:
-    model, rows = lstm(), text()
-    whole = perplexity(model, rows, bptt=len(rows)).all.total
-    assert perplexity(model, rows, bptt=bptt).all.total == pytest.approx(whole, rel=1e-12)
+def test_windows_change_nothing_for_an_lstm() -> None:
+    for bptt in (1, 2, 7, 119, 500):
+        model, rows = lstm(), text()
+        whole = perplexity(model, rows, bptt=len(rows)).all.total
+        assert perplexity(model, rows, bptt=bptt).all.total == pytest.approx(whole, rel=1e-12)
 
 
 def test_windows_of_a_transformer_stand_alone() -> None:
@@ -192,19 +193,19 @@ def test_overlapping_windows_score_each_token_once_with_its_context(
     assert found.all.total == pytest.approx(sum(slow), rel=1e-12)
 
 
-@pytest.mark.parametrize("batch", [2, 3, 7, 118, 119, 1000])
-def test_a_batch_predicts_each_token_once_too(batch: int) -> None:
+def test_a_batch_predicts_each_token_once_too() -> None:
     """Streams start without a state, and from the last token of the stream before."""
-    model, rows = lstm(), text()
-    found = perplexity(model, rows, batch=batch, bptt=9)
-    assert found.all.tokens == len(rows) - 1
-    length = -(-(len(rows) - 1) // batch)
-    slow = [
-        loss
-        for start in range(0, len(rows) - 1, length)
-        for loss in token_by_token(model, rows[start : start + length + 1])
-    ]
-    assert found.all.total == pytest.approx(sum(slow), rel=1e-12)
+    for batch in (2, 3, 7, 118, 119, 1000):
+        model, rows = lstm(), text()
+        found = perplexity(model, rows, batch=batch, bptt=9)
+        assert found.all.tokens == len(rows) - 1
+        length = -(-(len(rows) - 1) // batch)
+        slow = [
+            loss
+            for start in range(0, len(rows) - 1, length)
+            for loss in token_by_token(model, rows[start : start + length + 1])
+        ]
+        assert found.all.total == pytest.approx(sum(slow), rel=1e-12)
 
 
 def test_streams_hold_every_target_in_order() -> None:
@@ -257,7 +258,7 @@ def test_the_mode_of_the_model_is_left_as_it_was() -> None:
 
 def test_what_is_too_short_or_makes_no_sense() -> None:
     for rows, options in ((text(1), {}), (text(), {"batch": 0}), (text(), {"bptt": -1})):
-        with pytest.raises(BadOption, match=r"^(evaluation: |batch is 0|bptt is -1)"):
+        with refusal(BadOption):
             perplexity(lstm(), rows, **options)
 
 
@@ -356,15 +357,19 @@ def adapted(model: AwdLstm, rows: Any, training: Any, settings: DynamicSettings)
     return total
 
 
-@pytest.mark.parametrize("decay", [0.0, 0.5, 30.0])
 @pytest.mark.slow
-def test_dynamic_evaluation_is_what_was_published(decay: float) -> None:
-    settings = DynamicSettings(bptt=4, lr=0.05, decay=decay, epsilon=0.01, batch=3)
-    training, rows = text(3 * 41 + 1, seed=1), text(60)
-    found = dynamic_evaluation(lstm(), rows, training, settings=settings)
-    assert found.all.total == pytest.approx(adapted(lstm(), rows, training, settings), rel=1e-10)
-    assert found.all.tokens == 59
-    assert found.all.perplexity != pytest.approx(perplexity(lstm(), rows).all.perplexity, rel=1e-3)
+def test_dynamic_evaluation_is_what_was_published() -> None:
+    for decay in (0.0, 0.5, 30.0):
+        settings = DynamicSettings(bptt=4, lr=0.05, decay=decay, epsilon=0.01, batch=3)
+        training, rows = text(3 * 41 + 1, seed=1), text(60)
+        found = dynamic_evaluation(lstm(), rows, training, settings=settings)
+        assert found.all.total == pytest.approx(
+            adapted(lstm(), rows, training, settings), rel=1e-10
+        )
+        assert found.all.tokens == 59
+        assert found.all.perplexity != pytest.approx(
+            perplexity(lstm(), rows).all.perplexity, rel=1e-3
+        )
 
 
 def test_the_model_is_as_it_was_before_also_after_an_error() -> None:
@@ -414,9 +419,8 @@ def test_weights_that_are_not_used_or_not_trained_stay_out() -> None:
     assert frozen.all.total != found.all.total
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
+def test_settings_that_make_no_sense() -> None:
+    for make in (
         lambda: CacheSettings(window=0),
         lambda: CacheSettings(weight=1.0),
         lambda: CacheSettings(weight=-0.1),
@@ -424,8 +428,6 @@ def test_weights_that_are_not_used_or_not_trained_stay_out() -> None:
         lambda: DynamicSettings(lr=-1.0),
         lambda: DynamicSettings(decay=math.inf),
         lambda: DynamicSettings(epsilon=0.0),
-    ],
-)
-def test_settings_that_make_no_sense(make: Any) -> None:
-    with pytest.raises(BadOption):
-        make()
+    ):
+        with pytest.raises(BadOption):
+            make()

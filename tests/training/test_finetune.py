@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.settings import load_preset  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import sample_cases  # noqa: E402
 from tests.support.training_runs import Stopped, numbers, run, settings, stopping, trainer_of  # noqa: E402
 
@@ -79,7 +80,7 @@ def test_it_is_resumed_to_the_same_bits(tmp_path: Path, method: str, keep: str, 
 
 
 def test_it_needs_averaged_sgd() -> None:
-    with pytest.raises(BadOption, match="second stage of averaged SGD; set asgd = true"):
+    with refusal(BadOption):
         complete_settings(settings(optimizer={"finetune": 2}))
 
 

@@ -15,6 +15,7 @@ from torch.utils._pytree import tree_leaves  # noqa: E402
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.checks import list_defaults  # noqa: E402
 from embgeo.training.models import MODELS, build, detach  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
 
 N, D, T, B = 30, 8, 6, 3
 
@@ -235,68 +236,57 @@ def test_a_model_learns_a_rule(name: str) -> None:
 # --- Settings -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_models_say_what_they_are(model: Any) -> None:
-    assert model.NAME
-    assert "20" in model.SOURCE
-    assert all(isinstance(line, str) and line for line in model.DEVIATIONS)
-    assert isinstance(model.DEVIATIONS, tuple)
-    assert {"d", "layers", "tied", "bias", "embedding_dropout"} <= set(list_defaults(model))
-    assert "n_tokens" not in list_defaults(model)
+def test_models_say_what_they_are() -> None:
+    for model in MODELS.values():
+        assert model.NAME
+        assert "20" in model.SOURCE
+        assert all(isinstance(line, str) and line for line in model.DEVIATIONS)
+        assert isinstance(model.DEVIATIONS, tuple)
+        assert {"d", "layers", "tied", "bias", "embedding_dropout"} <= set(list_defaults(model))
+        assert "n_tokens" not in list_defaults(model)
 
 
 def test_a_model_that_does_not_exist() -> None:
-    with pytest.raises(
-        BadOption, match="unknown model 'gru'; choose from awd-lstm, vd-lstm, vd-rhn, t"
-    ):
+    with refusal(BadOption):
         build("gru", N, {})
 
 
 @each_model
 def test_a_setting_that_does_not_exist(name: str) -> None:
-    with pytest.raises(
-        BadOption, match=r"unknown setting 'width'; .*choose from .*embedding_dropout"
-    ):
+    with refusal(BadOption):
         made(name, width=3)
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "says"),
-    [
-        ("awd-lstm", {"d": 0}, "d is 0"),
-        ("awd-lstm", {"d": 2.5}, r"d is 2\.5"),
-        ("awd-lstm", {"layers": True}, "layers is True"),
-        ("awd-lstm", {"hidden": -1}, "hidden is -1"),
-        (
-            "awd-lstm",
-            {"weight_dropout": 1.0},
-            r"weight_dropout is 1\.0; give a number from 0 to below 1",
-        ),
-        ("awd-lstm", {"input_dropout": "much"}, "input_dropout is 'much'"),
-        ("awd-lstm", {"embedding_dropout": float("nan")}, "embedding_dropout is nan"),
-        ("awd-lstm", {"alpha": -1.0}, "alpha is -1"),
-        ("awd-lstm", {"beta": float("inf")}, "beta is inf"),
-        ("awd-lstm", {"tied": "yes"}, "tied is 'yes'; give true or false"),
-        ("awd-lstm", {"bias": 1}, "bias is 1"),
-        ("vd-lstm", {"size": "huge"}, "size is 'huge'; give small, medium or large"),
-        ("vd-lstm", {"dropout": -0.1}, "^dropout is -0.1"),
-        ("vd-lstm", {"bound": -1}, "bound is -1"),
-        ("vd-rhn", {"depth": 0}, "depth is 0"),
-        ("vd-rhn", {"gate_bias": "low"}, "gate_bias is 'low'; give a number"),
-        ("transformer", {"heads": 3}, "heads is 3; give a number that divides 8"),
-        ("transformer", {"heads": 8, "positions": "rotary"}, "into even numbers"),
-        ("transformer", {"positions": "none"}, "positions is 'none'"),
-        ("transformer", {"positions": "sinusoidal", "d": 9, "heads": 3}, "d is 9; give an even"),
-        ("transformer", {"norm": "both"}, "norm is 'both'"),
-        ("transformer", {"context": 0}, "context is 0"),
-        ("transformer", {"feedforward": 0}, "feedforward is 0"),
-        ("transformer", {"layers": 0}, "layers is 0"),
-        ("llama", {"heads": 8, "kv_heads": 1}, "into even numbers"),
-        ("llama", {"kv_heads": 3}, "kv_heads is 3; give a number that divides 4"),
-        ("llama", {"layers": 0}, "layers is 0"),
-        ("transformer", {"activation": "tanh"}, "activation is 'tanh'"),
-    ],
-)
-def test_settings_that_make_no_sense(name: str, settings: dict[str, Any], says: str) -> None:
-    with pytest.raises(BadOption, match=says):
-        made(name, **settings)
+def test_settings_that_make_no_sense() -> None:
+    for name, settings in (
+        ("awd-lstm", {"d": 0}),
+        ("awd-lstm", {"d": 2.5}),
+        ("awd-lstm", {"layers": True}),
+        ("awd-lstm", {"hidden": -1}),
+        ("awd-lstm", {"weight_dropout": 1.0}),
+        ("awd-lstm", {"input_dropout": "much"}),
+        ("awd-lstm", {"embedding_dropout": float("nan")}),
+        ("awd-lstm", {"alpha": -1.0}),
+        ("awd-lstm", {"beta": float("inf")}),
+        ("awd-lstm", {"tied": "yes"}),
+        ("awd-lstm", {"bias": 1}),
+        ("vd-lstm", {"size": "huge"}),
+        ("vd-lstm", {"dropout": -0.1}),
+        ("vd-lstm", {"bound": -1}),
+        ("vd-rhn", {"depth": 0}),
+        ("vd-rhn", {"gate_bias": "low"}),
+        ("transformer", {"heads": 3}),
+        ("transformer", {"heads": 8, "positions": "rotary"}),
+        ("transformer", {"positions": "none"}),
+        ("transformer", {"positions": "sinusoidal", "d": 9, "heads": 3}),
+        ("transformer", {"norm": "both"}),
+        ("transformer", {"context": 0}),
+        ("transformer", {"feedforward": 0}),
+        ("transformer", {"layers": 0}),
+        ("llama", {"heads": 8, "kv_heads": 1}),
+        ("llama", {"kv_heads": 3}),
+        ("llama", {"layers": 0}),
+        ("transformer", {"activation": "tanh"}),
+    ):
+        with refusal(BadOption):
+            made(name, **settings)

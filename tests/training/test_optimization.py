@@ -23,6 +23,7 @@ from embgeo.training.optimization import (  # noqa: E402
 )
 from embgeo.training.settings import OF_OPTIMIZER, list_presets, load_preset  # noqa: E402
 from tests.support.language_model import batches, make_model  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import each_value  # noqa: E402
 from tests.support.training_runs import settings, trainer_of  # noqa: E402
 
@@ -176,28 +177,21 @@ def test_factors_of_the_rate() -> None:
     assert [group["lr"] for group in optimizer.param_groups] == [60.0, 0.2]
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings", "says"),
-    [
-        ("lbfgs", {}, "unknown optimizer 'lbfgs'; choose from adamw, coupled-adam, sgd"),
-        (
-            "sgd",
-            {"betas": (0.9, 0.99)},
-            "sgd: unknown setting 'betas'; choose from lr, momen",
-        ),
-        ("adamw", {"lr": -1.0}, r"lr is -1\.0; give a number from 0"),
-        ("adamw", {"lr": float("nan")}, "lr is nan"),
-        ("adamw", {"lr": "1e-3"}, "lr is '1e-3'"),
-        ("adamw", {"weight_decay": True}, "weight_decay is True"),
-        ("adamw", {"betas": (0.9, 1.0)}, "betas is"),
-        ("adamw", {"betas": 0.9}, "betas is 0.9"),
-        ("adamw", {"betas": (0.9,)}, "betas is"),
-        ("coupled-adam", {}, "a coupled matrix is not among"),
-    ],
-)
-def test_optimizers_that_make_no_sense(kind: str, settings: dict[str, Any], says: str) -> None:
-    with pytest.raises(BadOption, match=says):
-        build_optimizer(kind, parameter_groups(make_model()), settings)
+def test_optimizers_that_make_no_sense() -> None:
+    for kind, fields in (
+        ("lbfgs", {}),
+        ("sgd", {"betas": (0.9, 0.99)}),
+        ("adamw", {"lr": -1.0}),
+        ("adamw", {"lr": float("nan")}),
+        ("adamw", {"lr": "1e-3"}),
+        ("adamw", {"weight_decay": True}),
+        ("adamw", {"betas": (0.9, 1.0)}),
+        ("adamw", {"betas": 0.9}),
+        ("adamw", {"betas": (0.9,)}),
+        ("coupled-adam", {}),
+    ):
+        with refusal(BadOption):
+            build_optimizer(kind, parameter_groups(make_model()), fields)
 
 
 # --- Schedules ----------------------------------------------------------------------------------
@@ -263,27 +257,20 @@ def test_linear_falls_with_the_steps_as_in_word2vec() -> None:
     assert [factor(step, 4, 0) for step in range(5)] == [1.0, 0.75, 0.5, 0.25, 0.1]
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings", "says"),
-    [
-        (
-            "plateau",
-            {},
-            "unknown schedule 'plateau'; choose from constant, one-cycle, epoch-decay, inverse",
-        ),
-        ("one-cycle", {"step": 3}, "unknown setting 'step'; choose from end, start, warm_up"),
-        ("constant", {"end": 3}, "unknown setting 'end'; it has none"),
-        ("one-cycle", {"warm_up": 1.5}, r"warm_up is 1\.5; give a number from 0 to 1"),
-        ("one-cycle", {"end": "low"}, "end is 'low'"),
-        ("epoch-decay", {"after": 2.5}, r"after is 2\.5; give a whole number"),
-        ("epoch-decay", {"rate": float("nan")}, "rate is nan"),
-        ("inverse-sqrt", {"warm_up_steps": 0.1}, r"warm_up_steps is 0\.1; give a whole number"),
-        ("inverse-sqrt", {"warm_up_steps": -1}, "warm_up_steps is -1; give a whole number"),
-    ],
-)
-def test_schedules_that_make_no_sense(kind: str, settings: dict[str, Any], says: str) -> None:
-    with pytest.raises(BadOption, match=says):
-        build_schedule(kind, settings)
+def test_schedules_that_make_no_sense() -> None:
+    for kind, fields in (
+        ("plateau", {}),
+        ("one-cycle", {"step": 3}),
+        ("constant", {"end": 3}),
+        ("one-cycle", {"warm_up": 1.5}),
+        ("one-cycle", {"end": "low"}),
+        ("epoch-decay", {"after": 2.5}),
+        ("epoch-decay", {"rate": float("nan")}),
+        ("inverse-sqrt", {"warm_up_steps": 0.1}),
+        ("inverse-sqrt", {"warm_up_steps": -1}),
+    ):
+        with refusal(BadOption):
+            build_schedule(kind, fields)
 
 
 # --- Averages -----------------------------------------------------------------------------------
@@ -353,7 +340,7 @@ def test_a_mean_that_the_model_holds_is_not_changed_nor_saved() -> None:
         average.applied().__enter__,
         lambda: average.load_state_dict({"count": 0, "mean": []}),
     ):
-        with pytest.raises(ValueError, match="swap"):
+        with refusal(ValueError):
             change()
 
 
@@ -371,7 +358,7 @@ def test_a_mean_of_another_model_is_refused() -> None:
     model = make_model()
     average = WeightAverage(model.parameters())
     average.update()
-    with pytest.raises(ValueError, match="zip"):
+    with refusal(ValueError):
         WeightAverage([model.embed.weight]).load_state_dict(average.state_dict())
 
 
@@ -446,7 +433,7 @@ def test_finetuning_averages_from_the_start_and_ends() -> None:
     assert trigger.finished
 
 
-@pytest.mark.parametrize("window", [0, 2.5, True])
-def test_a_window_that_makes_no_sense(window: Any) -> None:
-    with pytest.raises(BadOption, match="window is"):
-        NtAsgd(WeightAverage(make_model().parameters()), window=window)
+def test_a_window_that_makes_no_sense() -> None:
+    for window in (0, 2.5, True):
+        with refusal(BadOption):
+            NtAsgd(WeightAverage(make_model().parameters()), window=window)

@@ -14,13 +14,14 @@ from embgeo.report.text.study import render_plan  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.loop.check import check_study, plan_runs, sum_memory  # noqa: E402
 from embgeo.training.tasks import language_model  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
 from tests.support.training_runs import LLAMA, PLAIN, N, corpus, settings, trainer_of  # noqa: E402
 
 
 def test_positions_that_training_never_sees_are_not_evaluated() -> None:
     model = {"name": "transformer", "d": 8, "layers": 1, "heads": 2}
     evaluation = {"bptt": 11}
-    with pytest.raises(BadOption, match="have 11 tokens, and the model learns 10 positions"):
+    with refusal(BadOption):
         check_study(complete_settings(settings(model=model, evaluation=evaluation)), corpus())
     rotary = settings(model={**model, "positions": "rotary"}, evaluation=evaluation)
     check_study(complete_settings(rotary), corpus())
@@ -76,17 +77,17 @@ def test_logits_count_as_many_as_are_computed_at_once(monkeypatch: pytest.Monkey
     assert found[0] < found[2] < found[1]
 
 
-@pytest.mark.parametrize(("free", "said"), [(None, None), (9e6, "activations"), (8e6, "mle")])
-def test_a_plan_says_what_does_not_fit(free: float | None, said: str | None) -> None:
-    method = {"method": "mle", "parameters": 2, "steps": 3, "memory": 9_000_000}
-    plan = {
-        "corpus": {"name": "text", "rows": 1, "unit": "tokens", "tokens": {}},
-        "model": {"name": "llama"},
-        "seeds": [0],
-        "tuned": {},
-        "methods": [method],
-        "free_memory": free,
-    }
-    *_, last, _ = render_plan(plan, Path("runs"))
-    assert ("free on the device" in last) == (said is not None)
-    assert said is None or said in last
+def test_a_plan_says_what_does_not_fit() -> None:
+    for free, said in ((None, None), (9e6, "activations"), (8e6, "mle")):
+        method = {"method": "mle", "parameters": 2, "steps": 3, "memory": 9_000_000}
+        plan = {
+            "corpus": {"name": "text", "rows": 1, "unit": "tokens", "tokens": {}},
+            "model": {"name": "llama"},
+            "seeds": [0],
+            "tuned": {},
+            "methods": [method],
+            "free_memory": free,
+        }
+        *_, last, _ = render_plan(plan, Path("runs"))
+        assert ("free on the device" in last) == (said is not None)
+        assert said is None or said in last

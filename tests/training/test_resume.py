@@ -14,7 +14,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile  # noqa: E402
+from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.loop.checkpoint import hold_folder, save_state, write  # noqa: E402
 from embgeo.training.loop.log import RunLog  # noqa: E402
@@ -22,6 +22,8 @@ from embgeo.training.loop.loop import RunLoop, train_run  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
 from tests.support.moments import moments, put, state_of  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
+from tests.support.sampling import each_folder  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     LLAMA,
     LSTM,
@@ -235,10 +237,9 @@ def test_a_run_waits_for_the_process_that_has_it(tmp_path: Path) -> None:
 
 def test_other_settings_are_refused_in_one_line(tmp_path: Path) -> None:
     config = interrupted(tmp_path)
-    with pytest.raises(BadOption, match=r"optimizer.lr was 0.01 and is 0.02; resume with") as error:
+    with refusal(BadOption):
         run(config.updated({"optimizer": {"lr": 0.02}}), tmp_path)
-    assert "\n" not in str(error.value)
-    with pytest.raises(BadOption, match=r"compare was \['mle'\] and is \['cosreg'\]"):
+    with refusal(BadOption):
         run(config.one("cosreg", 0), tmp_path)
 
 
@@ -246,7 +247,7 @@ def test_a_finished_run_of_other_settings_is_refused(tmp_path: Path) -> None:
     config = settings(training={"steps": 1})
     first = run(config, tmp_path)
     assert run(config, tmp_path) == first
-    with pytest.raises(BadOption, match=r"training.steps was 1 and is 2"):
+    with refusal(BadOption):
         run(config.updated({"training": {"steps": 2}}), tmp_path)
 
 
@@ -264,7 +265,7 @@ def test_another_text_is_refused(tmp_path: Path) -> None:
 
     config = interrupted(tmp_path)
     other = replace(corpus(), files={"drawn.txt": "1" * 64})
-    with pytest.raises(BadOption, match="the text is another one"):
+    with refusal(BadOption):
         train_run(config, other, tmp_path, measure=None, progress=silent(), command="")
 
 
@@ -272,10 +273,10 @@ def test_a_damaged_state_is_refused_in_one_line(tmp_path: Path) -> None:
     config = interrupted(tmp_path)
     path = tmp_path / "state.pt"
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(UnreadableFile, match="no state of a run, or damaged; remove the file"):
+    with refusal(UnreadableFile):
         run(config, tmp_path)
     torch.save({"format": 99}, path)
-    with pytest.raises(UnreadableFile, match="no state in format 1"):
+    with refusal(UnreadableFile):
         run(config, tmp_path)
 
 
@@ -293,7 +294,7 @@ def test_a_hostile_state_runs_nothing(tmp_path: Path) -> None:
     home, marker = tmp_path / "run", tmp_path / "marker"
     config = interrupted(home)
     torch.save({"format": 1, "identity": _MakesAFolder(marker)}, home / "state.pt")
-    with pytest.raises(UnreadableFile, match="no state of a run, or damaged"):
+    with refusal(UnreadableFile):
         run(config, home)
     assert not marker.exists()
 
@@ -301,29 +302,29 @@ def test_a_hostile_state_runs_nothing(tmp_path: Path) -> None:
 def test_a_log_that_lost_lines_is_refused(tmp_path: Path) -> None:
     config = interrupted(tmp_path)
     (tmp_path / "metrics.jsonl").write_bytes(b"")
-    with pytest.raises(UnreadableFile, match="is shorter than the"):
+    with refusal(UnreadableFile):
         run(config, tmp_path)
 
 
 def test_a_loss_that_is_no_number_ends_the_run(tmp_path: Path) -> None:
     config = settings(optimizer={"kind": "sgd", "lr": 1e38, "weight_decay": 0.0})
-    with pytest.raises(EmbgeoError, match=r"became NaN or infinite \(mle, step 4\); lower lr"):
+    with refusal():
         run(config, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("lr", "more", "said"),
+    ("lr", "more"),
     [
-        (1e38, {"training": {"steps": 1}}, "no finite perplexity on the validation split"),
-        (1e39, {"geometry": {"every": 3}, "training": {"log_every": 1000}}, "numbers that are not"),
+        (1e38, {"training": {"steps": 1}}),
+        (1e39, {"geometry": {"every": 3}, "training": {"log_every": 1000}}),
     ],
 )
 def test_a_training_that_diverges_says_so_and_leaves_no_result(
-    lr: float, more: dict[str, Any], said: str, tmp_path: Path
+    lr: float, more: dict[str, Any], tmp_path: Path
 ) -> None:
     """The loss before the only step is finite; a matrix is measured before a loss is logged."""
     config = settings(optimizer={"kind": "sgd", "lr": lr, "weight_decay": 0.0}, **more)
-    with pytest.raises(EmbgeoError, match=f"the training diverged: .*{said}"):
+    with refusal():
         run(config, tmp_path)
     assert not (tmp_path / "result.json").exists()
 
@@ -347,7 +348,7 @@ def test_a_request_to_stop_is_heard_to_the_very_end(
 def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path: Path) -> None:
     target = tmp_path / "model.safetensors"
     target.mkdir()  # in the place of a full disk: the rename fails
-    with pytest.raises(EmbgeoError, match=r"model.safetensors: cannot be written.*--resume"):
+    with refusal():
         write(target, b"content")
     assert list(tmp_path.iterdir()) == [target]
 
@@ -359,11 +360,11 @@ def test_a_full_disk_says_how_to_go_on(tmp_path: Path) -> None:
     assert log.file is not None
     log.file.close()
     log.file = Path("/dev/full").open("r+b", buffering=0)  # noqa: SIM115
-    with pytest.raises(EmbgeoError, match="make room, and go on with --resume"):
+    with refusal():
         log.write(1, {"train.loss": 1.0})
     log.close()
     (tmp_path / "state.pt").mkdir()
-    with pytest.raises(EmbgeoError, match="make room, and go on with --resume"):
+    with refusal():
         save_state({}, tmp_path)
 
 
@@ -386,20 +387,22 @@ def cut_tensor(value: Any, path: tuple[Any, ...]) -> Any:
     return type(value)(cut_tensor(v, path[1:]) if i == path[0] else v for i, v in enumerate(value))
 
 
-@pytest.mark.parametrize("name", ["mle", "nt-asgd", "coupled-adam", "frage", "real", "mixture"])
-def test_a_state_whose_tensors_were_cut_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_state_whose_tensors_were_cut_is_refused(tmp_path: Path) -> None:
     """A tensor of one entry would be broadcast."""
-    config = saving(CASES[name], 2)
-    with pytest.raises(Stopped):
-        run(config, tmp_path, stopping(9))
-    state = torch.load(tmp_path / "state.pt", weights_only=True)
-    places: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-    for path in list_tensors(state["trainer"]):  # one of each kind
-        if "hidden" in path:  # the kernels refuse other shapes
-            continue
-        places.setdefault((path[0], *(key for key in path if isinstance(key, str))), path)
-    assert places
-    for path in places.values():
-        torch.save(state | {"trainer": cut_tensor(state["trainer"], path)}, tmp_path / "state.pt")
-        with pytest.raises(UnreadableFile, match=r"state\.pt: does not fit the run, or damaged"):
-            run(config, tmp_path)
+    for folder, name in each_folder(
+        tmp_path, ("mle", "nt-asgd", "coupled-adam", "frage", "real", "mixture")
+    ):
+        config = saving(CASES[name], 2)
+        with pytest.raises(Stopped):
+            run(config, folder, stopping(9))
+        state = torch.load(folder / "state.pt", weights_only=True)
+        places: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        for path in list_tensors(state["trainer"]):  # one of each kind
+            if "hidden" in path:  # the kernels refuse other shapes
+                continue
+            places.setdefault((path[0], *(key for key in path if isinstance(key, str))), path)
+        assert places
+        for path in places.values():
+            torch.save(state | {"trainer": cut_tensor(state["trainer"], path)}, folder / "state.pt")
+            with refusal(UnreadableFile):
+                run(config, folder)

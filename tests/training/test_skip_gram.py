@@ -17,7 +17,7 @@ pytest.importorskip("tomli_w")
 import torch
 
 import embgeo
-from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile
+from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.training.complete import complete_settings
 from embgeo.training.data.documents import TokenStream, load_documents
 from embgeo.training.data.neighbor_batches import (
@@ -33,6 +33,7 @@ from embgeo.training.methods import METHODS
 from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.tasks import make_task
 from embgeo.training.tasks.skip_gram import SkipGram, sampling_loss
+from tests.support.refusals import refusal
 from tests.support.training_runs import (
     CPU,
     assert_resumes,
@@ -111,15 +112,15 @@ def test_no_pair_reaches_over_the_end_of_a_document() -> None:
     assert {tuple(pair) for pair in pairs.tolist()} == {(0, 1), (1, 0), (2, 3), (3, 2)}
 
 
-@pytest.mark.parametrize(("length", "within"), [(3, 0.02), (10, 0.01), (200, 0.005)])
-def test_as_many_pairs_are_expected_as_are_drawn(length: int, within: float) -> None:
+def test_as_many_pairs_are_expected_as_are_drawn() -> None:
     """Also where windows reach beyond short documents; a few less where words are thinned out."""
-    generator = np.random.default_rng(2)
-    text = stream(generator.integers(0, 50, 30_000), np.arange(30_000) // length)
-    drawn = len(draw_pairs(text, np.ones(50), 5, generator))
-    assert expect_pairs(text, np.ones(50), 5) == pytest.approx(drawn, rel=within)
-    thin = np.full(50, 0.6)
-    assert expect_pairs(text, thin, 5) <= 1.01 * len(draw_pairs(text, thin, 5, generator))
+    for length, within in ((3, 0.02), (10, 0.01), (200, 0.005)):
+        generator = np.random.default_rng(2)
+        text = stream(generator.integers(0, 50, 30_000), np.arange(30_000) // length)
+        drawn = len(draw_pairs(text, np.ones(50), 5, generator))
+        assert expect_pairs(text, np.ones(50), 5) == pytest.approx(drawn, rel=within)
+        thin = np.full(50, 0.6)
+        assert expect_pairs(text, thin, 5) <= 1.01 * len(draw_pairs(text, thin, 5, generator))
 
 
 def test_frequent_words_are_thinned_out_as_in_word2vec() -> None:
@@ -279,21 +280,20 @@ def test_what_needs_a_softmax_is_refused(place: Path) -> None:
 
 
 BAD = {
-    "no sets": (None, "holds no EN-WS-353-ALL"),
-    "no score": ("tiger\tcat\n", "line 1 is not two words and a score"),
-    "no number": ("tiger\tcat\t1\nsun\tmoon\tmuch\n", "line 2 is not two words and a score"),
-    "not finite": ("tiger\tcat\tnan\n", "line 1 is not two words and a score"),
+    "no sets": None,
+    "no score": "tiger\tcat\n",
+    "no number": "tiger\tcat\t1\nsun\tmoon\tmuch\n",
+    "not finite": "tiger\tcat\tnan\n",
 }
 
 
-@pytest.mark.parametrize(("text", "cause"), BAD.values(), ids=BAD.keys())
-def test_bad_sets_are_one_line(text: str | None, cause: str, place: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", BAD.values(), ids=BAD.keys())
+def test_bad_sets_are_one_line(text: str | None, place: Path, tmp_path: Path) -> None:
     if text is not None:
         (tmp_path / "EN-WS-353-ALL.txt").write_text(text, "utf-8")
     config = settings(place, task={"wordsim": str(tmp_path)})
-    with pytest.raises(UnreadableFile, match=cause) as error:
+    with refusal(UnreadableFile):
         make_task(config).load(config)
-    assert "\n" not in str(error.value)
 
 
 def test_bad_texts_and_settings_are_one_line(place: Path, tmp_path: Path) -> None:
@@ -303,23 +303,22 @@ def test_bad_texts_and_settings_are_one_line(place: Path, tmp_path: Path) -> Non
     other.write_text("words of another language\n" * 5000, "utf-8")
     empty = tmp_path / "empty"
     empty.mkdir()
-    for tables, cause in (
-        ({"data": {"path": str(short)}}, "fewer than 100 words"),
-        ({"data": {"path": str(empty)}}, "the folder holds no text"),
-        ({"data": {"path": str(other)}}, "0 of the 30 pairs of WordSim-353 have both words"),
-        ({"data": {"unit": "stream"}}, "unit of"),
-        ({"optimizer": {"kind": "adamw", "lr": 0.1}}, "trained by plain SGD"),
-        ({"training": {"clip": 1.0}}, "trained by plain SGD"),
-        ({"task": {"wordsim": ""}}, "no folder with sets"),
-        ({"task": {"window": 0}}, "window is 0"),
-        ({"task": {"width": 3}}, "width"),
-        ({"training": {"batch": 10**7}}, "a batch of 10,000,000 pairs"),
+    for tables in (
+        {"data": {"path": str(short)}},
+        {"data": {"path": str(empty)}},
+        {"data": {"path": str(other)}},
+        {"data": {"unit": "stream"}},
+        {"optimizer": {"kind": "adamw", "lr": 0.1}},
+        {"training": {"clip": 1.0}},
+        {"task": {"wordsim": ""}},
+        {"task": {"window": 0}},
+        {"task": {"width": 3}},
+        {"training": {"batch": 10**7}},
     ):
-        with pytest.raises(EmbgeoError, match=cause) as error:
+        with refusal():
             embgeo.train(
                 out=tmp_path / "runs", settings=settings(place, **tables).tables(), compare="mle"
             )
-        assert "\n" not in str(error.value)
         assert not (tmp_path / "runs").exists()
 
 

@@ -14,6 +14,7 @@ from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.data import Vocabulary, load_corpus  # noqa: E402
 from embgeo.training.loop.check import check_study  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import each_value  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     LSTM,
@@ -66,7 +67,7 @@ def test_in_a_folder_each_starts_from_its_own(runs: Path) -> None:
         trainer = started(runs, method)
         own = saved(runs / method / "seed-0")
         assert torch.equal(trainer.matrices()[0], own["embedding.weight"])
-    with pytest.raises(BadOption, match="nor one of cosreg with seed 0; give the folder of a run"):
+    with refusal(BadOption):
         started(runs, "cosreg")
 
 
@@ -76,31 +77,28 @@ def test_a_bias_that_the_run_did_not_have_starts_as_usual(runs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "message"),
+    "model",
     [
-        ({"d": 6, "hidden": 6}, "embedding.weight is 50×8 there, and 50×6 here"),
-        ({"layers": 2}, "is missing there, and"),
-        ({"name": "transformer", "d": 8, "heads": 2}, "the weights are of another model"),
+        {"d": 6, "hidden": 6},
+        {"layers": 2},
+        {"name": "transformer", "d": 8, "heads": 2},
     ],
 )
-def test_other_models_are_refused_before_training(
-    runs: Path, model: dict[str, Any], message: str
-) -> None:
+def test_other_models_are_refused_before_training(runs: Path, model: dict[str, Any]) -> None:
     start = {"start": str(runs / "mle" / "seed-0"), "bptt": 10}
     config = settings(training=start, evaluation={"bptt": 10})
     config = config.updated({"model": model if "name" in model else {**LSTM, **model}})
-    with pytest.raises(BadOption) as error:
+    with refusal(BadOption):
         check_study(complete_settings(config), corpus())
-    assert message in str(error.value)
 
 
 def test_another_vocabulary_and_a_damaged_file_are_refused(runs: Path, tmp_path: Path) -> None:
     start = runs / "mle" / "seed-0"
     config = complete_settings(settings(training={"start": str(start)}))
-    with pytest.raises(BadOption, match="of another vocabulary than the text"):
+    with refusal(BadOption):
         check_study(config, corpus(n=40))
     (tmp_path / "model.safetensors").write_bytes(b"nothing")
-    with pytest.raises(UnreadableFile, match="not a model that a run has written"):
+    with refusal(UnreadableFile):
         started(tmp_path)
 
 
@@ -128,5 +126,5 @@ def test_a_text_is_read_with_a_given_vocabulary(tmp_path: Path) -> None:
     assert found.vocabulary.counts.sum() == len(found.train)
     assert found.train[:4].tolist() == [4, 0, 3, 2]
     bare = Vocabulary(("a", "b", "<eos>"), np.ones(3, dtype=np.int64))
-    with pytest.raises(BadOption, match="has neither 'c0' nor <unk>"):
+    with refusal(BadOption):
         load_corpus(path, vocabulary=bare)

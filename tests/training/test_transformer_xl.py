@@ -15,6 +15,7 @@ from embgeo.training.models import Transformer, TransformerXL, detach  # noqa: E
 from embgeo.training.optimization import parameter_groups  # noqa: E402
 from embgeo.training.sections import EvaluationSettings  # noqa: E402
 from embgeo.training.tasks.language_model import resolve_windows  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
 from tests.support.training_runs import corpus  # noqa: E402
 
 N, D, HEADS = 20, 8, 2
@@ -162,26 +163,23 @@ def test_no_gradient_reaches_the_memory() -> None:
     assert not model.embedding.weight.grad[sorted(untouched)].any()
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"heads": 3}, "give a number that divides 8"),
-        ({"memory": -1}, "give a whole number from 0"),
-        ({"memory": 1.5}, "give a whole number from 0"),
-        ({"d": 9, "heads": 3}, "d is 9; give an even number"),
-    ],
-)
-def test_settings_that_make_no_sense(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(BadOption, match=message):
-        TransformerXL(N, **{"d": D, "heads": HEADS, **settings})
+def test_settings_that_make_no_sense() -> None:
+    for settings in (
+        {"heads": 3},
+        {"memory": -1},
+        {"memory": 1.5},
+        {"d": 9, "heads": 3},
+    ):
+        with refusal(BadOption):
+            TransformerXL(N, **{"d": D, "heads": HEADS, **settings})
 
 
-@pytest.mark.parametrize("own", [{"memory": 9}, {"clamp": 9}, {"same_length": True}])
-def test_other_models_have_no_memory(own: dict[str, Any]) -> None:
-    settings = EvaluationSettings(**own)
-    with pytest.raises(BadOption, match="transformer has no memory of tokens"):
-        resolve_windows(settings, 20, Transformer)
-    assert resolve_windows(settings, 20, TransformerXL).bptt == 20
+def test_other_models_have_no_memory() -> None:
+    for own in ({"memory": 9}, {"clamp": 9}, {"same_length": True}):
+        settings = EvaluationSettings(**own)
+        with refusal(BadOption):
+            resolve_windows(settings, 20, Transformer)
+        assert resolve_windows(settings, 20, TransformerXL).bptt == 20
 
 
 def test_weight_decay_leaves_its_biases_out() -> None:

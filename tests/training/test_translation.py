@@ -21,7 +21,6 @@ from safetensors.numpy import load_file
 from torch.nn import functional as F
 
 import embgeo
-from embgeo.core.errors import EmbgeoError
 from embgeo.report.text.study import table
 from embgeo.training.complete import complete_settings
 from embgeo.training.data.encoding import join_sequences
@@ -51,6 +50,7 @@ from embgeo.training.study.record import load_study
 from embgeo.training.tasks import make_task
 from embgeo.training.tasks.translation import PairBatch, PairBatches, TranslationTask
 from embgeo.workflows.train_runs import analyze_embedding
+from tests.support.refusals import refusal
 from tests.support.training_runs import (
     CPU,
     assert_resumes,
@@ -545,17 +545,17 @@ def test_no_sentence_of_a_split_is_in_another() -> None:
 
 
 BAD = {
-    "lines": ({"train.en": "a\nb\n"}, {}, "train.de: it has 55 lines, and train.en has 2"),
-    "empty": ({"train.en": ""}, {}, "the file is empty"),
-    "blank": ({"val.en": "\n" * 10}, {}, "it has no sentences"),
-    "binary": ({"val.de": "\0\n"}, {}, "binary"),
-    "language": ({}, {"task": {"source": "fr"}}, "the train split is missing: no train.fr"),
-    "test": ({}, {"task": {"test": "news"}}, "the test split is missing: no news.de and news.en"),
-    "size": ({}, {"data": {"size": 5}}, "characters, and 5 rows do not suffice"),
-    "length": ({}, {"task": {"length": 2}}, "more than 2 tokens on a side"),
-    "batch": ({}, {"training": {"batch": 4}}, "a batch of 4 tokens is shorter"),
-    "accumulate": ({}, {"training": {"accumulate": 2}}, "accumulate of"),
-    "method": ({}, {"compare": ["re"]}, "untied is about the matrices of a language model"),
+    "lines": ({"train.en": "a\nb\n"}, {}),
+    "empty": ({"train.en": ""}, {}),
+    "blank": ({"val.en": "\n" * 10}, {}),
+    "binary": ({"val.de": "\0\n"}, {}),
+    "language": ({}, {"task": {"source": "fr"}}),
+    "test": ({}, {"task": {"test": "news"}}),
+    "size": ({}, {"data": {"size": 5}}),
+    "length": ({}, {"task": {"length": 2}}),
+    "batch": ({}, {"training": {"batch": 4}}),
+    "accumulate": ({}, {"training": {"accumulate": 2}}),
+    "method": ({}, {"compare": ["re"]}),
     # Counts, and the vocabulary of the source, are those of one way to tie the matrices.
     "tied of a method": (
         {},
@@ -564,20 +564,19 @@ BAD = {
             "method": {"shared": {"base": "mle", "model": {"tied": "three-way"}}},
             "compare": ["mle", "shared"],
         },
-        "method.shared. sets tied of the model",
     ),
-    "tokenizer": ({}, {"data": {"tokenizer": "x.json"}}, "tokenizer of"),
-    "cache": ({}, {"evaluation": {"cache": True}}, "cache of .evaluation. is not for the task"),
-    "columns": ({}, {"task": {"columns": "en"}}, "columns is 'en'"),
-    "tied": ({}, {"model": {"tied": True}}, "tied is True"),
-    "layers": ({}, {"model": {**LSTM, "layers": 1}}, "layers is 1; give a whole number from 2"),
-    "three-way": ({}, {"task": {"joint": False}}, "three-way of .model. both languages one matrix"),
+    "tokenizer": ({}, {"data": {"tokenizer": "x.json"}}),
+    "cache": ({}, {"evaluation": {"cache": True}}),
+    "columns": ({}, {"task": {"columns": "en"}}),
+    "tied": ({}, {"model": {"tied": True}}),
+    "layers": ({}, {"model": {**LSTM, "layers": 1}}),
+    "three-way": ({}, {"task": {"joint": False}}),
 }
 
 
-@pytest.mark.parametrize(("files", "tables", "cause"), BAD.values(), ids=BAD.keys())
+@pytest.mark.parametrize(("files", "tables"), BAD.values(), ids=BAD.keys())
 def test_bad_data_and_settings_are_one_line(
-    files: dict[str, str], tables: dict[str, Any], cause: str, tmp_path: Path
+    files: dict[str, str], tables: dict[str, Any], tmp_path: Path
 ) -> None:
     pytest.importorskip("sacrebleu")
     corpus = tmp_path / "corpus"
@@ -585,15 +584,14 @@ def test_bad_data_and_settings_are_one_line(
     write_corpus(corpus)
     for name, text in files.items():
         (corpus / name).write_text(text, "utf-8")
-    with pytest.raises(EmbgeoError, match=cause) as error:
+    with refusal():
         embgeo.train(out=tmp_path / "runs", settings=settings(corpus, **tables).tables())
-    assert "\n" not in str(error.value)
     assert not (tmp_path / "runs").exists()
 
 
 def test_a_split_with_one_language_alone_is_refused(tmp_path: Path) -> None:
     (tmp_path / "train.de").write_text("a\n", "utf-8")
-    with pytest.raises(EmbgeoError, match=r"there is train\.de, but no \.en"):
+    with refusal():
         find_parallel(tmp_path, "de", "en", "")
 
 
@@ -612,9 +610,9 @@ def test_columns_of_a_file_are_languages(tmp_path: Path) -> None:
     config = settings(path, task={"columns": ["en", "de"]})
     dataset = make_task(config).load(config)
     assert all(text.startswith("the ") for text in dataset.train.texts)
-    for tables, cause in (({}, "no column is 'de'"), ({"columns": ["en", "x", "de"]}, "line 1")):
+    for tables in ({}, {"columns": ["en", "x", "de"]}):
         bad = settings(path, task=tables)
-        with pytest.raises(EmbgeoError, match=cause):
+        with refusal():
             make_task(bad).load(bad)
 
 
@@ -830,10 +828,8 @@ def test_the_bootstrap_pairs_sentences() -> None:
     assert bootstrap({0: worse}, {0: replace(better, references="b")}, "test.bleu") is None
 
 
-@pytest.mark.parametrize(
-    "name", ["multi30k-cpu", "multi30k-lstm-cpu", "tatoeba-cpu", "iwslt14", "wmt14-base"]
-)
-def test_presets_are_complete(name: str) -> None:
-    config = complete_settings(load_preset(name))
-    assert config.compare[0] == "mle"
-    assert make_task(config).NAME == "translation"
+def test_presets_are_complete() -> None:
+    for name in ("multi30k-cpu", "multi30k-lstm-cpu", "tatoeba-cpu", "iwslt14", "wmt14-base"):
+        config = complete_settings(load_preset(name))
+        assert config.compare[0] == "mle"
+        assert make_task(config).NAME == "translation"

@@ -31,6 +31,7 @@ from embgeo.workflows.train_tuning import (
     train_runs,
     tune_settings,
 )
+from tests.support.refusals import refusal
 from tests.support.training_runs import Stopped, corpus, numbers, run, settings, stopping
 
 LR = "optimizer.lr"
@@ -94,9 +95,7 @@ def test_what_was_tried_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.M
     first = tuned(tmp_path)
     monkeypatch.setattr(train_runs_module, "attempt_run", None)
     assert tuned(tmp_path) == first
-    with pytest.raises(
-        BadOption, match=r"was tuned over optimizer.lr \[0.0001, 0.03\]; give the same"
-    ):
+    with refusal(BadOption):
         tuned(tmp_path, [1e-4])
 
 
@@ -135,25 +134,21 @@ def test_rates_are_in_the_settings_of_the_study_alone() -> None:
     assert "tune" not in config.one("mle", 0).tables()
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("lr", "'lr' lists no values; write it as in lr=1e-3"),
-        ("lr=fast", "lr of [optimizer] is 'fast'"),
-        ("rate=1", "rate of [tune] is not tuned"),
-        ("optimizer.kind=sgd", "optimizer.kind of [tune] is not tuned"),
-        ("data.size=10", "data.size of [tune] is not tuned"),
-        ("optimizer.speed=1", "unknown setting 'speed'"),
-        ("lr=1,1", "optimizer.lr of [tune] is [1, 1]; give one value or more, each once"),
-        ("lr=0.1,-1", "lr is -1"),
-        ("method.cosreg.delta=1", "unknown setting 'delta'"),
-        ("method.frage.lambda_=1", "method.frage.lambda_ of [tune] concerns no compared method"),
-    ],
-)
-def test_values_that_make_no_sense(text: str, message: str) -> None:
-    with pytest.raises(BadOption) as error:
-        complete_settings(settings(compare=METHODS, tune=parse_tuned([text])))
-    assert message in str(error.value)
+def test_values_that_make_no_sense() -> None:
+    for text in (
+        "lr",
+        "lr=fast",
+        "rate=1",
+        "optimizer.kind=sgd",
+        "data.size=10",
+        "optimizer.speed=1",
+        "lr=1,1",
+        "lr=0.1,-1",
+        "method.cosreg.delta=1",
+        "method.frage.lambda_=1",
+    ):
+        with refusal(BadOption):
+            complete_settings(settings(compare=METHODS, tune=parse_tuned([text])))
 
 
 def test_settings_are_tuned_one_after_the_other(

@@ -16,11 +16,12 @@ import pytest
 import embgeo
 from embgeo.charts import CHARTS
 from embgeo.cli.app import run
-from embgeo.core.errors import BadOption, EmbgeoError
+from embgeo.core.errors import BadOption
 from embgeo.workflows.analyze import Analysis
 from embgeo.workflows.folders import write_whole
 from tests.support.documents import ROOT
 from tests.support.package_source import modules, nodes
+from tests.support.refusals import refusal
 from tests.support.sample_analysis import sample, without
 
 BASELINE = ROOT / "fixtures" / "baseline.pt"
@@ -99,28 +100,23 @@ def test_labels_beside_a_path_may_be_files_or_objects() -> None:
     assert given["frequency.probe_auc"].value == named["frequency.probe_auc"].value  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    ("settings", "error"),
-    [
-        ({"tensr": "x"}, "tensr: no argument has this name; did you mean tensor?"),
-        ({"section": "x"}, "section: no argument has this name; did you mean sections?"),
-        ({"popular_share": 2.0}, "popular_share is 2.0"),
-        ({"sections": "cosin"}, "cosin"),
-        ({"sections": "tokens", "pairs": 5}, "pairs: is about the section cosine, which sections"),
-        ({"options": embgeo.Options(), "seed": 1}, "seed: is in options already"),
-    ],
-)
-def test_errors_name_the_argument(settings: dict[str, Any], error: str) -> None:
-    with pytest.raises(embgeo.EmbgeoError) as caught:
-        embgeo.analyze(BASELINE, **settings)
-    assert error in str(caught.value)
-    assert "--" not in str(caught.value)
+def test_errors_name_the_argument() -> None:
+    for settings in (
+        {"tensr": "x"},
+        {"section": "x"},
+        {"popular_share": 2.0},
+        {"sections": "cosin"},
+        {"sections": "tokens", "pairs": 5},
+        {"options": embgeo.Options(), "seed": 1},
+    ):
+        with refusal():
+            embgeo.analyze(BASELINE, **settings)
 
 
 def test_a_matrix_in_memory_takes_no_options_of_files() -> None:
-    with pytest.raises(embgeo.EmbgeoError, match="tensor: is about a file"):
+    with refusal():
         embgeo.analyze(np.eye(5), tensor="x")
-    with pytest.raises(embgeo.EmbgeoError, match="tensor: is about a file"):
+    with refusal():
         embgeo.diff(np.eye(5), np.eye(5), tensor="x")
 
 
@@ -146,23 +142,18 @@ def test_whatever_holds_a_matrix_is_compared(baseline: embgeo.Analysis, tmp_path
     assert of_arrays.differences
 
 
-@pytest.mark.parametrize(
-    ("inputs", "settings", "error"),
-    [
-        ((BASELINE,), {}, "there is nothing to compare it with; name another one"),
-        ((np.eye(3),), {}, "^there is nothing to compare; give two inputs or more$"),
-        ((), {}, "^there is nothing to compare; give two inputs or more$"),
-        ((BASELINE, COSREG), {"names": ["a"]}, "names: 1 for 2 inputs"),
-        ((BASELINE, COSREG), {"queries": "x"}, "queries: 'x' is not a number of tokens"),
-        ((np.eye(3), np.eye(3)), {"track": True}, "track: takes checkpoints in files"),
-        ((BASELINE, COSREG), {"sections": "x"}, "sections: unknown section 'x'"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(
-    inputs: tuple[Any, ...], settings: dict[str, Any], error: str
-) -> None:
-    with pytest.raises(embgeo.EmbgeoError, match=error):
-        embgeo.diff(*inputs, **settings)
+def test_what_cannot_be_compared_is_refused() -> None:
+    for inputs, settings in (
+        ((BASELINE,), {}),
+        ((np.eye(3),), {}),
+        ((), {}),
+        ((BASELINE, COSREG), {"names": ["a"]}),
+        ((BASELINE, COSREG), {"queries": "x"}),
+        ((np.eye(3), np.eye(3)), {"track": True}),
+        ((BASELINE, COSREG), {"sections": "x"}),
+    ):
+        with refusal():
+            embgeo.diff(*inputs, **settings)
 
 
 @pytest.mark.slow
@@ -179,18 +170,15 @@ def test_rules_are_checked_like_the_command_does(baseline: embgeo.Analysis) -> N
     assert relative.passed
 
 
-@pytest.mark.parametrize(
-    ("settings", "error"),
-    [
-        ({}, "no rules"),
-        ({"rules": "cosine.men <= 1"}, "rules: no value is called .*did you mean cosine.mean"),
-        ({"rules": "cosine.mean drop <= 5%"}, "compares with a baseline"),
-        ({"rules": "cosine.mean <= 1", "level": 2.0}, "level"),
-    ],
-)
-def test_rules_that_check_nothing_are_refused(settings: dict[str, Any], error: str) -> None:
-    with pytest.raises(embgeo.EmbgeoError, match=error):
-        embgeo.gate(COSREG, **settings)
+def test_rules_that_check_nothing_are_refused() -> None:
+    for settings in (
+        {},
+        {"rules": "cosine.men <= 1"},
+        {"rules": "cosine.mean drop <= 5%"},
+        {"rules": "cosine.mean <= 1", "level": 2.0},
+    ):
+        with refusal():
+            embgeo.gate(COSREG, **settings)
 
 
 @pytest.mark.usefixtures("outlines")
@@ -203,7 +191,7 @@ def test_results_are_rendered(baseline: embgeo.Analysis, tmp_path: Path) -> None
     compared = embgeo.diff(BASELINE, COSREG, queries=0, **QUICK)
     assert "cosreg" in embgeo.render(compared)
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(embgeo.EmbgeoError, match="choose another file with out"):
+    with refusal():
         embgeo.render(baseline, tmp_path / "notes.txt")
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
@@ -213,9 +201,9 @@ def test_results_are_exported(baseline: embgeo.Analysis, tmp_path: Path) -> None
     assert (tmp_path / "rows.csv") in written.paths
     vectors = embgeo.export(baseline, "projector", tmp_path / "vectors", at_most=20)
     assert vectors.points == 20
-    with pytest.raises(embgeo.EmbgeoError, match="to: unknown format 'xlsx'; choose from"):
+    with refusal():
         embgeo.export(baseline, "xlsx")
-    with pytest.raises(embgeo.EmbgeoError, match="at_most: is about to"):
+    with refusal():
         embgeo.export(baseline, "csv", at_most=3)
 
 
@@ -234,9 +222,8 @@ def test_a_file_that_cannot_be_written_is_reported_of_its_folder(tmp_path: Path)
             raise embgeo.EmbgeoError(cause, where=folder / "arrays.npz") from error
 
     out = tmp_path / "out"
-    with pytest.raises(embgeo.EmbgeoError) as caught:
+    with refusal():
         write_whole(out, fill, lambda _fresh, _folder: None)
-    assert str(caught.value).startswith(f"{out}: cannot be written: No space left on device;")
     assert not any(tmp_path.iterdir())
 
 
@@ -265,11 +252,11 @@ def test_a_plot_is_a_picture_and_its_numbers(analysis: Analysis, tmp_path: Path)
     assert plot.save(tmp_path / "new" / "s.svg").read_text("utf-8") == plot.svg
     assert plot.save(tmp_path / "s.csv").read_text("utf-8") == plot.csv
     assert len(plot.csv.splitlines()) > 10
-    with pytest.raises(BadOption, match=r"\.pdf is not drawn here; .*embgeo\.figures"):
+    with refusal(BadOption):
         plot.save(tmp_path / "s.pdf")
 
 
 def test_a_chart_without_its_values_says_why(analysis: Analysis) -> None:
     bare = Analysis.of(without(analysis, "spectrum"))
-    with pytest.raises(EmbgeoError, match=r"spectrum cannot be drawn: \w"):
+    with refusal():
         bare.plot.spectrum()

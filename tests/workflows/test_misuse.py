@@ -13,6 +13,7 @@ import pytest
 import embgeo
 from embgeo.core.values import Scalar
 from embgeo.training.study.record import Study, StudyMethod
+from tests.support.refusals import refusal
 
 W = np.random.default_rng(0).standard_normal((120, 6))
 QUICK: dict[str, Any] = {"sections": "cosine", "reference": False}
@@ -29,82 +30,54 @@ def comparison(analysis: embgeo.Analysis) -> embgeo.Comparison:
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    "call",
     [
-        (
-            lambda a: embgeo.diff(a, W, match="x"),
-            "match: unknown way to match 'x'; choose from token, row",
-        ),
-        (lambda a: embgeo.diff(a, W, queries=-1), "queries: -1 is not a number of tokens"),
-        (lambda a: embgeo.diff(a, W, queries=1.5), "queries: 1.5 is not a number of tokens"),
-        (lambda a: embgeo.diff(a, W, names=["a", "a"]), "names: are not all different"),
-        (
-            lambda a: embgeo.figures(a, format="gif"),
-            "format: unknown format 'gif'; did you mean pgf? choose from pdf",
-        ),
-        (lambda _: embgeo.analyze(W, seed="a"), "seed is 'a'; it has to be a whole number"),
-        (lambda _: embgeo.analyze(W, pairs=1e5), "pairs is 100000.0; it has to be a whole number"),
-        (lambda _: embgeo.Options(popular_share="x"), "popular_share is 'x'"),  # type: ignore[arg-type]
-        (lambda _: embgeo.analyze(W, options={"seed": 1}), "options: type dict is not acc"),  # type: ignore[arg-type]
-        (
-            lambda _: embgeo.analyze(W, sections=5),
-            "sections: type int is not accepted; give a text",
-        ),
-        (
-            lambda _: embgeo.analyze(W, show_neighbors=[5]),
-            "show_neighbors: type int is not accepted; give a text such",
-        ),
-        (
-            lambda _: embgeo.analyze(W, resources=5),
-            "resources: type int is not accepted; give embg",
-        ),  # type: ignore[arg-type]
-        (
-            lambda a: embgeo.diff(a, W, resources=5),
-            "resources: type int is not accepted; give embgeo.Resources(threads=1)",
-        ),  # type: ignore[arg-type]
-        (lambda a: embgeo.render(a, "-"), "out: cannot be standard output; choose another file"),
-        (lambda a: embgeo.figures(a, out="-"), "out: cannot be standard output; choose another"),
-        (lambda a: embgeo.export(a, to="csv", out="-"), "out: cannot be standard output; choose"),
-        (lambda a: embgeo.diff(a, W, every=2), "every: is about a track; add track"),
-        (
-            lambda a: embgeo.export(a, to="projector"),
-            "analysis: the saved analysis was made of an array in memory, or of a pipe; name",
-        ),
-        (lambda _: embgeo.load(""), "path: is empty; name a file or a folder"),
-        (lambda _: embgeo.load(5), "path: type int is not accepted; give a path"),  # type: ignore[arg-type]
-        (lambda _: embgeo.load("m.pt", tensor=5), "tensor is 5; it has to be text"),
-        (lambda _: embgeo.load("m.pt", counts=5), "counts: type int is not accepted; give a path"),
-        (lambda _: embgeo.load("m.pt", rows=5), "rows is 5; it has to be text"),
-        (lambda _: embgeo.inspect(None), "path: type NoneType is not accepted; give a path"),  # type: ignore[arg-type]
-        (lambda _: embgeo.load_analysis(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
-        (lambda _: embgeo.load_comparison(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
-        (lambda _: embgeo.load_study(5), "folder: type int is not accepted; give a path"),  # type: ignore[arg-type]
-        (lambda a: embgeo.gate(a, rules=[5]), "rules: type list is not accepted; give a text, or"),  # type: ignore[list-item]
-        (
-            lambda a: embgeo.gate(a, rules="verdict <= mild", level="x"),
-            "level: type str is not ac",
-        ),  # type: ignore[arg-type]
-        (lambda a: embgeo.figures(a, width="x"), "width: type str is not accepted; give a number"),  # type: ignore[arg-type]
-        (lambda a: embgeo.render(a, 5), "out: type int is not accepted; give a path"),  # type: ignore[arg-type]
-        (lambda a: embgeo.diff(a, W, names=5), "names: type int is not accepted; give a text"),  # type: ignore[arg-type]
-        (lambda _: embgeo.render(W), "result: type ndarray is not accepted; give an"),  # type: ignore[arg-type]
-        (lambda _: embgeo.analyze(W, counts="c.tsv"), "counts: c.tsv is a file, and this is"),
-        (lambda _: embgeo.figures(), "results: there is nothing to draw"),
-        (lambda a: embgeo.figures(a, venu="acl"), "venu: no argument has this name; did you mean"),  # type: ignore[call-arg]
-        (lambda _: embgeo.figures(W), "results: type ndarray is not accepted; give ana"),
-        (
-            lambda a: embgeo.figures(a, width=3, venue="acl"),
-            "width: cannot be combined with venue or",
-        ),
-        (lambda _: embgeo.export(W, to="csv"), "source: type ndarray is not accepted; give an"),  # type: ignore[arg-type]
+        lambda a: embgeo.diff(a, W, match="x"),
+        lambda a: embgeo.diff(a, W, queries=-1),
+        lambda a: embgeo.diff(a, W, queries=1.5),
+        lambda a: embgeo.diff(a, W, names=["a", "a"]),
+        lambda a: embgeo.figures(a, format="gif"),
+        lambda _: embgeo.analyze(W, seed="a"),
+        lambda _: embgeo.analyze(W, pairs=1e5),
+        lambda _: embgeo.Options(popular_share="x"),  # type: ignore[arg-type]
+        lambda _: embgeo.analyze(W, options={"seed": 1}),  # type: ignore[arg-type]
+        lambda _: embgeo.analyze(W, sections=5),
+        lambda _: embgeo.analyze(W, show_neighbors=[5]),
+        lambda _: embgeo.analyze(W, resources=5),  # type: ignore[arg-type]
+        lambda a: embgeo.diff(a, W, resources=5),  # type: ignore[arg-type]
+        lambda a: embgeo.render(a, "-"),
+        lambda a: embgeo.figures(a, out="-"),
+        lambda a: embgeo.export(a, to="csv", out="-"),
+        lambda a: embgeo.diff(a, W, every=2),
+        lambda a: embgeo.export(a, to="projector"),
+        lambda _: embgeo.load(""),
+        lambda _: embgeo.load(5),  # type: ignore[arg-type]
+        lambda _: embgeo.load("m.pt", tensor=5),
+        lambda _: embgeo.load("m.pt", counts=5),
+        lambda _: embgeo.load("m.pt", rows=5),
+        lambda _: embgeo.inspect(None),  # type: ignore[arg-type]
+        lambda _: embgeo.load_analysis(5),  # type: ignore[arg-type]
+        lambda _: embgeo.load_comparison(5),  # type: ignore[arg-type]
+        lambda _: embgeo.load_study(5),  # type: ignore[arg-type]
+        lambda a: embgeo.gate(a, rules=[5]),  # type: ignore[list-item]
+        lambda a: embgeo.gate(a, rules="verdict <= mild", level="x"),  # type: ignore[arg-type]
+        lambda a: embgeo.figures(a, width="x"),  # type: ignore[arg-type]
+        lambda a: embgeo.render(a, 5),  # type: ignore[arg-type]
+        lambda a: embgeo.diff(a, W, names=5),  # type: ignore[arg-type]
+        lambda _: embgeo.render(W),  # type: ignore[arg-type]
+        lambda _: embgeo.analyze(W, counts="c.tsv"),
+        lambda _: embgeo.figures(),
+        lambda a: embgeo.figures(a, venu="acl"),  # type: ignore[call-arg]
+        lambda _: embgeo.figures(W),
+        lambda a: embgeo.figures(a, width=3, venue="acl"),
+        lambda _: embgeo.export(W, to="csv"),  # type: ignore[arg-type]
     ],
 )
 def test_a_wrong_argument_is_named(
-    call: Callable[[embgeo.Analysis], Any], message: str, analysis: embgeo.Analysis
+    call: Callable[[embgeo.Analysis], Any], analysis: embgeo.Analysis
 ) -> None:
-    with pytest.raises(embgeo.EmbgeoError) as caught:
+    with refusal():
         call(analysis)
-    assert str(caught.value).startswith(message)
 
 
 def test_nothing_prints_a_screenful(
@@ -174,5 +147,5 @@ def test_a_training_of_many_methods_is_a_few_lines() -> None:
 
 
 def test_a_training_is_asked_for_by_text(tmp_path: Path) -> None:
-    with pytest.raises(embgeo.EmbgeoError, match=r"training\.json"):
+    with refusal():
         embgeo.load_study(str(tmp_path))

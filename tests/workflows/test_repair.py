@@ -19,12 +19,13 @@ from typer.testing import CliRunner
 
 import embgeo
 from embgeo.cli.app import app
-from embgeo.core.errors import AmbiguousTensor, BadOption, EmbgeoError, UnreadableFile
+from embgeo.core.errors import AmbiguousTensor, BadOption, UnreadableFile
 from embgeo.files.saved import PREFIX
 from embgeo.row_repair.methods import METHODS
 from embgeo.workflows import repair as repairing
 from tests.support.chat_model import DEAD as CHAT_DEAD
 from tests.support.chat_model import write_chat_model
+from tests.support.refusals import refusal
 from tests.support.safetensors_model import (
     DEAD,
     DTYPES,
@@ -175,7 +176,7 @@ def test_new_rows_are_not_alike_and_pass(method: str, tmp_path: Path) -> None:
     (model / "tokens.txt").write_text("\n".join(f"w{row}" for row in range(600)) + "\n")
     copy = None
     if method == "copy":
-        with pytest.raises(BadOption, match="names no token to copy"):
+        with refusal(BadOption):
             embgeo.repair(model, dry_run=True, method="copy")
         return
     done = embgeo.repair(model, tmp_path / "new", method=method, copy=copy)
@@ -199,7 +200,7 @@ def test_a_copy_of_a_named_token(tmp_path: Path) -> None:
     cosines = new @ W[5] / np.linalg.norm(new, axis=1) / np.linalg.norm(W[5])
     assert (cosines > 0.98).all()
     assert (cosines < 0.999).all()
-    with pytest.raises(BadOption, match="no token 'x y'"):
+    with refusal(BadOption):
         embgeo.repair(model, copy="x y", dry_run=True)
 
 
@@ -211,33 +212,23 @@ def test_a_second_repair_has_nothing_to_do(model: Path, tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[Path, Path], object], str]] = {
-    "in place": (lambda m, _: embgeo.repair(m, m), "is the model itself"),
-    "inside the model": (lambda m, _: embgeo.repair(m, m / "new"), "is the model itself"),
-    "no folder": (lambda m, _: embgeo.repair(m), "never changed in place"),
-    "occupied": (lambda m, t: embgeo.repair(m, t), "exists and is not empty"),
-    "cache": (
-        lambda m, t: embgeo.repair(m, t / "hub" / "models--a--b" / "snapshots" / "1"),
-        "lies in the Hugging Face cache",
-    ),
-    "reason": (lambda m, t: embgeo.repair(m, t / "x", only="long"), "unknown reason 'long'"),
-    "method": (
-        lambda m, t: embgeo.repair(m, t / "x", method="x"),
-        "unknown method 'x'; choose from draw",
-    ),
-    "no such row": (lambda m, t: embgeo.repair(m, t / "x", rows=[60]), "there is no row 60"),
-    "copy of mean": (
-        lambda m, t: embgeo.repair(m, t / "x", method="mean", copy="a"),
-        "is about method",
-    ),
+    "in place": lambda m, _: embgeo.repair(m, m),
+    "inside the model": lambda m, _: embgeo.repair(m, m / "new"),
+    "no folder": lambda m, _: embgeo.repair(m),
+    "occupied": lambda m, t: embgeo.repair(m, t),
+    "cache": lambda m, t: embgeo.repair(m, t / "hub" / "models--a--b" / "snapshots" / "1"),
+    "reason": lambda m, t: embgeo.repair(m, t / "x", only="long"),
+    "method": lambda m, t: embgeo.repair(m, t / "x", method="x"),
+    "no such row": lambda m, t: embgeo.repair(m, t / "x", rows=[60]),
+    "copy of mean": lambda m, t: embgeo.repair(m, t / "x", method="mean", copy="a"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused(case: str, model: Path, tmp_path: Path) -> None:
     before = bytes_of(tmp_path)
-    call, message = REFUSED[case]
-    with pytest.raises(EmbgeoError, match=message):
-        call(model, tmp_path)
+    with refusal():
+        REFUSED[case](model, tmp_path)
     assert bytes_of(tmp_path) == before
 
 
@@ -245,7 +236,7 @@ def test_the_cache_by_its_variables(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    with pytest.raises(BadOption, match="lies in the Hugging Face cache"):
+    with refusal(BadOption):
         embgeo.repair(model, tmp_path / "hf" / "mine")
 
 
@@ -265,10 +256,10 @@ def test_other_formats_are_refused_by_name(tmp_path: Path) -> None:
     folder = tmp_path / "old"
     folder.mkdir()
     torch.save({EMBEDDING: torch.zeros(40, 4)}, folder / "pytorch_model.bin")
-    with pytest.raises(UnreadableFile, match=r"pytorch_model\.bin: is not a safetensors file"):
+    with refusal(UnreadableFile):
         embgeo.repair(folder, tmp_path / "new")
     np.save(tmp_path / "W.npy", np.zeros((40, 4)))
-    with pytest.raises(UnreadableFile, match="is not a safetensors file"):
+    with refusal(UnreadableFile):
         embgeo.repair(tmp_path / "W.npy", tmp_path / "new")
 
 
@@ -279,11 +270,11 @@ def test_one_file(model: Path, tmp_path: Path) -> None:
 
 def test_an_index_and_a_foreign_link_are_refused(model: Path, tmp_path: Path) -> None:
     chat = write_chat_model(tmp_path / "chat")
-    with pytest.raises(UnreadableFile, match="is one of several files of a model; name its folder"):
+    with refusal(UnreadableFile):
         embgeo.repair(chat / "model.safetensors.index.json", tmp_path / "new")
     (tmp_path / "secret").write_text("secret")
     (model / "notes.txt").symlink_to(tmp_path / "secret")
-    with pytest.raises(UnreadableFile, match="leads out of the folder"):
+    with refusal(UnreadableFile):
         embgeo.repair(model, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -324,7 +315,7 @@ def test_without_links_files_are_copied(
 def test_no_room(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = SimpleNamespace(free=10)
     monkeypatch.setattr(repairing.shutil, "disk_usage", lambda _: usage)
-    with pytest.raises(EmbgeoError, match=r"needs 0\.\d+ MB, and 0\.\d+ MB are free"):
+    with refusal():
         embgeo.repair(model, tmp_path / "new")
     assert {path.name for path in tmp_path.iterdir()} == {"old"}
 
@@ -420,7 +411,7 @@ def test_every_failing_write_leaves_nothing(
     for at in range(1, total + 1):
         with monkeypatch.context() as patched:
             failing(patched, at)
-            with pytest.raises(EmbgeoError, match="cannot be written: No space left"):
+            with refusal():
                 embgeo.repair(model, tmp_path / "new")
         assert {path.name for path in tmp_path.iterdir()} == {"old", "whole"}
         assert bytes_of(model) == before
@@ -497,7 +488,7 @@ def test_room_is_needed_for_copies_and_not_for_links(
         copy()
         assert (tmp_path / "new" / "tokenizer.json").stat().st_nlink == 2
     else:
-        with pytest.raises(EmbgeoError, match=r"needs 0\.\d+ MB, and 0\.\d+ MB are free"):
+        with refusal():
             copy()
 
 
@@ -535,10 +526,8 @@ def test_a_matrix_that_is_decoded_is_not_repaired(form: str, tmp_path: Path) -> 
     folder = tmp_path / "model"
     folder.mkdir()
     save_file(DECODED[form], folder / "model.safetensors")
-    with pytest.raises(EmbgeoError, match="is not stored as it is measured") as caught:
+    with refusal():
         embgeo.repair(folder, tmp_path / "new")
-    assert f"({form})" in str(caught.value)
-    assert "repair the checkpoint that it was made of" in caught.value.way_out
     assert not (tmp_path / "new").exists()
 
 

@@ -34,6 +34,7 @@ import embgeo.cli.app as a
 a.main()
 """
 
+SPECTRUM = ("--figure", "spectrum")
 needs_links = pytest.mark.skipif(os.name == "nt", reason="links need rights there")
 
 
@@ -55,7 +56,7 @@ def test_no_file_of_the_working_folder_is_read(here: Path, tmp_path: Path, comma
         (here / name).write_bytes(noise)
     arguments = {
         "analyze": ["analyze", str(tmp_path / "a.npy"), "-q", "-o", str(tmp_path / "out")],
-        "figures": ["figures", str(tmp_path / "saved"), "-o", str(tmp_path / "out")],
+        "figures": ["figures", str(tmp_path / "saved"), "-o", str(tmp_path / "out"), *SPECTRUM],
     }
     done = subprocess.run(
         [sys.executable, "-c", MAIN, *arguments[command]],

@@ -13,12 +13,12 @@ import pytest
 from safetensors.numpy import save as save_tensors
 
 import embgeo
-from embgeo.core.errors import EmbgeoError
 from embgeo.core.matrix import Matrix
 from embgeo.io.places import ranges
 from embgeo.workflows import track
 from embgeo.workflows.diff import diff_run
 from embgeo.workflows.track import list_checkpoints
+from tests.support.refusals import refusal
 from tests.support.toy_hub import ToyHub, serve
 
 N, D, STEPS = 40, 8, 12
@@ -86,18 +86,18 @@ def test_every_takes_the_first_each_nth_and_the_last(every, steps) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "options", "said"),
+    ("names", "options"),
     [
-        (["run/none-*"], {"track": True}, "matches nothing"),
-        (["run/*"], {"track": True, "every": 0}, "takes 1 or more"),
-        (["run/ckpt-0.safetensors"] * 2, {"every": 2}, "is about a track"),
-        (["run/*"], {"track": True, "names": ["a"]}, "not for patterns"),
-        (["s3://bucket/*"], {"track": True}, "a pattern is for revisions of the Hub"),
+        (["run/none-*"], {"track": True}),
+        (["run/*"], {"track": True, "every": 0}),
+        (["run/ckpt-0.safetensors"] * 2, {"every": 2}),
+        (["run/*"], {"track": True, "names": ["a"]}),
+        (["s3://bucket/*"], {"track": True}),
     ],
 )
 @pytest.mark.usefixtures("files")
-def test_what_makes_no_track_is_refused(names, options, said) -> None:
-    with pytest.raises(EmbgeoError, match=said):
+def test_what_makes_no_track_is_refused(names, options) -> None:
+    with refusal():
         embgeo.diff(*names, **options)
 
 
@@ -236,7 +236,7 @@ def test_revisions_are_fetched_once_for_each_matrix(
     assert (kept.steps, kept.curves) == (again.track.steps, again.track.curves)
     assert kept.source.endswith("of the revisions that are in a cache")
     assert embgeo.load("hf://org/toy@stage1-step3000-tokens12B").n == N
-    with pytest.raises(EmbgeoError, match="is not in the cache, and HF_HUB_OFFLINE forbids"):
+    with refusal():
         embgeo.diff("hf://org/toy@other*", track=True)
     assert not hub.requests
 
@@ -244,5 +244,5 @@ def test_revisions_are_fetched_once_for_each_matrix(
 @pytest.mark.loopback
 @pytest.mark.usefixtures("hub")
 def test_a_pattern_of_revisions_that_matches_nothing() -> None:
-    with pytest.raises(EmbgeoError, match="hf://org/toy@none\\*: matches nothing"):
+    with refusal():
         embgeo.diff("hf://org/toy@none*", track=True)

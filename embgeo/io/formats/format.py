@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
-from embgeo.core.errors import EmbgeoError, UnreadableFile
+from embgeo.core.errors import EmbgeoError
 from embgeo.files import scratch
 from embgeo.files.guard import Damaged, guard_opening, reading, short
 from embgeo.files.maps import Array, Bytes, count, number_type
@@ -187,8 +187,8 @@ class PluginFormat:
         except Exception as error:  # whatever the other package raises
             raise self._error(f"{type(error).__name__}: {error}") from error
 
-    def _error(self, cause: str) -> UnreadableFile:
-        return UnreadableFile(
+    def _error(self, cause: str) -> EmbgeoError:
+        return EmbgeoError(
             f"the format plug-in {self._name!r} of {self._package} cannot be used ({cause})",
             way_out=f"update {self._package}, or uninstall it",
         )

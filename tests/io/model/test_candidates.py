@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import embgeo
-from embgeo.core.errors import AmbiguousTensor, EmbgeoError
+from embgeo.core.errors import AmbiguousTensor
 from embgeo.io.load import open_checkpoint
 from embgeo.io.model.candidates import (
     collect_evidence,
@@ -25,6 +25,7 @@ from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.choice import choose
 from embgeo.io.model.companions import read_parameters
 from embgeo.io.model.facts import ModelFacts
+from tests.support.refusals import refusal
 from tests.support.sampling import each_value
 
 N, D = 120, 16
@@ -50,9 +51,8 @@ def of_shape(*shape: int) -> Any:
     return SimpleNamespace(name="embed", shape=shape, row_ids=None)
 
 
-@pytest.mark.parametrize(
-    ("n", "known", "has"),
-    [
+def test_rows_of_a_vocabulary_may_be_padded() -> None:
+    for n, known, has in (
         (30_000, 30_000, True),
         (29_999, 30_000, False),
         (31_500, 30_000, True),  # a twentieth more
@@ -61,15 +61,12 @@ def of_shape(*shape: int) -> Any:
         (6_025, 5_000, False),
         (200, 100, True),  # of few, as many again
         (201, 100, False),
-    ],
-)
-def test_rows_of_a_vocabulary_may_be_padded(n: int, known: int, has: bool) -> None:
-    assert has_vocabulary(of_shape(n, 16), ModelFacts(vocabulary=known)) is has
+    ):
+        assert has_vocabulary(of_shape(n, 16), ModelFacts(vocabulary=known)) is has
 
 
-@pytest.mark.parametrize(
-    ("shape", "slices"),
-    [
+def test_slices_are_counted_by_the_sizes_of_the_configuration() -> None:
+    for shape, slices in (
         ((9_000, 16), 1),
         ((4_500, 16), 2),
         ((4_499, 16), 1),
@@ -80,13 +77,9 @@ def test_rows_of_a_vocabulary_may_be_padded(n: int, known: int, has: bool) -> No
         ((9_000, 8), 2),  # of the columns
         ((9_000, 6), 1),
         ((9_000, 5), 1),
-    ],
-)
-def test_slices_are_counted_by_the_sizes_of_the_configuration(
-    shape: tuple[int, int], slices: int
-) -> None:
-    facts = ModelFacts(vocabulary=9_000, columns=16)
-    assert count_slices(of_shape(*shape), (), facts) == slices
+    ):
+        facts = ModelFacts(vocabulary=9_000, columns=16)
+        assert count_slices(of_shape(*shape), (), facts) == slices
 
 
 @each_value
@@ -134,9 +127,8 @@ def test_kinds_that_nothing_tells_apart_are_a_question_that_names_them(tmp_path:
     """The layout of MusicGen: a frozen T5 beside the codebooks of the model."""
     tensors = {"text_encoder.shared.weight": rows(N)}
     tensors |= {f"decoder.model.decoder.embed_tokens.{k}.weight": rows(33) for k in range(2)}
-    with pytest.raises(AmbiguousTensor, match="tokens of a text encoder") as caught:
+    with refusal(AmbiguousTensor):
         embgeo.load(write(tmp_path, tensors))
-    assert "decoder.model.decoder.embed_tokens.0.weight (33×16 float32)" in str(caught.value)
 
 
 def test_a_thinker_and_a_talker(tmp_path: Path) -> None:
@@ -146,33 +138,31 @@ def test_a_thinker_and_a_talker(tmp_path: Path) -> None:
     }
     config = {"thinker_config": {"text_config": {"vocab_size": N, "hidden_size": D}}}
     assert embgeo.load(write(tmp_path / "a", tensors, **config)).n == N
-    with pytest.raises(AmbiguousTensor, match=r"talker\.model\.embed_tokens\.weight .*audio codes"):
+    with refusal(AmbiguousTensor):
         embgeo.load(write(tmp_path / "b", tensors))
 
 
 @each_value
 @pytest.mark.parametrize(
-    ("name", "shape", "dtype", "said"),
+    ("name", "shape", "dtype"),
     [
-        ("model.embed_tokens.weight", (4, N, D), "f4", "is stored as 4×120×16, not as a matrix"),
-        ("model.embed_tokens.weight", (N * D,), "f4", "is stored as 1,920, not as a matrix"),
-        ("model.embed_tokens.weight", (0,), "f4", "zero_to_fp32.py"),
-        ("embeddings", (1, N, D), "f4", "is stored as 1×120×16, not as a matrix"),
-        ("embeddings", (N, D), "i1", "holds whole numbers (int8)"),
-        ("vectors", (N, D), "u1", "holds whole numbers (uint8)"),
-        ("embedding.weight", (N, D), "i4", "holds whole numbers (int32)"),
+        ("model.embed_tokens.weight", (4, N, D), "f4"),
+        ("model.embed_tokens.weight", (N * D,), "f4"),
+        ("model.embed_tokens.weight", (0,), "f4"),
+        ("embeddings", (1, N, D), "f4"),
+        ("embeddings", (N, D), "i1"),
+        ("vectors", (N, D), "u1"),
+        ("embedding.weight", (N, D), "i4"),
     ],
 )
 @pytest.mark.parametrize("other", ["lm_head.weight", "ranges", "proj.weight"])
 def test_an_embedding_that_is_no_matrix_of_real_numbers_stops_the_choice(
-    name: str, shape: tuple[int, ...], dtype: str, said: str, other: str, tmp_path: Path
+    name: str, shape: tuple[int, ...], dtype: str, other: str, tmp_path: Path
 ) -> None:
     """A stack, a flat vector, what ZeRO stage 3 leaves, codes: nothing takes their place."""
     folder = write(tmp_path, {name: np.ones(shape, dtype), other: rows(N)}, vocab_size=N)
-    with pytest.raises(AmbiguousTensor) as caught:
+    with refusal(AmbiguousTensor):
         embgeo.load(folder)
-    assert name.removesuffix(".weight") in str(caught.value)
-    assert said in str(caught.value)
     assert embgeo.load(folder, tensor=other).n == N
 
 
@@ -198,7 +188,7 @@ def test_a_lone_matrix_is_not_taken_beside_what_may_be_the_embedding(
     """A matrix without a name is chosen only where nothing else may be meant."""
     folder = write(tmp_path, {name: np.ones(shape, dtype), "linear": rows(N)})
     if stops:
-        with pytest.raises(AmbiguousTensor, match=rf"{name.split('.')[0]}.*tensor"):
+        with refusal(AmbiguousTensor):
             embgeo.load(folder)
     assert embgeo.load(folder, tensor="linear" if stops else None).origin.tensor == "linear"
 
@@ -223,19 +213,19 @@ def test_members_that_a_format_cannot_read_stop_the_choice() -> None:
         [member("anything", unread, ()), member("linear")],
         [member("anything", unread), member("lm_head.weight")],
     ):
-        with pytest.raises(AmbiguousTensor, match=f"{held[0].name} {unread}; convert it"):
+        with refusal(AmbiguousTensor):
             chosen(*held)
     assert chosen(member("anything", unread), member("wte.weight")) == "wte.weight"
     assert chosen(member("embedding", unread), member("wte.weight")) == "wte.weight"
     assert chosen(member("layers.0.x", unread), member("linear")) == "linear"
     assert chosen(member("texts", unread, (N,), "str"), member("linear")) == "linear"
-    with pytest.raises(AmbiguousTensor, match="several tensors could be"):
+    with refusal(AmbiguousTensor):
         chosen(member("anything", unread), member("left"), member("right"))
-    with pytest.raises(AmbiguousTensor, match=unread):
+    with refusal(AmbiguousTensor):
         chosen(member("emb_objects", unread), member("left"), member("right"))
     assert chosen(member("position_embeddings", unread), member("linear")) == "linear"
     only = Checkpoint("npz", (member("x", unread),))
-    with pytest.raises(AmbiguousTensor, match=unread):
+    with refusal(AmbiguousTensor):
         choose(read_parameters(only))
 
 
@@ -252,7 +242,7 @@ def test_kernels_of_layers_are_no_embedding(name: str, others: int, tmp_path: Pa
 
 def test_the_only_matrix_is_none_where_the_configuration_contradicts(tmp_path: Path) -> None:
     folder = write(tmp_path, {"model.layers.0.mlp.gate.weight": rows(8)}, vocab_size=N)
-    with pytest.raises(AmbiguousTensor, match="8 rows, and vocab_size is 120"):
+    with refusal(AmbiguousTensor):
         embgeo.load(folder)
 
 
@@ -269,13 +259,13 @@ def test_an_embedding_that_is_projected_to_the_hidden_size(key: str, tmp_path: P
 def test_half_of_the_columns_is_a_slice_where_nothing_projects_it(tmp_path: Path) -> None:
     tensors = {"model.embed_tokens.weight": rows(N), "x.weight": rows(3)}
     folder = write(tmp_path, tensors, vocab_size=N, hidden_size=2 * D)
-    with pytest.raises(EmbgeoError, match=rf"one of 2 slices of the {N} × {2 * D} matrix"):
+    with refusal():
         embgeo.load(folder)
 
 
 def test_an_embedding_of_few_rows_of_the_vocabulary_is_a_question(tmp_path: Path) -> None:
     folder = write(tmp_path, {"model.embed_tokens.weight": rows(N)}, vocab_size=N * 11)
-    with pytest.raises(EmbgeoError, match=f"may not be the embedding matrix: {N} rows, and"):
+    with refusal():
         embgeo.load(folder)
     assert embgeo.load(folder, tensor="model.embed_tokens.weight").n == N
 
@@ -452,7 +442,7 @@ def test_a_tokenizer_of_far_fewer_ids_than_rows_labels_nothing(
 
 @pytest.mark.parametrize("name", ["embed_positions.weight", "wpe.weight"])
 def test_a_lone_table_of_positions_is_a_question(name: str, tmp_path: Path) -> None:
-    with pytest.raises(AmbiguousTensor, match="may not be the embedding matrix"):
+    with refusal(AmbiguousTensor):
         embgeo.load(write(tmp_path, {name: rows(N)}))
 
 
@@ -532,7 +522,7 @@ def test_the_states_of_deepspeed_are_below_a_trainers_folder(tmp_path: Path) -> 
     torch.save(module, step / "mp_rank_00_model_states.pt")
     flat = {"optimizer_state_dict": {"fp32_flat_groups": [weight.ravel()]}}
     torch.save(flat, step / "bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt")
-    with pytest.raises(EmbgeoError, match="no model weights in this folder, but in global_step5"):
+    with refusal():
         embgeo.load(step.parent)
     np.testing.assert_array_equal(embgeo.load(step).data, weight)
 
@@ -543,7 +533,7 @@ def test_a_folder_of_models_names_the_inner_one(inner: str, tmp_path: Path) -> N
     for name in {inner, "unet" if inner == "text_encoder" else "checkpoint-9"}:
         (tmp_path / name).mkdir()
         save_file({"embed_tokens.weight": rows(N)}, tmp_path / name / "model.safetensors")
-    with pytest.raises(EmbgeoError, match="no model weights in this folder, but in") as caught:
+    with refusal() as caught:
         embgeo.load(tmp_path)
     way_out = str(caught.value).rpartition("; ")[2]
     assert way_out == f"name it: {tmp_path / inner}"
@@ -553,7 +543,7 @@ def test_a_folder_of_models_names_the_inner_one(inner: str, tmp_path: Path) -> N
 def test_an_output_projection_without_an_embedding_is_a_question_or_noted(tmp_path: Path) -> None:
     tensors = {"lm_head.weight": rows(N), "model.layers.0.mlp.up_proj.weight": rows(40)}
     untied = write(tmp_path / "untied", tensors, vocab_size=N, tie_word_embeddings=False)
-    with pytest.raises(AmbiguousTensor, match="choose one with tensor"):
+    with refusal(AmbiguousTensor):
         embgeo.load(untied)
     assert embgeo.load(untied, tensor="lm_head.weight").n == N
     unknown = embgeo.load(write(tmp_path / "unknown", tensors, vocab_size=N))
@@ -562,7 +552,7 @@ def test_an_output_projection_without_an_embedding_is_a_question_or_noted(tmp_pa
     alone = {"lm_head.weight": rows(N)}
     for config in ({"tie_word_embeddings": False}, {"architectures": ["LlamaForCausalLM"]}):
         one = write(tmp_path / "one", alone, vocab_size=N, **config)
-        with pytest.raises(AmbiguousTensor, match="name matches an output matrix"):
+        with refusal(AmbiguousTensor):
             embgeo.load(one)
     tied = write(tmp_path / "one", alone, vocab_size=N, tie_word_embeddings=True)
     assert any("holds no input embedding" in note for note in embgeo.load(tied).origin.notes)
@@ -571,7 +561,7 @@ def test_an_output_projection_without_an_embedding_is_a_question_or_noted(tmp_pa
 def test_the_architecture_says_the_name_of_its_embedding(tmp_path: Path) -> None:
     tensors = {"transformer.wte.weight": rows(N), "transformer.word_embeddings.weight": rows(N)}
     folder = write(tmp_path, tensors, vocab_size=N)
-    with pytest.raises(AmbiguousTensor, match="several tensors could be"):
+    with refusal(AmbiguousTensor):
         embgeo.load(folder)
     for name, module in (("GPT2LMHeadModel", "wte"), ("FalconForCausalLM", "word_embeddings")):
         found = embgeo.load(write(tmp_path, tensors, vocab_size=N, architectures=[name]))
@@ -579,9 +569,8 @@ def test_the_architecture_says_the_name_of_its_embedding(tmp_path: Path) -> None
         assert found.origin.reason == f"name matches the token embedding of {name}"
 
 
-@pytest.mark.parametrize(
-    ("architecture", "module"),
-    [
+def test_modules_of_architectures() -> None:
+    for architecture, module in (
         ("LlamaForCausalLM", "embed_tokens"),
         ("GPTNeoXForCausalLM", "embed_in"),
         ("T5ForConditionalGeneration", "shared"),
@@ -592,11 +581,9 @@ def test_the_architecture_says_the_name_of_its_embedding(tmp_path: Path) -> None
         ("gemma3n", "token_embd"),
         ("MusicgenForConditionalGeneration", ""),
         ("", ""),
-    ],
-)
-def test_modules_of_architectures(architecture: str, module: str) -> None:
-    assert embedding_module(architecture) == module
-    assert is_named_by(architecture, f"model.{module}.weight") is bool(module)
+    ):
+        assert embedding_module(architecture) == module
+        assert is_named_by(architecture, f"model.{module}.weight") is bool(module)
 
 
 @pytest.mark.parametrize(
@@ -624,9 +611,7 @@ def test_a_column_for_each_token_is_turned_on_request(transposed: bool, tmp_path
     if transposed:
         np.testing.assert_array_equal(embgeo.load(folder, transpose=True).data, matrix)
         return
-    with pytest.raises(
-        AmbiguousTensor, match=r"has a column for each of 120 tokens; use transpose"
-    ):
+    with refusal(AmbiguousTensor):
         embgeo.load(folder)
     assert embgeo.load(folder, tensor="model.embed_tokens.weight").n == D
 
@@ -679,7 +664,7 @@ def test_the_index_of_a_variant_is_read(others: int, tmp_path: Path) -> None:
     index.write_text(json.dumps({"weight_map": weight_map}))
     if others:
         save_file({"embed_tokens.weight": rows(N)}, tmp_path / "other.safetensors")
-        with pytest.raises(EmbgeoError, match="several files that may hold the matrix"):
+        with refusal():
             embgeo.load(tmp_path)
         return
     matrix = embgeo.load(tmp_path)

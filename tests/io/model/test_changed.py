@@ -11,6 +11,7 @@ import pytest
 
 import embgeo
 from embgeo.io.load import open_checkpoint
+from tests.support.refusals import refusal
 from tests.support.sampling import each_value
 
 torch: Any = pytest.importorskip("torch")
@@ -64,10 +65,8 @@ def test_forms_that_are_not_known_stop_the_choice(
     """Neither a part nor the output takes the place of the embedding."""
     tensors = {f"{outer}.{end}": numbers(*shape) for end, shape in UNKNOWN[kind].items()}
     tensors |= {head: numbers(N, D)} if head else {}
-    with pytest.raises(embgeo.EmbgeoError) as caught:
+    with refusal():
         embgeo.load(write(tmp_path, tensors))
-    assert f"{outer} is stored in a form that is not known" in caught.value.cause
-    assert next(iter(UNKNOWN[kind])) in caught.value.cause
 
 
 @pytest.mark.parametrize("parts", ["both", "mapping", "weights"])
@@ -111,7 +110,7 @@ def test_codes_of_model2vec_have_no_scale_and_a_mapping_may_lie_beside_a_layer(
 
 def test_a_mapping_beyond_the_vectors_is_refused(tmp_path: Path) -> None:
     mapping = torch.full((N,), 20)
-    with pytest.raises(embgeo.EmbgeoError, match="names vectors that are not in the file"):
+    with refusal():
         embgeo.load(write(tmp_path, {"embeddings": numbers(20, D), "mapping": mapping}))
 
 

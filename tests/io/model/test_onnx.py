@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.errors import EmbgeoError
 from embgeo.io.load import open_checkpoint
+from tests.support.refusals import refusal
 
 onnx: Any = pytest.importorskip("onnx")
 N, D, BLOCK = 48, 64, 16
@@ -52,8 +52,7 @@ QUANTIZED = {
 @pytest.mark.parametrize("case", QUANTIZED)
 def test_a_quantized_embedding_stops_the_choice(case: str, tmp_path: Path) -> None:
     path = write(tmp_path / "m.onnx", [CODES, SCALES, HEAD], *QUANTIZED[case])
-    operator = case.partition(" ")[0]
-    with pytest.raises(EmbgeoError, match=rf"embed_tokens.* is quantized \(a node {operator} of"):
+    with refusal():
         embgeo.load(path)
     found = {tensor.name: tensor for tensor in open_checkpoint(path).tensors}
     assert found.keys() == {NAME, "lm_head.weight"}
@@ -77,14 +76,14 @@ def test_a_quantized_output_is_left_out(tmp_path: Path) -> None:
 
 def test_types_and_forms_that_are_not_read_stop_the_choice(tmp_path: Path) -> None:
     codes = onnx.helper.make_tensor(NAME, onnx.TensorProto.UINT4, (N, D), bytes(N * D // 2), True)
-    with pytest.raises(EmbgeoError, match=r"embed_tokens.* holds numbers of type 21"):
+    with refusal():
         embgeo.load(write(tmp_path / "m.onnx", [codes, HEAD]))
     values = array(NAME, np.ones(3, np.float32))
     places = array("places", np.array([1, 5, 9]))
     sparse = onnx.helper.make_sparse_tensor(values, places, [N, D])
     graph = onnx.helper.make_graph([], "g", [], [], [HEAD], sparse_initializer=[sparse])
     onnx.save(onnx.helper.make_model(graph), tmp_path / "m.onnx")
-    with pytest.raises(EmbgeoError, match=r"embed_tokens.* is a sparse initializer"):
+    with refusal():
         embgeo.load(tmp_path / "m.onnx")
 
 

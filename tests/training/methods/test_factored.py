@@ -28,6 +28,7 @@ from embgeo.training.methods import (  # noqa: E402
 from embgeo.training.methods.orthogonality import Orthogonality, improved, residual, retract  # noqa: E402
 from embgeo.training.study.numbers import prior as prior_shape  # noqa: E402
 from tests.support.language_model import D, N, batches, make_model  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import each_value  # noqa: E402
 
 FACTORED: list[Any] = [SpectrumControl, SpectralNorm, DOptimal]
@@ -79,13 +80,10 @@ def test_the_padding_row_is_looked_up_as_zero(index: int) -> None:
     assert not bool(layer.left.grad.any())
 
 
-@pytest.mark.parametrize(
-    ("W", "says"),
-    [(rows(3, 5), "3 rows"), (torch.zeros(9, 2), "zero"), (rows() / 0.0, "non-finite")],
-)
-def test_matrices_that_cannot_be_decomposed(W: Any, says: str) -> None:
-    with pytest.raises(BadOption, match=says):
-        FactoredEmbedding(W)
+def test_matrices_that_cannot_be_decomposed() -> None:
+    for W in (rows(3, 5), torch.zeros(9, 2), rows() / 0.0):
+        with refusal(BadOption):
+            FactoredEmbedding(W)
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -149,7 +147,7 @@ def test_a_model_whose_layers_cannot_be_replaced() -> None:
     model: Any = torch.nn.Module()
     model.head = torch.nn.Linear(4, 9)
     model.get_input_embeddings = model.get_output_embeddings = lambda: model.head
-    with pytest.raises(BadOption, match="has no set_input_embeddings"):
+    with refusal(BadOption):
         factorize(model)
 
 
@@ -169,28 +167,30 @@ class Seen(TorchDispatchMode):
         return out
 
 
-@pytest.mark.parametrize("method", FACTORED)
-def test_w_is_never_made_in_training(method: Any) -> None:
-    model = make_model()
-    reg = method.attach(model)
-    inputs, targets = batches(1)[0]
-    W = reg.embedding.export()
-    left = reg.embedding.left
-    with Seen(N * D) as forward:
-        loss = F.cross_entropy(model.head(model.hidden(inputs)).flatten(0, 1), targets.flatten())
-        loss = loss + reg()
-    storage = left.untyped_storage().data_ptr()
-    assert forward.found
-    assert all(t.untyped_storage().data_ptr() == storage for t in forward.found)
-    with Seen(N * D) as backward:
-        loss.backward()
-    # What is of that size now are gradients of U.
-    for tensor in backward.found:
-        for seen in (tensor, tensor.T) if tensor.ndim == 2 else (tensor,):
-            assert seen.shape != W.shape or not torch.allclose(seen, W, atol=1e-3)
-    with Seen(N * D) as control:
-        assert torch.allclose(reg.embedding.weight, W)
-    assert any(t.untyped_storage().data_ptr() != storage for t in control.found)
+def test_w_is_never_made_in_training() -> None:
+    for method in FACTORED:
+        model = make_model()
+        reg = method.attach(model)
+        inputs, targets = batches(1)[0]
+        W = reg.embedding.export()
+        left = reg.embedding.left
+        with Seen(N * D) as forward:
+            loss = F.cross_entropy(
+                model.head(model.hidden(inputs)).flatten(0, 1), targets.flatten()
+            )
+            loss = loss + reg()
+        storage = left.untyped_storage().data_ptr()
+        assert forward.found
+        assert all(t.untyped_storage().data_ptr() == storage for t in forward.found)
+        with Seen(N * D) as backward:
+            loss.backward()
+        # What is of that size now are gradients of U.
+        for tensor in backward.found:
+            for seen in (tensor, tensor.T) if tensor.ndim == 2 else (tensor,):
+                assert seen.shape != W.shape or not torch.allclose(seen, W, atol=1e-3)
+        with Seen(N * D) as control:
+            assert torch.allclose(reg.embedding.weight, W)
+        assert any(t.untyped_storage().data_ptr() != storage for t in control.found)
 
 
 # --- Orthogonality ----------------------------------------------------------------------------
@@ -291,9 +291,8 @@ def test_priors() -> None:
     assert decay("exponential", 1, None, None).tolist() == [1.0]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
+def test_options_that_make_no_sense() -> None:
+    for options in (
         {"prior": "linear"},
         {"prior": "polynomial", "tail_ratio": 0.1},
         {"gamma": 0.0},
@@ -309,11 +308,9 @@ def test_priors() -> None:
         {"retract_every": 0},
         {"c1": "loose"},
         {"c1": 0.0},
-    ],
-)
-def test_options_that_make_no_sense(options: dict[str, Any]) -> None:
-    with pytest.raises(BadOption):
-        SpectrumControl(FactoredEmbedding(rows()), **options)
+    ):
+        with pytest.raises(BadOption):
+            SpectrumControl(FactoredEmbedding(rows()), **options)
 
 
 @pytest.mark.parametrize("prior", ["exponential", "polynomial"])
@@ -397,7 +394,7 @@ def test_the_proximal_step_by_its_formula() -> None:
     expected = (before + 2 * eta * 0.3 * reg.goal()) / (1 + 2 * eta * 0.3)
     assert torch.allclose(layer.singular_values(), expected, rtol=1e-6)
     assert reg().item() == 0.0
-    with pytest.raises(BadOption, match="learning rate"):
+    with refusal(BadOption):
         reg.after_step()
 
 

@@ -20,6 +20,7 @@ from embgeo.training.methods import (  # noqa: E402
 )
 from embgeo.training.methods.augmented_loss import Divergence  # noqa: E402
 from tests.support.language_model import batches, make_model  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
 
 TARGETS = torch.tensor([[4, 1, 4], [0, -100, 1]])
 
@@ -188,12 +189,12 @@ def test_states_of_zero_are_safe() -> None:
     assert bool(torch.isfinite(hidden.grad).all())
 
 
-@pytest.mark.parametrize("missing", ["hidden", "logits", "targets"])
-def test_what_the_adversary_needs(missing: str) -> None:
-    W, hidden = drawn(7, 4), drawn(2, 3, 4)
-    parts = {"hidden": hidden, "logits": hidden @ W.T, "targets": TARGETS, missing: None}
-    with pytest.raises(BadOption, match="call it with Step"):
-        AdversarialSoftmax(W).logits(Step(**parts))
+def test_what_the_adversary_needs() -> None:
+    for missing in ("hidden", "logits", "targets"):
+        W, hidden = drawn(7, 4), drawn(2, 3, 4)
+        parts = {"hidden": hidden, "logits": hidden @ W.T, "targets": TARGETS, missing: None}
+        with refusal(BadOption):
+            AdversarialSoftmax(W).logits(Step(**parts))
 
 
 def test_a_negative_radius() -> None:
@@ -293,9 +294,9 @@ def test_a_closure_and_a_schedule() -> None:
     assert optimizer.param_groups[0]["lr"] == pytest.approx(5e-4)
 
 
-@pytest.mark.parametrize("what", ["none", "copy", "vector", "rate"])
-def test_what_cannot_be_coupled(what: str) -> None:
-    W, bias = drawn(6, 3), drawn(6)
-    coupled = {"none": [], "copy": [drawn(6, 3)], "vector": [bias], "rate": [W]}[what]
-    with pytest.raises(BadOption):
-        CoupledAdam([W, bias], coupled, lr=-1.0 if what == "rate" else 1e-3)
+def test_what_cannot_be_coupled() -> None:
+    for what in ("none", "copy", "vector", "rate"):
+        W, bias = drawn(6, 3), drawn(6)
+        coupled = {"none": [], "copy": [drawn(6, 3)], "vector": [bias], "rate": [W]}[what]
+        with pytest.raises(BadOption):
+            CoupledAdam([W, bias], coupled, lr=-1.0 if what == "rate" else 1e-3)

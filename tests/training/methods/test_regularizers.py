@@ -34,6 +34,7 @@ from embgeo.training.methods import (  # noqa: E402
 )
 from embgeo.training.methods.frage import class_loss, rebalance  # noqa: E402
 from tests.support.language_model import D, N, batches, counts, make_model  # noqa: E402
+from tests.support.refusals import refusal  # noqa: E402
 
 METHODS: list[Any] = [m for m in REGULARIZERS if issubclass(m, Regularizer)]
 each_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: m.NAME)
@@ -160,36 +161,36 @@ def test_what_is_missing_is_named(method: Any) -> None:
     if not reg.NEEDS:
         assert reg().ndim == 0
         return
-    with pytest.raises(BadOption, match=f"{reg.NAME} needs {' and '.join(reg.NEEDS)}"):
+    with refusal(BadOption):
         reg()
-    with pytest.raises(BadOption, match="needs"):
+    with refusal(BadOption):
         reg.add_gradient()
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS if not m.NEEDS], ids=lambda m: m.NAME)
-def test_gradients_beside_the_loss_are_those_inside_of_it(method: Any) -> None:
-    reg = method.attach(make_model(), setup())
-    reg.eval()  # a power iteration stands still
-    weights = reg.acts_on()
-    for weight in weights:
-        weight.grad = None
-    value = reg()
-    if weights:
-        value.backward()
-    inside = [0.0 if weight.grad is None else weight.grad.clone() for weight in weights]
-    assert float(reg.add_gradient(scale=0.5)) == float(value.detach())
-    for weight, before in zip(weights, inside, strict=True):
-        assert weight.grad is None or torch.allclose(weight.grad, 1.5 * before)
-    for weight in weights:
-        weight.grad = None
-    reg.add_gradient()
-    for weight, before in zip(weights, inside, strict=True):
-        assert weight.grad is None or torch.equal(weight.grad, before)
+def test_gradients_beside_the_loss_are_those_inside_of_it() -> None:
+    for method in [m for m in METHODS if not m.NEEDS]:
+        reg = method.attach(make_model(), setup())
+        reg.eval()  # a power iteration stands still
+        weights = reg.acts_on()
+        for weight in weights:
+            weight.grad = None
+        value = reg()
+        if weights:
+            value.backward()
+        inside = [0.0 if weight.grad is None else weight.grad.clone() for weight in weights]
+        assert float(reg.add_gradient(scale=0.5)) == float(value.detach())
+        for weight, before in zip(weights, inside, strict=True):
+            assert weight.grad is None or torch.allclose(weight.grad, 1.5 * before)
+        for weight in weights:
+            weight.grad = None
+        reg.add_gradient()
+        for weight, before in zip(weights, inside, strict=True):
+            assert weight.grad is None or torch.equal(weight.grad, before)
 
 
 def test_a_weight_that_is_computed_gets_no_gradient_in_silence() -> None:
     W = rows()
-    with pytest.raises(BadOption, match="made of others"):
+    with refusal(BadOption):
         CosReg(lambda: 2.0 * W).add_gradient()
 
 
@@ -223,14 +224,14 @@ def test_a_regularizer_of_ones_own_sees_the_layer_of_its_role() -> None:
     torch.testing.assert_close(W.grad, 2.0 * W.detach() / W.numel())
 
 
-@pytest.mark.parametrize("source", [torch.nn.ReLU(), torch.zeros(3), lambda: None])
-def test_what_has_no_rows(source: Any) -> None:
-    with pytest.raises(BadOption):
-        CosReg(source)
+def test_what_has_no_rows() -> None:
+    for source in (torch.nn.ReLU(), torch.zeros(3), lambda: None):
+        with pytest.raises(BadOption):
+            CosReg(source)
 
 
 def test_a_model_without_an_output_layer() -> None:
-    with pytest.raises(BadOption, match="gives no module"):
+    with refusal(BadOption):
         CosReg.attach(torch.nn.Linear(2, 2))
 
 
@@ -291,22 +292,22 @@ def test_cosreg_is_what_an_analysis_says() -> None:
     assert CosReg(W)().item() == pytest.approx(analysis["cosine.mean"].value * 199 / 200, rel=1e-5)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_rows_of_zeros_and_padding_are_safe(dtype: Any) -> None:
-    W = rows(12, 4).detach()
-    W[3] = 0.0
-    W[5] = 1e-30
-    W[7] = 100.0
-    whole = W.to(dtype).requires_grad_()
-    value = CosReg(whole, ignore_rows=[7])()
-    value.backward()
-    kept = [i for i in range(12) if i not in (3, 5, 7)]
-    few = whole.detach()[kept].double().requires_grad_()
-    obvious(few).backward()
-    tolerance = 0.02 if dtype == torch.bfloat16 else 1e-4
-    assert torch.allclose(whole.grad[kept].double(), few.grad, rtol=tolerance, atol=1e-4)
-    assert value.item() == pytest.approx(obvious(few).item(), abs=1e-5)
-    assert not bool(whole.grad[[3, 5, 7]].any())
+def test_rows_of_zeros_and_padding_are_safe() -> None:
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        W = rows(12, 4).detach()
+        W[3] = 0.0
+        W[5] = 1e-30
+        W[7] = 100.0
+        whole = W.to(dtype).requires_grad_()
+        value = CosReg(whole, ignore_rows=[7])()
+        value.backward()
+        kept = [i for i in range(12) if i not in (3, 5, 7)]
+        few = whole.detach()[kept].double().requires_grad_()
+        obvious(few).backward()
+        tolerance = 0.02 if dtype == torch.bfloat16 else 1e-4
+        assert torch.allclose(whole.grad[kept].double(), few.grad, rtol=tolerance, atol=1e-4)
+        assert value.item() == pytest.approx(obvious(few).item(), abs=1e-5)
+        assert not bool(whole.grad[[3, 5, 7]].any())
 
 
 def test_without_rows_or_with_one_there_is_no_pair() -> None:
@@ -331,7 +332,7 @@ def test_cosreg_does_not_suffer_from_mixed_precision() -> None:
 
 @pytest.mark.parametrize("row", [9, -10])
 def test_a_row_that_does_not_exist(row: int) -> None:
-    with pytest.raises(BadOption, match=f"no row {row}"):
+    with refusal(BadOption):
         CosReg(rows(), ignore_rows=[row])
 
 
@@ -404,21 +405,21 @@ def test_at_least_one_row_is_popular_and_one_is_rare() -> None:
     assert popular_rows(torch.tensor([3, 2, 1]), 0.99).tolist() == [True, True, False]
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0, float("nan")])
-def test_shares_that_are_none(share: float) -> None:
-    with pytest.raises(BadOption):
-        popular_rows(torch.arange(9), share)
+def test_shares_that_are_none() -> None:
+    for share in (0.0, 1.0, float("nan")):
+        with pytest.raises(BadOption):
+            popular_rows(torch.arange(9), share)
 
 
 def test_classes_that_are_none() -> None:
     W = rows()
-    with pytest.raises(BadOption, match="no row is rare"):
+    with refusal(BadOption):
         Frage(W, torch.ones(9, dtype=torch.bool))
-    with pytest.raises(BadOption, match="no row is popular"):
+    with refusal(BadOption):
         Frage(W, mask(9, 1), ignore_rows=[0])
-    with pytest.raises(BadOption, match="9 booleans"):
+    with refusal(BadOption):
         Frage(W, torch.ones(9))
-    with pytest.raises(BadOption, match="needs counts"):
+    with refusal(BadOption):
         Frage.attach(make_model(), Setup())
 
 
@@ -573,7 +574,7 @@ def test_tying_shares_one_weight_and_takes_the_bias_away() -> None:
 
 
 def test_tying_what_does_not_fit() -> None:
-    with pytest.raises(BadOption, match="cannot be one matrix"):
+    with refusal(BadOption):
         tie(torch.nn.Embedding(9, 4), torch.nn.Linear(5, 9))
 
 
