@@ -25,11 +25,6 @@ class AdversarialSoftmax(WeightRegularizer):
     epsilon : float
         ε; 0.005 published for training, 0.028 for finetuning.
 
-    Raises
-    ------
-    BadOption
-        A negative ε.
-
     References
     ----------
     Wang, Gong and Liu, "Improving neural language modeling via adversarial training", ICML 2019.

@@ -37,11 +37,6 @@ class AugmentedLoss(WeightRegularizer):
         Rows without a token, such as padding, whose probability under ỹ is 0. Their probability
         under the model is not changed.
 
-    Raises
-    ------
-    BadOption
-        A temperature that is not positive, or a row that does not exist.
-
     References
     ----------
     Inan et al., "Tying word vectors and word classifiers: a loss framework for language modeling",

@@ -33,21 +33,8 @@ LightningBase: Any = import_base(("lightning.pytorch", "pytorch_lightning"), "Ca
 class StepRegularizer:
     """Applies regularizers around each step of the optimizer.
 
-    Parameters
-    ----------
-    *regularizers : Regularizer
-        On the model that is trained. Replace layers (`SpectrumControl.attach`) before the Trainer
-        or the optimizer is made.
-
-    Attributes
-    ----------
-    values : dict
-        The last value of each penalty, by name.
-
-    Raises
-    ------
-    BadOption
-        No regularizer, or one that needs what a callback does not see.
+    Replace layers (`SpectrumControl.attach`) before the Trainer or the optimizer is made. `values`
+    has the last value of each penalty, by name.
     """
 
     def __init__(self, *regularizers: Regularizer) -> None:

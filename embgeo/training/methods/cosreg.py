@@ -35,11 +35,6 @@ class CosReg(WeightRegularizer):
         Rows of this norm or less are treated like `ignore_rows`. The gradient grows with 1/‖w_i‖;
         without a bound, a row that was set to zero explodes.
 
-    Raises
-    ------
-    BadOption
-        A row that does not exist.
-
     References
     ----------
     Gao et al., "Representation degeneration problem in training natural language generation

@@ -1,7 +1,7 @@
 """Coupled Adam: all rows of an embedding share the second moment."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -28,11 +28,6 @@ class CoupledAdam(Optimizer):
         ``[model.get_output_embeddings().weight]`` and the input's.
     lr, betas, eps, weight_decay
         See `torch.optim.AdamW`.
-
-    Raises
-    ------
-    BadOption
-        No coupled matrix, or one that is not a parameter or does not have two dimensions.
 
     References
     ----------
@@ -71,12 +66,8 @@ class CoupledAdam(Optimizer):
             if weight.ndim != 2:
                 raise BadOption(f"a coupled weight of shape {tuple(weight.shape)} has no rows")
 
-    @overload
-    def step(self, closure: None = None) -> None: ...
-    @overload
-    def step(self, closure: Callable[[], float]) -> float: ...
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
         """Take one step for all parameters; return the value of `closure`."""
         loss = None
         if closure is not None:
@@ -91,30 +82,27 @@ class CoupledAdam(Optimizer):
                         "exp_avg": torch.zeros_like(p),
                         "exp_avg_sq": torch.zeros_like(p[0] if id(p) in self.coupled else p),
                     }
-            self._plain([p for p in moving if id(p) not in self.coupled], group)
+            plain = [p for p in moving if id(p) not in self.coupled]
+            states = [self.state[p] for p in plain]
+            adamw(
+                plain,
+                [p.grad for p in plain if p.grad is not None],
+                [state["exp_avg"] for state in states],
+                [state["exp_avg_sq"] for state in states],
+                [],
+                [state["step"] for state in states],
+                amsgrad=False,
+                maximize=False,
+                beta1=group["betas"][0],
+                beta2=group["betas"][1],
+                lr=group["lr"],
+                eps=group["eps"],
+                weight_decay=group["weight_decay"],
+            )
             for p in moving:
                 if id(p) in self.coupled:
                     update(p, self.state[p], group)
         return loss
-
-    def _plain(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
-        """Take one step of AdamW."""
-        states = [self.state[p] for p in parameters]
-        adamw(
-            parameters,
-            [p.grad for p in parameters if p.grad is not None],
-            [state["exp_avg"] for state in states],
-            [state["exp_avg_sq"] for state in states],
-            [],
-            [state["step"] for state in states],
-            amsgrad=False,
-            maximize=False,
-            beta1=group["betas"][0],
-            beta2=group["betas"][1],
-            lr=group["lr"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-        )
 
 
 def update(p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:

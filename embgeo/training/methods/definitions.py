@@ -38,21 +38,15 @@ NO_TABLES: MethodTables = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class CombinedMethod(Method):
-    """Several methods together; each has a table of its name inside the table of this method.
-
-    Attributes
-    ----------
-    members : tuple of Method
-    order : tuple of int
-        For each of `parts`, its index among the parts of all members.
-    """
+    """Several methods together; each has a table of its name inside the table of this method."""
 
     members: tuple[Method, ...] = ()
+    #: For each of `parts`, its index among the parts of all members.
     order: tuple[int, ...] = ()
 
     def tables(self, given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """Return the table of each member."""
-        own = Method.own_settings(self, given)
+        own = {name: value for name, value in given.items() if name not in self.definition}
         where = f"[method.{self.name}]"
         refuse_unknown(own, [member.name for member in self.members], where)
         for name, table in own.items():
@@ -163,33 +157,24 @@ def combine(name: str, parts: object) -> CombinedMethod:
             f"parts of {where} are {names}, which change the same weights",
             way_out="take one of them",
         )
-    order = tuple(sorted(range(len(kinds)), key=lambda place: rank(kinds[place])))
+    # Parts that replace layers are attached first.
+    late = [(not issubclass(kind, Tying), not issubclass(kind, Factorization)) for kind in kinds]
+    order = tuple(sorted(range(len(kinds)), key=lambda place: late[place]))
+    untied = any(UNTIED in (member.reference, member.name) for member in members)
+    control = ("" if untied else FACTORED) if factoring else (UNTIED if untied else "mle")
     return CombinedMethod(
         name,
         " + ".join(member.title for member in members),
         tuple(kinds[place] for place in order),
         tied=next(iter(tied), None),
         coupled=coupled,
-        reference=choose_control(members, bool(factoring)),
+        reference=control,
         source="; ".join(dict.fromkeys(member.publication for member in members)),
         own_deviations=tuple(line for member in members for line in member.own_deviations),
         definition={PARTS: [member.name for member in members]},
         members=members,
         order=order,
     )
-
-
-def rank(kind: type[Regularizer]) -> int:
-    """Place in the order of attachment: parts that replace layers come first."""
-    return 0 if issubclass(kind, Tying) else 1 if issubclass(kind, Factorization) else 2
-
-
-def choose_control(members: tuple[Method, ...], factored: bool) -> str:
-    """Choose the control of a combined method; empty if there is none."""
-    untied = any(member.reference == UNTIED or member.name == UNTIED for member in members)
-    if factored:
-        return "" if untied else FACTORED
-    return UNTIED if untied else "mle"
 
 
 def choose_reference(name: str, among: tuple[str, ...], tables: MethodTables = NO_TABLES) -> str:

@@ -24,6 +24,9 @@ class FactoredEmbedding(nn.Module):
 
     The state dict also holds W as ``weight``, for readers of a plain embedding; loading ignores it.
 
+    Σ holds the singular values of W, in the order of the start, only as long as U and V are
+    orthonormal.
+
     Parameters
     ----------
     weight : Tensor
@@ -32,21 +35,6 @@ class FactoredEmbedding(nn.Module):
         The row whose look-up is zero and has no gradient, as in `torch.nn.Embedding`.
     scale : float, optional
         c; 1 is the plain decomposition.
-
-    Attributes
-    ----------
-    left : Parameter
-        c·U, shape (N, d).
-    sigma : Parameter
-        Σ/c, shape (d,), in the order of the start. Σ holds the singular values of W only as long as
-        U and V are orthonormal.
-    right : Parameter
-        V, shape (d, d).
-
-    Raises
-    ------
-    BadOption
-        Fewer rows than columns, a matrix of zeros, or non-finite numbers.
     """
 
     def __init__(
@@ -108,17 +96,11 @@ class FactoredEmbedding(nn.Module):
 
 
 class FactoredHead(nn.Module):
-    """An output layer that shares the weight of a `FactoredEmbedding`.
+    """An output layer that shares the weight of a `FactoredEmbedding`; `bias` is copied.
 
-    Parameters
-    ----------
-    embedding : FactoredEmbedding
-    bias : Tensor, optional
-        Copied; shape (N,).
-    tied : bool
-        Whether the embedding is the model's input layer, too. If so, its parameters are in a
-        checkpoint once, under that layer. If not, it is a submodule of this layer, whose state
-        dict has W as its own ``weight``.
+    If it is `tied`, the embedding is the model's input layer, too, under which a checkpoint has its
+    parameters. If not, it is a submodule of this layer, whose state dict has W as its own
+    ``weight``.
     """
 
     def __init__(
@@ -157,20 +139,8 @@ def name_plain_weight(_head: nn.Module, state_dict: Any, prefix: str, _metadata:
 def factorize(model: nn.Module) -> FactoredEmbedding:
     """Replace the output layer of a model, and the input embedding if it is tied, by factors.
 
-    Parameters
-    ----------
-    model : Module
-        With `get_input_embeddings`, `get_output_embeddings` and the corresponding setters.
-
-    Returns
-    -------
-    FactoredEmbedding
-        The new layer, or the present one if the model has factors already.
-
-    Raises
-    ------
-    BadOption
-        The model has no setters for its layers, or W cannot be decomposed.
+    The model has `get_input_embeddings`, `get_output_embeddings` and the corresponding setters.
+    Returns the new layer, or the present one if the model has factors already.
     """
     before, output = weights.find_layer(model, "input"), weights.find_layer(model, "output")
     if isinstance(output, FactoredHead):

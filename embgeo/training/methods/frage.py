@@ -49,11 +49,6 @@ class Frage(ClassRegularizer):
     seed : int
         Random seed of the discriminator's weights and the samples, apart from the global generator.
 
-    Raises
-    ------
-    BadOption
-        An empty class, or a size below 1.
-
     References
     ----------
     Gong et al., "FRAGE: frequency-agnostic word representation", NeurIPS 2018, Eq. 2–5,

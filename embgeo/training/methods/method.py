@@ -20,44 +20,29 @@ from embgeo.training.study.record import Role
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A published way to train against degeneration, or a control.
+    """A published way to train against degeneration, or a control."""
 
-    Attributes
-    ----------
-    name : str
-        The name in settings and folders.
-    title : str
-        The name in tables and pages.
-    parts : tuple
-        Classes of regularizers, attached to the model in this order.
-    usual : dict
-        Defaults of this method for settings of the parts.
-    tied : bool, optional
-        Whether the output layer is the input embedding; by default, the model's settings decide.
-    coupled : bool
-        Whether `CoupledAdam` is the optimizer.
-    reference : str
-        Name of its control: the same model trained by maximum likelihood. Empty for a control.
-    source : str
-        The publication; by default that of the parts.
-    own_deviations : tuple of str
-        Deviations from the publication in addition to those of the parts.
-    definition : dict
-        For a method that settings define, the keys of its table that define it.
-    model : dict
-        Settings of the model that the method changes.
-    """
-
+    #: The name in settings and folders.
     name: str
+    #: The name in tables and pages.
     title: str
+    #: Classes of regularizers, attached to the model in this order.
     parts: tuple[type[regularizer.Regularizer], ...] = ()
+    #: Defaults of this method for settings of the parts.
     usual: Mapping[str, Any] = field(default_factory=dict)
+    #: Whether the output layer is the input embedding; by default, the model's settings decide.
     tied: bool | None = None
+    #: Whether `CoupledAdam` is the optimizer.
     coupled: bool = False
+    #: Name of its control: the same model trained by maximum likelihood. Empty for a control.
     reference: str = "mle"
+    #: The publication; by default that of the parts.
     source: str = ""
-    own_deviations: tuple[str, ...] = field(default=())
+    #: Deviations from the publication in addition to those of the parts.
+    own_deviations: tuple[str, ...] = ()
+    #: For a method that settings define, the keys of its table that define it.
     definition: Mapping[str, Any] = field(default_factory=dict)
+    #: Settings of the model that the method changes.
     model: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -67,13 +52,10 @@ class Method:
 
     @property
     def role(self) -> Role:
-        """The matrix of an untied model that the method acts on, and is judged by.
-
-        The role of the last part. Without parts it is the input embedding, except for Coupled Adam,
-        which is derived for gradients of the output matrix (Stollenwerk & Stollenwerk 2025, §2–3).
-        """
+        """The matrix of an untied model that the method acts on, and is judged by."""
         if self.parts:
             return self.parts[-1].ROLE
+        # Coupled Adam is derived for gradients of the output matrix (§2–3).
         return "output" if self.coupled else "input"
 
     @property
@@ -89,20 +71,12 @@ class Method:
             lines += CoupledAdam.DEVIATIONS
         return tuple(dict.fromkeys((*lines, *self.own_deviations)))
 
-    def own_settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings without the keys that define the method."""
-        return {name: value for name, value in given.items() if name not in self.definition}
-
     def settings(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return all settings of each part; `BadOption` for unknown ones and wrong types."""
-        given = self.own_settings(given)
+        given = {name: value for name, value in given.items() if name not in self.definition}
         known = [
-            {
-                k: v
-                for k, v in regularizer.list_settings(part).items()
-                if k not in regularizer.FROM_SETUP
-            }
-            for part in self.parts
+            {k: v for k, v in settings.items() if k not in regularizer.FROM_SETUP}
+            for settings in map(regularizer.list_settings, self.parts)
         ]
         hints = {name: setting.hint for own in known for name, setting in own.items()}
         where = f"[method.{self.name}]"
@@ -132,11 +106,6 @@ class Method:
 
         Methods for rare and frequent rows also act on a separate source embedding, FRAGE with a
         second discriminator (Gong et al. 2018, §5).
-
-        Raises
-        ------
-        BadOption
-            An unknown setting or an invalid value.
         """
         given = self.complete(given, sgd=setup.sgd)
         made, prefixes = [], []

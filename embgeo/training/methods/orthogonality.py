@@ -15,24 +15,13 @@ from embgeo.training.methods.weights import exact, to_single
 class Orthogonality(nn.Module):
     """f·‖AᵀA − I‖_F² + s·‖AᵀA − I‖₂² for a matrix that is a multiple of A.
 
-    The spectral norm is estimated along a vector that each call improves by power iteration: a
-    lower bound, which becomes tight within a few steps.
-
-    Parameters
-    ----------
-    d : int
-        Columns of A.
-    frobenius, spectral : float
-        The weights f and s.
-    iterations : int
-        Steps of power iteration in each call.
+    The spectral norm is estimated along a vector that each call improves by steps of power
+    iteration: a lower bound, which becomes tight within a few calls. A has `d` columns.
     """
 
     def __init__(self, d: int, frobenius: float, spectral: float, *, iterations: int = 2) -> None:
         super().__init__()
-        self.frobenius = frobenius
-        self.spectral = spectral
-        self.iterations = iterations
+        self.frobenius, self.spectral, self.iterations = frobenius, spectral, iterations
         start = torch.randn(d, generator=torch.Generator().manual_seed(0))
         self.direction: Tensor
         self.register_buffer("direction", start / torch.linalg.vector_norm(start))

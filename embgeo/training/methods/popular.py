@@ -16,25 +16,9 @@ from embgeo.training.methods.weights import mask_rows
 def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] = ()) -> Tensor:
     """Return the mask of the most frequent tokens, as in an analysis with these counts.
 
-    Parameters
-    ----------
-    counts : Tensor
-        Occurrences of each token in the training split; shape (N,).
-    share : float
-        Share of the vocabulary (not of the occurrences) that is frequent. Of tokens with equal
-        counts, those of earlier rows come first.
-    ignore_rows : sequence of int
-        Rows without a token, such as padding; False in the mask.
-
-    Returns
-    -------
-    Tensor of bool
-        Shape (N,).
-
-    Raises
-    ------
-    BadOption
-        A share outside of 0 to 1, or fewer than two rows.
+    `counts`: occurrences of each token in the training split, shape (N,). `share`: of the
+    vocabulary, not of the occurrences; of tokens with equal counts, those of earlier rows come
+    first. `ignore_rows`: rows without a token, such as padding, which are False in the mask.
     """
     require("share", share, 0.0 < share < 1.0, "give 0 < share < 1")
     kept = torch.nonzero(mask_rows(len(counts), ignore_rows)).squeeze(1)

@@ -34,53 +34,34 @@ from embgeo.training.study.record import Role
 
 @dataclass(slots=True)
 class Step:
-    """Tensors of a training step; `NEEDS` of a method names those that it requires.
+    """Tensors of a training step; `NEEDS` of a method names those that it requires."""
 
-    Parameters
-    ----------
-    hidden : Tensor, optional
-        Input of the output layer, after dropout; shape (…, d).
-    logits : Tensor, optional
-        Shape (…, N).
-    targets : Tensor of int64, optional
-        Shape (…); positions with a negative target (−100) do not count.
-    inputs : Tensor of int64, optional
-        Shape (…).
-    logits_of, positions : callable and int, optional
-        The logits of a chunk of states and their targets, where those of all are too large.
-    """
-
+    #: Input of the output layer, after dropout; shape (…, d).
     hidden: Tensor | None = None
+    #: Shape (…, N).
     logits: Tensor | None = None
+    #: Shape (…); positions with a negative target (−100) do not count.
     targets: Tensor | None = None
+    #: Shape (…).
     inputs: Tensor | None = None
+    #: The logits of `positions` states and their targets at a time, where those of all are too
+    #: large.
     logits_of: Callable[[Tensor, Tensor], Tensor] | None = None
     positions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Facts about a run for `Regularizer.attach`.
+    """Facts about a run for `Regularizer.attach`."""
 
-    Parameters
-    ----------
-    counts : Tensor, optional
-        Occurrences of each token in the training split alone; shape (N,).
-    ignore_rows : sequence of int
-        Rows without a token, such as padding.
-    sgd : bool
-        Whether the optimizer is SGD, averaged or not, rather than one of Adam's kind.
-    seed : int
-        Random seed.
-    source_counts : Tensor, optional
-        The same counts for the source language, if it has an embedding of its own; one for each of
-        that embedding's rows.
-    """
-
+    #: Occurrences of each token in the training split alone; shape (N,).
     counts: Tensor | None = None
+    #: Rows without a token, such as padding.
     ignore_rows: Sequence[int] = ()
+    #: Whether the optimizer is SGD, averaged or not, rather than one of Adam's kind.
     sgd: bool = False
     seed: int = 0
+    #: The counts of the source language, if it has an embedding of its own.
     source_counts: Tensor | None = None
 
 
@@ -146,13 +127,7 @@ class Regularizer(nn.Module):
         return cls(*layer, **{**own, **settings})
 
     def forward(self, step: Step | None = None) -> Tensor:
-        """Compute the penalty; the step is optional if `NEEDS` is empty.
-
-        Raises
-        ------
-        BadOption
-            The step lacks a field of `NEEDS`.
-        """
+        """Compute the penalty; the step is optional if `NEEDS` is empty."""
         step = step or Step()
         self.require(step)
         self.terms = {}
@@ -204,23 +179,11 @@ class Regularizer(nn.Module):
     def after_step(self, lr: float | None = None) -> None:
         """Run after each step of the optimizer, for discriminators, retractions, proximal steps.
 
-        Parameters
-        ----------
-        lr : float, optional
-            Learning rate of the embedding, for methods that take a step of their own.
-
-        Raises
-        ------
-        BadOption
-            The method needs the learning rate, which is not given.
+        `lr`: the learning rate of the embedding, which methods with a step of their own need.
         """
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Return the groups of the model's parameters that need their own optimizer settings.
-
-        In the form that torch's optimizers take, such as one without weight decay. All other
-        parameters of the model keep the usual settings.
-        """
+        """Return groups of the model's parameters with own settings of the optimizer."""
         return []
 
     def acts_on(self) -> list[Tensor]:
@@ -235,23 +198,9 @@ class Regularizer(nn.Module):
     def add_gradient(self, scale: float = 1.0) -> Tensor:
         """Add the gradient of the penalty to ``.grad`` of the weights that it acts on.
 
-        Call it once per optimizer step in place of ``loss + reg()``. It does not depend on how many
-        batches are accumulated or how gradients are averaged over processes.
-
-        Parameters
-        ----------
-        scale : float
-            Factor of the gradient, such as the loss scale for float16.
-
-        Returns
-        -------
-        Tensor
-            The penalty, without a graph.
-
-        Raises
-        ------
-        BadOption
-            The method needs a `Step`, or the weight is not a leaf, as under a parametrization.
+        Call it once per optimizer step in place of ``loss + reg()``, however many batches are
+        accumulated. `scale` is a factor of the gradient, such as the loss scale for float16.
+        Returns the penalty, without a graph.
         """
         with torch.enable_grad():
             value: Tensor = self()
@@ -278,12 +227,9 @@ class Regularizer(nn.Module):
 
 
 class WeightRegularizer(Regularizer):
-    """A regularizer of one matrix of the model.
+    """A regularizer of one matrix of the model, with a row for each token.
 
-    Parameters
-    ----------
-    source : Module, Tensor or callable
-        A layer, its weight, or a function that returns the weight; a row for each token.
+    `source`: a layer, its weight, or a function that returns the weight.
     """
 
     def __init__(self, source: Source) -> None:
@@ -310,12 +256,20 @@ class MethodSetting(NamedTuple):
 
 
 def list_settings(kind: type[Regularizer]) -> dict[str, MethodSetting]:
-    """List the keyword-only parameters of the constructor and of `attach`."""
+    """List the keyword-only parameters of the constructor and of `attach`.
+
+    Those of a base class are among them if the constructor passes keywords on.
+    """
+    functions: list[Callable[..., Any]] = []
+    for function in (vars(base)["__init__"] for base in kind.__mro__ if "__init__" in vars(base)):
+        functions.append(function)
+        if inspect.getfullargspec(function).varkw is None:
+            break
     found: dict[str, MethodSetting] = {}
-    for function in (kind.__init__, kind.attach):
+    for function in (*functions, kind.attach):
         hints = get_type_hints(function)
-        defaults = list_defaults(function).items()
-        found |= {key: MethodSetting(value, hints.get(key, type(value))) for key, value in defaults}
+        for key, value in list_defaults(function).items():
+            found.setdefault(key, MethodSetting(value, hints.get(key, type(value))))
     return found
 
 
@@ -325,18 +279,8 @@ Value = TypeVar("Value")
 class Combined(Regularizer):
     """Several methods at once: penalties are added, logits and hooks are called in order.
 
-    For example, REAL of Inan et al. is ``Combined([Tying(…), AugmentedLoss(…)])``.
-
-    Parameters
-    ----------
-    parts : sequence of Regularizer
-    prefixes : sequence of str, optional
-        For each part, a prefix of the names of its terms and numbers, to tell equal names apart.
-
-    Raises
-    ------
-    BadOption
-        There are no parts.
+    For example, REAL of Inan et al. is ``Combined([Tying(…), AugmentedLoss(…)])``. `prefixes`, one
+    for each part, tell equal names of terms and numbers apart.
     """
 
     NAME: ClassVar[str] = "several"

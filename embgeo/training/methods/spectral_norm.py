@@ -1,30 +1,23 @@
 """Spectral normalization of the embedding, alone and with the D-optimal regularizer."""
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from embgeo.training.checks import nonnegative, positive
 from embgeo.training.methods.factored import FactoredEmbedding
-from embgeo.training.methods.orthogonality import (
-    DEVIATIONS,
-    Mode,
-    OrthogonalFactors,
-    learning_rate,
-)
+from embgeo.training.methods.orthogonality import DEVIATIONS, OrthogonalFactors, learning_rate
 from embgeo.training.methods.regularizer import Step
 
 
 class SpectralNorm(OrthogonalFactors):
     """Σ ← s·Σ/max|σ| at the start and after each step, with U and V kept orthonormal.
 
-    The paper on spectrum control compares with it: perplexity 76.3, and 69.1 without it
-    (WikiText-2, validation).
-
     As printed, s is 1. With orthonormal U and V, the mean norm of rows is then √(d/N) at most, so
     that logits of states with entries below 1 hardly differ from the bias, and any training gives a
-    unigram model. s is therefore the largest singular value at the start.
+    unigram model. s is therefore the largest singular value at the start. Further settings are
+    those of :class:`OrthogonalFactors`.
 
     Parameters
     ----------
@@ -32,8 +25,6 @@ class SpectralNorm(OrthogonalFactors):
         The layer that is used as input embedding, output layer or both.
     largest : "start" or float
         s; 1 as printed.
-    frobenius, spectral, mode, retract_every
-        See :class:`OrthogonalFactors`.
 
     References
     ----------
@@ -56,18 +47,9 @@ class SpectralNorm(OrthogonalFactors):
         embedding: FactoredEmbedding,
         *,
         largest: float | Literal["start"] = "start",
-        frobenius: tuple[float, float] = (1.0, 1.0),
-        spectral: tuple[float, float] = (1.0, 1.0),
-        mode: Mode = "penalty",
-        retract_every: int = 20,
+        **constraints: Any,
     ) -> None:
-        super().__init__(
-            embedding,
-            frobenius=frobenius,
-            spectral=spectral,
-            mode=mode,
-            retract_every=retract_every,
-        )
+        super().__init__(embedding, **constraints)
         self.largest = largest
         start = embedding.singular_values().detach().abs().max()
         given = start if largest == "start" else start.new_tensor(positive("largest", largest))
@@ -92,10 +74,7 @@ SMALLEST = 1e-6
 
 
 class DOptimal(SpectralNorm):
-    """−λ·mean_k log(|σ_k|/max|σ|), on top of spectral normalization.
-
-    The paper on spectrum control compares with it: perplexity 98.3, and 69.1 without it
-    (WikiText-2, validation).
+    """−λ·mean_k log(|σ_k|/max|σ|), on top of `SpectralNorm`, whose settings it has, too.
 
     Parameters
     ----------
@@ -103,8 +82,6 @@ class DOptimal(SpectralNorm):
         The layer that is used as input embedding, output layer or both.
     lambda_ : float
         The strength λ.
-    largest, frobenius, spectral, mode, retract_every
-        See :class:`SpectralNorm`.
 
     References
     ----------
@@ -121,24 +98,9 @@ class DOptimal(SpectralNorm):
     )
 
     def __init__(
-        self,
-        embedding: FactoredEmbedding,
-        *,
-        lambda_: float = 1.0,
-        largest: float | Literal["start"] = "start",
-        frobenius: tuple[float, float] = (1.0, 1.0),
-        spectral: tuple[float, float] = (1.0, 1.0),
-        mode: Mode = "penalty",
-        retract_every: int = 20,
+        self, embedding: FactoredEmbedding, *, lambda_: float = 1.0, **others: Any
     ) -> None:
-        super().__init__(
-            embedding,
-            largest=largest,
-            frobenius=frobenius,
-            spectral=spectral,
-            mode=mode,
-            retract_every=retract_every,
-        )
+        super().__init__(embedding, **others)
         self.lambda_ = nonnegative("lambda_", lambda_)
 
     def penalty(self, step: Step) -> Tensor:

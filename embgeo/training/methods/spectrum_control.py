@@ -1,7 +1,7 @@
 """Spectrum control: the singular values of the embedding follow a given decay."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -9,12 +9,7 @@ from torch import Tensor
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import choice, nonnegative, positive, require
 from embgeo.training.methods.factored import FactoredEmbedding
-from embgeo.training.methods.orthogonality import (
-    DEVIATIONS,
-    Mode,
-    OrthogonalFactors,
-    learning_rate,
-)
+from embgeo.training.methods.orthogonality import DEVIATIONS, OrthogonalFactors, learning_rate
 from embgeo.training.methods.regularizer import Step
 from embgeo.training.study.numbers import GAMMA, TAIL_RATIO
 from embgeo.training.study.numbers import prior as prior_shape
@@ -50,15 +45,9 @@ class SpectrumControl(OrthogonalFactors):
         "fixed": ‖σ*‖ equals ‖Σ‖ at the start, which holds W at its initial norm. "free": the c1
         that fits Σ best at each step, so that the penalty is on the shape of the decay alone. A
         number: c1 itself.
-    frobenius, spectral, mode, retract_every
+    frobenius, spectral : tuple of float
         (λ1, λ2) and (λ3, λ4), with the paper's grid of 0.01, 0.1, 1, 10, of which 0.01 had the
-        lowest validation perplexity in `benchmarks/results/campaign-grids.md`; see
-        :class:`OrthogonalFactors`.
-
-    Raises
-    ------
-    BadOption
-        An invalid prior, mode or number.
+        lowest validation perplexity in `benchmarks/results/campaign-grids.md`.
 
     References
     ----------
@@ -87,16 +76,9 @@ class SpectrumControl(OrthogonalFactors):
         c1: float | Literal["fixed", "free"] = "fixed",
         frobenius: tuple[float, float] = (0.01, 0.01),
         spectral: tuple[float, float] = (0.01, 0.01),
-        mode: Mode = "penalty",
-        retract_every: int = 20,
+        **others: Any,
     ) -> None:
-        super().__init__(
-            embedding,
-            frobenius=frobenius,
-            spectral=spectral,
-            mode=mode,
-            retract_every=retract_every,
-        )
+        super().__init__(embedding, frobenius=frobenius, spectral=spectral, **others)
         self.prior = prior
         self.strength = nonnegative("strength", strength)
         self.c1 = c1

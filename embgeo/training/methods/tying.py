@@ -12,18 +12,6 @@ from embgeo.training.methods.weights import find_layer, read_weight
 class Tying(Regularizer):
     """W = Lᵀ and no output bias; the constructor ties the layers, and the penalty is 0.
 
-    Parameters
-    ----------
-    embedding : Module
-        The input embedding, whose weight both layers then share.
-    output : Module
-        The output layer.
-
-    Raises
-    ------
-    BadOption
-        The two differ in shape.
-
     References
     ----------
     Inan et al., "Tying word vectors and word classifiers: a loss framework for language modeling",
@@ -50,11 +38,6 @@ def tie(embedding: nn.Module, output: nn.Module) -> None:
     """Share the weight of the embedding with the output layer, and remove its bias.
 
     Safetensors refuses to save a tensor under two names: save one of them.
-
-    Raises
-    ------
-    BadOption
-        The two differ in shape.
     """
     rows, columns = read_weight(embedding), read_weight(output)
     if rows.shape != columns.shape:

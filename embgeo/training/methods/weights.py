@@ -76,13 +76,7 @@ def as_parameter(tensor: Tensor) -> nn.Parameter:
 
 
 def mask_rows(n: int, ignore_rows: Sequence[int]) -> Tensor:
-    """Return a mask of the rows that count; negative numbers count from the end.
-
-    Raises
-    ------
-    BadOption
-        A row that does not exist.
-    """
+    """Return a mask of the rows that count; negative numbers count from the end."""
     kept = torch.ones(n, dtype=torch.bool)
     for row in ignore_rows:
         if not -n <= row < n:

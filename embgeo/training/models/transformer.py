@@ -46,11 +46,6 @@ class Transformer(LanguageModel):
     n_tokens, embedding_dropout, tied, bias
         See :class:`LanguageModel`.
 
-    Raises
-    ------
-    BadOption
-        A setting outside its range; in a call, a window that is too long.
-
     References
     ----------
     Vaswani et al., "Attention is all you need", NeurIPS 2017; Radford et al., "Language models are
