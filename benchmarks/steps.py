@@ -43,7 +43,7 @@ from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit
 from embgeo.training.data.tokenizer import END_ROW
 from embgeo.training.loop.distributed import ProcessGroup, numerics
 from embgeo.training.loop.loop import Trainer
-from embgeo.training.models.encoder_decoder import encode_places
+from embgeo.training.models.blocks import encode_places
 from embgeo.training.settings import from_tables, merge_tables
 
 CLASSES, NEGATIVES, SMOOTHING = 4, 5, 0.1
@@ -146,11 +146,12 @@ class Llama(nn.Module):
         ]
         for theirs, block in zip(self.blocks, ours.blocks, strict=True):
             own: Any = theirs
-            pairs += [(own.out.weight, block.attention_out.weight)]
-            pairs += [(own.down.weight, block.inner_out.weight)]
+            attention, feed = block.attention.layer, block.inner.layer
+            pairs += [(own.out.weight, attention.out.weight)]
+            pairs += [(own.down.weight, feed.outward.weight)]
             for layers, joint in (
-                ((own.query, own.key, own.value), block.attention_in),
-                ((own.gate, own.up), block.inner_in),
+                ((own.query, own.key, own.value), attention.inward),
+                ((own.gate, own.up), feed.inward),
             ):
                 parts = joint.weight.split([layer.out_features for layer in layers])
                 pairs += zip((layer.weight for layer in layers), parts, strict=True)
@@ -158,7 +159,7 @@ class Llama(nn.Module):
 
 
 class XlBlock(nn.Module):
-    """One layer as in the paper; names are those of ours, so that weights can be copied."""
+    """One layer as in the paper."""
 
     def __init__(self, s: Any) -> None:
         super().__init__()
@@ -224,8 +225,23 @@ class Xl(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1), batch.targets.T.flatten()), kept
 
     def list_pairs(self, ours: Any) -> Pairs:
-        own = dict(ours.named_parameters())
-        return [(p, own[name]) for name, p in self.named_parameters()]
+        names = ("content_bias", "distance_bias", "embedding.weight", "decoder.bias")
+        pairs: Pairs = [(self.get_parameter(name), ours.get_parameter(name)) for name in names]
+        for one, block in zip(self.blocks, ours.blocks, strict=True):
+            theirs: Any = one
+            attention, feed = block.attention.layer, block.inner.layer
+            for their, own in (
+                (theirs.query, attention.query),
+                (theirs.key_value, attention.key_value),
+                (theirs.distance, attention.distance),
+                (theirs.attention_out, attention.out),
+                (theirs.norm_attention, block.attention.norm),
+                (theirs.inner_in, feed.inward),
+                (theirs.inner_out, feed.outward),
+                (theirs.norm_inner, block.inner.norm),
+            ):
+                pairs += zip(their.parameters(), own.parameters(), strict=True)
+        return pairs
 
 
 class Translator(nn.Module):
@@ -276,9 +292,9 @@ class Translator(nn.Module):
             (layers.decoder.layers, ours.writer),
         ):
             for their, block in zip(stack, blocks, strict=True):
-                attentions = [(their.self_attn, block.itself)]
-                attentions += [(their.multihead_attn, block.reading)] if block.reads else []
-                for theirs, own in attentions:
+                added = [block.attention, *([block.reading] if block.reading else [])]
+                attentions = (their.self_attn, getattr(their, "multihead_attn", None))
+                for theirs, own in zip(attentions, [one.layer for one in added], strict=False):
                     joint = torch.cat([p.weight for p in (own.query, own.key, own.value)])
                     pairs += [
                         (theirs.in_proj_weight, joint),
@@ -286,9 +302,11 @@ class Translator(nn.Module):
                     ]
                     for bias in (theirs.in_proj_bias, theirs.out_proj.bias):
                         pairs.append((bias, torch.zeros_like(bias)))
-                twins += [(their.linear1, block.inner[0]), (their.linear2, block.inner[3])]
-                norms = [getattr(their, f"norm{i + 1}") for i in range(len(block.norms))]
-                twins += zip(norms, block.norms, strict=True)
+                feed = block.inner.layer
+                twins += [(their.linear1, feed.inward), (their.linear2, feed.outward)]
+                added.append(block.inner)
+                norms = [getattr(their, f"norm{i + 1}") for i in range(len(added))]
+                twins += zip(norms, [one.norm for one in added], strict=True)
         for their, own in twins:
             pairs += zip(their.parameters(), own.parameters(), strict=True)
         return pairs

@@ -79,10 +79,27 @@ def texts(name: str, value: Sequence[str], way_out: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def list_defaults(function: Callable[..., Any]) -> dict[str, Any]:
-    """List the settings of a function: its keyword-only parameters with their defaults."""
-    parameters = inspect.signature(function).parameters.values()
-    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+def list_defaults(source: Callable[..., Any]) -> dict[str, Any]:
+    """List the settings of a function or a class: its keyword-only parameters with their defaults.
+
+    Of a class they are those of `list_constructors`.
+    """
+    found: dict[str, Any] = {}
+    for function in list_constructors(source) if isinstance(source, type) else (source,):
+        for p in inspect.signature(function).parameters.values():
+            if p.kind is p.KEYWORD_ONLY:
+                found.setdefault(p.name, p.default)
+    return found
+
+
+def list_constructors(kind: type) -> list[Callable[..., Any]]:
+    """List the constructor of a class and, as far as it passes keywords on, those of its bases."""
+    found: list[Callable[..., Any]] = []
+    for function in (vars(base)["__init__"] for base in kind.__mro__ if "__init__" in vars(base)):
+        found.append(function)
+        if inspect.getfullargspec(function).varkw is None:
+            break
+    return found
 
 
 def check_state(optimizer: Optimizer) -> None:

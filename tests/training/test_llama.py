@@ -41,8 +41,9 @@ def turn(x: Any, time: int) -> Any:
 
 def attend(block: Any, states: list[Any], kv_heads: int) -> list[Any]:
     width = D // HEADS
-    queries, keys, values = block.attention_in.weight.split([D, kv_heads * width, kv_heads * width])
-    normed = [norm(x, block.norm_attention.weight) for x in states]
+    own = block.attention.layer
+    queries, keys, values = own.inward.weight.split([D, kv_heads * width, kv_heads * width])
+    normed = [norm(x, block.attention.norm.weight) for x in states]
     found = []
     for time in range(len(states)):
         heads = []
@@ -56,13 +57,13 @@ def attend(block: Any, states: list[Any], kv_heads: int) -> list[Any]:
                 scores.append(turn(query, time) @ turn(key, before) / math.sqrt(width))
             shares = torch.stack(scores).softmax(0)
             heads.append(sum(shares[b] * (values[of_key] @ normed[b]) for b in range(time + 1)))
-        found.append(block.attention_out.weight @ torch.cat(heads))
+        found.append(own.out.weight @ torch.cat(heads))
     return found
 
 
 def feed(block: Any, x: Any) -> Any:
-    gate, up = (block.inner_in.weight @ norm(x, block.norm_inner.weight)).chunk(2)
-    return block.inner_out.weight @ (gate / (1 + torch.exp(-gate)) * up)
+    gate, up = (block.inner.layer.inward.weight @ norm(x, block.inner.norm.weight)).chunk(2)
+    return block.inner.layer.outward.weight @ (gate / (1 + torch.exp(-gate)) * up)
 
 
 @torch.no_grad()
@@ -94,8 +95,8 @@ def test_no_biases_and_the_usual_size() -> None:
     model = build("llama", N, {"d": 128, "layers": 1, "kv_heads": 2})
     assert not [name for name, _ in model.named_parameters() if "bias" in name]
     shapes = {name: tuple(p.shape) for name, p in model.named_parameters()}
-    assert shapes["blocks.0.inner_in.weight"] == (2 * 352, 128)
-    assert shapes["blocks.0.attention_in.weight"] == (128 + 2 * 64, 128)
+    assert shapes["blocks.0.inner.layer.inward.weight"] == (2 * 352, 128)
+    assert shapes["blocks.0.attention.layer.inward.weight"] == (128 + 2 * 64, 128)
 
 
 def test_dropout_is_off_in_evaluation_only() -> None:
@@ -108,9 +109,9 @@ def test_dropout_is_off_in_evaluation_only() -> None:
 def test_positions_are_relative() -> None:
     """A pair of tokens attends alike wherever it stands."""
     model = made(layers=1)
-    block = model.blocks[0]
+    attention = model.blocks[0].attention.layer
     x = torch.randn(1, 2, D, dtype=torch.float64)
     angles = torch.arange(2, 6).double()[:, None] * 10_000.0 ** -(torch.arange(2) / 2.0)
-    first = block.attend(x, (angles[:2].cos(), angles[:2].sin()))
-    later = block.attend(x, (angles[2:].cos(), angles[2:].sin()))
+    first = attention(x, (angles[:2].cos(), angles[:2].sin()))
+    later = attention(x, (angles[2:].cos(), angles[2:].sin()))
     torch.testing.assert_close(first, later)

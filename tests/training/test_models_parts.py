@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ torch = pytest.importorskip("torch")
 from torch.nn import functional as F  # noqa: E402
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.models import build  # noqa: E402
+from embgeo.training.models import blocks, build  # noqa: E402
+from embgeo.training.models.blocks import rotated, rotations  # noqa: E402
 from embgeo.training.models.language_model import drop_rows  # noqa: E402
 from embgeo.training.models.recurrent import (  # noqa: E402
     LstmLayer,
@@ -21,7 +23,6 @@ from embgeo.training.models.recurrent import (  # noqa: E402
     keep_recurrence_exact,
     locked_mask,
 )
-from embgeo.training.models.transformer import TransformerBlock, rotated, rotations  # noqa: E402
 from embgeo.training.models.vd_rhn import HighwayLayer  # noqa: E402
 from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import each_value  # noqa: E402
@@ -299,13 +300,17 @@ def test_a_block_against_plain_attention() -> None:
     """Softmax of each position's scores of those before it, head by head."""
     for positions, before in (("learned", True), ("rotary", True), ("learned", False)):
         torch.manual_seed(0)
-        block = TransformerBlock(D, 2, 16, 0.0, 2, F.relu, before=before)
+        attention = blocks.CausalAttention(D, 2, 2, 0.0, spread=0.02, bias=True)
+        feed = blocks.FeedForward(blocks.pair(D, 16), F.relu)
+        norm = partial(torch.nn.LayerNorm, D)
+        block = blocks.Block(attention, feed, 0.0, norm=norm, before=before)
+        norm_attention, norm_inner = block.attention.norm, block.inner.norm
         with torch.no_grad():
             for p in block.parameters():
                 p.add_(torch.randn_like(p) * 0.3)
         x = torch.randn(B, T, D)
         turns = rotations(T, 4, x.device) if positions == "rotary" else None
-        q, k, v = block.attention_in(block.norm_attention(x) if before else x).chunk(3, dim=-1)
+        q, k, v = attention.inward(norm_attention(x) if before else x).chunk(3, dim=-1)
         heads = []
         for part in (slice(0, 4), slice(4, 8)):
             query, key = q[..., part], k[..., part]
@@ -317,11 +322,11 @@ def test_a_block_against_plain_attention() -> None:
                 shares = scores.softmax(dim=-1).unsqueeze(1)
                 rows.append((shares @ v[:, : t + 1, part]).squeeze(1))
             heads.append(torch.stack(rows, dim=1))
-        after = x + block.attention_out(torch.cat(heads, dim=-1))
-        after = after if before else block.norm_attention(after)
-        given = block.norm_inner(after) if before else after
-        expected = after + block.inner_out(block.inner_in(given).clamp(min=0.0))
-        expected = expected if before else block.norm_inner(expected)
+        after = x + attention.out(torch.cat(heads, dim=-1))
+        after = after if before else norm_attention(after)
+        given = norm_inner(after) if before else after
+        expected = after + feed.outward(feed.inward(given).clamp(min=0.0))
+        expected = expected if before else norm_inner(expected)
         assert torch.allclose(block(x, turns), expected, atol=1e-5)
 
 

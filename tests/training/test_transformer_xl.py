@@ -39,7 +39,7 @@ def encode(distance: int) -> Any:
     return torch.tensor([*map(math.sin, angles), *map(math.cos, angles)], dtype=torch.float64)
 
 
-def slow_attention(model: Any, block: Any, x: Any, context: Any, **limits: Any) -> Any:
+def slow_attention(model: Any, attention: Any, x: Any, context: Any, **limits: Any) -> Any:
     """For one stream: x of shape (T, d) attends to context of shape (L, d), token by token."""
     before, width = len(context) - len(x), D // HEADS
     found = torch.zeros_like(x)
@@ -47,21 +47,23 @@ def slow_attention(model: Any, block: Any, x: Any, context: Any, **limits: Any) 
         parts = []
         for h in range(HEADS):
             own = slice(h * width, (h + 1) * width)
-            query = (block.query.weight @ x[t])[own]
+            query = (attention.query.weight @ x[t])[own]
             scores, values = [], []
             for j in range(before + t + 1):
                 distance = before + t - j
                 if distance >= limits.get("longest", math.inf):
                     continue
-                key, value = (block.key_value.weight @ context[j]).split(D)
-                place = block.distance.weight @ encode(min(distance, limits.get("clamp", 10**6)))
+                key, value = (attention.key_value.weight @ context[j]).split(D)
+                place = attention.distance.weight @ encode(
+                    min(distance, limits.get("clamp", 10**6))
+                )
                 score = (query + model.content_bias[own]) @ key[own]
                 score = score + (query + model.distance_bias[own]) @ place[own]
                 scores.append(score / math.sqrt(width))
                 values.append(value[own])
             weights = torch.stack(scores).softmax(0)
             parts.append((weights.unsqueeze(1) * torch.stack(values)).sum(0))
-        found[t] = block.attention_out.weight @ torch.cat(parts)
+        found[t] = attention.out.weight @ torch.cat(parts)
     return found
 
 
@@ -73,8 +75,9 @@ def slow(model: Any, ids: Any, memory: list[Any] | None = None, **limits: Any) -
     for block, seen in zip(model.blocks, memory, strict=True):
         context = torch.cat((seen, x))
         kept.append(context[len(context) - min(len(context), model.memory) :])
-        x = block.norm_attention(x + slow_attention(model, block, x, context, **limits))
-        x = block.norm_inner(x + block.inner_out(torch.relu(block.inner_in(x))))
+        attention, feed = block.attention, block.inner.layer
+        x = attention.norm(x + slow_attention(model, attention.layer, x, context, **limits))
+        x = block.inner.norm(x + feed.outward(torch.relu(feed.inward(x))))
     return x, kept
 
 

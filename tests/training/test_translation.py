@@ -37,9 +37,9 @@ from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.loop import train_run
 from embgeo.training.methods import Regularizer
 from embgeo.training.models.encoder_decoder import (
-    Attention,
-    AttentionBlock,
     EncoderDecoder,
+    PlacesAttention,
+    TranslationBlock,
     TranslationModel,
     mask_ends,
 )
@@ -129,10 +129,10 @@ LSTM = {"name": "lstm-encoder-decoder", "d": 8, "layers": 2}
 # --- The network and the loss ---------------------------------------------------------------------
 
 
-def slow_attention(part: Attention, state: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+def slow_attention(part: PlacesAttention, state: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
     """Of one place to those that it sees, head by head."""
-    width, found = len(state) // part.heads, []
-    for head in range(part.heads):
+    width, found = part.width, []
+    for head in range(len(state) // width):
         own = slice(head * width, (head + 1) * width)
         scores = [
             (part.query(state)[own] * part.key(other)[own]).sum() / math.sqrt(width)
@@ -145,13 +145,15 @@ def slow_attention(part: Attention, state: torch.Tensor, seen: torch.Tensor) -> 
 
 
 def slow_block(
-    block: AttentionBlock, states: list[torch.Tensor], source: torch.Tensor | None, before: bool
+    block: TranslationBlock, states: list[torch.Tensor], source: torch.Tensor | None, before: bool
 ) -> list[torch.Tensor]:
-    parts: list[Any] = [lambda x, seen: slow_attention(block.itself, x, seen)]
+    parts: list[Any] = [lambda x, seen: slow_attention(block.attention.layer, x, seen)]
+    norms = [block.attention.norm]
     if source is not None:
-        parts.append(lambda x, _: slow_attention(block.reading, x, source))
-    parts.append(lambda x, _: block.inner(x))
-    for norm, part in zip(block.norms, parts, strict=True):
+        parts.append(lambda x, _: slow_attention(block.reading.layer, x, source))
+        norms.append(block.reading.norm)
+    parts.append(lambda x, _: block.inner.layer(x))
+    for norm, part in zip([*norms, block.inner.norm], parts, strict=True):
         given = [norm(x) if before else x for x in states]
         seen = [given if source is None else given[: t + 1] for t in range(len(given))]
         added = [

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import list_defaults
+from embgeo.training.checks import list_constructors, list_defaults
 from embgeo.training.methods.weights import Source, find_layer, follow, read_weight
 from embgeo.training.registry import file_of
 from embgeo.training.study.record import Role
@@ -260,13 +260,8 @@ def list_settings(kind: type[Regularizer]) -> dict[str, MethodSetting]:
 
     Those of a base class are among them if the constructor passes keywords on.
     """
-    functions: list[Callable[..., Any]] = []
-    for function in (vars(base)["__init__"] for base in kind.__mro__ if "__init__" in vars(base)):
-        functions.append(function)
-        if inspect.getfullargspec(function).varkw is None:
-            break
     found: dict[str, MethodSetting] = {}
-    for function in (*functions, kind.attach):
+    for function in (*list_constructors(kind), kind.attach):
         hints = get_type_hints(function)
         for key, value in list_defaults(function).items():
             found.setdefault(key, MethodSetting(value, hints.get(key, type(value))))

@@ -1,6 +1,7 @@
 """What models of translation share, and the encoder-decoder Transformer."""
 
 import math
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -9,8 +10,15 @@ from torch.nn import functional as F
 
 from embgeo.training.checks import choice, require, share, whole
 from embgeo.training.methods.weights import make_embedding
+from embgeo.training.models.blocks import (
+    Added,
+    Attention,
+    Block,
+    FeedForward,
+    check_heads,
+    encode_places,
+)
 from embgeo.training.models.language_model import EmbeddingModel
-from embgeo.training.models.transformer import check_heads, encode_places
 
 #: Two tensors with a row for each sentence. Of the Transformer: keys and values of its places,
 #: split over the heads, each (B, heads, T, d/heads).
@@ -128,7 +136,7 @@ class EncoderDecoder(TranslationModel):
         bias: bool = False,
     ) -> None:
         super().__init__(n_tokens, d)
-        check_heads(d, heads, rotary=False)
+        check_heads(d, heads)
         require("d", d, d % 2 == 0, "give an even number")
         before = choice("norm", norm, ("before", "after")) == "before"
         inner, p = whole("feedforward", feedforward), share("dropout", dropout)
@@ -136,10 +144,10 @@ class EncoderDecoder(TranslationModel):
         self.dropout = nn.Dropout(p)
         number = whole("layers", layers)
         self.encoder = nn.ModuleList(
-            AttentionBlock(d, heads, inner, p, before=before, reads=False) for _ in range(number)
+            TranslationBlock(d, heads, inner, p, before=before, reads=False) for _ in range(number)
         )
         self.writer = nn.ModuleList(
-            AttentionBlock(d, heads, inner, p, before=before, reads=True) for _ in range(number)
+            TranslationBlock(d, heads, inner, p, before=before, reads=True) for _ in range(number)
         )
         self.norm_source = nn.LayerNorm(d) if before else nn.Identity()
         self.norm_target = nn.LayerNorm(d) if before else nn.Identity()
@@ -155,7 +163,7 @@ class EncoderDecoder(TranslationModel):
         for block in self.encoder:
             states = block(states, seen)[0]
         states = self.norm_source(states)
-        return [block.reading.split(states) for block in self.writer]  # type: ignore[operator]
+        return [block.reading.layer.split(states) for block in self.writer]  # type: ignore[union-attr,operator]
 
     def write(
         self,
@@ -182,24 +190,21 @@ class EncoderDecoder(TranslationModel):
         return dropped
 
 
-class AttentionBlock(nn.Module):
+class TranslationBlock(Block):
     """Self-attention, attention to the source if it `reads`, and feed-forward layers."""
 
     def __init__(
         self, d: int, heads: int, inner: int, dropout: float, *, before: bool, reads: bool
     ) -> None:
-        super().__init__()
-        self.before, self.reads = before, reads
-        self.itself = Attention(d, heads, dropout)
-        if reads:
-            self.reading = Attention(d, heads, dropout)
-        self.inner = nn.Sequential(
-            make_linear(d, inner), nn.ReLU(), nn.Dropout(dropout), make_linear(inner, d)
-        )
-        self.norms = nn.ModuleList(nn.LayerNorm(d) for _ in range(2 + reads))
-        self.dropout = nn.Dropout(dropout)
+        norm = partial(nn.LayerNorm, d)
+        itself = PlacesAttention(d, heads, dropout)
+        read = PlacesAttention(d, heads, dropout) if reads else None
+        layers = make_linear(d, inner), make_linear(inner, d)
+        feed = FeedForward(layers, F.relu, dropout)
+        super().__init__(itself, feed, dropout, norm=norm, before=before)
+        self.reading = None if read is None else Added(read, norm(), dropout, before=before)
 
-    def forward(
+    def forward(  # type: ignore[override]
         self,
         states: Tensor,
         seen: Tensor,
@@ -207,40 +212,25 @@ class AttentionBlock(nn.Module):
         past: Places | None = None,
     ) -> tuple[Tensor, Places]:
         """Return the states, shape (B, T, d), and the keys and values of the sentence so far."""
-        given = self.prepare(states, 0)
-        places = self.itself.split(given)
+        given, itself = self.attention.prepare(states), self.attention.layer
+        places = itself.split(given)
         if past is not None:
-            places = tuple(torch.cat(pair, dim=2) for pair in zip(past, places, strict=True))  # type: ignore[assignment]
-        alone = self.itself(
-            given,
-            places,
-            None if self.reads else seen,
-            causal=self.reads and past is None,
-        )
-        states = self.add(states, alone, 0)
-        if source is not None:
-            read = self.reading(self.prepare(states, 1), source, seen)
-            states = self.add(states, read, 1)
-        last = len(self.norms) - 1
-        return self.add(states, self.inner(self.prepare(states, last)), last), places
-
-    def prepare(self, states: Tensor, part: int) -> Tensor:
-        """Return the input of a layer."""
-        found: Tensor = self.norms[part](states) if self.before else states
-        return found
-
-    def add(self, states: Tensor, found: Tensor, part: int) -> Tensor:
-        """Add the output of a layer to the states."""
-        states = states + self.dropout(found)
-        return states if self.before else self.norms[part](states)
+            places = tuple(torch.cat(pair, dim=2) for pair in zip(past, places, strict=True))
+        if self.reading is None:
+            found = itself(given, places, seen)
+        else:
+            found = itself(given, places, None, causal=past is None)
+        states = self.attention.add(states, found)
+        if self.reading is not None:
+            states = self.reading(states, source, seen)
+        return self.inner(states), places
 
 
-class Attention(nn.Module):
-    """Multi-head attention."""
+class PlacesAttention(Attention):
+    """Attention to given keys and values."""
 
     def __init__(self, d: int, heads: int, dropout: float) -> None:
-        super().__init__()
-        self.heads, self.p = heads, dropout
+        super().__init__(d // heads, dropout)
         self.query, self.key, self.value, self.out = (
             make_linear(d, d, bias=False) for _ in range(4)
         )
@@ -249,23 +239,11 @@ class Attention(nn.Module):
         """Return the keys and values of states."""
         return self.divide(self.key(states)), self.divide(self.value(states))
 
-    def divide(self, states: Tensor) -> Tensor:
-        """Split the features of shape (B, T, d) over the heads."""
-        return states.view(*states.shape[:2], self.heads, -1).transpose(1, 2)
-
     def forward(
         self, states: Tensor, places: Places, seen: Tensor | None, *, causal: bool = False
     ) -> Tensor:
         """Attend to the places of the mask `seen`, or with `causal` to none that are later."""
-        found = F.scaled_dot_product_attention(
-            self.divide(self.query(states)),
-            *places,
-            attn_mask=seen,
-            dropout_p=self.p if self.training else 0.0,
-            is_causal=causal,
-        )
-        out: Tensor = self.out(found.transpose(1, 2).flatten(2))
-        return out
+        return self.attend(self.divide(self.query(states)), *places, seen, causal=causal)
 
 
 def mask_ends(lengths: Tensor, longest: int) -> Tensor:

@@ -141,7 +141,7 @@ class LanguageModel(EmbeddingModel):
     CARRIES_STATE: ClassVar[bool] = True
     WINDOWED: ClassVar[bool] = False
 
-    def __init__(self, n_tokens: int, d: int, *, embedding_dropout: float) -> None:
+    def __init__(self, n_tokens: int, d: int, *, embedding_dropout: float = 0.0) -> None:
         super().__init__(n_tokens, d)
         self.embedding_dropout = share("embedding_dropout", embedding_dropout)
         self.longest: int | None = None

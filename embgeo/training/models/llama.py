@@ -1,12 +1,13 @@
 """The Transformer of LLaMA: RMSNorm, rotary positions, SwiGLU, no biases."""
 
+from functools import partial
 from typing import ClassVar
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.training.checks import flag, require, share, whole
-from embgeo.training.models import transformer
+from embgeo.training.models import blocks
 from embgeo.training.models.language_model import LanguageModel, Output
 
 #: Added to the mean square under the root of a norm.
@@ -69,30 +70,33 @@ class Llama(LanguageModel):
         bias: bool = False,
     ) -> None:
         super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
-        self.head_width = transformer.check_heads(d, heads, rotary=True)
+        self.head_width = blocks.check_heads(d, heads, rotary=True)
         keys = heads if kv_heads is None else whole("kv_heads", kv_heads)
         require("kv_heads", keys, heads % keys == 0, f"give a number that divides {heads}")
         usual = -(-8 * d // (3 * MULTIPLE)) * MULTIPLE
         inner = usual if feedforward is None else whole("feedforward", feedforward)
         self.dropout = share("dropout", dropout)
-        self.make_embedding(transformer.normal(n_tokens, d))
+        self.make_embedding(blocks.normal(n_tokens, d))
+        added = blocks.SPREAD * (2 * whole("layers", layers)) ** -0.5
+        norm = partial(RmsNorm, d, eps=EPS)
         self.blocks = nn.ModuleList(
-            LlamaBlock(d, heads, keys, inner, spread=transformer.SPREAD * (2 * layers) ** -0.5)
-            for _ in range(whole("layers", layers))
+            blocks.Block(
+                blocks.CausalAttention(d, heads, keys, 0.0, spread=added, bias=False),
+                blocks.FeedForward(blocks.pair(d, inner, added, gates=2, bias=False), swiglu),
+                dropout,
+                norm=norm,
+            )
+            for _ in range(layers)
         )
-        self.norm = RmsNorm(d, eps=EPS)
-        self.make_decoder(
-            None if flag("tied", tied) else transformer.normal(n_tokens, d), bias=bias
-        )
+        self.norm = norm()
+        self.make_decoder(None if flag("tied", tied) else blocks.normal(n_tokens, d), bias=bias)
 
     def layers_of(self, rows: Tensor, state: object) -> Output:  # noqa: ARG002
         # Attention is fastest with the batch first.
         states = F.dropout(rows.transpose(0, 1), self.dropout, self.training)
-        turns = transformer.rotations(len(rows), self.head_width, rows.device)
+        turns = blocks.rotations(len(rows), self.head_width, rows.device)
         for block in self.blocks:
-            assert isinstance(block, LlamaBlock)
-            states = states + F.dropout(block.attend(states, turns), self.dropout, self.training)
-            states = states + F.dropout(block.feed(states), self.dropout, self.training)
+            states = block(states, turns)
         found = self.norm(states).transpose(0, 1).contiguous()
         return Output(found, found, None)
 
@@ -104,36 +108,7 @@ class RmsNorm(nn.RMSNorm):
         return super().forward(x.to(self.weight.dtype))
 
 
-class LlamaBlock(nn.Module):
-    """Attention and the gated layer, which are added to states of shape (B, T, d)."""
-
-    def __init__(self, d: int, heads: int, kv_heads: int, inner: int, *, spread: float) -> None:
-        super().__init__()
-        self.heads, self.kv_heads, self.width = heads, kv_heads, d // heads
-        self.norm_attention = RmsNorm(d, eps=EPS)
-        self.attention_in = transformer.linear(
-            d, (heads + 2 * kv_heads) * self.width, transformer.SPREAD, bias=False
-        )
-        self.attention_out = transformer.linear(d, d, spread, bias=False)
-        self.norm_inner = RmsNorm(d, eps=EPS)
-        self.inner_in = transformer.linear(d, 2 * inner, transformer.SPREAD, bias=False)
-        self.inner_out = transformer.linear(inner, d, spread, bias=False)
-
-    def attend(self, x: Tensor, turns: tuple[Tensor, Tensor]) -> Tensor:
-        """Compute causal attention in which heads of queries share heads of keys and values."""
-        split = self.attention_in(self.norm_attention(x)).unflatten(-1, (-1, self.width))
-        sizes = (self.heads, self.kv_heads, self.kv_heads)
-        query, key, value = split.transpose(1, 2).split(sizes, dim=1)
-        query, key = transformer.rotated(query, *turns), transformer.rotated(key, *turns)
-        if self.kv_heads < self.heads:
-            served = self.heads // self.kv_heads
-            key, value = (each.repeat_interleave(served, dim=1) for each in (key, value))
-        seen = F.scaled_dot_product_attention(query, key, value, is_causal=True)
-        found: Tensor = self.attention_out(seen.transpose(1, 2).flatten(2))
-        return found
-
-    def feed(self, x: Tensor) -> Tensor:
-        """Compute SwiGLU: W3·(silu(W1·x) ⊙ W2·x)."""
-        gate, up = self.inner_in(self.norm_inner(x)).chunk(2, dim=-1)
-        found: Tensor = self.inner_out(F.silu(gate) * up)
-        return found
+def swiglu(x: Tensor) -> Tensor:
+    """Return silu(x₁) ⊙ x₂ for the halves of the features."""
+    gate, up = x.chunk(2, dim=-1)
+    return F.silu(gate) * up

@@ -130,43 +130,48 @@ def call_exact(layer: nn.RNNBase, forward: Any, given: Any, state: Any = None) -
 class RecurrentModel(LanguageModel):
     """LSTM layers; subclasses define the dropout of recurrent weights and states.
 
+    Weights of the embedding and of the output layer are uniform in ±row_bound; for `lstm_bound` see
+    `bound` of `LstmLayer`.
+
     Parameters
     ----------
-    n_tokens, d, embedding_dropout
-        See :class:`LanguageModel`.
+    d : int
+        Columns of the embedding, and units of the last layer.
     hidden : int
-        Units of all layers except the last, which has d.
+        Units of the other layers.
     layers : int
+        Recurrent layers.
     input_dropout, hidden_dropout, output_dropout : float
-        Dropout of the input of the first layer, between layers, and of the output layer's input.
-    tied, bias
+        Dropout of the input of the first layer, between layers, and of the output layer's input,
+        constant throughout a window.
+    experts : int
+        Softmaxes of the output; see :class:`MixtureOfSoftmaxes`.
+    last : int, optional
+        Units of the last layer of a mixture; d by default.
+    latent_dropout : float
+        Dropout of the input of the softmaxes of a mixture.
+    n_tokens, embedding_dropout, tied, bias
         See :class:`LanguageModel`.
-    experts, last, latent_dropout
-        A :class:`MixtureOfSoftmaxes` on a last layer of `last` units; one softmax by default.
-    row_bound : float
-        Weights of the embedding and of the output layer are uniform in ±row_bound.
-    lstm_bound : float, optional
-        See `bound` of :class:`LstmLayer`.
     """
 
     def __init__(
         self,
         n_tokens: int,
+        row_bound: float = 0.1,
+        lstm_bound: float | None = None,
         *,
-        d: int,
-        hidden: int,
-        layers: int,
-        embedding_dropout: float,
-        input_dropout: float,
-        hidden_dropout: float,
-        output_dropout: float,
-        tied: bool,
-        bias: bool,
+        d: int = 400,
+        hidden: int = 1150,
+        layers: int = 3,
+        embedding_dropout: float = 0.1,
+        input_dropout: float = 0.65,
+        hidden_dropout: float = 0.2,
+        output_dropout: float = 0.4,
         experts: int = 1,
         last: int | None = None,
         latent_dropout: float = 0.0,
-        row_bound: float = 0.1,
-        lstm_bound: float | None = None,
+        tied: bool = True,
+        bias: bool = True,
     ) -> None:
         super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
         self.input_dropout = share("input_dropout", input_dropout)

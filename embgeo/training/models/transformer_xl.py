@@ -2,15 +2,25 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.training.checks import flag, natural, require, share, whole
+from embgeo.training.models.blocks import (
+    Attention,
+    Block,
+    FeedForward,
+    check_heads,
+    compute_angles,
+    linear,
+    normal,
+    pair,
+)
 from embgeo.training.models.language_model import LanguageModel, Output
-from embgeo.training.models.transformer import SPREAD, check_heads, compute_angles, linear, normal
 
 #: The inputs of each block for the tokens of the memory, shape (B, M, d).
 Memory = tuple[Tensor, ...]
@@ -76,7 +86,7 @@ class TransformerXL(LanguageModel):
         bias: bool = True,
     ) -> None:
         super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
-        check_heads(d, heads, rotary=False)
+        check_heads(d, heads)
         require("d", d, d % 2 == 0, "give an even number")
         self.dropout = share("dropout", dropout)
         self.memory = natural("memory", memory)
@@ -89,7 +99,13 @@ class TransformerXL(LanguageModel):
         self.distance_bias = nn.Parameter(normal(heads, d // heads).flatten())
         attention_dropout = share("attention_dropout", attention_dropout)
         self.blocks = nn.ModuleList(
-            RelativeBlock(d, heads, inner, self.dropout, attention_dropout)
+            Block(
+                RelativeAttention(d, heads, attention_dropout),
+                FeedForward(pair(d, inner), F.relu, self.dropout),
+                self.dropout,
+                norm=partial(nn.LayerNorm, d),
+                before=False,
+            )
             for _ in range(whole("layers", layers))
         )
         self.make_decoder(None if flag("tied", tied) else normal(n_tokens, d), bias=bias)
@@ -130,33 +146,17 @@ class TransformerXL(LanguageModel):
             self.memory, self.clamp, self.same_length = before
 
 
-class RelativeBlock(nn.Module):
-    """norm(x + attention(x)), and then norm(x + feed-forward(x)); shape (B, T, d)."""
+class RelativeAttention(Attention):
+    """softmax of ((q + u)·k + (q + v)·r)/√width over the context (Dai et al., §3.3)."""
 
-    def __init__(
-        self, d: int, heads: int, inner: int, dropout: float, attention_dropout: float
-    ) -> None:
-        super().__init__()
-        self.heads, self.dropout, self.attention_dropout = heads, dropout, attention_dropout
-        self.query = linear(d, d, SPREAD, bias=False)
-        self.key_value = linear(d, 2 * d, SPREAD, bias=False)
-        self.distance = linear(d, d, SPREAD, bias=False)
-        self.attention_out = linear(d, d, SPREAD, bias=False)
-        self.norm_attention = nn.LayerNorm(d)
-        self.inner_in = linear(d, inner, SPREAD)
-        self.inner_out = linear(inner, d, SPREAD)
-        self.norm_inner = nn.LayerNorm(d)
+    def __init__(self, d: int, heads: int, dropout: float) -> None:
+        super().__init__(d // heads, dropout)
+        self.query = linear(d, d, bias=False)
+        self.key_value = linear(d, 2 * d, bias=False)
+        self.distance = linear(d, d, bias=False)
+        self.out = linear(d, d, bias=False)
 
-    def forward(self, x: Tensor, *seen: Any) -> Tensor:
-        """`seen`: the further arguments of `attention`."""
-        attended = self.attention(x, *seen)
-        x = self.norm_attention(x + F.dropout(attended, self.dropout, self.training))
-        inner = F.dropout(F.relu(self.inner_in(x)), self.dropout, self.training)
-        added = F.dropout(self.inner_out(inner), self.dropout, self.training)
-        found: Tensor = self.norm_inner(x + added)
-        return found
-
-    def attention(
+    def forward(
         self,
         x: Tensor,
         context: Tensor,
@@ -164,24 +164,15 @@ class RelativeBlock(nn.Module):
         biases: tuple[Tensor, Tensor],
         hidden: Tensor,
     ) -> Tensor:
-        """Compute softmax of ((q + u)·k + (q + v)·r)/√width over the context (Dai et al., §3.3)."""
-        batch, length, d = x.shape
-        query = self.query(x).view(batch, length, self.heads, -1)
-        key, value = self.key_value(context).chunk(2, dim=-1)
-        key, value = (part.view(batch, -1, self.heads, d // self.heads) for part in (key, value))
-        distance = self.distance(distances).view(-1, self.heads, d // self.heads)
-        content_bias, distance_bias = (bias.view(self.heads, -1) for bias in biases)
+        split = (-1, self.width)
+        query = self.query(x).unflatten(-1, split)
+        key, value = map(self.divide, self.key_value(context).chunk(2, dim=-1))
+        distance = self.distance(distances).unflatten(-1, split)
+        content_bias, distance_bias = (bias.view(split) for bias in biases)
         by_distance = torch.einsum("bthw,jhw->bhtj", query + distance_bias, distance)
-        scores = shift(by_distance) * (d // self.heads) ** -0.5
-        seen = F.scaled_dot_product_attention(
-            (query + content_bias).transpose(1, 2),
-            key.transpose(1, 2),
-            value.transpose(1, 2),
-            attn_mask=scores.masked_fill(hidden, -torch.inf),
-            dropout_p=self.attention_dropout if self.training else 0.0,
-        )
-        found: Tensor = self.attention_out(seen.transpose(1, 2).reshape(batch, length, d))
-        return found
+        scores = shift(by_distance) * self.width**-0.5
+        mask = scores.masked_fill(hidden, -torch.inf)
+        return self.attend((query + content_bias).transpose(1, 2), key, value, mask)
 
 
 def encode_distances(length: int, d: int, clamp: int | None, like: Tensor) -> Tensor:

@@ -89,6 +89,8 @@ class VdLstm(RecurrentModel):
         most = nonnegative("bound", preset.bound if bound is None else bound)
         super().__init__(
             n_tokens,
+            row_bound=most,
+            lstm_bound=most,
             d=preset.units if d is None else d,
             hidden=preset.units if hidden is None else hidden,
             layers=layers,
@@ -98,8 +100,6 @@ class VdLstm(RecurrentModel):
             output_dropout=p,
             tied=tied,
             bias=bias,
-            row_bound=most,
-            lstm_bound=most,
         )
 
     def drop_weights(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:  # noqa: ARG002
