@@ -91,7 +91,7 @@ class Attention(nn.Module):
 
     def divide(self, x: Tensor) -> Tensor:
         """Split features, shape (B, T, heads·width), over the heads: (B, heads, T, width)."""
-        return x.unflatten(-1, (-1, self.width)).transpose(1, 2)
+        return x.view(*x.shape[:2], -1, self.width).transpose(1, 2)
 
     def attend(
         self,
@@ -120,13 +120,13 @@ class CausalAttention(Attention):
         self, d: int, heads: int, kv_heads: int, dropout: float, *, spread: float, bias: bool
     ) -> None:
         super().__init__(d // heads, dropout)
-        self.sizes = heads, kv_heads, kv_heads
+        self.sizes = [heads, kv_heads, kv_heads]
         self.inward = linear(d, sum(self.sizes) * self.width, bias=bias)
         self.out = linear(d, d, spread, bias=bias)
 
     def forward(self, x: Tensor, turns: tuple[Tensor, Tensor] | None = None) -> Tensor:
         """`turns`: the cosines and sines of `rotations`."""
-        query, key, value = self.divide(self.inward(x)).split(self.sizes, dim=1)
+        query, key, value = torch.split(self.divide(self.inward(x)), self.sizes, dim=1)
         if turns is not None:
             query, key = rotated(query, *turns), rotated(key, *turns)
         served = query.shape[1] // key.shape[1]

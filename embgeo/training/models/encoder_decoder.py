@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -212,7 +212,8 @@ class TranslationBlock(Block):
         past: Places | None = None,
     ) -> tuple[Tensor, Places]:
         """Return the states, shape (B, T, d), and the keys and values of the sentence so far."""
-        given, itself = self.attention.prepare(states), self.attention.layer
+        itself: Any = self.attention.layer
+        given = self.attention.prepare(states)
         places = itself.split(given)
         if past is not None:
             places = tuple(torch.cat(pair, dim=2) for pair in zip(past, places, strict=True))
