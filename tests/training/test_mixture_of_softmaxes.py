@@ -20,6 +20,7 @@ from embgeo.training.models.mixture_of_softmaxes import (  # noqa: E402
     MixtureOfSoftmaxes,
 )
 from embgeo.training.sections import EvaluationSettings  # noqa: E402
+from embgeo.training.settings import StudySettings  # noqa: E402
 from embgeo.training.tasks.language_model import cross_entropy, cross_entropy_in_parts  # noqa: E402
 from tests.support.refusals import refusal  # noqa: E402
 from tests.support.training_runs import LSTM, corpus, settings, trainer_of  # noqa: E402
@@ -127,9 +128,8 @@ def test_a_mixture_is_evaluated_dynamically() -> None:
     torch.manual_seed(0)
     text = corpus()
     model = build("awd-lstm", len(text.vocabulary), {"d": 2, "layers": 1, "experts": 2})
-    found = Scores(EvaluationSettings(dynamic=True), text, torch.device("cpu")).adapted(
-        model, "valid"
-    )
+    chosen = StudySettings(evaluation=EvaluationSettings(dynamic=True))
+    found = Scores(chosen, text, torch.device("cpu")).adapted(model, "valid")
     assert math.isfinite(found["dynamic"] or math.nan)
 
 

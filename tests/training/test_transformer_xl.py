@@ -14,6 +14,7 @@ from embgeo.training.evaluation.scores import Scores  # noqa: E402
 from embgeo.training.models import Transformer, TransformerXL, detach  # noqa: E402
 from embgeo.training.optimization import parameter_groups  # noqa: E402
 from embgeo.training.sections import EvaluationSettings  # noqa: E402
+from embgeo.training.settings import StudySettings  # noqa: E402
 from embgeo.training.tasks.language_model import resolve_windows  # noqa: E402
 from tests.support.refusals import refusal  # noqa: E402
 from tests.support.training_runs import corpus  # noqa: E402
@@ -148,7 +149,7 @@ def test_a_cache_reads_with_the_memory_of_the_evaluation() -> None:
     model, text = made(memory=1).float(), corpus(n=N)
 
     def cached(memory: int | None) -> Any:
-        chosen = EvaluationSettings(cache=True, memory=memory)
+        chosen = StudySettings(evaluation=EvaluationSettings(cache=True, memory=memory))
         return Scores(chosen, text, torch.device("cpu")).adapted(model, "valid")
 
     usual, other = cached(None), cached(8)

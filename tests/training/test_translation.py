@@ -671,44 +671,6 @@ def test_a_source_embedding_has_counts_numbers_and_a_discriminator_of_its_own(
     assert embgeo.load_analysis(home / "source").scalar("cosine.mean") == mean
 
 
-def translate_greedily(model: EncoderDecoder, source: torch.Tensor, most: int) -> list[int]:
-    """The best token at each place, each time computed anew from the start."""
-    rows: list[int] = []
-    while len(rows) < most:
-        inputs = torch.tensor([[END_ROW, *rows]])
-        hidden = model(source[None], torch.tensor([len(source)]), inputs)[0, -1]
-        best = int(model.head(hidden).argmax())
-        if best == END_ROW:
-            break
-        rows.append(best)
-    return rows
-
-
-@torch.no_grad()
-def test_while_training_validation_is_translated_greedily(place: Path) -> None:
-    metrics = pytest.importorskip("sacrebleu.metrics")
-    config = settings(place, task={"greedy": True})
-    task = make_task(config)
-    dataset = task.load(config)
-    torch.manual_seed(1)
-    model = EncoderDecoder(
-        len(dataset.vocabulary), d=8, layers=1, heads=2, feedforward=8, dropout=0.0
-    ).eval()
-    found = task.evaluator(config, dataset, torch.device("cpu")).valid(model)
-    source = dataset.valid.source
-    rows = [
-        translate_greedily(model, torch.from_numpy(source.rows[begin:end]), end - begin + 2)
-        for begin, end in itertools.pairwise(source.ends.tolist())
-    ]
-    texts = dataset.pieces.decode(rows)
-    assert any(texts)
-    expected = metrics.BLEU().corpus_score(texts, [list(dataset.valid.texts)]).score
-    assert found["greedy_bleu"] == pytest.approx(expected, abs=1e-12)
-    assert "greedy_bleu" not in make_task(settings(place)).evaluator(
-        config, dataset, torch.device("cpu")
-    ).valid(model)
-
-
 @pytest.mark.parametrize(
     ("method", "model"),
     [

@@ -65,22 +65,14 @@ def perplexity(
 ) -> Perplexity:
     """Return exp of the mean of −ln p over all tokens of a split but the first.
 
-    The softmax and the sum are in float64; dropout is off; the state is carried from window to
-    window. Every token but the first is predicted exactly once at any batch: each of the `batch`
-    streams reads the last token of the stream before it, and no remainder is dropped. Common
-    scripts drop the remainder and the first token of each stream. With a batch of one the counts
-    agree; with more, the first tokens of the other streams are predicted from an initial state.
+    The softmax and the sum are in float64. Every token but the first is predicted exactly once at
+    any batch: each of the `batch` streams reads the last token of the stream before it, and no
+    remainder is dropped; with more than one, the first tokens of the others are predicted from an
+    initial state. Common scripts drop the remainder and the first token of each stream.
 
-    A model without a state (a Transformer) sees only its own window, so that the result depends on
-    `bptt`; for an LSTM it does not. With a `stride`, such a model reads overlapping windows and is
-    scored on the last `stride` tokens of each, which have at least bptt − stride tokens before them
-    in their window, except at the beginning of a stream.
-
-    `model`: on `device`; its mode is restored. `rows`: the split; shape (n,). `batch`, `bptt`:
-    streams, and tokens of a window. `stride`: tokens from one window to the next, for models
-    without a state; by default `bptt`. `popular`: frequent tokens, shape (N,); without it, no token
-    is frequent or rare. Raises BadOption for fewer than two tokens, or a batch or window without
-    any.
+    A model without a state (a Transformer) sees only its own window of `bptt` tokens. With a
+    `stride`, it reads overlapping windows and is scored on the last `stride` tokens of each.
+    `popular`: frequent tokens, shape (N,); without it, no token is frequent or rare.
     """
     tally = LossTally(device, popular)
     with torch.no_grad(), evaluating(model):

@@ -19,32 +19,26 @@ from embgeo.training.evaluation.dynamic import (
     DynamicSettings,
     dynamic_evaluation,
 )
+from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
 from embgeo.training.evaluation.observed import HIDDEN_NAME, observe
 from embgeo.training.evaluation.perplexity import STATEFUL_BPTT, Perplexity, perplexity
 from embgeo.training.methods import popular_rows
 from embgeo.training.models import LanguageModel, TransformerXL
-from embgeo.training.sections import EvaluationSettings
+from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import BITS_PER_BYTE, UNKNOWN_SHARE
 from embgeo.training.study.outcomes import Outcomes, merge_blocks
-from embgeo.training.study.record import Prediction
-
-Found = dict[str, float | None]
 
 
-class Scores:
-    """Perplexities of a model on the validation and test splits.
+class Scores(SplitEvaluator):
+    """Perplexities of a model on the validation and test splits."""
 
-    `device`: where the model is.
-    """
-
-    def __init__(self, settings: EvaluationSettings, corpus: Corpus, device: torch.device) -> None:
-        self.settings, self.corpus, self.device = settings, corpus, device
+    def __init__(self, config: StudySettings, corpus: Corpus, device: torch.device) -> None:
+        super().__init__(config, corpus, device)
+        settings = self.settings = config.evaluation
+        self.corpus = corpus
         self.bptt = settings.bptt or STATEFUL_BPTT
         counts = torch.from_numpy(corpus.vocabulary.counts)
         self.popular = popular_rows(counts, settings.popular)
-        #: What `final` observed; the first as files of the run.
-        self.files: dict[str, bytes] = {}
-        self.predictions: tuple[Prediction, ...] = ()
 
     def rows(self, split: str) -> npt.NDArray[np.int64]:
         """Return the tokens of a split that are evaluated."""
@@ -73,17 +67,12 @@ class Scores:
         """Whether there is a test split to be evaluated."""
         return self.settings.test and self.corpus.test is not None
 
-    def valid(self, model: LanguageModel) -> Found:
-        """Evaluate the validation split."""
+    def valid(self, model: LanguageModel) -> SplitScores:
         return self.describe("valid", self.evaluate(model, "valid"))
 
-    def final(self, model: LanguageModel) -> tuple[Found, Found | None, Outcomes]:
-        """Evaluate both splits, with cache and dynamic evaluation if requested.
-
-        Last come the losses by blocks of the text: of the test split, or else of the validation
-        split.
-        """
-        scores: dict[str, Found] = {}
+    def final(self, model: LanguageModel) -> tuple[SplitScores, SplitScores | None, Outcomes]:
+        """Evaluate both splits; the outcomes are losses by blocks of the last one."""
+        scores: dict[str, SplitScores] = {}
         for split in ("valid", "test") if self.has_test else ("valid",):
             found = self.evaluate(model, split)
             scores[split] = self.describe(split, found) | self.adapted(model, split)
@@ -103,13 +92,13 @@ class Scores:
         windows = [(window.total, window.tokens) for window in found.windows]
         return scores["valid"], scores.get("test"), merge_blocks(split, windows)
 
-    def adapted(self, model: LanguageModel, split: str) -> Found:
+    def adapted(self, model: LanguageModel, split: str) -> SplitScores:
         """Return the scores of a split that only the end of a run has: cache, dynamic evaluation.
 
         Their settings are those published for the corpus, or else for WikiText-2.
         """
         rows, name = self.rows(split), self.corpus.name
-        found: Found = {}
+        found: SplitScores = {}
         with self.reading(model):
             if self.settings.cache:
                 cache = PUBLISHED_CACHES.get(name, CacheSettings())
@@ -145,10 +134,10 @@ class Scores:
         own = self.settings
         return model.reading(own.memory, own.clamp, same_length=bool(own.same_length))
 
-    def describe(self, split: str, found: Perplexity) -> Found:
+    def describe(self, split: str, found: Perplexity) -> SplitScores:
         """Return the numbers of a split for the result, with the perplexity of a unigram model."""
         counts, rows = self.corpus.vocabulary.counts, self.rows(split)
-        in_bytes: Found = {}
+        in_bytes: SplitScores = {}
         if self.corpus.row_bytes is not None:
             length = int(self.corpus.row_bytes[rows[1:]].sum())
             in_bytes[BITS_PER_BYTE] = found.all.total / math.log(2.0) / length if length else None

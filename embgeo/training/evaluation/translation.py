@@ -257,15 +257,6 @@ def is_tokenized(texts: Sequence[str]) -> bool:
     return 2 * alike > len(texts)
 
 
-def compute_corpus_bleu(translations: Sequence[str], references: Sequence[str]) -> float:
-    """Compute BLEU of a split with one reference for each sentence."""
-    return score_corpus(import_sacrebleu().BLEU(), translations, references)
-
-
-def score_corpus(metric: Any, translations: Sequence[str], references: Sequence[str]) -> float:
-    return float(metric.corpus_score(list(translations), [list(references)]).score)
-
-
 def score_translations(
     split: str, translations: Sequence[str], references: Sequence[str]
 ) -> tuple[dict[str, float], Outcomes]:
@@ -277,9 +268,8 @@ def score_translations(
     scorers = {BLEU: metrics.BLEU(), CHRF: metrics.CHRF()}
     if is_tokenized(references):
         scorers[TOKENIZED_BLEU] = make_tokenized_bleu()
-    scores = {
-        name: score_corpus(metric, translations, references) for name, metric in scorers.items()
-    }
+    given = list(translations), [list(references)]
+    scores = {name: float(scorer.corpus_score(*given).score) for name, scorer in scorers.items()}
     # effective_order prevents warnings about single sentences, and does not change counts.
     metric = metrics.BLEU(effective_order=True)
     pairs = zip(translations, references, strict=True)

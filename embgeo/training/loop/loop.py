@@ -360,10 +360,10 @@ class RunLoop:
             quantities=trainer.task.QUANTITIES,
             peak_memory=self.peak,
             of_rows=of_rows,
-            predictions=getattr(self.evaluator, "predictions", ()),
+            predictions=self.evaluator.predictions,
         )
         if self.group.leads:
-            for name, kept in getattr(self.evaluator, "files", {}).items():
+            for name, kept in self.evaluator.files.items():
                 write(folder / name, kept)
             write(folder / checkpoint.MODEL_NAME, content)
             if outcomes is not None:

@@ -17,8 +17,6 @@ ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
 BLEU, CHRF = "bleu", "chrf"
 #: BLEU of the tokens of a tokenized corpus, which papers publish.
 TOKENIZED_BLEU = "tokenized_bleu"
-#: BLEU of greedy translations, measured during training.
-GREEDY_BLEU = "greedy_bleu"
 #: Titles and publications of the sets of word similarity by the names of their scores.
 SETS = {
     "ws353": ("WordSim-353", "Finkelstein et al. 2002"),

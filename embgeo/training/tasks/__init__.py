@@ -4,19 +4,14 @@ from embgeo.core.settings import refuse_unknown
 from embgeo.training.checks import list_defaults, name_table
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.data.vocabulary import Dataset
+from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
 from embgeo.training.registry import check_defaults, check_name, require
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import OF_LANGUAGE_MODELS
 from embgeo.training.tasks.classification import ClassificationTask
 from embgeo.training.tasks.language_model import LanguageModeling
 from embgeo.training.tasks.skip_gram import SkipGramTask
-from embgeo.training.tasks.task import (
-    Evaluator,
-    Losses,
-    SplitEvaluator,
-    SplitScores,
-    Task,
-)
+from embgeo.training.tasks.task import Losses, Task
 from embgeo.training.tasks.translation import TranslationTask
 
 __all__ = [
@@ -24,7 +19,6 @@ __all__ = [
     "BatchIterator",
     "ClassificationTask",
     "Dataset",
-    "Evaluator",
     "LanguageModeling",
     "Losses",
     "SkipGramTask",

@@ -17,6 +17,7 @@ from embgeo.core.values import Quantity
 from embgeo.training.checks import flag, natural, require, share, texts, whole
 from embgeo.training.data import labeled_corpus
 from embgeo.training.data.batches import DrawnBatches
+from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.models.language_model import EmbeddingModel
@@ -28,21 +29,14 @@ from embgeo.training.tasks import task
 
 
 class DocumentBatch(NamedTuple):
-    """Documents of a step.
+    """Documents of a step."""
 
-    Attributes
-    ----------
-    rows : Tensor of int64
-        Shape (B, T), with T tokens of the longest document; rows after the end of a document are
-        arbitrary.
-    lengths : Tensor of int64
-        Tokens of each document, on the CPU; shape (B,).
-    classes : Tensor of int64
-        Shape (B,).
-    """
-
+    #: Shape (B, T), with T tokens of the longest document; rows after the end of a document are
+    #: arbitrary.
     rows: Tensor
+    #: Tokens of each document, on the CPU; shape (B,).
     lengths: Tensor
+    #: Shape (B,).
     classes: Tensor
     length_ratio: float = 1.0
     first: bool = True
@@ -270,13 +264,13 @@ class ClassificationTask(task.Task):
         )
 
 
-class ClassificationScores(task.SplitEvaluator):
+class ClassificationScores(SplitEvaluator):
     """Loss, accuracy and macro-F1 of the other splits."""
 
     dataset: labeled_corpus.LabeledCorpus
 
     @torch.no_grad()
-    def score_split(self, model: Any, split: str) -> tuple[task.SplitScores, Outcomes]:
+    def score_split(self, model: Any, split: str) -> tuple[SplitScores, Outcomes]:
         """Evaluate documents of similar length together."""
         documents: labeled_corpus.LabeledDocuments = getattr(self.dataset, split)
         order = np.argsort(documents.lengths, kind="stable")
@@ -288,7 +282,7 @@ class ClassificationScores(task.SplitEvaluator):
             total += float(F.cross_entropy(logits, batch.classes, reduction="sum"))
             given[chosen] = logits.argmax(dim=1).cpu().numpy()
         truth = documents.classes
-        scores: task.SplitScores = {
+        scores: SplitScores = {
             "loss": total / len(documents),
             self.dataset.unit: len(documents),
         }

@@ -174,7 +174,7 @@ class LanguageModeling(Task):
         return float(len(batch.targets)) if config.training.sum_over_steps else 1.0
 
     def evaluator(self, config: StudySettings, dataset: Corpus, device: torch.device) -> Scores:
-        return Scores(config.evaluation, dataset, device)
+        return Scores(config, dataset, device)
 
     def check_model(self, config: StudySettings, model: LanguageModel) -> None:
         check_windows(model, config)

@@ -17,6 +17,7 @@ from embgeo.training.data import neighbor_batches
 from embgeo.training.data.documents import KNOWN, DocumentCorpus, load_documents, read_word_pairs
 from embgeo.training.data.text import hash_files
 from embgeo.training.evaluation import word_similarity
+from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.methods.method import list_embeddings
@@ -24,7 +25,7 @@ from embgeo.training.models.language_model import EmbeddingModel
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import ALL, DECIDING, OF_SIMILARITY, SETS
 from embgeo.training.study.outcomes import Outcomes
-from embgeo.training.tasks.task import Losses, SplitScores, Task, refuse_methods
+from embgeo.training.tasks.task import Losses, Task, refuse_methods
 
 
 class SkipGram(EmbeddingModel):
@@ -194,11 +195,11 @@ class SkipGramTask(Task):
 
     def evaluator(
         self,
-        config: StudySettings,  # noqa: ARG002
+        config: StudySettings,
         dataset: DocumentCorpus,
         device: torch.device,
     ) -> SimilarityScores:
-        return SimilarityScores(self, dataset, device)
+        return SimilarityScores(config, dataset, device, self)
 
     def check_data(self, config: StudySettings, dataset: DocumentCorpus) -> None:  # noqa: ARG002
         chosen = config.optimizer
@@ -218,11 +219,18 @@ class SkipGramTask(Task):
         )
 
 
-class SimilarityScores:
+class SimilarityScores(SplitEvaluator):
     """The loss on pairs of validation documents, and word similarity."""
 
-    def __init__(self, task: SkipGramTask, dataset: DocumentCorpus, device: torch.device) -> None:
-        self.task, self.dataset = task, dataset
+    def __init__(
+        self,
+        config: StudySettings,
+        dataset: DocumentCorpus,
+        device: torch.device,
+        task: SkipGramTask,
+    ) -> None:
+        super().__init__(config, dataset, device)
+        self.task = task
         counts, generator = dataset.vocabulary.counts, np.random.default_rng(0)
         stream, kept = (
             dataset.valid.take(VALIDATED),
@@ -257,5 +265,4 @@ class SimilarityScores:
         return self.valid(model), scores, found
 
     def describe_parts(self) -> list[str]:
-        """Write the intervals of the scores of `final`."""
         return self.lines

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -10,72 +10,24 @@ from torch import Tensor
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
 from embgeo.training.data.batches import BatchIterator
+from embgeo.training.evaluation.evaluator import SplitEvaluator
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Method, Regularizer
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings
-from embgeo.training.study.outcomes import Outcomes
-
-#: Scores of one split by name; None for an unknown one.
-SplitScores = dict[str, float | None]
 
 
 @dataclass(slots=True)
 class Losses:
-    """The loss of a batch.
+    """The loss of a batch."""
 
-    Attributes
-    ----------
-    mean : Tensor
-        Mean loss of a unit, without penalties.
-    objective : Tensor
-        The scalar to differentiate.
-    carry : object
-        State for the next batch: tensors without a graph, in tuples, lists or dicts, or None.
-    """
-
+    #: Mean loss of a unit, without penalties.
     mean: Tensor
+    #: The scalar to differentiate.
     objective: Tensor
+    #: State for the next batch: tensors without a graph, in tuples, lists or dicts, or None.
     carry: Any = None
-
-
-class Evaluator(Protocol):
-    """Evaluates the model of a run on held-out data."""
-
-    def valid(self, model: Any) -> SplitScores:
-        """Return the scores of the validation split; the lowest ``"loss"`` marks the best model."""
-
-    def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Outcomes | None]:
-        """Return scores of validation and, if any, test split, and outcomes for bootstraps."""
-
-    def describe_parts(self) -> list[str]:
-        """Write notes on the numbers, called after `final`."""
-
-
-@dataclass
-class SplitEvaluator:
-    """An evaluator that scores the whole validation and test splits alike."""
-
-    config: StudySettings
-    dataset: Any
-    device: torch.device
-
-    def score_split(self, model: Any, split: str) -> tuple[SplitScores, Outcomes | None]:
-        """Return the scores of ``"valid"`` or ``"test"``, and outcomes for bootstraps."""
-        raise NotImplementedError
-
-    def valid(self, model: Any) -> SplitScores:
-        return self.score_split(model, "valid")[0]
-
-    def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Outcomes | None]:
-        valid, outcomes = self.score_split(model, "valid")
-        if not self.config.evaluation.test:
-            return valid, None, outcomes
-        return valid, *self.score_split(model, "test")
-
-    def describe_parts(self) -> list[str]:
-        return []
 
 
 #: Settings that a task uses or not, by table; every task uses the others.
@@ -113,33 +65,22 @@ class Task:
     """Reads data, makes a model, computes the loss of a batch, and evaluates.
 
     The settings of ``[task]`` are keyword-only arguments of the constructor.
-
-    Attributes
-    ----------
-    NAME : str
-        The name in ``[task]``.
-    MODELS : tuple of type
-        Subclasses of `EmbeddingModel` for ``[model] name``. Their constructors take the number of
-        tokens, and their settings as keyword-only arguments.
-    QUALITY : str
-        The score that decides a comparison.
-    SCORES : tuple of str
-        Scores of the `Evaluator` to log.
-    QUANTITIES : tuple of Quantity
-        Definitions of ``valid.SCORE`` and ``test.SCORE``; `Quantity.better` is the good direction.
-    SPARSE : bool
-        Whether gradients have only the rows that a step looks up, which requires plain SGD.
-    USES : mapping
-        Those of `OF_SOME_TASKS` that the task uses, by table; the others are refused. By default,
-        all but ``start``, which `build` ignores.
     """
 
+    #: The name in ``[task]``.
     NAME: ClassVar[str]
+    #: For ``[model] name``. Their constructors take the number of tokens, and their settings as
+    #: keyword-only arguments.
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = ()
+    #: The score that decides a comparison.
     QUALITY: ClassVar[str] = "loss"
+    #: Scores of the evaluator to log.
     SCORES: ClassVar[tuple[str, ...]] = ("loss",)
+    #: Definitions of ``valid.SCORE`` and ``test.SCORE``; `Quantity.better` is the good direction.
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = ()
+    #: Whether gradients have only the rows that a step looks up, which requires plain SGD.
     SPARSE: ClassVar[bool] = False
+    #: Those of `OF_SOME_TASKS` that the task uses, by table; the others are refused.
     USES: ClassVar[Mapping[str, Sequence[str]]] = USUAL_USES
 
     def find_model(self, name: str) -> type[EmbeddingModel]:
@@ -196,7 +137,9 @@ class Task:
         """Return the factor of the mean loss of a batch and its penalties."""
         return 1.0
 
-    def evaluator(self, config: StudySettings, dataset: Any, device: torch.device) -> Evaluator:
+    def evaluator(
+        self, config: StudySettings, dataset: Any, device: torch.device
+    ) -> SplitEvaluator:
         """Make the evaluator of the other splits."""
         raise NotImplementedError
 

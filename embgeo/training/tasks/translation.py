@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -30,6 +29,7 @@ from embgeo.training.data.batches import DrawnBatches
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit, load_parallel
 from embgeo.training.data.tokenizer import END_ROW
 from embgeo.training.evaluation import translation
+from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import AugmentedLoss, Regularizer, Step
 from embgeo.training.methods.definitions import find_method
@@ -37,44 +37,27 @@ from embgeo.training.models import EmbeddingModel
 from embgeo.training.models.encoder_decoder import EncoderDecoder, TranslationModel, mask_ends
 from embgeo.training.models.lstm_encoder_decoder import LstmEncoderDecoder
 from embgeo.training.settings import StudySettings
-from embgeo.training.study.numbers import (
-    BLEU,
-    CHRF,
-    GREEDY_BLEU,
-    OF_TRANSLATION,
-    TOKENIZED_BLEU,
-)
+from embgeo.training.study.numbers import BLEU, CHRF, OF_TRANSLATION, TOKENIZED_BLEU
 from embgeo.training.study.outcomes import Outcomes
 from embgeo.training.tasks import task
 
 
 class PairBatch(NamedTuple):
-    """Pairs of a step.
+    """Pairs of a step."""
 
-    Attributes
-    ----------
-    source : Tensor of int64
-        Source sentences, padded with `END`; shape (B, S).
-    lengths : Tensor of int64
-        Tokens of each source sentence; shape (B,).
-    inputs : Tensor of int64
-        Decoder inputs, `END` and the targets shifted by one place; shape (B, T).
-    places : Tensor of int64
-        Which of the B·T places have a target; shape (U,).
-    targets : Tensor of int64
-        Shape (U,).
-    units : float
-        Targets of all processes, divided by the number of processes.
-    counts : bool
-        False if the process has no pairs of its own in this step, and these are a stand-in.
-    """
-
+    #: Source sentences, padded with `END`; shape (B, S).
     source: Tensor
+    #: Tokens of each source sentence; shape (B,).
     lengths: Tensor
+    #: Decoder inputs, `END` and the targets shifted by one place; shape (B, T).
     inputs: Tensor
+    #: Which of the B·T places have a target; shape (U,).
     places: Tensor
+    #: Shape (U,).
     targets: Tensor
+    #: Targets of all processes, divided by the number of processes.
     units: float
+    #: False if the process has no pairs of its own in this step, and these are a stand-in.
     counts: bool = True
     length_ratio: float = 1.0
     first: bool = True
@@ -185,22 +168,12 @@ class TranslationTask(task.Task):
         Tokens that a translation may have beyond the length of its source.
     joint : bool
         Whether both languages share a vocabulary.
-    greedy : bool
-        Whether to translate the validation split greedily at each evaluation; its BLEU is the curve
-        ``valid.greedy_bleu``.
     """
 
     NAME: ClassVar[str] = "translation"
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (EncoderDecoder, LstmEncoderDecoder)
     QUALITY: ClassVar[str] = BLEU
-    SCORES: ClassVar[tuple[str, ...]] = (
-        "loss",
-        "perplexity",
-        BLEU,
-        TOKENIZED_BLEU,
-        CHRF,
-        GREEDY_BLEU,
-    )
+    SCORES: ClassVar[tuple[str, ...]] = ("loss", "perplexity", BLEU, TOKENIZED_BLEU, CHRF)
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = OF_TRANSLATION
     #: Not `accumulate`, which would count tokens of short batches more than others.
     USES: ClassVar = {"data": ("size",)}
@@ -219,7 +192,6 @@ class TranslationTask(task.Task):
         penalty_form: str = "gnmt",
         more: int = 50,
         joint: bool = True,
-        greedy: bool = False,
     ) -> None:
         for name, value in (("source", source), ("target", target), ("test", test)):
             # It becomes a part of names of files.
@@ -236,7 +208,7 @@ class TranslationTask(task.Task):
             natural("more", more),
             power=choice("penalty_form", penalty_form, ("gnmt", "power")) == "power",
         )
-        self.joint, self.greedy = flag("joint", joint), flag("greedy", greedy)
+        self.joint = flag("joint", joint)
 
     def adapt(self, config: StudySettings) -> StudySettings:
         if not self.joint and config.model.settings.get("tied") == "three-way":
@@ -307,7 +279,7 @@ class TranslationTask(task.Task):
     def evaluator(
         self, config: StudySettings, dataset: ParallelCorpus, device: torch.device
     ) -> TranslationScores:
-        return TranslationScores(config, dataset, device, self.search, self.greedy)
+        return TranslationScores(config, dataset, device, self.search)
 
     def check_data(self, config: StudySettings, dataset: ParallelCorpus) -> None:  # noqa: ARG002
         task.refuse_methods(
@@ -343,26 +315,24 @@ def sum_losses(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tenso
     return plain, (1.0 - smoothing) * plain - smoothing * log_p.mean(dim=-1).sum()
 
 
-@dataclass
-class TranslationScores(task.SplitEvaluator):
+class TranslationScores(SplitEvaluator):
     """Loss of the other splits, and finally BLEU and chrF of their translations."""
 
-    dataset: ParallelCorpus
-    search: translation.BeamSettings
-    greedy: bool
+    def __init__(
+        self,
+        config: StudySettings,
+        dataset: ParallelCorpus,
+        device: torch.device,
+        search: translation.BeamSettings,
+    ) -> None:
+        super().__init__(config, dataset, device)
+        self.search = search
 
-    def valid(self, model: TranslationModel) -> task.SplitScores:
-        scores = self.score(model, self.dataset.valid)
-        if self.greedy:
-            texts = self.write(model, self.dataset.valid, replace(self.search, beam=1))
-            scores = {
-                **scores,
-                GREEDY_BLEU: translation.compute_corpus_bleu(texts, self.dataset.valid.texts),
-            }
-        return scores
+    def valid(self, model: TranslationModel) -> SplitScores:
+        return self.score(model, self.dataset.valid)
 
     @torch.no_grad()
-    def score(self, model: TranslationModel, pairs: ParallelSplit) -> task.SplitScores:
+    def score(self, model: TranslationModel, pairs: ParallelSplit) -> SplitScores:
         """Return the loss and perplexity without smoothing."""
         total = 0.0
         for _, batch in self.walk(pairs):
@@ -372,24 +342,23 @@ class TranslationScores(task.SplitEvaluator):
         n = len(pairs.target.rows)
         return {"loss": total / n, "perplexity": math.exp(min(total / n, 700.0)), "tokens": n}
 
-    def score_split(self, model: TranslationModel, split: str) -> tuple[task.SplitScores, Outcomes]:
+    def score_split(self, model: TranslationModel, split: str) -> tuple[SplitScores, Outcomes]:
         """Return the loss and perplexity, and scores of the translations."""
         pairs: ParallelSplit = getattr(self.dataset, split)
-        texts = self.write(model, pairs, self.search)
+        texts = self.write(model, pairs)
         scores, outcomes = translation.score_translations(split, texts, pairs.texts)
         return {**self.score(model, pairs), **scores}, outcomes
 
-    def write(
-        self, model: TranslationModel, pairs: ParallelSplit, search: translation.BeamSettings
-    ) -> list[str]:
+    def write(self, model: TranslationModel, pairs: ParallelSplit) -> list[str]:
         """Translate each sentence."""
         rows: list[list[int]] = [[] for _ in range(len(pairs))]
         for chosen, batch in self.walk(pairs):
             seen = mask_ends(batch.lengths, batch.source.shape[1])
-            found = translation.search_beams(model, batch.source, seen, search)
+            found = translation.search_beams(model, batch.source, seen, self.search)
             for place, one in zip(chosen.tolist(), found, strict=True):
                 rows[place] = one
-        return self.dataset.pieces.decode(rows)
+        texts: list[str] = self.dataset.pieces.decode(rows)
+        return texts
 
     def walk(self, pairs: ParallelSplit) -> Iterator[tuple[IntArray, PairBatch]]:
         """Yield batches of sentences of similar length with their places in the split."""
