@@ -417,17 +417,3 @@ def test_weights_that_are_not_used_or_not_trained_stay_out() -> None:
         weight.requires_grad_(False)
     frozen = dynamic_evaluation(model, rows, text(400, seed=1), settings=DynamicSettings(decay=0.0))
     assert frozen.all.total != found.all.total
-
-
-def test_settings_that_make_no_sense() -> None:
-    for make in (
-        lambda: CacheSettings(window=0),
-        lambda: CacheSettings(weight=1.0),
-        lambda: CacheSettings(weight=-0.1),
-        lambda: CacheSettings(weight=math.nan),
-        lambda: DynamicSettings(lr=-1.0),
-        lambda: DynamicSettings(decay=math.inf),
-        lambda: DynamicSettings(epsilon=0.0),
-    ):
-        with pytest.raises(BadOption):
-            make()

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from embgeo.core.arrays import IntArray
-from embgeo.training.checks import share, whole
 from embgeo.training.data.batches import streams
 from embgeo.training.evaluation import perplexity
 from embgeo.training.models.language_model import LanguageModel
@@ -21,10 +20,6 @@ class CacheSettings:
     theta: float = 0.662
     #: λ, the weight of the cache in the mixture; from 0 to below 1.
     weight: float = 0.1279
-
-    def __post_init__(self) -> None:
-        whole("window", self.window)
-        share("weight", self.weight)
 
 
 #: Settings of AWD-LSTM by corpus.
@@ -47,8 +42,6 @@ def continuous_cache(
     The sum is over the last `window` states of the last layer, before dropout, in one stream. The
     cache is used from the second token on; the public code of AWD-LSTM waits until it is full,
     which makes no difference for splits of the usual length.
-
-    `model`, `rows`, `device`, `bptt`: as in `perplexity`.
 
     References
     ----------

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.arrays import IntArray
-from embgeo.training.checks import nonnegative, positive
 from embgeo.training.data.batches import IGNORED, streams
 from embgeo.training.evaluation import perplexity
 from embgeo.training.models.language_model import LanguageModel
@@ -30,11 +29,6 @@ class DynamicSettings:
     epsilon: float = 0.001
     #: Streams of the training text for the statistics of gradients.
     batch: int = 100
-
-    def __post_init__(self) -> None:
-        nonnegative("lr", self.lr)
-        nonnegative("decay", self.decay)
-        positive("epsilon", self.epsilon)
 
 
 #: Settings by corpus. Krause et al. have λ = 0.02 also on PTB; 0.075 is from later work.
@@ -62,8 +56,7 @@ def dynamic_evaluation(
     η′ = η/√n and ε′ = ε/√n for n windows, λ′ = λ/m for m tensors. Without it, steps would be some
     forty times too long.
 
-    `model`, `rows`, `device`: as in `perplexity`; weights are restored, also after an
-    error, and ``.grad`` is not changed. `training`: the training split.
+    The weights are restored, also after an error, and ``.grad`` is not changed.
 
     References
     ----------

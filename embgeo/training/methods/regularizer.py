@@ -76,49 +76,32 @@ class Regularizer(nn.Module):
     `parameters()` nor in its `state_dict()`. Its own state (a discriminator with its optimizer, the
     vector of a power iteration) is in its `state_dict()`, and ``reg.to(device)`` moves it. A run
     resumed from the state dicts of model and regularizer continues with the same numbers.
-
-    Attributes
-    ----------
-    NAME, SOURCE : str
-        The name of the method in reports; the publication and the equation.
-    DEVIATIONS : tuple of str
-        Differences from the publication, which the report of a run shows.
-    NEEDS : tuple of str
-        Fields of `Step` that the method requires.
-    IN_PARTS : bool
-        Whether a method that needs logits can do with those of some positions at a time: `logits`
-        changes each position alone, and `penalty` takes `Step.logits_of` in place of all logits.
-    ROLE : {"input", "output"}
-        The layer of the model that `attach` passes to the constructor.
-    terms : dict of str to Tensor
-        The last value of the penalty and of its named parts, without a graph; empty for a method
-        without a penalty.
     """
 
+    #: The name of the method in reports; the publication and the equation.
     NAME: ClassVar[str] = "nothing"
     SOURCE: ClassVar[str]
+    #: The layer of the model that `attach` passes to the constructor.
     ROLE: ClassVar[Role] = "output"
+    #: Differences from the publication, which the report of a run shows.
     DEVIATIONS: ClassVar[tuple[str, ...]] = ()
+    #: Fields of `Step` that the method requires.
     NEEDS: ClassVar[tuple[str, ...]] = ()
+    #: Whether a method that needs logits can do with those of some positions at a time: `logits`
+    #: changes each position alone, and `penalty` takes `Step.logits_of` in place of all logits.
     IN_PARTS: ClassVar[bool] = False
+    #: The last value of the penalty and of its named parts, without a graph; empty for a method
+    #: without a penalty.
     terms: Mapping[str, Tensor] = MappingProxyType({})
 
     @classmethod
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
-        """Make the method for a model; some methods replace layers of the model.
+        """Make the method for a model, before the optimizer is made and the model is wrapped.
 
-        Parameters
-        ----------
-        model : Module
-            With ``get_input_embeddings()`` and ``get_output_embeddings()``, each of which returns a
-            module with a ``weight`` of a row for each token, and the corresponding ``set_…`` for
-            methods that replace layers; models of transformers have all four. Attach before the
-            optimizer is made and before the model is wrapped for several devices.
-        setup : Setup
-            Passed to constructors that have a parameter of the name: ``ignore_rows``, ``seed``.
-            Constructors with a positional parameter get the layer of `ROLE`.
-        **settings
-            Further keyword arguments of the constructor.
+        The model has ``get_input_embeddings()`` and ``get_output_embeddings()``, each of which
+        returns a module with a ``weight`` of a row for each token, and the corresponding ``set_…``
+        for methods that replace layers; models of transformers have all four. Constructors with a
+        positional parameter get the layer of `ROLE`, and of `setup` what they have a parameter for.
         """
         known = inspect.signature(cls).parameters
         own = {name: getattr(setup, name) for name in FROM_SETUP if name in known}

@@ -26,19 +26,12 @@ class EmbeddingModel(nn.Module):
         Tokens of the vocabulary, N.
     d : int
         Columns of the embedding.
-
-    Attributes
-    ----------
-    NAME : str
-        The name in settings and reports.
-    SOURCE : str
-        The publication.
-    DEVIATIONS : tuple of str
-        Differences from the publication, which the report of a run shows.
     """
 
+    #: The name in settings and reports, and the publication.
     NAME: ClassVar[str]
     SOURCE: ClassVar[str]
+    #: Differences from the publication, which the report of a run shows.
     DEVIATIONS: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, n_tokens: int, d: int) -> None:
@@ -92,20 +85,13 @@ class EmbeddingModel(nn.Module):
 
 
 class Output(NamedTuple):
-    """The output of a model for a window of T tokens in B streams.
+    """The output of a model for a window of T tokens in B streams."""
 
-    Parameters
-    ----------
-    hidden : Tensor
-        Input of the output layer, after dropout; shape (T, B, d).
-    raw : Tensor
-        States of the last layer, before dropout; shape (T, B, d).
-    state : object
-        State for the next window, which gets ``detach(output.state)``; None without a state.
-    """
-
+    #: Input of the output layer, after dropout; shape (T, B, d).
     hidden: Tensor
+    #: States of the last layer, before dropout; shape (T, B, d).
     raw: Tensor
+    #: State for the next window, which gets ``detach(output.state)``; None without a state.
     state: Any
 
 
@@ -127,23 +113,17 @@ class LanguageModel(EmbeddingModel):
 
     Models also take ``tied`` (bool: one matrix for the embedding and the output layer) and ``bias``
     (bool: whether the output layer has a bias).
-
-    Attributes
-    ----------
-    CARRIES_STATE : bool
-        Whether a window sees the windows before it.
-    WINDOWED : bool
-        Whether the context of a token depends on the length of windows although a state is carried.
-    longest : int, optional
-        The largest number of tokens of a window; None for no limit.
     """
 
+    #: Whether a window sees the windows before it.
     CARRIES_STATE: ClassVar[bool] = True
+    #: Whether the context of a token depends on the length of windows although a state is carried.
     WINDOWED: ClassVar[bool] = False
 
     def __init__(self, n_tokens: int, d: int, *, embedding_dropout: float = 0.0) -> None:
         super().__init__(n_tokens, d)
         self.embedding_dropout = share("embedding_dropout", embedding_dropout)
+        #: The largest number of tokens of a window; None for no limit.
         self.longest: int | None = None
 
     @property

@@ -14,10 +14,8 @@ class WeightAverage:
     """Running mean of parameters, which can be swapped with them.
 
     For a factored embedding it is the mean of U, Σ and V, which differs slightly from the mean of
-    their products. Make it after methods have replaced layers, from the parameters of the
-    optimizer; duplicates count once.
-
-    `count`: the number of averaged sets of weights. `swapped`: whether the model holds the mean.
+    their products. `count`: the number of averaged sets of weights. `swapped`: whether the model
+    holds the mean.
     """
 
     def __init__(self, parameters: Iterable[Tensor]) -> None:
@@ -100,11 +98,6 @@ class NtAsgd:
 
     The average is a plain running mean. `torch.optim.ASGD` lags one step behind if the learning
     rate changes from step to step, and leaves out the weights at which it starts.
-
-    `window`: the number of last evaluations that do not count; 5 in the paper.
-
-    `averaging`: whether averaging has started. `finished`: whether finetuning is over. Raises
-    BadOption for a window below 1.
 
     References
     ----------

@@ -14,7 +14,9 @@ from embgeo.core.settings import refuse_unknown
 from embgeo.training.checks import list_defaults, natural, nonnegative, require, unit
 from embgeo.training.methods import CoupledAdam
 
-#: Settings of each optimizer, and their defaults.
+#: Settings of each optimizer, and their defaults. Weight decay is decoupled from the gradient: Adam
+#: would divide a decay inside of it by the size of the gradient, so that rows that are hardly ever
+#: updated would shrink by the learning rate at each step. In ``sgd`` both are the same.
 OPTIMIZERS: dict[str, dict[str, Any]] = {
     "adamw": {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01},
     "coupled-adam": {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01},
@@ -31,10 +33,8 @@ def parameter_groups(
 ) -> list[dict[str, Any]]:
     """Return the parameter groups of an optimizer, with each trained parameter of a model once.
 
-    `special`: groups with settings of their own, such as `Regularizer.parameter_groups()`.
-    `embeddings`: parameters with a row for each token or position, see
-    `EmbeddingModel.embedding_parameters`. Like vectors (biases and the gains of norms), they have
-    no weight decay.
+    `special`: groups with settings of their own, such as `Regularizer.parameter_groups()`. Vectors
+    (biases and the gains of norms) and `embeddings` have no weight decay.
     """
     apart = {id(p) for group in special for p in group["params"]}
     rows = {id(p) for p in embeddings}
@@ -71,28 +71,10 @@ def build_optimizer(
     coupled: Iterable[Tensor] = (),
     sparse: bool = False,
 ) -> Optimizer:
-    """Make an optimizer.
+    """Make one of `OPTIMIZERS` with parameter groups, whose settings override `settings`.
 
-    Parameters
-    ----------
-    kind : str
-        One of `OPTIMIZERS`.
-    groups : iterable of dict
-        See :func:`parameter_groups`; settings of a group override `settings`.
-    settings : mapping, optional
-        ``lr``, ``weight_decay`` and so on; `OPTIMIZERS` has the defaults. Weight decay is decoupled
-        from the gradient: Adam would divide a decay inside of it by the size of the gradient, so
-        that rows that are hardly ever updated would shrink by the learning rate at each step. In
-        ``sgd`` both are the same.
-    coupled : iterable of Tensor
-        The embedding matrices among the parameters, for ``coupled-adam``.
-    sparse : bool
-        Whether gradients are sparse, which only ``sgd`` supports.
-
-    Returns
-    -------
-    Optimizer
-        Each group has ``initial_lr`` for :func:`apply_factor`.
+    `coupled`: the embedding matrices among the parameters, for ``coupled-adam``. `sparse`: whether
+    gradients are sparse, which only ``sgd`` supports.
     """
     if kind not in OPTIMIZERS:
         raise refuse_name("optimizer", kind, OPTIMIZERS)
