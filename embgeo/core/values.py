@@ -25,11 +25,10 @@ IN_ARCHIVE = {"archive": "", "key": "array"}
 #: How well a number is known: exactly, estimated by a sample, or bounded from one side.
 Known = Literal["exact", "sampled", "at_least", "at_most"]
 #: Source of a standard error: random choices of the analysis, or the choice of the tokens.
-ErrorKind = Literal["monte_carlo", "cross_validation", "population"]
+ErrorKind = Literal["monte_carlo", "population"]
 #: Short names of these kinds.
 ERROR_WORDS: dict[ErrorKind, str] = {
     "monte_carlo": "sampling",
-    "cross_validation": "folds",
     "population": "tokens",
 }
 #: A reference is the value of isotropic rows or the value by chance.
@@ -198,7 +197,7 @@ class Scalar(Named, NumberLike):
         Origin of `reference`.
     known : {"exact", "sampled", "at_least", "at_most"}
         Whether the value is exact, an estimate, or a bound from a sample.
-    error_kind : {"monte_carlo", "cross_validation", "population"} or None
+    error_kind : {"monte_carlo", "population"} or None
         Kind of the standard error; None exactly if there is none.
     population_error : float or None
         Standard error of the value as an estimate for the population that the tokens are a sample

@@ -122,8 +122,6 @@ def test_errors_have_kinds():
     assert both.errors_text == "± 0.1 (sampling); ± 0.25 (tokens)"
     tokens = QUANTITY.measured(1.5, standard_error=0.1, error_kind="population")
     assert tokens.population_error == tokens.standard_error == 0.1
-    folds = QUANTITY.measured(1.5, standard_error=0.1, error_kind="cross_validation", freedom=4)
-    assert (folds.errors_text, folds.freedom) == ("± 0.1 (folds)", 4)
     assert QUANTITY.measured(1.5, population_error=math.nan).errors == {}
 
 
