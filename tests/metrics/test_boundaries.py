@@ -131,11 +131,11 @@ def test_curves_that_fall_by_orders_are_drawn_in_logarithms() -> None:
 
 def test_wide_coordinates() -> None:
     for variance, expected in (
-        ([25.0, 1.0, 1.0], [25 / 27, 25.0, 1, 25 / 27]),
-        ([24.9, 1.0, 1.0], [24.9 / 26.9, 24.9, 0, 0.0]),
-        ([30.0, 60.0, 1.0, 1.0, 1.0], [60 / 93, 60.0, 2, 90 / 93]),
-        ([1.0, 2.3e-16, 1e-17], [1.0, 1.0 / 2.3e-16, 1, 1.0]),
-        ([1.0, 2.2e-16, 1e-17], [1.0, None, None, None]),
+        ([25.0, 1.0, 1.0], [25.0, 1, 25 / 27]),
+        ([24.9, 1.0, 1.0], [24.9, 0, 0.0]),
+        ([30.0, 60.0, 1.0, 1.0, 1.0], [60.0, 2, 90 / 93]),
+        ([1.0, 2.3e-16, 1e-17], [1.0 / 2.3e-16, 1, 1.0]),
+        ([1.0, 2.2e-16, 1e-17], [None, None, None]),
     ):
         for found, value in zip(measure_variances(np.array(variance), ""), expected, strict=True):
             assert found.value == (value if value is None else pytest.approx(value, rel=1e-9))
