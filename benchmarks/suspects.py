@@ -6,13 +6,21 @@ python benchmarks/suspects.py --rows 50257 --columns 768
 import argparse
 import sys
 import time
+import tomllib
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
 import embgeo
+from benchmarks.atlas import LIST, Entry, find_file, read
+from embgeo.core.errors import EmbgeoError
+from embgeo.report.text.suspects import list_lines, show_token
 
 Array = npt.NDArray[np.float32]
 #: Living rows scatter with a spectrum that falls like 1/k.
@@ -85,13 +93,40 @@ def measure(rows: Array, **wanted: Any) -> tuple[embgeo.Analysis, float]:
     return found, time.process_time() - start
 
 
+def list_atlas(cache: Path, real: Path) -> None:
+    """Print a line for each matrix of the atlas that is there and can be read."""
+    print("| matrix | N × d | suspects; serious ones in bold |\n|---|---|---|")
+    for given in tomllib.loads(LIST.read_text(encoding="utf-8"))["matrix"]:
+        entry = Entry(**given)
+        path = find_file(entry, cache, real)
+        try:
+            matrix = None if path is None else read(entry, path, real)
+        except EmbgeoError:
+            continue
+        if matrix is None:
+            continue
+        found = embgeo.analyze(matrix, sections=["suspects"], reference=False)
+        said = []
+        for line in list_lines(found.suspects):
+            text = f"**{line.text}**" if line.serious else line.text
+            named = " ".join(f"`{show_token(token, row)}`" for _, row, token in line.rows[:3])
+            said.append(f"{text}: {named}")
+        size = f"{matrix.n:,} × {matrix.d:,}"
+        print(f"| {entry.name} | {size} | {'; '.join(said) or 'none'} |")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=50_257)
     parser.add_argument("--columns", type=int, default=768)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--default", action="store_true", help="time the default call as well")
+    parser.add_argument("--atlas", type=Path, help="packages, as atlas.py downloads them")
+    parser.add_argument("--real", type=Path, default=Path(), help="folder of public matrices")
     given = parser.parse_args()
+    if given.atlas:
+        list_atlas(given.atlas, given.real)
+        return 0
     failed = False
     print(f"| {given.rows:,} × {given.columns:,} | as planted | suspects | default call | memory |")
     print("|---|---|---|---|---|")

@@ -39,8 +39,8 @@ ORDINARY = 0.3
 #: Pairs that isotropic rows may have by chance.
 BY_CHANCE = 0.05
 #: Random rows, at least, and groups that are looked at for a gap around near-identical rows, and
-#: products that more random rows may take.
-LOOKED_AT, LOOKED_PRODUCTS = 128, 1e10
+#: the products and cosines that more random rows may take.
+LOOKED_AT, LOOKED_PRODUCTS, LOOKED_COSINES = 128, 1e10, 1e8
 #: Share and number of other rows within twice the radius of one another that are no chance.
 ORDINARY_SHARE, FEW_NEAR = 0.1, 5
 #: Groups up to this size may be the nearest of many rows by chance, where this many times as many
@@ -294,7 +294,7 @@ def keep_apart(take: Take, groups: list[IntArray], n: int, d: int) -> list[IntAr
         half = LOOKED_AT // 2
         looked = np.r_[looked[:half], half + np.sort(rng.permutation(len(kept) - half)[:half])]
     outside = np.setdiff1d(np.arange(n), np.concatenate(kept))
-    count = max(LOOKED_AT, int(LOOKED_PRODUCTS / (n * d)))
+    count = max(LOOKED_AT, int(min(LOOKED_PRODUCTS / d, LOOKED_COSINES) / n))
     random = np.sort(rng.permutation(outside)[:count])
     asked = np.concatenate([unit(take(random)), np.stack([centers[at] for at in looked])])
     limits = 1.0 - 0.5 * np.square([2.0 * radii[at] for at in looked])
