@@ -69,7 +69,8 @@ def _check(saved: SavedComparison) -> None:
     count = len(saved.members)
     for pair in saved.pairs:
         _check_pair(pair, count)
-    if any(not 0 < d.member < count for d in (*saved.differences, *saved.suspects)):
+    places = [d.member for d in saved.differences] + [s.member for s in saved.suspects]
+    if any(not 0 < place < count for place in places):
         raise ValueError("a difference of no member")
     curves = saved.track.curves if saved.track else ()
     lengths = {len(values) for c in curves for values in (c.values, c.standard_errors)}
