@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from embgeo.core.quantities import QUANTITIES
@@ -131,8 +133,19 @@ def formula(text: str) -> str:
 def section(title: str, members: list[Quantity]) -> str:
     head = "| value | meaning and formula | source, and who reads it |\n|---|---|---|\n"
     first: dict[str, Quantity] = {}
+    # What most of them say is said once, above.
+    often = Counter(part for q in members for part in q.meaning.rstrip(".").split(". "))
+    common = [part for part, count in often.items() if 2 * count > len(members) > 2]
+    members = [replace(q, meaning=drop(q.meaning, common)) for q in members]
     rows = [row(q, first.setdefault(q.formula, q)) for q in members]
-    return f"\n## {title}\n\n{head}{''.join(rows)}"
+    above = "".join(f"{prose(part)}.\n\n" for part in common)
+    return f"\n## {title}\n\n{above}{head}{''.join(rows)}"
+
+
+def drop(meaning: str, sentences: list[str]) -> str:
+    return (
+        ". ".join(part for part in meaning.rstrip(".").split(". ") if part not in sentences) + "."
+    )
 
 
 def row(q: Quantity, first: Quantity) -> str:
