@@ -171,7 +171,6 @@ def _bar() -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
-        MofNCompleteColumn,
         ProgressColumn,
         Task,
         TextColumn,
@@ -181,17 +180,23 @@ def _bar() -> Iterator[Progress]:
     from rich.table import Column
     from rich.text import Text
 
+    class Count(ProgressColumn):
+        """A column with the number of rows that are read; empty without a total."""
+
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.completed:,.0f}/{task.total:,.0f}" if task.total else "")
+
     class Rate(ProgressColumn):
         """A column with the number of rows that are read in a second."""
 
         def render(self, task: Task) -> Text:
-            return Text("" if task.speed is None else f"{task.speed:,.0f}/s")
+            return Text(f"{task.speed:,.0f}/s" if task.speed and task.total else "")
 
     console = Console(stderr=True)
     text = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis"))
-    columns: tuple[ProgressColumn, ...] = (text, BarColumn(10), MofNCompleteColumn())
+    columns: tuple[ProgressColumn, ...] = (text, BarColumn(10), Count())
     if console.width >= WIDE:
-        columns = (text, BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+        columns = (text, BarColumn(), Count(), Rate(), TimeRemainingColumn())
     with Bars(*columns, console=console, transient=True) as bars:
         tasks: list[Any] = []
 
@@ -202,7 +207,8 @@ def _bar() -> Iterator[Progress]:
 
         def advance(rows: int) -> None:
             bars.advance(tasks[-1], rows)
-            if bars.tasks[-1].finished:  # what is computed of the rows takes time, too
-                start("computing", 0)
+            done = bars.tasks[-1]
+            if done.finished:  # what is computed of the rows takes time, too
+                start(f"{done.description}: computing", 0)
 
         yield Progress(start, advance)
