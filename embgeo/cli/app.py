@@ -24,10 +24,10 @@ COMMANDS = {
     "fetch": "Fetch the embedding, output matrix, final norm and tokenizer of a remote model.",
     "figures": "Draw figures and LaTeX tables for a paper from saved results.",
     "gate": "Check saved analyses or checkpoints against rules: exit code 1 if one fails.",
-    "inspect": "Say which matrix would be analyzed and why; reads headers only.",
-    "repair": "Give suspects of a model new rows, in a copy.",
+    "inspect": "Show which matrix would be analyzed, and why; read headers only.",
+    "repair": "Replace suspicious rows of a model, in a copy.",
     "report": "Render the report of a saved analysis or comparison again.",
-    "train": "Train language models with each of several methods, and compare the results.",
+    "train": "Train language models with several methods, and compare the results.",
 }
 
 #: Options of typer for every command, and for the group.
@@ -83,8 +83,8 @@ class LazyGroup(TyperGroup):
 app = typer.Typer(
     name="embgeo",
     cls=LazyGroup,
-    help="Measure the geometry of a language model's embedding matrix: is it degenerate, by which "
-    "evidence, and which tokens are to blame?",
+    help="Measure the geometry of a language model's embedding matrix: whether it is degenerate, "
+    "by which evidence, and which tokens to look at.",
     no_args_is_help=True,
     **{**APPEARANCE, "add_completion": True},
 )

@@ -51,8 +51,8 @@ def diff(
         bool,
         typer.Option(
             "--added",
-            help="Compare only the rows of two checkpoints, before and after tokens were added; "
-            "write nothing.",
+            help="Compare the rows of two checkpoints, before and after tokens were added; write "
+            "nothing.",
         ),
     ] = False,
     against: Annotated[
@@ -60,9 +60,8 @@ def diff(
         typer.Option(
             "--against",
             metavar="PATH",
-            help="Take the paths as one group, such as the seeds of a training, and these as "
-            "another; repeatable, may be a pattern. Print what differs by more than seeds do; "
-            "write nothing.",
+            help="Compare two groups, such as seeds: the paths, and these (repeatable, may be a "
+            "pattern). Print what differs by more than the seeds do; write nothing.",
         ),
     ] = None,
     match: Annotated[

@@ -23,7 +23,7 @@ def inspect(
     json_: o.Json = False,
     debug: o.Debug = False,
 ) -> None:
-    """Say which matrix would be analyzed and why; reads headers only.
+    """Show which matrix would be analyzed, and why; read headers only.
 
     Example: embgeo inspect fixtures/baseline.pt
     """

@@ -66,7 +66,7 @@ def repair(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Give suspects of a model new rows, in a copy.
+    """Replace suspicious rows of a model, in a copy.
 
     Rows of input embedding and output matrix are replaced together. Only the files that hold them
     are written anew, and in them only those rows; all others are linked. The copy says in

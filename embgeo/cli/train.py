@@ -95,7 +95,7 @@ def train(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Train language models with each of several methods, and compare the results.
+    """Train language models with several methods, and compare the results.
 
     All methods start from the same weights and see the same text in the same order. One report
     says what each did to perplexity and geometry, and which claims of the papers held.

@@ -1,4 +1,4 @@
-"""Are a few coordinates to blame? By their share of the variance and of the mean cosine.
+"""Do a few coordinates dominate? By their share of the variance and of the mean cosine.
 
 Another basis has other coordinates: the answer names causes and decides no state.
 """
@@ -141,7 +141,7 @@ def _list_rogue_shares(a: finding.Numbers, expected: float) -> list[float]:
 
 QUESTION = Question(
     "coordinate",
-    "Are a few coordinates to blame?",
+    "Do a few coordinates dominate?",
     answer,
     by_axes=True,
     is_cause=True,
