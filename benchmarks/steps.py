@@ -383,9 +383,8 @@ def draw_translations(s: Any) -> Any:
     ]
     split = ParallelSplit(sides[0], sides[1], ("",) * lengths.shape[1])
     counts = np.bincount(np.concatenate([side.rows for side in sides]), minlength=s.n)
-    unused: Any = None
     vocabulary = Vocabulary(tuple(map(str, range(s.n))), counts)
-    return ParallelCorpus("drawn", vocabulary, unused, split, split, split, (), {})
+    return ParallelCorpus("drawn", vocabulary, split, split, split, "target tokens", (), {})
 
 
 def draw_labeled(s: Any) -> Any:
@@ -395,14 +394,15 @@ def draw_labeled(s: Any) -> Any:
     drawn, ends = zipf_corpus(s.n, int(lengths.sum())), np.cumsum([0, *lengths])
     documents = LabeledDocuments(drawn.train, ends, generator.integers(0, CLASSES, len(lengths)))
     names = tuple(f"c{i}" for i in range(CLASSES))
-    return LabeledCorpus("drawn", drawn.vocabulary, names, *[documents] * 3, (), {})
+    return LabeledCorpus("drawn", drawn.vocabulary, *[documents] * 3, "documents", (), {}, names)
 
 
 def draw_documents(s: Any) -> Any:
     """A text in documents of 200 words."""
     drawn = zipf_corpus(s.n, s.tokens)
     stream = TokenStream(drawn.train.astype(np.int32), np.arange(s.tokens, dtype=np.int32) // 200)
-    return DocumentCorpus("drawn", drawn.vocabulary, stream, stream.take(1_000), (), (), {})
+    valid = stream.take(1_000)
+    return DocumentCorpus("drawn", drawn.vocabulary, stream, valid, None, "words", (), {})
 
 
 # --- What is compared -----------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from embgeo.training.data.encoding import (
 from embgeo.training.data.layouts import SPLITS, find_layout
 from embgeo.training.data.text import hash_files, read_lines, sha256
 from embgeo.training.data.tokenizer import ENDS, TOKENIZER_NAME, ByteLevel, Tokenizer
-from embgeo.training.data.vocabulary import UNKNOWN, Vocabulary, place_words, ranked
+from embgeo.training.data.vocabulary import UNKNOWN, Dataset, Vocabulary, place_words, ranked
 
 UNITS = ("sentences", "stream")
 #: For texts without ``<unk>``, as in the making of WikiText.
@@ -32,33 +32,13 @@ FEWEST_TOKENS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Corpus:
-    """The splits of a text as rows of a vocabulary."""
+class Corpus(Dataset):
+    """The splits of a text as rows of a vocabulary, in the order of the text."""
 
-    #: ``wikitext-2`` or another published corpus; else the name of the file or folder.
-    name: str
-    vocabulary: Vocabulary
-    #: Rows of the vocabulary in the order of the text; `test` may be None.
-    train: IntArray
-    valid: IntArray
-    test: IntArray | None
-    #: "sentences", each line ending in `Vocabulary.end`, or "stream".
-    unit: str
-    #: What was decided about the text.
-    notes: tuple[str, ...]
-    #: SHA-256 of each file that was read, by its path below the given folder, and of a learned
-    #: tokenizer.
-    files: dict[str, str]
     #: The ``tokenizer.json`` that was learned from the training split.
     tokenizer: str | None = None
     #: The bytes of text that each row stands for, where known; shape (N,).
     row_bytes: IntArray | None = None
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Tokens of each split."""
-        splits = {split: getattr(self, split) for split in SPLITS}
-        return {split: len(rows) for split, rows in splits.items() if rows is not None}
 
 
 def load_corpus(

@@ -14,7 +14,7 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.errors import UnreadableFile
 from embgeo.training.data import text
 from embgeo.training.data.encoding import Ids, Words, describe_part, join_sequences
-from embgeo.training.data.vocabulary import Vocabulary
+from embgeo.training.data.vocabulary import Dataset, Vocabulary
 from embgeo.training.study.numbers import DECIDING, SETS
 from embgeo.training.study.outcomes import LEAST_PAIRS
 
@@ -102,17 +102,10 @@ class TokenStream:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentCorpus:
+class DocumentCorpus(Dataset):
     """Texts to train word vectors on, and sets of word pairs to evaluate them."""
 
-    name: str
-    vocabulary: Vocabulary
-    train: TokenStream
-    valid: TokenStream
-    similarity: tuple[WordPairs, ...]
-    notes: tuple[str, ...]
-    files: dict[str, str]
-    unit: str = "words"
+    similarity: tuple[WordPairs, ...] = ()
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -168,7 +161,9 @@ def load_documents(
         *([describe_coverage(similarity, vocabulary, path)] if similarity else []),
     )
     hashes = text.hash_files(path, files)
-    return DocumentCorpus(path.name, vocabulary, train, valid, similarity, notes, hashes)
+    return DocumentCorpus(
+        path.name, vocabulary, train, valid, None, "words", notes, hashes, similarity
+    )
 
 
 def list_texts(path: Path) -> list[Path]:

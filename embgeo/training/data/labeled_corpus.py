@@ -15,7 +15,7 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.files.guard import cannot_read
 from embgeo.training.data.encoding import RowSequences, Words, join_sequences
-from embgeo.training.data.layouts import SPLIT_NAMES, SPLITS
+from embgeo.training.data.layouts import SPLIT_NAMES
 from embgeo.training.data.text import (
     BYTE_ORDER_MARK,
     TAG,
@@ -26,7 +26,7 @@ from embgeo.training.data.text import (
     read_blocks,
     read_lines,
 )
-from embgeo.training.data.vocabulary import UNKNOWN, Vocabulary, ranked
+from embgeo.training.data.vocabulary import UNKNOWN, Dataset, ranked
 
 #: A class and a text.
 LabeledText = tuple[str, str]
@@ -180,23 +180,10 @@ class LabeledDocuments(RowSequences):
 
 
 @dataclass(frozen=True, slots=True)
-class LabeledCorpus:
-    """Documents of a vocabulary with classes, in three splits."""
+class LabeledCorpus(Dataset):
+    """Documents of a vocabulary with classes."""
 
-    name: str
-    vocabulary: Vocabulary
-    classes: tuple[str, ...]
-    train: LabeledDocuments
-    valid: LabeledDocuments
-    test: LabeledDocuments
-    notes: tuple[str, ...]
-    files: dict[str, str]
-    unit: str = "documents"
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Documents of each split."""
-        return {split: len(getattr(self, split)) for split in SPLITS}
+    classes: tuple[str, ...] = ()
 
 
 def load_labeled(
@@ -259,12 +246,13 @@ def load_labeled(
     return LabeledCorpus(
         name=_SUFFIX.sub("", files["train"].name) or files["train"].resolve().parent.name,
         vocabulary=vocabulary,
-        classes=tuple(classes),
         train=placed["train"],
         valid=placed["valid"],
         test=placed["test"],
         notes=tuple(notes),
         files=hash_files(path, files.values()),
+        unit="documents",
+        classes=tuple(classes),
     )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -17,7 +18,7 @@ from embgeo.training.data.encoding import RowSequences, join_sequences
 from embgeo.training.data.layouts import SPLIT_NAMES, SPLITS
 from embgeo.training.data.text import COMPRESSED, hash_files, is_folder, list_folder, read_lines
 from embgeo.training.data.tokenizer import END_ROW, BytePairs
-from embgeo.training.data.vocabulary import Vocabulary
+from embgeo.training.data.vocabulary import Dataset, Vocabulary
 
 #: A sentence and its translation.
 Pair = tuple[str, str]
@@ -116,11 +117,11 @@ def cut_pairs(pairs: list[Pair]) -> PairsBySplit:
 
     Pairs that share a sentence, directly or through others, stay together.
     """
-    number: dict[tuple[int, str], int] = {}
+    known: dict[tuple[int, str], int] = {}
     ends = np.array(
-        [[number.setdefault((side, pair[side]), len(number)) for side in (0, 1)] for pair in pairs]
+        [[known.setdefault((side, pair[side]), len(known)) for side in (0, 1)] for pair in pairs]
     )
-    n = len(number)
+    n = len(known)
     graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
     group = connected_components(graph, directed=False)[1][ends[:, 0]]
     group = np.unique(group, return_inverse=True)[1]
@@ -162,22 +163,16 @@ class ParallelSplit:
 
 
 @dataclass(frozen=True, slots=True)
-class ParallelCorpus:
-    """Sentence pairs in three splits, and their vocabulary."""
+class ParallelCorpus(Dataset):
+    """Sentence pairs in three splits, and their vocabulary.
 
-    name: str
-    #: Counts are over both sides if both languages share one matrix, else over the target.
-    vocabulary: Vocabulary
-    #: The pieces of this vocabulary.
-    pieces: BytePairs
-    train: ParallelSplit
-    valid: ParallelSplit
-    test: ParallelSplit
-    notes: tuple[str, ...]
-    files: dict[str, str]
+    Counts are over both sides if both languages share one matrix, else over the target.
+    """
+
+    #: The pieces of the vocabulary; only needed for translations.
+    pieces: Any = None
     #: The vocabulary of the source, if it has a matrix of its own.
     source_vocabulary: Vocabulary | None = None
-    unit: str = "target tokens"
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -222,8 +217,8 @@ def load_parallel(
     encoded = {}
     for split, pairs in splits.items():
         sides = zip(pieces, zip(*pairs, strict=True), strict=True)
-        rows = (join_sequences(own.encode(side), end=END_ROW) for own, side in sides)
-        encoded[split] = ParallelSplit(*rows, tuple(text for _, text in pairs))
+        one, other = (join_sequences(own.encode(side), end=END_ROW) for own, side in sides)
+        encoded[split] = ParallelSplit(one, other, tuple(text for _, text in pairs))
     whole = encoded["train"]
     fits = np.maximum(whole.source.lengths, whole.target.lengths) <= length
     train = whole.select(np.flatnonzero(fits))
@@ -248,11 +243,12 @@ def load_parallel(
     return ParallelCorpus(
         name=f"{path.resolve().name} {source}–{target}",
         vocabulary=pieces[1].vocabulary(np.sum(counts, axis=0) if one_matrix else counts[1]),
-        pieces=pieces[1],
         train=train,
         valid=encoded["valid"],
         test=encoded["test"],
         notes=(origin, summary, note),
         files=hash_files(path, files),
+        unit="target tokens",
+        pieces=pieces[1],
         source_vocabulary=None if one_matrix else pieces[0].vocabulary(counts[0]),
     )

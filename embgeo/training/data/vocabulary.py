@@ -2,10 +2,10 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.files.guard import cannot_read
 from embgeo.training.checks import whole
+from embgeo.training.data.layouts import SPLITS
 
 UNKNOWN = "<unk>"
 END = "<eos>"
@@ -56,36 +57,31 @@ class Vocabulary:
         return {token: row for row, token in enumerate(self.tokens)}
 
 
-class Dataset(Protocol):
-    """The data of a task.
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """The data of a task: splits as rows of a vocabulary."""
 
-    Attributes
-    ----------
-    name : str
-    unit : str
-        What `sizes` counts, such as "documents".
-    vocabulary : Vocabulary
-        The tokens of the rows of the matrices, with the counts of the training split.
-    sizes : dict of str to int
-        The size of each split.
-    notes : tuple of str
-        What was decided about the data.
-    files : dict of str to str
-        SHA-256 of each file that was read; a run can only be resumed with the same files.
-    """
+    #: ``wikitext-2`` or another published corpus; else the name of the file or folder.
+    name: str
+    #: The tokens of the rows of the matrices, with the counts of the training split.
+    vocabulary: Vocabulary
+    train: Any
+    valid: Any
+    test: Any
+    #: What `sizes` counts, such as "documents"; of a text "sentences", each line ending in
+    #: `Vocabulary.end`, or "stream".
+    unit: str
+    #: What was decided about the data.
+    notes: tuple[str, ...]
+    #: SHA-256 of each file that was read, by its path below the given folder, and of a learned
+    #: tokenizer; a run can only be resumed with the same.
+    files: dict[str, str]
 
     @property
-    def name(self) -> str: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def vocabulary(self) -> Vocabulary: ...
-    @property
-    def sizes(self) -> Mapping[str, int]: ...
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-    @property
-    def files(self) -> Mapping[str, str]: ...
+    def sizes(self) -> dict[str, int]:
+        """The size of each split."""
+        splits = {split: getattr(self, split) for split in SPLITS}
+        return {split: len(rows) for split, rows in splits.items() if rows is not None}
 
 
 def ranked(

@@ -112,11 +112,11 @@ def decide_claims(
         for method in claim.methods:
             if method in methods and method != claim.against and tasks & {*claim.tasks}:
                 one = decide_claim(claim, method, runs, papers)
-                sides = (outcomes.get(name, {}) for name in (claim.against, method))
+                before, after = (outcomes.get(name, {}) for name in (claim.against, method))
                 found.append(
                     replace(
                         one,
-                        text_interval=bootstrap(*sides, one.number),
+                        text_interval=bootstrap(before, after, one.number),
                         trials=trials.get(method, 0),
                         reference_trials=trials.get(claim.against, 0),
                     )
