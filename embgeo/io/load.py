@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -568,10 +569,11 @@ def _read(selection: Selection, progress: ByteProgress | None, *, on_demand: boo
     special = place_special(checkpoint.special, cut.total)
     if not cut.is_whole:
         special = cut_special(special, cut.start, cut.stop)
+    digest = checkpoint.digest or partial(sha256_of, checkpoint.files)
     origin = Origin(
         path=str(source.path),
         format=checkpoint.format,
-        sha256=_digest(checkpoint) if source.hash_file else "",
+        sha256=digest() if source.hash_file else "",
         rows=None if source.rows is None else (cut.start, cut.stop),
         tied_by=choice.tied_by or output.tied_by,
         notes=(
@@ -636,10 +638,6 @@ def _shape_note(selection: Selection) -> tuple[str, ...]:
     way_out = "drop --transpose" if transpose else "use --transpose"
     whose = "rows" if transpose else "columns"
     return (f"fewer rows ({n:,}) than columns ({d:,}): if words are {whose}, {way_out}",)
-
-
-def _digest(checkpoint: Checkpoint) -> str:
-    return sha256_of(checkpoint.files) if checkpoint.digest is None else checkpoint.digest()
 
 
 def sha256_of(files: Sequence[Path]) -> str:

@@ -486,11 +486,6 @@ def file_batches(part: Any, reader: Any) -> Iterator[Any]:
 # Columns
 
 
-def float_name(kind: Any) -> str:
-    """Return the numpy name of a floating-point type; empty for other types."""
-    return FLOATS.get(str(kind), "")
-
-
 def number_name(kind: Any) -> str:
     """Return the numpy name of a type of single numbers; empty for other types."""
     from pyarrow import types
@@ -510,7 +505,7 @@ def item_type(schema: Any, place: int) -> str:
 
     kind = storage(schema.field(place).type)
     is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    return float_name(kind.value_type) if is_list else ""
+    return FLOATS.get(str(kind.value_type), "") if is_list else ""
 
 
 def matrix_of(table: BatchedTable, place: int) -> dict[str, Any] | None:

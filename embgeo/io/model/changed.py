@@ -73,7 +73,8 @@ def read_lora(m: Module) -> Tensor | None:
         parts = (base.name, *(t.name for t in beside))
         return replace(base, name=name, parts=parts, form="base", note=note)
     a, b = pair
-    factor = _find_factor(m, outer, a.shape[0])
+    rank = a.shape[0] ** 0.5 if m.facts.adapter.get("use_rslora") else a.shape[0]
+    factor = float(_find_alpha(m, outer)) / rank
 
     def rows_of(w: Array, x: Array, y: Array, rows: slice) -> Array:
         # Of an embedding A is (r, N) and B is (d, r).
@@ -112,11 +113,6 @@ def _find_alpha(m: Module, outer: str) -> Any:
         if module == key or module.endswith(f".{key}"):
             return alpha
     return m.facts.adapter.get("lora_alpha")
-
-
-def _find_factor(m: Module, outer: str, rank: int) -> float:
-    alpha = float(_find_alpha(m, outer))
-    return alpha / (rank**0.5 if m.facts.adapter.get("use_rslora") else rank)
 
 
 def read_trained_copy(m: Module) -> Tensor | None:

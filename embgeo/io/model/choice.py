@@ -5,8 +5,11 @@ the embedding and cannot be read stops the choice: nothing takes its place. If t
 decide, the user has to choose.
 """
 
+from __future__ import annotations
+
 import difflib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -133,13 +136,10 @@ def choose(
         candidates=tuple(group.members[0] for group in readable),
         tied_by=found.tied_by,
         notes=(
-            *_form_notes(chosen),
-            *(_form_notes(found.tensor) if found.tensor else ()),
-            *_size_notes(checkpoint, chosen, transpose=transpose),
-            *found.notes,
-            *_missing_input_note(chosen, named),
-            *_kind_note(chosen, named),
-            *_averaged_copies(every, kind, chosen),
+            *_note_choice(
+                checkpoint, chosen, found, transpose=transpose, is_named=named is not None
+            ),
+            *(_note_averages(every, chosen) if kind != 1 else ()),
         ),
         has_unread_output=found.is_unread,
         copies=tuple(
@@ -179,52 +179,43 @@ def find_named(checkpoint: Checkpoint, name: str, option: str) -> Tensor:
     )
 
 
-def _form_notes(tensor: Tensor) -> tuple[str, ...]:
-    if tensor.note:
-        return (tensor.note,)
-    is_decoded = tensor.form and tensor.parts  # and not joined from pieces
-    return (f"{short(tensor.name)} is decoded: {tensor.form}",) if is_decoded else ()
-
-
-def _kind_note(chosen: Tensor, named: Tensor | None) -> tuple[str, ...]:
-    """Note that the rows are those of other ids than text, if the user has not named them."""
-    kind = names.kind_of(chosen.name)
-    return (f"the rows of {short(chosen.name)} are {kind}",) if kind and not named else ()
-
-
-def _missing_input_note(chosen: Tensor, named: Tensor | None) -> tuple[str, ...]:
-    """Return a note if the output matrix takes the place of an embedding that is not stored."""
-    has_input_name = names.input_rank(chosen.name) is not None
-    if named is not None or has_input_name or names.output_rank(chosen.name) is None:
-        return ()
-    return (f"{short(chosen.name)} is an output matrix; the file holds no input embedding",)
-
-
-def _size_notes(checkpoint: Checkpoint, chosen: Tensor, *, transpose: bool) -> tuple[str, ...]:
-    """Describe how the matrix differs from the sizes of the configuration."""
+def _note_choice(
+    checkpoint: Checkpoint, chosen: Tensor, found: OutputChoice, *, transpose: bool, is_named: bool
+) -> Iterator[str]:
+    """Yield what the reader should know of the chosen matrices."""
+    for tensor in filter(None, (chosen, found.tensor)):
+        if tensor.note:
+            yield tensor.note
+        elif tensor.form and tensor.parts:  # and not joined from pieces
+            yield f"{short(tensor.name)} is decoded: {tensor.form}"
     n, d = chosen.shape[::-1] if transpose else chosen.shape
-    facts, notes = checkpoint.facts, []
+    name, kind, facts = short(chosen.name), names.kind_of(chosen.name), checkpoint.facts
     known = facts.vocabulary if chosen.row_ids is None else None
-    said = f"config.json says vocab_size {known or 0:,}, and the matrix has {n:,} rows"
-    if known is not None and n < known:
-        notes.append(said)
-    is_padded = known is not None and n > known and n not in facts.others.values()
-    if is_padded and checkpoint.tokens is None and not names.kind_of(chosen.name):
-        notes.append(f"{said}, of which those from {known:,} on may be padding")
+    if known is not None:
+        said = f"config.json says vocab_size {known:,}, and the matrix has {n:,} rows"
+        if n < known:
+            yield said
+        elif n > known and n not in facts.others.values() and not checkpoint.tokens and not kind:
+            yield f"{said}, of which those from {known:,} on may be padding"
     if facts.columns is not None and d != facts.columns:
         size = f"{facts.columns:,}"
-        notes.append(f"config.json says hidden_size {size}, and the matrix has {d:,} columns")
-    return tuple(notes)
+        yield f"config.json says hidden_size {size}, and the matrix has {d:,} columns"
+    yield from found.notes
+    if is_named:
+        return
+    is_output = names.output_rank(chosen.name) is not None
+    if is_output and names.input_rank(chosen.name) is None:
+        yield f"{name} is an output matrix; the file holds no input embedding"
+    if kind:
+        yield f"the rows of {name} are {kind}"
 
 
-def _averaged_copies(every: list[CandidateGroup], kind: int, chosen: Tensor) -> tuple[str, ...]:
+def _note_averages(every: list[CandidateGroup], chosen: Tensor) -> tuple[str, ...]:
     """Return a note on averaged copies of the chosen matrix."""
-    if kind == 1:
-        return ()
     copies = [g.members[0].name for g in every if g.shape == chosen.shape and g.copy_kind == 1]
-    layer = ".".join(chosen.name.split(".")[-2:])  # ``embed_tokens.weight``
     if not copies:
         return ()
+    layer = ".".join(chosen.name.split(".")[-2:])  # ``embed_tokens.weight``
     first = short(next((name for name in copies if name.endswith(layer)), copies[0]))
     return (f"{first} is a running average of the weights; --tensor {first} analyses it instead",)
 
@@ -609,7 +600,8 @@ def _over_fewer_tokens(
     known = checkpoint.facts.vocabulary
     draft = [t for t in surest if t.row_ids is not None and t.shape[1] == chosen.shape[1]]
     if len(draft) == 1 and chosen.row_ids is None and not checkpoint.tied:
-        return OutputChoice(draft[0], notes=(_note_draft(draft[0], n),))
+        rows = f"{draft[0].shape[0]:,} of {n:,} tokens, by the ids of the file"
+        return OutputChoice(draft[0], notes=(f"{short(draft[0].name)} has rows for {rows}",))
     fewer = [t for t in surest if _is_over_fewer(t, chosen, n) and t.shape[0] == known]
     if len(fewer) == 1:
         return OutputChoice(fewer[0], notes=(_note_fewer(fewer[0], n),))
@@ -638,11 +630,6 @@ def _note_unknown_form(checkpoint: Checkpoint, n: int) -> OutputChoice:
             note = f"the output {short(module)} is stored in a form that is not known ({listed})"
             return OutputChoice(notes=(f"{note}, and is left out",), is_unread=True)
     return OutputChoice()
-
-
-def _note_draft(tensor: Tensor, n: int) -> str:
-    rows = tensor.shape[0]
-    return f"{short(tensor.name)} has rows for {rows:,} of {n:,} tokens, by the ids of the file"
 
 
 def _has_ids_of(chosen: Tensor, other: Tensor) -> bool:

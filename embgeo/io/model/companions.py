@@ -144,7 +144,10 @@ def _name_codes(tensors: list[Tensor], facts: ModelFacts) -> list[Tensor]:
         if (module := names.module_of(t.name)) in held:
             held[module].append(t)
     for module, parts in held.items():
-        if any(t.problem or t.form or _is_matrix(t) for t in parts):
+        matrices = [t for t in parts if len(t.shape) == 2 and is_real(t.dtype)]
+        if any(t.problem or t.form for t in parts) or any(
+            names.is_sought(t.name) for t in matrices
+        ):
             continue
         if len(parts) == 1 and names.is_sought(parts[0].name):
             continue  # whole numbers without anything beside them
@@ -168,10 +171,6 @@ def _may_be_codes(tensor: Tensor, facts: ModelFacts) -> bool:
     if facts.vocabulary and facts.columns:  # half a bit for each entry
         fewest = facts.vocabulary * facts.columns // 16
     return tensor.nbytes >= fewest or _matches_quantizer(tensor.name.rpartition(".")[2])
-
-
-def _is_matrix(tensor: Tensor) -> bool:
-    return len(tensor.shape) == 2 and names.is_sought(tensor.name) and is_real(tensor.dtype)
 
 
 def _matches_quantizer(end: str) -> bool:

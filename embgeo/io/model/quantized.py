@@ -6,7 +6,6 @@ if the module is of another form.
 
 import re
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -257,12 +256,11 @@ def read_mlx(m: Module) -> Tensor | None:
         problem = f"is quantized (MLX), and its scales do not fit groups of {short(str(group))}"
         return cannot(words.name, words, problem, scales, biases)
     form = f"MLX affine, {bits} bits, scale · code + bias of {size}"
-    rows_of = partial(_affine_rows, bits)
+
+    def rows_of(w: Array, s: Array, b: Array, rows: slice) -> Array:
+        return forms.affine(w, s, b, bits, rows)
+
     return decoded(words.name, (n, columns), form, (words, scales, biases), rows_of)
-
-
-def _affine_rows(bits: int, words: Array, scales: Array, biases: Array, rows: slice) -> Array:
-    return forms.affine(words, scales, biases, bits, rows)
 
 
 def _mlx_float(words: Tensor, scales: Tensor) -> Tensor:

@@ -68,22 +68,20 @@ def _open_vectors(root: object, size: int, name: str) -> Checkpoint | None:
     The keys of a dict are its words, unless they are 0, 1, …, N−1.
     """
     keys, values = _entries(root)
-    vectors = _stack_vectors(values) if len(values) >= FEWEST else None
+    if len(values) < FEWEST:
+        return None
+    vectors = _stack_leaves(values) or _stack_lists(values)
     if vectors is None:
         return None
-    _check_size(vectors, size)
+    # What is copied is bounded by the size of the file.
+    if vectors.nbytes > max(RATIO_FREE_BYTES, MAX_RATIO * size):
+        raise Damaged("its vectors use the same bytes over and over")
     words = None
     if keys is not None:
         words = word_list([str(key) if isinstance(key, (int, float)) else key for key in keys])
     source = "the keys of the vectors"
     note = f"{len(values):,} vectors that the file holds one by one are the rows of a matrix"
     return Checkpoint(name, (vectors,), words, source, notes=(note,))
-
-
-def _check_size(stacked: Tensor, size: int) -> None:
-    """Bound what is copied by the size of the file."""
-    if stacked.nbytes > max(RATIO_FREE_BYTES, MAX_RATIO * size):
-        raise Damaged("its vectors use the same bytes over and over")
 
 
 def _entries(root: object) -> tuple[list[object] | None, Sequence[object]]:
@@ -96,11 +94,6 @@ def _entries(root: object) -> tuple[list[object] | None, Sequence[object]]:
     if len(numbers) == len(root) and sorted(numbers) == list(range(len(root))):
         return None, [root[number] for number in range(len(root))]
     return list(root), list(root.values())
-
-
-def _stack_vectors(values: Sequence[object]) -> Tensor | None:
-    """Stack vectors of one length to a matrix, beyond `MEMORY_BYTES` in a temporary file."""
-    return _stack_leaves(values) or _stack_lists(values)
 
 
 def _stack_leaves(values: Sequence[object]) -> Tensor | None:
