@@ -27,6 +27,9 @@ TEMPORARY = re.compile(
     r"[^\s'\"]*[/\\]pytest-of-[^/\\]+[/\\]pytest-\d+([/\\]popen-gw\d+)?([/\\][\w.-]+)?"
 )
 
+#: Ports of servers on this machine, and the names of folders of the cache.
+CHANCE = re.compile(r"(127\.0\.0\.1:)\d+|\b[0-9a-f]{12}-[0-9a-f]{16}\b")
+
 #: Whether messages are written instead of compared (conftest.py).
 UPDATE = False
 #: The test that runs, and the messages that it has checked.
@@ -56,6 +59,7 @@ def check_message(message: str) -> None:
     module, name = _running
     text = TEMPORARY.sub("TEMPORARY", message).replace(gettempdir(), "TEMPORARY")
     text = text.replace(str(ROOT), "ROOT")
+    text = CHANCE.sub(lambda found: f"{found[1] or ''}ANY", text)
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     _checked.append(text)
     expected = read_snapshots(module.parent).get(f"{module.name}::{name}")
