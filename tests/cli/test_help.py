@@ -30,12 +30,12 @@ def listed(text: str) -> set[str]:
     return {word for head in heads for word in re.findall(r"--?[a-z][\w-]*", head.split("  ")[1])}
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_a_help_is_one_screen(command: str) -> None:
-    lines = shown(*command.split(), "--help").splitlines()
-    assert len(lines) <= ROWS
-    assert max(map(len, lines)) <= COLUMNS
-    assert not [line for line in lines if line.endswith("-")], "an option is broken"
+def test_a_help_is_one_screen() -> None:
+    for command in ("", *COMMANDS):
+        lines = shown(*command.split(), "--help").splitlines()
+        assert len(lines) <= ROWS
+        assert max(map(len, lines)) <= COLUMNS
+        assert not [line for line in lines if line.endswith("-")], "an option is broken"
 
 
 def test_help_has_colors_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,26 +46,26 @@ def test_help_has_colors_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) ->
     assert re.sub(r"\x1b\[\d+m", "", colored) == plain
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_help_names_values_in_words(command: str) -> None:
-    text = shown(command, "--help")
-    places = [line for line in text.splitlines() if line.startswith(("Usage", "  -"))]
-    named = (line[2:].split("  ")[0] if line.startswith("  -") else line for line in places)
-    assert not [line for line in named if RAW_TYPE.search(line)]
+def test_a_help_names_values_in_words() -> None:
+    for command in COMMANDS:
+        text = shown(command, "--help")
+        places = [line for line in text.splitlines() if line.startswith(("Usage", "  -"))]
+        named = (line[2:].split("  ")[0] if line.startswith("  -") else line for line in places)
+        assert not [line for line in named if RAW_TYPE.search(line)]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_has_a_place(command: str) -> None:
-    params = [p for p in load_command(command).params if p.param_type_name == "option"]
-    rare = RARE.get(command, set())
-    first = listed(shown(command, "--help"))
-    for param in params:
-        assert param.name not in rare or not {*param.opts} & first
-        assert param.name in rare or {*param.opts} <= first
-    if command in RARE:
-        everything = listed(shown(command, "--help-all"))
-        assert {opt for param in params for opt in param.opts} <= everything
-        assert "--help-all" in first
+def test_every_option_has_a_place() -> None:
+    for command in COMMANDS:
+        params = [p for p in load_command(command).params if p.param_type_name == "option"]
+        rare = RARE.get(command, set())
+        first = listed(shown(command, "--help"))
+        for param in params:
+            assert param.name not in rare or not {*param.opts} & first
+            assert param.name in rare or {*param.opts} <= first
+        if command in RARE:
+            everything = listed(shown(command, "--help-all"))
+            assert {opt for param in params for opt in param.opts} <= everything
+            assert "--help-all" in first
 
 
 def test_analyze_takes_every_option_of_loading_and_measuring() -> None:

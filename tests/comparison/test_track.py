@@ -26,7 +26,7 @@ from embgeo.workflows.track import from_names, steps_of
 from tests.support.compared import comparison, enter_pair
 from tests.support.matrices import gaussian, rng
 from tests.support.refusals import refusal
-from tests.support.sampling import each_value, sample_cases
+from tests.support.sampling import each_folder, each_value, sample_cases
 
 # Steps ------------------------------------------------------------------------------------------
 
@@ -132,14 +132,15 @@ def test_a_model_folder_says_its_step(tmp_path):
     assert training_step(tmp_path) is None
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"PK\x03\x04", b"\x93NUMPY", b"\xff" * 8 + b"{", b"\x10\0\0\0\0\0\0\0{}", b"{"]
-)
-def test_damaged_files_say_no_step(tmp_path, content):
-    path = tmp_path / "x"
-    path.write_bytes(content)
-    assert training_step(path) is None
-    assert training_step(tmp_path / "missing") is None
+def test_damaged_files_say_no_step(tmp_path):
+    for folder, content in each_folder(
+        tmp_path,
+        (b"", b"PK\x03\x04", b"\x93NUMPY", b"\xff" * 8 + b"{", b"\x10\0\0\0\0\0\0\0{}", b"{"),
+    ):
+        path = folder / "x"
+        path.write_bytes(content)
+        assert training_step(path) is None
+        assert training_step(folder / "missing") is None
 
 
 # Bends ------------------------------------------------------------------------------------------

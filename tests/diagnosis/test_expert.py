@@ -12,6 +12,7 @@ import embgeo
 from embgeo.core.quantities import coordinates, cosine, spectrum, tokens
 from embgeo.core.values import Scalar
 from embgeo.diagnosis.verdict import Verdict, judge
+from embgeo.measure.analyze import analyze
 from embgeo.result.analysis import Analysis
 from tests.support.sampling import each_value
 
@@ -20,7 +21,9 @@ N, D = 1000, 32
 
 
 def look(rows: Rows, **more: Any) -> Verdict:
-    return embgeo.analyze(rows, pairs=500, **more).verdict
+    """The verdict, without what only a page shows."""
+    options = embgeo.Options(pairs=500)
+    return analyze(embgeo.Matrix(rows), options=options, page=False, **more).verdict
 
 
 def normal(seed: int, n: int = N, d: int = D) -> Rows:
@@ -513,7 +516,8 @@ def test_norms_that_fall_by_rank_do_not_separate_rare_tokens() -> None:
     rows = trained(27)
     rows *= np.linspace(2.0, 0.8, N)[:, None] / np.linalg.norm(rows, axis=1, keepdims=True)
     counts = np.arange(10 * N, 9 * N, -1)
-    finding = look(rows, counts=counts, sections=["cosine", "frequency"]).finding("frequency")
+    found = embgeo.analyze(rows, counts=counts, sections=["cosine", "frequency"])
+    finding = found.verdict.finding("frequency")
     assert finding is not None
     assert finding.word == "mixed"
     assert "Norm correlates with frequency (Spearman 1" in finding.sentence

@@ -10,13 +10,16 @@ import pytest
 import embgeo
 from embgeo.core.numbers import format_number
 from embgeo.diagnosis.verdict import Verdict
+from embgeo.measure.analyze import analyze
+from tests.support.sampling import each_value
 
 SECTIONS = ("spectrum", "cosine", "isotropy", "coordinates", "suspects", "tokens")
 
 
 def verdict(W: np.ndarray, sections=SECTIONS) -> Verdict:
-    found = embgeo.analyze(embgeo.Matrix(W), sections=sections, pairs=500)
-    return found.verdict
+    """The verdict, without what only a page shows."""
+    options = embgeo.Options(pairs=500)
+    return analyze(embgeo.Matrix(W), sections=sections, options=options, page=False).verdict
 
 
 def isotropic(n: int, d: int, seed: int = 0, spread: float = 0.0) -> np.ndarray:
@@ -36,6 +39,7 @@ def sentence(verdict: Verdict, key: str) -> str:
     return finding.sentence
 
 
+@each_value
 @pytest.mark.parametrize("n", [500, 3000, 20_000])
 @pytest.mark.parametrize("drawn", [False, True])
 @pytest.mark.slow
@@ -59,6 +63,7 @@ def test_the_verdict_of_many_rows_is_that_of_few(n):
     assert np.log(raw.value) / np.log(raw.reference) == pytest.approx(1.0, abs=0.5)
 
 
+@each_value
 @pytest.mark.parametrize("n", [300, 5000])
 @pytest.mark.parametrize(("rho", "state"), [(0.0, "healthy"), (0.2, "mild"), (0.5, "degenerate")])
 @pytest.mark.slow
@@ -78,20 +83,20 @@ def test_the_clause_names_the_test_that_decided():
     assert sentence(found, "spectrum").startswith("Collapsed spectrum: the effective rank is 4.")
 
 
-@pytest.mark.parametrize("d", [16, 64, 256])
 @pytest.mark.slow
-def test_an_ordinary_decay_is_healthy_in_any_dimension(d):
-    basis = np.linalg.qr(normal(d, d, 1))[0]
-    W = normal(800, d) * np.arange(1, d + 1) ** -0.5 @ basis
-    assert verdict(W).state == "healthy"
+def test_an_ordinary_decay_is_healthy_in_any_dimension():
+    for d in (16, 64, 256):
+        basis = np.linalg.qr(normal(d, d, 1))[0]
+        W = normal(800, d) * np.arange(1, d + 1) ** -0.5 @ basis
+        assert verdict(W).state == "healthy"
 
 
-@pytest.mark.parametrize("d", [16, 64, 256])
 @pytest.mark.slow
-def test_a_steep_decay_is_a_fault_in_any_dimension(d):
-    basis = np.linalg.qr(normal(d, d, 1))[0]
-    W = normal(800, d) / np.arange(1, d + 1) ** 1.5 @ basis
-    assert verdict(W).finding("spectrum").state == "degenerate"
+def test_a_steep_decay_is_a_fault_in_any_dimension():
+    for d in (16, 64, 256):
+        basis = np.linalg.qr(normal(d, d, 1))[0]
+        W = normal(800, d) / np.arange(1, d + 1) ** 1.5 @ basis
+        assert verdict(W).finding("spectrum").state == "degenerate"
 
 
 @cache
@@ -115,6 +120,7 @@ def test_coordinates_that_make_a_faint_cone_are_named_and_no_fault():
     assert found.finding("coordinate") is None
 
 
+@each_value
 @pytest.mark.parametrize(("shift", "state"), [(0.1, "healthy"), (0.5, "mild"), (1.0, "degenerate")])
 @pytest.mark.parametrize("center", [False, True])
 def test_a_state_is_that_of_the_rows_in_their_principal_axes(shift, state, center):
@@ -134,35 +140,32 @@ def widened(count, factor, d=64):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("W", "state"),
-    [
+def test_a_state_is_that_of_the_rotated_rows():
+    """A coordinate is wide in one basis only: it is named there, and the state stays."""
+    for W, state in (
         (widened(1, 10.0, 512), "healthy"),  # 16% of the variance in one coordinate
         (widened(3, 15.0), "mild"),
         (widened(1, 10.0), "degenerate"),
         (normal(1500, 64) + 3.0 * np.eye(64)[0], "mild"),
-    ],
-)
-def test_a_state_is_that_of_the_rotated_rows(W, state):
-    """A coordinate is wide in one basis only: it is named there, and the state stays."""
-    axes = np.linalg.svd(W, full_matrices=False)[2]
-    basis = np.linalg.qr(normal(W.shape[1], W.shape[1]))[0]
-    as_stored, *others = (verdict(X) for X in (W, W @ axes.T, W @ basis))
-    assert [found.state for found in (as_stored, *others)] == [state] * 3
-    assert as_stored.finding("coordinate") is not None
-    assert "coordinate" in as_stored.headline
-    assert all(found.finding("coordinate") is None for found in others)
+    ):
+        axes = np.linalg.svd(W, full_matrices=False)[2]
+        basis = np.linalg.qr(normal(W.shape[1], W.shape[1]))[0]
+        as_stored, *others = (verdict(X) for X in (W, W @ axes.T, W @ basis))
+        assert [found.state for found in (as_stored, *others)] == [state] * 3
+        assert as_stored.finding("coordinate") is not None
+        assert "coordinate" in as_stored.headline
+        assert all(found.finding("coordinate") is None for found in others)
 
 
-@pytest.mark.parametrize(("mean", "state"), [(0.09, ""), (0.1, "mild"), (0.3, "degenerate")])
-def test_a_coordinate_is_no_worse_than_the_cone_it_makes(mean, state):
+def test_a_coordinate_is_no_worse_than_the_cone_it_makes():
     """Of 64 dimensions one has all of the mean, and so nearly all of the mean cosine."""
-    W = normal(1500, 64)
-    W[:, 3] += np.sqrt(64 * (mean + 0.004) / (1 - mean))
-    found = verdict(W)
-    finding = found.finding("coordinate")
-    assert (finding.state if finding else "") == state
-    assert found.state == (state or "healthy")
+    for mean, state in ((0.09, ""), (0.1, "mild"), (0.3, "degenerate")):
+        W = normal(1500, 64)
+        W[:, 3] += np.sqrt(64 * (mean + 0.004) / (1 - mean))
+        found = verdict(W)
+        finding = found.finding("coordinate")
+        assert (finding.state if finding else "") == state
+        assert found.state == (state or "healthy")
 
 
 @pytest.mark.parametrize(("power", "cut", "fault"), [(0.5, 256, False), (0.5, 5, True)])
@@ -283,19 +286,20 @@ def test_rows_that_are_all_constant_leave_no_others():
     assert headline.startswith("There is 1 constant row. The other rows look like an init")
 
 
-@pytest.mark.parametrize(
-    ("share", "times", "state"),
-    [(0.3, (20, 150), "mild"), (0.3, (1 / 150, 1 / 20), "mild"), (0.3, (5, 9), "healthy")],
-)
-def test_a_part_of_the_rows_that_is_far_shorter_or_longer_is_said(share, times, state):
+def test_a_part_of_the_rows_that_is_far_shorter_or_longer_is_said():
     """Spread over a decade, so that no gap lies between them and the others."""
-    W, count = normal(2000, 64) * np.arange(1.0, 65.0) ** -0.3, int(2000 * share)
-    W[:count] /= np.exp(np.random.default_rng(1).uniform(*np.log(times), (count, 1)))
-    found = verdict(W, sections=("spectrum", "cosine", "suspects"))
-    assert found.state == state
-    word = "shorter" if times[0] > 1 else "longer"
-    assert (f"{count} rows are about" in found.headline) == (state == "mild")
-    assert (f"times {word} than the others" in found.headline) == (state == "mild")
+    for share, times, state in (
+        (0.3, (20, 150), "mild"),
+        (0.3, (1 / 150, 1 / 20), "mild"),
+        (0.3, (5, 9), "healthy"),
+    ):
+        W, count = normal(2000, 64) * np.arange(1.0, 65.0) ** -0.3, int(2000 * share)
+        W[:count] /= np.exp(np.random.default_rng(1).uniform(*np.log(times), (count, 1)))
+        found = verdict(W, sections=("spectrum", "cosine", "suspects"))
+        assert found.state == state
+        word = "shorter" if times[0] > 1 else "longer"
+        assert (f"{count} rows are about" in found.headline) == (state == "mild")
+        assert (f"times {word} than the others" in found.headline) == (state == "mild")
 
 
 def test_few_rows_of_odd_norms_are_no_finding():

@@ -126,28 +126,33 @@ def find_state(key: str, scalars: Sequence[Scalar], kept: int, d: int) -> str:
     return "healthy" if finding is None else finding.state
 
 
-@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
-def test_both_sides_of_a_limit(limit: Limit) -> None:
-    states = ("healthy", "mild", "degenerate")
-    for at, better, worse in (
-        (limit.mild, *states[:2]),
-        (limit.degenerate, *states[1:]),
+def test_both_sides_of_a_limit() -> None:
+    for limit in LIMITS:
+        states = ("healthy", "mild", "degenerate")
+        for at, better, worse in (
+            (limit.mild, *states[:2]),
+            (limit.degenerate, *states[1:]),
+        ):
+            for side, state in ((-1, better), (1, worse)):
+                value = at * (1 + side * limit.worse * STEP)
+                assert find_state(limit.key, limit.make(value), limit.kept, limit.d) == state, value
+
+
+def test_rows_that_are_alike() -> None:
+    for rows, state in (
+        (0, "healthy"),
+        (1, "mild"),
+        (249, "mild"),
+        (250, "degenerate"),
     ):
-        for side, state in ((-1, better), (1, worse)):
-            value = at * (1 + side * limit.worse * STEP)
-            assert find_state(limit.key, limit.make(value), limit.kept, limit.d) == state, value
-
-
-@pytest.mark.parametrize(("rows", "state"), [
-    (0, "healthy"), (1, "mild"), (249, "mild"), (250, "degenerate"),
-])  # fmt: skip
-def test_rows_that_are_alike(rows: int, state: str) -> None:
-    equal = Suspects("duplicate", "input", np.arange(rows), np.ones(rows, bool))
-    known = (suspects.ZERO.measured(0),)
-    verdict = judge(Analysis(provenance={"kept": 1000, "d": 32}, scalars=known, suspects=(equal,)))
-    finding = verdict.finding("suspects")
-    assert finding is not None
-    assert finding.state == state
+        equal = Suspects("duplicate", "input", np.arange(rows), np.ones(rows, bool))
+        known = (suspects.ZERO.measured(0),)
+        verdict = judge(
+            Analysis(provenance={"kept": 1000, "d": 32}, scalars=known, suspects=(equal,))
+        )
+        finding = verdict.finding("suspects")
+        assert finding is not None
+        assert finding.state == state
 
 
 def test_a_cone_needs_three_standard_errors_of_isotropic_rows() -> None:
@@ -156,14 +161,17 @@ def test_a_cone_needs_three_standard_errors_of_isotropic_rows() -> None:
         assert find_state("cone", [cosine.MEAN.measured(value)], 30, 2) == state
 
 
-@pytest.mark.parametrize(("kept", "d", "is_judged"), [
-    (29, 8, False), (30, 8, True), (99, 1000, False), (100, 1000, True),
-])  # fmt: skip
-def test_too_few_rows_decide_nothing(kept: int, d: int, is_judged: bool) -> None:
-    verdict = judge(
-        Analysis(provenance={"kept": kept, "d": d}, scalars=(cosine.MEAN.measured(0.9),))
-    )
-    assert (verdict.state == "degenerate") is is_judged
+def test_too_few_rows_decide_nothing() -> None:
+    for kept, d, is_judged in (
+        (29, 8, False),
+        (30, 8, True),
+        (99, 1000, False),
+        (100, 1000, True),
+    ):
+        verdict = judge(
+            Analysis(provenance={"kept": kept, "d": d}, scalars=(cosine.MEAN.measured(0.9),))
+        )
+        assert (verdict.state == "degenerate") is is_judged
 
 
 def test_the_ends_of_one_line() -> None:
@@ -176,34 +184,32 @@ def test_the_ends_of_one_line() -> None:
         assert ("one line" in finding.sentence) is said
 
 
-@pytest.mark.parametrize(("mean", "others", "state"), [
-    (0.31, 0.2, "degenerate"), (0.2, 0.31, "degenerate"), (0.2, 0.25, "mild"),
-    (0.05, 0.09, "healthy"),
-])  # fmt: skip
-def test_a_cone_is_as_bad_as_the_narrower_of_all_rows_and_those_without_suspects(
-    mean: float, others: float, state: str
-) -> None:
-    scalars = [cosine.MEAN.measured(mean), suspects.MEAN_COSINE_OTHERS.measured(others)]
-    assert find_state("cone", scalars, 1000, 32) == state
+def test_a_cone_is_as_bad_as_the_narrower_of_all_rows_and_those_without_suspects() -> None:
+    for mean, others, state in (
+        (0.31, 0.2, "degenerate"),
+        (0.2, 0.31, "degenerate"),
+        (0.2, 0.25, "mild"),
+        (0.05, 0.09, "healthy"),
+    ):
+        scalars = [cosine.MEAN.measured(mean), suspects.MEAN_COSINE_OTHERS.measured(others)]
+        assert find_state("cone", scalars, 1000, 32) == state
 
 
-@pytest.mark.parametrize(("share", "squared", "energy", "said"), [
-    (0.3, 0.01, 0.6, True),  # directions are spread
-    (0.8, 0.12, 0.6, True),  # the share is far larger than unit rows would have
-    (0.8, 0.2, 0.6, False),  # unit rows have it, too
-    (0.3, 0.01, 0.4, False),  # the long rows carry too little
-])  # fmt: skip
-def test_long_rows_are_named_where_they_make_the_share(
-    share: float, squared: float, energy: float, said: bool
-) -> None:
-    scalars = [
-        *by_spectrum(share, 0.9),
-        *by_cosines(0.0, squared),
-        tokens.LONG_ROWS.measured(3),
-        tokens.LONG_ROWS_ENERGY.measured(energy),
-    ]
-    verdict = judge(Analysis(provenance={"kept": 1000, "d": 1000}, scalars=tuple(scalars)))
-    assert ("3 long rows carry" in verdict.headline) is said
+def test_long_rows_are_named_where_they_make_the_share() -> None:
+    for share, squared, energy, said in (
+        (0.3, 0.01, 0.6, True),  # directions are spread
+        (0.8, 0.12, 0.6, True),  # the share is far larger than unit rows would have
+        (0.8, 0.2, 0.6, False),  # unit rows have it, too
+        (0.3, 0.01, 0.4, False),
+    ):
+        scalars = [
+            *by_spectrum(share, 0.9),
+            *by_cosines(0.0, squared),
+            tokens.LONG_ROWS.measured(3),
+            tokens.LONG_ROWS_ENERGY.measured(energy),
+        ]
+        verdict = judge(Analysis(provenance={"kept": 1000, "d": 1000}, scalars=tuple(scalars)))
+        assert ("3 long rows carry" in verdict.headline) is said
 
 
 @pytest.mark.parametrize(("count", "lead", "clause"), [

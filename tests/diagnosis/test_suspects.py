@@ -102,10 +102,10 @@ def load_real(name: str) -> Matrix:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", HEALTHY)
-def test_nothing_is_claimed_of_real_matrices(name: str) -> None:
-    found = embgeo.analyze(load_real(name), sections=["suspects"], reference=False)
-    assert not {own.reason for own in found.suspects} & {"nonfinite", "zero", "damaged"}
+def test_nothing_is_claimed_of_real_matrices() -> None:
+    for name in HEALTHY:
+        found = embgeo.analyze(load_real(name), sections=["suspects"], reference=False)
+        assert not {own.reason for own in found.suspects} & {"nonfinite", "zero", "damaged"}
 
 
 @pytest.mark.slow

@@ -18,13 +18,12 @@ from embgeo.diagnosis.findings import FINDINGS
 from embgeo.diagnosis.thresholds import CONE, PARTITION, THRESHOLDS
 from embgeo.diagnosis.verdict import Verdict, judge
 from embgeo.result.analysis import Analysis
-from tests.support.sample_analysis import Shape, sample, with_scalar, without
+from tests.support.sample_analysis import sample, with_scalar, without
 from tests.support.sampling import sample_cases
 
 
-@pytest.mark.parametrize(
-    ("shape", "overall", "states"),
-    [
+def test_shapes() -> None:
+    for shape, overall, states in (
         ("cone", "degenerate", {"cone": "degenerate", "isotropy": "degenerate"}),
         (
             "isotropic",
@@ -41,12 +40,10 @@ from tests.support.sampling import sample_cases
             "degenerate",
             {"cone": "healthy", "spectrum": "degenerate", "two-sided": "degenerate"},
         ),
-    ],
-)
-def test_shapes(shape: Shape, overall: str, states: dict[str, str]) -> None:
-    verdict = judge(sample(shape))
-    assert verdict.state == overall
-    assert {key: state_of(verdict, key) for key in states} == states
+    ):
+        verdict = judge(sample(shape))
+        assert verdict.state == overall
+        assert {key: state_of(verdict, key) for key in states} == states
 
 
 def test_two_sided_collapse_is_not_called_a_cone() -> None:
@@ -61,12 +58,12 @@ def test_a_cone_leaves_no_question_about_a_two_sided_collapse() -> None:
     assert state_of(judge(sample("isotropic")), "two-sided") == "healthy"
 
 
-@pytest.mark.parametrize("shape", ["cone", "isotropic", "two-sided"])
-def test_every_sentence_quotes_numbers_of_the_analysis(shape: Shape) -> None:
-    analysis = sample(shape)
-    for finding in judge(analysis).findings:
-        assert finding.quoted or finding.key == "suspects"
-        assert all(analysis.scalar(name) is not None for name in finding.quoted)
+def test_every_sentence_quotes_numbers_of_the_analysis() -> None:
+    for shape in ("cone", "isotropic", "two-sided"):
+        analysis = sample(shape)
+        for finding in judge(analysis).findings:
+            assert finding.quoted or finding.key == "suspects"
+            assert all(analysis.scalar(name) is not None for name in finding.quoted)
 
 
 def test_headline_of_a_cone_names_cone_and_frequency() -> None:
@@ -96,15 +93,18 @@ def test_everything_healthy() -> None:
     assert verdict.tone == "healthy"
 
 
-@pytest.mark.parametrize(
-    ("mean", "state"),
-    [(-0.05, "healthy"), (0.0999, "healthy"), (0.1, "mild"), (0.2999, "mild"), (0.3, "degenerate")],
-)
-def test_limits_of_the_cone(mean: float, state: str) -> None:
-    assert (
-        state_of(judge(with_scalar(sample("isotropic"), "cosine.mean", value=mean)), "cone")
-        == state
-    )
+def test_limits_of_the_cone() -> None:
+    for mean, state in (
+        (-0.05, "healthy"),
+        (0.0999, "healthy"),
+        (0.1, "mild"),
+        (0.2999, "mild"),
+        (0.3, "degenerate"),
+    ):
+        assert (
+            state_of(judge(with_scalar(sample("isotropic"), "cosine.mean", value=mean)), "cone")
+            == state
+        )
 
 
 def test_mild_only() -> None:
@@ -195,12 +195,15 @@ def test_partition_limits_follow_from_the_cone_limits() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [(0.0, "0"), (1.0, "100"), (0.91234, "91"), (0.99999, "99.999"), (1e-5, "0.001")],
-)
-def test_percent_is_exact_at_the_ends_only(share: float, text: str) -> None:
-    assert format_percent(share) == f"{text}%"
+def test_percent_is_exact_at_the_ends_only() -> None:
+    for share, text in (
+        (0.0, "0"),
+        (1.0, "100"),
+        (0.91234, "91"),
+        (0.99999, "99.999"),
+        (1e-5, "0.001"),
+    ):
+        assert format_percent(share) == f"{text}%"
 
 
 def state_of(verdict: Verdict, key: str) -> str:
@@ -251,26 +254,23 @@ def test_three_statements_about_frequency_are_kept_apart() -> None:
     assert judge(apart).finding("frequency").word == "separated"
 
 
-@pytest.mark.parametrize(
-    ("rare", "popular", "word"),
-    [
+def test_limits_of_neighbors() -> None:
+    """The base rate is 0.8; the last one is within three errors of it."""
+    for rare, popular, word in (
         (0.9, 0.701, "mixed"),
         (0.9, 0.699, "partly separated"),
         (0.9, 0.401, "partly separated"),
         (0.9, 0.399, "separated"),
         (0.801, 0.2, "mixed"),
-    ],
-)
-def test_limits_of_neighbors(rare: float, popular: float, word: str) -> None:
-    """The base rate is 0.8; the last one is within three errors of it."""
-    analysis = sample("isotropic")
-    errors = {"standard_error": 0.001, "population_error": 0.001}
-    for name, value in (("rare", rare), ("popular", popular)):
-        name = f"frequency.neighbor_rarity_{name}"
-        analysis = with_scalar(analysis, name, value=value, **errors)
-    finding = judge(analysis).finding("frequency")
-    assert finding is not None
-    assert finding.word == word
+    ):
+        analysis = sample("isotropic")
+        errors = {"standard_error": 0.001, "population_error": 0.001}
+        for name, value in (("rare", rare), ("popular", popular)):
+            name = f"frequency.neighbor_rarity_{name}"
+            analysis = with_scalar(analysis, name, value=value, **errors)
+        finding = judge(analysis).finding("frequency")
+        assert finding is not None
+        assert finding.word == word
 
 
 def test_a_section_left_out_is_named_and_the_rest_still_said() -> None:
@@ -312,18 +312,18 @@ def test_a_fault_says_why_it_matters_and_what_helps():
     assert "embgeo train --data TEXT --compare mle,cosreg,coupled-adam" in saved["advice"]
 
 
-@pytest.mark.parametrize("question", [module.QUESTION for module in FINDINGS], ids=lambda q: q.key)
-def test_advice_names_sources_methods_and_options_that_exist(question):
-    from embgeo.training.methods import METHODS
+def test_advice_names_sources_methods_and_options_that_exist():
+    for question in [module.QUESTION for module in FINDINGS]:
+        from embgeo.training.methods import METHODS
 
-    advice = (
-        question.advice if isinstance(question.advice, str) else question.advice(sample("cone"))
-    )
-    assert question.why
-    assert re.search(r"(19|20)\d\d\)", question.why + advice) or not re.search(
-        "et al", question.why + advice
-    )
-    for methods in re.findall(r"--compare ([\w,-]+)", advice):
-        assert set(methods.strip(",").split(",")) <= set(METHODS)
-    for command in re.findall(r"embgeo ([a-z]+)", advice):
-        assert command in COMMANDS
+        advice = (
+            question.advice if isinstance(question.advice, str) else question.advice(sample("cone"))
+        )
+        assert question.why
+        assert re.search(r"(19|20)\d\d\)", question.why + advice) or not re.search(
+            "et al", question.why + advice
+        )
+        for methods in re.findall(r"--compare ([\w,-]+)", advice):
+            assert set(methods.strip(",").split(",")) <= set(METHODS)
+        for command in re.findall(r"embgeo ([a-z]+)", advice):
+            assert command in COMMANDS

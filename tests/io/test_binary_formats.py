@@ -26,7 +26,7 @@ from tests.support.binary_files import (
     same_bits,
 )
 from tests.support.refusals import refusal
-from tests.support.sampling import each_value
+from tests.support.sampling import each_folder, each_value
 
 REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real_embeddings"
 
@@ -54,10 +54,10 @@ def test_npy(tmp_path: Path, dtype: str, order: Any) -> None:
     assert checkpoint.files == (tmp_path / "a.npy",)
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (5,), (0, 3), (2, 3, 4)])
-def test_npy_shapes(tmp_path: Path, shape: tuple[int, ...]) -> None:
-    np.save(tmp_path / "a.npy", np.ones(shape))
-    assert arrays(open_file(tmp_path / "a.npy"))[""].shape == shape
+def test_npy_shapes(tmp_path: Path) -> None:
+    for folder, shape in each_folder(tmp_path, ((), (0,), (5,), (0, 3), (2, 3, 4))):
+        np.save(folder / "a.npy", np.ones(shape))
+        assert arrays(open_file(folder / "a.npy"))[""].shape == shape
 
 
 @each_value
@@ -120,20 +120,20 @@ def test_pickled_vocabularies(tmp_path: Path, key: str, words: object, protocol:
     assert checkpoint.tokens_source == f"{key} in the file"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["a", "b"],
-        ["a", "b", "c", "d"],
-        {0: "a", 1: "b", 3: "c"},
-        {"a": 0, "b": 0, "c": 1},
-        [1, 2, 3],
-        {1: "a"},
-    ],
-)
-def test_vocabularies_that_do_not_fit_are_left(tmp_path: Path, words: object) -> None:
-    (tmp_path / "a.pkl").write_bytes(pickle.dumps({"words": words, "W": np.ones((3, 2))}))
-    assert open_file(tmp_path / "a.pkl").tokens is None
+def test_vocabularies_that_do_not_fit_are_left(tmp_path: Path) -> None:
+    for folder, words in each_folder(
+        tmp_path,
+        (
+            ["a", "b"],
+            ["a", "b", "c", "d"],
+            {0: "a", 1: "b", 3: "c"},
+            {"a": 0, "b": 0, "c": 1},
+            [1, 2, 3],
+            {1: "a"},
+        ),
+    ):
+        (folder / "a.pkl").write_bytes(pickle.dumps({"words": words, "W": np.ones((3, 2))}))
+        assert open_file(folder / "a.pkl").tokens is None
 
 
 @each_value

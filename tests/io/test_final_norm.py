@@ -10,6 +10,7 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.matrix import FinalNorm
+from tests.support.sampling import each_folder
 
 D = 4
 SCALE = np.array([1.0, 2.0, 0.5, 4.0], dtype=np.float32)
@@ -27,28 +28,28 @@ def found(folder: Path, *names: str, **others: np.ndarray) -> FinalNorm:
     return norm
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "ln_f",  # nanoGPT
-        "transformer.ln_f",  # GPT-2, BLOOM, Falcon
-        "gpt_neox.final_layer_norm",
-        "model.decoder.final_layer_norm",  # OPT
-        "transformer.norm_f",  # MPT
-        "rwkv.ln_out",
-        "model.final_layernorm",  # Phi
-        "model.norm",  # StableLM
-        "decoder.layer_norm",  # fairseq
-        "lm_head.layer_norm",  # RoBERTa
-        "cls.predictions.transform.LayerNorm",  # BERT
-        "output_norm",  # GGUF
-    ],
-)
-def test_names_of_real_models(name: str, tmp_path: Path) -> None:
-    norm = found(tmp_path, name, "h.0.ln_1", "h.1.ln_2", "embeddings.LayerNorm")
-    assert norm.name == name
-    np.testing.assert_array_equal(norm.scale, SCALE)
-    np.testing.assert_array_equal(norm.bias, BIAS)
+def test_names_of_real_models(tmp_path: Path) -> None:
+    for folder, name in each_folder(
+        tmp_path,
+        (
+            "ln_f",  # nanoGPT
+            "transformer.ln_f",  # GPT-2, BLOOM, Falcon
+            "gpt_neox.final_layer_norm",
+            "model.decoder.final_layer_norm",  # OPT
+            "transformer.norm_f",  # MPT
+            "rwkv.ln_out",
+            "model.final_layernorm",  # Phi
+            "model.norm",  # StableLM
+            "decoder.layer_norm",  # fairseq
+            "lm_head.layer_norm",  # RoBERTa
+            "cls.predictions.transform.LayerNorm",  # BERT
+            "output_norm",
+        ),
+    ):
+        norm = found(folder, name, "h.0.ln_1", "h.1.ln_2", "embeddings.LayerNorm")
+        assert norm.name == name
+        np.testing.assert_array_equal(norm.scale, SCALE)
+        np.testing.assert_array_equal(norm.bias, BIAS)
 
 
 def test_norms_inside_a_stack_are_not_the_final_one(tmp_path: Path) -> None:

@@ -142,28 +142,31 @@ def test_an_adapter_is_not_taken_for_an_embedding(tmp_path: Path) -> None:
     np.testing.assert_array_equal(embgeo.load(path).data, W)
 
 
-@pytest.mark.parametrize(
-    ("name", "other"),
-    [
-        ("token_embedder_tokens.weight", "encoder.layer.weight"),
-        ("Embedding-Token/embeddings", "Embedding-Position/embeddings"),
-        ("item_embeddings.weight", "user.weight"),
-        ("rnn/embedding", "rnn/embedding/Adam"),
-    ],
-)
-def test_names_that_are_known(name: str, other: str, tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", **{other: W[:, ::-1], name: W})
-    np.testing.assert_array_equal(embgeo.load(tmp_path / "a.npz").data, W)
+def test_names_that_are_known(tmp_path: Path) -> None:
+    for folder, (name, other) in each_folder(
+        tmp_path,
+        (
+            ("token_embedder_tokens.weight", "encoder.layer.weight"),
+            ("Embedding-Token/embeddings", "Embedding-Position/embeddings"),
+            ("item_embeddings.weight", "user.weight"),
+            ("rnn/embedding", "rnn/embedding/Adam"),
+        ),
+    ):
+        np.savez(folder / "a.npz", **{other: W[:, ::-1], name: W})
+        np.testing.assert_array_equal(embgeo.load(folder / "a.npz").data, W)
 
 
-@pytest.mark.parametrize(
-    ("classes", "tied"),
-    [(["BertModel"], False), (["XLMRobertaModel"], False), (["GPT2LMHeadModel"], True), ([], True)],
-)
-def test_a_model_without_an_output_layer_is_not_tied(
-    classes: list[str], tied: bool, tmp_path: Path
-) -> None:
-    save_file({"embeddings.word_embeddings.weight": W}, tmp_path / "model.safetensors")
-    configuration = {"tie_word_embeddings": True, "architectures": classes}
-    (tmp_path / "config.json").write_text(json.dumps(configuration))
-    assert embgeo.load(tmp_path).origin.tied is tied
+def test_a_model_without_an_output_layer_is_not_tied(tmp_path: Path) -> None:
+    for folder, (classes, tied) in each_folder(
+        tmp_path,
+        (
+            (["BertModel"], False),
+            (["XLMRobertaModel"], False),
+            (["GPT2LMHeadModel"], True),
+            ([], True),
+        ),
+    ):
+        save_file({"embeddings.word_embeddings.weight": W}, folder / "model.safetensors")
+        configuration = {"tie_word_embeddings": True, "architectures": classes}
+        (folder / "config.json").write_text(json.dumps(configuration))
+        assert embgeo.load(folder).origin.tied is tied

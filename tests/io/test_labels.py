@@ -78,25 +78,25 @@ def test_lone_surrogates_become_text_that_can_be_written(tmp_path: Path) -> None
     assert tokens == (r"\ud800", "😀", "ok")
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("token\tcount\nthe\t3\nof\t2\n", ("the", "of")),
-        ("id\tWord\tcount\n0\tthe\t3\n1\tof\t2\n", ("the", "of")),
-        ("Label\tClass\nthe\ta\nof\tb\n", ("the", "of")),
-        ("word\t3\nof\t2\n", ("word", "of")),
-        ("the\t3\nof\t2\n", ("the", "of")),
-        ("the\tx\nof\n", ("the\tx", "of")),
-        ('["the", "of"]', ("the", "of")),
-        ('{"of": 1, "the": 0}', ("the", "of")),
-        ('{"1": "of", "0": "the"}', ("the", "of")),
-        ('{"the": 0, "of": 2}', ("the", "<unused id 1>", "of")),
-        ("[\n{\n[PAD]\n", ("[", "{", "[PAD]")),
-        ("[unused1]\nthe\n", ("[unused1]", "the")),
-    ],
-)
-def test_forms_of_a_tokens_file(tmp_path: Path, content: str, expected: tuple[str, ...]) -> None:
-    assert labels(tmp_path, content) == expected
+def test_forms_of_a_tokens_file(tmp_path: Path) -> None:
+    for folder, (content, expected) in each_folder(
+        tmp_path,
+        (
+            ("token\tcount\nthe\t3\nof\t2\n", ("the", "of")),
+            ("id\tWord\tcount\n0\tthe\t3\n1\tof\t2\n", ("the", "of")),
+            ("Label\tClass\nthe\ta\nof\tb\n", ("the", "of")),
+            ("word\t3\nof\t2\n", ("word", "of")),
+            ("the\t3\nof\t2\n", ("the", "of")),
+            ("the\tx\nof\n", ("the\tx", "of")),
+            ('["the", "of"]', ("the", "of")),
+            ('{"of": 1, "the": 0}', ("the", "of")),
+            ('{"1": "of", "0": "the"}', ("the", "of")),
+            ('{"the": 0, "of": 2}', ("the", "<unused id 1>", "of")),
+            ("[\n{\n[PAD]\n", ("[", "{", "[PAD]")),
+            ("[unused1]\nthe\n", ("[unused1]", "the")),
+        ),
+    ):
+        assert labels(folder, content) == expected
 
 
 def test_byte_order_marks_and_gzip(tmp_path: Path) -> None:
@@ -187,22 +187,22 @@ def test_bad_tokens_files_are_one_line(tmp_path: Path) -> None:
             read_labels(path)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "the\t3\nof\t2\na\u00a0b\t0\n",
-        "the 3\nof 2\na\u00a0b 0\n",
-        "word\tcount\nthe\t3\nof\t2\na\u00a0b\t0\n",
-        "id\tword\tfreq\n7\tthe\t3\n8\tof\t2\n9\ta\u00a0b\t0\n",
-        '{"the": 3, "of": 2, "a\u00a0b": 0}',
-        '[["the", 3], ["of", 2], ["a\u00a0b", 0]]',
-        "the\t3\r\nof\t2\r\n\r\na\u00a0b\t0",
-    ],
-)
-def test_forms_of_a_counts_file(tmp_path: Path, content: str) -> None:
-    counts = read_counts(written(tmp_path, content))
-    assert counts.tokens == ("the", "of", "a\u00a0b")
-    assert counts.counts == (3, 2, 0)
+def test_forms_of_a_counts_file(tmp_path: Path) -> None:
+    for folder, content in each_folder(
+        tmp_path,
+        (
+            "the\t3\nof\t2\na\u00a0b\t0\n",
+            "the 3\nof 2\na\u00a0b 0\n",
+            "word\tcount\nthe\t3\nof\t2\na\u00a0b\t0\n",
+            "id\tword\tfreq\n7\tthe\t3\n8\tof\t2\n9\ta\u00a0b\t0\n",
+            '{"the": 3, "of": 2, "a\u00a0b": 0}',
+            '[["the", 3], ["of", 2], ["a\u00a0b", 0]]',
+            "the\t3\r\nof\t2\r\n\r\na\u00a0b\t0",
+        ),
+    ):
+        counts = read_counts(written(folder, content))
+        assert counts.tokens == ("the", "of", "a\u00a0b")
+        assert counts.counts == (3, 2, 0)
 
 
 def test_tokens_with_newlines_and_spaces_in_a_counts_file(tmp_path: Path) -> None:
@@ -258,21 +258,19 @@ def test_counts_of_another_model_are_refused(tmp_path: Path) -> None:
         from_counts(("the", "of"), counts)
 
 
-@pytest.mark.parametrize(
-    ("content", "expected", "words"),
-    [
-        (" the\t5\nthe\t2\nx\t1\n", [5, 2], False),
-        ("\u0120the\t5\nthe\t2\nx\t1\n", [5, 2], False),
-        ("\u2581the\t5\nthe\t2\nx\t1\n", [5, 2], False),
-        ("the\t5\nx\t1\n", [5, 0], True),
-    ],
-)
-def test_counts_for_subword_tokens_in_every_spelling(
-    tmp_path: Path, content: str, expected: list[int], words: bool
-) -> None:
-    frequency, _ = from_counts((" the", "the"), read_counts(written(tmp_path, content)))
-    np.testing.assert_array_equal(frequency.counts, expected)
-    assert ("it counts words" in frequency.source) == words
+def test_counts_for_subword_tokens_in_every_spelling(tmp_path: Path) -> None:
+    for folder, (content, expected, words) in each_folder(
+        tmp_path,
+        (
+            (" the\t5\nthe\t2\nx\t1\n", [5, 2], False),
+            ("\u0120the\t5\nthe\t2\nx\t1\n", [5, 2], False),
+            ("\u2581the\t5\nthe\t2\nx\t1\n", [5, 2], False),
+            ("the\t5\nx\t1\n", [5, 0], True),
+        ),
+    ):
+        frequency, _ = from_counts((" the", "the"), read_counts(written(folder, content)))
+        np.testing.assert_array_equal(frequency.counts, expected)
+        assert ("it counts words" in frequency.source) == words
 
 
 CORPUS = "the cat\tthe\n dog the\u00a0cat the"

@@ -229,21 +229,21 @@ def test_a_single_file_goes_before_an_old_index(gone: bool, tmp_path: Path) -> N
     assert any(said in note for note in matrix.origin.notes)
 
 
-@pytest.mark.parametrize(
-    ("other", "said"),
-    [
-        ("pytorch_model.bin", "as transformers does; pytorch_model.bin beside it is not"),
-        ("consolidated.safetensors", "consolidated.safetensors beside it is not"),
-        ("adapter_model.safetensors", "the adapter beside it is not merged into it"),
-        ("adapters.safetensors", "the adapter beside it is not merged into it"),  # MLX
-    ],
-)
-def test_other_weights_beside_are_noted(other: str, said: str, tmp_path: Path) -> None:
-    save_file({"embed_tokens.weight": W}, tmp_path / "model.safetensors")
-    save_file({"embed_tokens.weight": U}, tmp_path / other)
-    matrix = embgeo.load(tmp_path)
-    np.testing.assert_array_equal(matrix.data, W)
-    assert any(said in note for note in matrix.origin.notes)
+def test_other_weights_beside_are_noted(tmp_path: Path) -> None:
+    for folder, (other, said) in each_folder(
+        tmp_path,
+        (
+            ("pytorch_model.bin", "as transformers does; pytorch_model.bin beside it is not"),
+            ("consolidated.safetensors", "consolidated.safetensors beside it is not"),
+            ("adapter_model.safetensors", "the adapter beside it is not merged into it"),
+            ("adapters.safetensors", "the adapter beside it is not merged into it"),
+        ),
+    ):
+        save_file({"embed_tokens.weight": W}, folder / "model.safetensors")
+        save_file({"embed_tokens.weight": U}, folder / other)
+        matrix = embgeo.load(folder)
+        np.testing.assert_array_equal(matrix.data, W)
+        assert any(said in note for note in matrix.origin.notes)
 
 
 def test_codes_of_a_lone_shard_may_have_scales_in_another(tmp_path: Path) -> None:
@@ -294,14 +294,14 @@ def test_slices_whose_names_differ_in_any_number(
         assert embgeo.load(path).n == len(np.split(W, 2, axis)[0])
 
 
-@pytest.mark.parametrize("word", ["epoch_", "step=", "seed", "v"])
-def test_words_for_steps_and_runs_name_no_slices(word: str, tmp_path: Path) -> None:
+def test_words_for_steps_and_runs_name_no_slices(tmp_path: Path) -> None:
     """Norms that are not trained are the same, and weight decay changes each row."""
-    norm = np.arange(D, dtype=np.float32)
-    for number in range(2):
-        tensors = {"embed_tokens.weight": W * np.float32(1 + number), "norm.weight": norm}
-        save_file(tensors, tmp_path / f"{word}{number}.safetensors")
-    assert embgeo.load(tmp_path / f"{word}0.safetensors").n == N
+    for folder, word in each_folder(tmp_path, ("epoch_", "step=", "seed", "v")):
+        norm = np.arange(D, dtype=np.float32)
+        for number in range(2):
+            tensors = {"embed_tokens.weight": W * np.float32(1 + number), "norm.weight": norm}
+            save_file(tensors, folder / f"{word}{number}.safetensors")
+        assert embgeo.load(folder / f"{word}0.safetensors").n == N
 
 
 @pytest.mark.parametrize("axis", [0, 1])

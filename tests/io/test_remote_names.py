@@ -19,6 +19,7 @@ from embgeo.io.places.finding import find_place
 from embgeo.io.places.names import HubName, as_written, is_remote, read_bare_name, read_hub_name
 from embgeo.io.places.source_record import SOURCE_RECORD, ReducedSource, read_source
 from tests.support.refusals import refusal
+from tests.support.sampling import each_folder
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ROWS = np.arange(120, dtype=np.float32).reshape(40, 3)
@@ -224,12 +225,18 @@ def test_a_record_is_read(tmp_path: Path) -> None:
     assert found.note.startswith("from hf://org/name, commit 111111111111: 0.00 MB of 0.00 MB")
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [{"read": 10**400, "size": 10**400}, {"read": -1}, {"read": 3}, {"size": "2"}, {"format": "x"}],
-)
-def test_what_is_not_a_record_is_passed_over(changed: dict[str, Any], tmp_path: Path) -> None:
-    assert read_source(write(tmp_path, **changed)) is None
+def test_what_is_not_a_record_is_passed_over(tmp_path: Path) -> None:
+    for folder, changed in each_folder(
+        tmp_path,
+        (
+            {"read": 10**400, "size": 10**400},
+            {"read": -1},
+            {"read": 3},
+            {"size": "2"},
+            {"format": "x"},
+        ),
+    ):
+        assert read_source(write(folder, **changed)) is None
 
 
 def test_a_large_file_is_not_read(tmp_path: Path) -> None:

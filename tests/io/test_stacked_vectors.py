@@ -44,19 +44,19 @@ def test_a_dict_of_words_and_arrays(tmp_path: Path, kind: Any, protocol: int) ->
     assert any("30 vectors that the file holds one by one" in n for n in matrix.origin.notes)
 
 
-@pytest.mark.parametrize(
-    ("value", "tokens"),
-    [
-        (table(W[:, None, :].astype(float)), WORDS),
-        (W.astype(float).tolist(), None),
-        (dict(enumerate(W.astype(float))), None),
-        ({w.encode(): row for w, row in table(W.astype(float)).items()}, WORDS),
-    ],
-)
-def test_other_tables(tmp_path: Path, value: object, tokens: tuple[str, ...] | None) -> None:
-    matrix = embgeo.load(pickled(tmp_path, value))
-    np.testing.assert_array_equal(matrix.data, W.astype(float))
-    assert matrix.tokens == tokens
+def test_other_tables(tmp_path: Path) -> None:
+    for folder, (value, tokens) in each_folder(
+        tmp_path,
+        (
+            (table(W[:, None, :].astype(float)), WORDS),
+            (W.astype(float).tolist(), None),
+            (dict(enumerate(W.astype(float))), None),
+            ({w.encode(): row for w, row in table(W.astype(float)).items()}, WORDS),
+        ),
+    ):
+        matrix = embgeo.load(pickled(folder, value))
+        np.testing.assert_array_equal(matrix.data, W.astype(float))
+        assert matrix.tokens == tokens
 
 
 @pytest.mark.parametrize("legacy", [False, True])

@@ -47,24 +47,24 @@ def message(path: Path) -> None:
         read(path)
 
 
-@pytest.mark.parametrize(
-    ("content", "kind"),
-    [
-        (f"3 2\n{BODY}", "word2vec text"),
-        (BODY.replace("\n", " \n"), "GloVe text"),  # fastText ends lines with a space
-        (BODY.replace(" ", "\t"), "text table"),
-        (BODY.replace(" ", "  "), "GloVe text"),
-        (BODY.rstrip("\n"), "GloVe text"),
-    ],
-)
-def test_every_dialect_gives_the_same_matrix(tmp_path: Path, content: str, kind: str) -> None:
-    opened = open_checkpoint(written(tmp_path, content))
-    assert opened.format == kind
-    assert opened.tokens == tuple(word for word, _ in ROWS)
-    assert opened.tensors[0].shape == (3, 2)
-    array = opened.tensors[0].open()
-    assert array.dtype == np.float32
-    np.testing.assert_array_equal(array, VALUES)
+def test_every_dialect_gives_the_same_matrix(tmp_path: Path) -> None:
+    for folder, (content, kind) in each_folder(
+        tmp_path,
+        (
+            (f"3 2\n{BODY}", "word2vec text"),
+            (BODY.replace("\n", " \n"), "GloVe text"),  # fastText ends lines with a space
+            (BODY.replace(" ", "\t"), "text table"),
+            (BODY.replace(" ", "  "), "GloVe text"),
+            (BODY.rstrip("\n"), "GloVe text"),
+        ),
+    ):
+        opened = open_checkpoint(written(folder, content))
+        assert opened.format == kind
+        assert opened.tokens == tuple(word for word, _ in ROWS)
+        assert opened.tensors[0].shape == (3, 2)
+        array = opened.tensors[0].open()
+        assert array.dtype == np.float32
+        np.testing.assert_array_equal(array, VALUES)
 
 
 def test_tokens_may_hold_spaces_and_be_numbers(tmp_path: Path) -> None:

@@ -27,25 +27,25 @@ def value(found, name):
 # Spectrum, cosine and isotropy ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [2, 5, 12])
-def test_orthonormal_rows(n):
-    found = measured(np.eye(n))
-    for name in ("effective_rank", "numerical_rank"):
-        assert value(found, f"spectrum.{name}") == approx(n)
-    assert value(found, "spectrum.condition_number") == approx(1)
-    assert value(found, "spectrum.mean_norm_ratio") == approx(1 / math.sqrt(n))
-    assert value(found, "spectrum.top_share") == approx(1 / n)
-    assert value(found, "cosine.mean") == approx(0, abs=1e-15)
-    # A variance of rounding errors only: its root is known to 1e-8.
-    assert value(found, "cosine.std") == approx(0, abs=1e-7)
-    assert value(found, "cosine.cone_aperture") == approx(90)
-    # Σ exp(a_i) on the unit sphere is extreme where all coordinates are equal.
-    sphere = math.exp(-2 / math.sqrt(n))
-    # All eigenvalues are equal, E is any basis: I1 can only be bounded, and says so.
-    assert sphere - 1e-9 <= value(found, "isotropy.i1") < 1
-    assert value(found, "isotropy.eigengap") == approx(0, abs=1e-12)
-    assert "basis-dependent: neighboring" in found["isotropy.i1"].convention
-    assert found["isotropy.i1"].caveats == ("basis_dependent",)
+def test_orthonormal_rows():
+    for n in (2, 5, 12):
+        found = measured(np.eye(n))
+        for name in ("effective_rank", "numerical_rank"):
+            assert value(found, f"spectrum.{name}") == approx(n)
+        assert value(found, "spectrum.condition_number") == approx(1)
+        assert value(found, "spectrum.mean_norm_ratio") == approx(1 / math.sqrt(n))
+        assert value(found, "spectrum.top_share") == approx(1 / n)
+        assert value(found, "cosine.mean") == approx(0, abs=1e-15)
+        # A variance of rounding errors only: its root is known to 1e-8.
+        assert value(found, "cosine.std") == approx(0, abs=1e-7)
+        assert value(found, "cosine.cone_aperture") == approx(90)
+        # Σ exp(a_i) on the unit sphere is extreme where all coordinates are equal.
+        sphere = math.exp(-2 / math.sqrt(n))
+        # All eigenvalues are equal, E is any basis: I1 can only be bounded, and says so.
+        assert sphere - 1e-9 <= value(found, "isotropy.i1") < 1
+        assert value(found, "isotropy.eigengap") == approx(0, abs=1e-12)
+        assert "basis-dependent: neighboring" in found["isotropy.i1"].convention
+        assert found["isotropy.i1"].caveats == ("basis_dependent",)
 
 
 def test_known_singular_values():
@@ -129,57 +129,57 @@ def test_noisy_two_sided_collapse_shows_in_the_spectrum():
     assert value(found, "spectrum.top_share") > 0.995
 
 
-@pytest.mark.parametrize("half_angle", [1e-4, 1.0, 20.0, 60.0, 89.0, 120.0])
-def test_cone_of_known_half_angle(half_angle):
-    m = 36
-    theta, around = math.radians(half_angle), 2 * np.pi * np.arange(m) / m
-    rows = np.column_stack(
-        [
-            np.full(m, math.cos(theta)),
-            math.sin(theta) * np.cos(around),
-            math.sin(theta) * np.sin(around),
-        ]
-    )
-    found = measured(rows * np.linspace(0.5, 2, m)[:, None])
-    # The common direction points into the cone, also of one wider than a half-space.
-    angle = min(half_angle, 180 - half_angle)
-    for part in ("max", "median"):
-        assert value(found, f"cosine.cone_half_angle_{part}") == approx(angle, rel=1e-9)
-    assert value(found, "cosine.cone_aperture") == approx(2 * angle, rel=1e-4)
-    cos2 = math.cos(theta) ** 2
-    assert value(found, "cosine.mean") == approx((m * cos2 - 1) / (m - 1), rel=1e-12)
-    assert value(found, "cosine.max_dimension_share") == approx(1)
+def test_cone_of_known_half_angle():
+    for half_angle in (1e-4, 1.0, 20.0, 60.0, 89.0, 120.0):
+        m = 36
+        theta, around = math.radians(half_angle), 2 * np.pi * np.arange(m) / m
+        rows = np.column_stack(
+            [
+                np.full(m, math.cos(theta)),
+                math.sin(theta) * np.cos(around),
+                math.sin(theta) * np.sin(around),
+            ]
+        )
+        found = measured(rows * np.linspace(0.5, 2, m)[:, None])
+        # The common direction points into the cone, also of one wider than a half-space.
+        angle = min(half_angle, 180 - half_angle)
+        for part in ("max", "median"):
+            assert value(found, f"cosine.cone_half_angle_{part}") == approx(angle, rel=1e-9)
+        assert value(found, "cosine.cone_aperture") == approx(2 * angle, rel=1e-4)
+        cos2 = math.cos(theta) ** 2
+        assert value(found, "cosine.mean") == approx((m * cos2 - 1) / (m - 1), rel=1e-12)
+        assert value(found, "cosine.max_dimension_share") == approx(1)
 
 
-@pytest.mark.parametrize("n", [3, 4, 9])
-def test_regular_simplex(n):
-    found = measured(3.0 * (np.eye(n) - 1 / n))
-    assert value(found, "cosine.mean") == approx(-1 / (n - 1))
-    assert value(found, "cosine.std") == approx(0, abs=1e-7)
-    assert value(found, "cosine.cone_aperture") == approx(math.degrees(math.acos(-1 / (n - 1))))
-    assert value(found, "spectrum.numerical_rank") == n - 1
+def test_regular_simplex():
+    for n in (3, 4, 9):
+        found = measured(3.0 * (np.eye(n) - 1 / n))
+        assert value(found, "cosine.mean") == approx(-1 / (n - 1))
+        assert value(found, "cosine.std") == approx(0, abs=1e-7)
+        assert value(found, "cosine.cone_aperture") == approx(math.degrees(math.acos(-1 / (n - 1))))
+        assert value(found, "spectrum.numerical_rank") == n - 1
 
 
-@pytest.mark.parametrize("used", [1, 2, 3, 5, 7])
 @pytest.mark.slow
-def test_isoscore_counts_used_dimensions(used):
+def test_isoscore_counts_used_dimensions():
     """Rudman et al.: k of d dimensions used evenly score (k − 1)/(d − 1)."""
-    d = 7
-    points = np.vstack([np.eye(d)[:used], -np.eye(d)[:used]])
-    rotation = np.linalg.qr(gaussian(33, n=d, d=d))[0]
-    found = measured(points @ rotation + 0.7)
-    assert value(found, "isotropy.isoscore") == approx((used - 1) / (d - 1), abs=1e-9)
+    for used in (1, 2, 3, 5, 7):
+        d = 7
+        points = np.vstack([np.eye(d)[:used], -np.eye(d)[:used]])
+        rotation = np.linalg.qr(gaussian(33, n=d, d=d))[0]
+        found = measured(points @ rotation + 0.7)
+        assert value(found, "isotropy.isoscore") == approx((used - 1) / (d - 1), abs=1e-9)
 
 
-@pytest.mark.parametrize("length", [0.1, 3.0, 200.0])
-def test_partition_function_of_a_cross(length):
+def test_partition_function_of_a_cross():
     """Rows ±c_k·e_k: Z(e_k) = Z(−e_k) = 2·cosh c_k + 2(d − 1), whatever the sign."""
-    c = length * np.array([1.0, 1.1, 1.3, 1.6])
-    found = measured(np.vstack([np.diag(c), -np.diag(c)]))
-    Z = 2 * np.cosh(c) + 6
-    for suffix in ("", "_mean_sign"):
-        assert value(found, f"isotropy.i1{suffix}") == approx(Z.min() / Z.max(), rel=1e-9)
-        assert value(found, f"isotropy.i2{suffix}") == approx(Z.std() / Z.mean(), rel=1e-9)
+    for length in (0.1, 3.0, 200.0):
+        c = length * np.array([1.0, 1.1, 1.3, 1.6])
+        found = measured(np.vstack([np.diag(c), -np.diag(c)]))
+        Z = 2 * np.cosh(c) + 6
+        for suffix in ("", "_mean_sign"):
+            assert value(found, f"isotropy.i1{suffix}") == approx(Z.min() / Z.max(), rel=1e-9)
+            assert value(found, f"isotropy.i2{suffix}") == approx(Z.std() / Z.mean(), rel=1e-9)
 
 
 def test_partition_function_of_an_axis_system():

@@ -65,16 +65,16 @@ def same(found, expected, left_out=(), rel=1e-8):
 # Columns ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.slow
-def test_rotating_the_columns(seed):
-    W = cone()
-    rotation = np.linalg.qr(gaussian(80 + seed, 6, 6))[0]
-    base = matrix(W)
-    rotated = replace(base, data=W @ rotation)
-    of_coordinates = {name for name in scalars(base) if name.startswith("coordinates.")}
-    of_coordinates.add("cosine.max_dimension_share")
-    same(scalars(rotated), scalars(base), PROBES | of_coordinates)
+def test_rotating_the_columns():
+    for seed in range(3):
+        W = cone()
+        rotation = np.linalg.qr(gaussian(80 + seed, 6, 6))[0]
+        base = matrix(W)
+        rotated = replace(base, data=W @ rotation)
+        of_coordinates = {name for name in scalars(base) if name.startswith("coordinates.")}
+        of_coordinates.add("cosine.max_dimension_share")
+        same(scalars(rotated), scalars(base), PROBES | of_coordinates)
 
 
 def test_swapping_and_flipping_columns():
@@ -84,20 +84,20 @@ def test_swapping_and_flipping_columns():
     same(scalars(replace(base, data=W[:, order] * signs)), scalars(base))
 
 
-@pytest.mark.parametrize("name", ["gaussian", "negative", "narrow cone", "fp16"])
 @pytest.mark.slow
-def test_headline_isotropy_under_twelve_bases(name):
+def test_headline_isotropy_under_twelve_bases():
     """As measured elsewhere, one sign per eigenvector gave two answers for one geometry."""
-    W = case(name).W
-    keys = [f"isotropy.{i}{sign}" for i in ("i1", "i2") for sign in ("", "_mean_sign")]
-    seen = set()
-    for turn in range(12):
-        g = rng(90 + turn)
-        basis = np.linalg.qr(g.standard_normal((6, 6)))[0] if turn % 2 else np.eye(6)
-        turned = (W @ basis)[:, g.permutation(6)]
-        found = analyze_matrix(Matrix(turned), sections=("isotropy",))
-        seen.add(tuple(round(found[key].value, 9) for key in keys))
-    assert len(seen) == 1
+    for name in ("gaussian", "negative", "narrow cone", "fp16"):
+        W = case(name).W
+        keys = [f"isotropy.{i}{sign}" for i in ("i1", "i2") for sign in ("", "_mean_sign")]
+        seen = set()
+        for turn in range(12):
+            g = rng(90 + turn)
+            basis = np.linalg.qr(g.standard_normal((6, 6)))[0] if turn % 2 else np.eye(6)
+            turned = (W @ basis)[:, g.permutation(6)]
+            found = analyze_matrix(Matrix(turned), sections=("isotropy",))
+            seen.add(tuple(round(found[key].value, 9) for key in keys))
+        assert len(seen) == 1
 
 
 def test_turning_the_matrix_over():
@@ -150,20 +150,22 @@ def padded(base, extra, masked):
 OF_ALL_ROWS = ("tokens.damaged", "tokens.norm")
 
 
-@pytest.mark.parametrize("kind", ["zero", "NaN", "masked"])
 @pytest.mark.slow
-def test_unusable_rows_change_nothing(kind):
+def test_unusable_rows_change_nothing():
     """20% zero rows moved I1 from 0.223 to 0.256 where they were not left out."""
-    base = matrix(cone())
-    extra = {"zero": np.zeros((16, 6)), "NaN": np.full((16, 6), np.nan), "masked": 9 * cone(16)}
-    found, expected = scalars(padded(base, extra[kind], kind == "masked")), scalars(base)
-    if kind != "masked":  # they are suspects, as are the constant rows of the output beside them
-        of_all = ("suspects.", *OF_ALL_ROWS)
-        found, expected = (
-            {name: value for name, value in numbers.items() if not name.startswith(of_all)}
-            for numbers in (found, expected)
-        )
-    same(found, expected, rel=1e-10)
+    for kind in ("zero", "NaN", "masked"):
+        base = matrix(cone())
+        extra = {"zero": np.zeros((16, 6)), "NaN": np.full((16, 6), np.nan), "masked": 9 * cone(16)}
+        found, expected = scalars(padded(base, extra[kind], kind == "masked")), scalars(base)
+        if (
+            kind != "masked"
+        ):  # they are suspects, as are the constant rows of the output beside them
+            of_all = ("suspects.", *OF_ALL_ROWS)
+            found, expected = (
+                {name: value for name, value in numbers.items() if not name.startswith(of_all)}
+                for numbers in (found, expected)
+            )
+        same(found, expected, rel=1e-10)
 
 
 def test_zero_rows_would_have_moved_i1():
@@ -189,15 +191,15 @@ MOVES = {f"isotropy.{key}" for key in (*("i1", "i2", "i1_mean_sign", "i2_mean_si
 }
 
 
-@pytest.mark.parametrize("factor", [0.25, 4.0, 1e-3, 3e5])
 @pytest.mark.slow
-def test_scale(factor):
-    base = matrix(cone())
-    scaled = replace(base, data=base.data * factor)
-    found, expected = scalars(scaled), scalars(base)
-    same(found, expected, MOVES)
-    for name in MOVES:
-        assert found[name] is None or found[name] != pytest.approx(expected[name], rel=1e-3)
+def test_scale():
+    for factor in (0.25, 4.0, 1e-3, 3e5):
+        base = matrix(cone())
+        scaled = replace(base, data=base.data * factor)
+        found, expected = scalars(scaled), scalars(base)
+        same(found, expected, MOVES)
+        for name in MOVES:
+            assert found[name] is None or found[name] != pytest.approx(expected[name], rel=1e-3)
 
 
 def test_raw_i1_falls_with_the_norms_and_unit_i1_does_not():

@@ -177,30 +177,49 @@ def moved(
     return replace(found, members=tuple(members), differences=differences)
 
 
-@pytest.mark.parametrize(
-    ("raw", "unit", "norm", "said"),
-    [
+def test_a_rise_of_i1_that_norms_make_is_called_so() -> None:
+    for raw, unit, norm, said in (
         ((0.1, 0.7), (0.2, 0.8), 1.0, "rose from 0.1 to 0.7 (0.2 to 0.8 at mean norm 1)"),
         ((0.1, 0.7), (0.2, 0.8), 2.0, "rose from 0.1 to 0.7 (0.2 to 0.8 at mean norm 1)"),
-        ((0.1, 0.7), (0.2, 0.2), 1.0, "rose from 0.1 to 0.7, only because of smaller norms (median "
-         "2 to 1; 0.2 at mean norm 1)"),
-        ((0.1, 0.7), (0.2, 0.15), 1.0, "rose from 0.1 to 0.7, only because of smaller norms "
-         "(median 2 to 1; 0.2 to 0.15 at mean norm 1)"),
-        ((0.1, 0.7), (0.2, 0.25), 1.0, "rose from 0.1 to 0.7, mostly because of smaller norms "
-         "(median 2 to 1; 0.2 to 0.25 at mean norm 1)"),
-        ((0.7, 0.1), (0.2, 0.3), 4.0, "fell from 0.7 to 0.1, only because of larger norms (median "
-         "2 to 4; 0.2 to 0.3 at mean norm 1)"),
-        ((0.7, 0.1), (0.2, 0.3), 1.0, "fell from 0.7 to 0.1, only because of the scale (0.2 to 0.3 "
-         "at mean norm 1)"),
+        (
+            (0.1, 0.7),
+            (0.2, 0.2),
+            1.0,
+            "rose from 0.1 to 0.7, only because of smaller norms (median "
+            "2 to 1; 0.2 at mean norm 1)",
+        ),
+        (
+            (0.1, 0.7),
+            (0.2, 0.15),
+            1.0,
+            "rose from 0.1 to 0.7, only because of smaller norms "
+            "(median 2 to 1; 0.2 to 0.15 at mean norm 1)",
+        ),
+        (
+            (0.1, 0.7),
+            (0.2, 0.25),
+            1.0,
+            "rose from 0.1 to 0.7, mostly because of smaller norms "
+            "(median 2 to 1; 0.2 to 0.25 at mean norm 1)",
+        ),
+        (
+            (0.7, 0.1),
+            (0.2, 0.3),
+            4.0,
+            "fell from 0.7 to 0.1, only because of larger norms (median "
+            "2 to 4; 0.2 to 0.3 at mean norm 1)",
+        ),
+        (
+            (0.7, 0.1),
+            (0.2, 0.3),
+            1.0,
+            "fell from 0.7 to 0.1, only because of the scale (0.2 to 0.3 at mean norm 1)",
+        ),
         ((0.5, 0.5), (0.2, 0.2), 2.0, "stayed at 0.5 (0.2 at mean norm 1)"),
         ((0.5, 0.5), (0.2, 0.4), 4.0, "stayed at 0.5 (0.2 to 0.4 at mean norm 1)"),
         ((0.1, 0.7), None, 1.0, "rose from 0.1 to 0.7 as stored"),
-    ],
-)  # fmt: skip
-def test_a_rise_of_i1_that_norms_make_is_called_so(
-    raw: tuple[float, float], unit: tuple[float, float] | None, norm: float, said: str
-) -> None:
-    assert describe_isotropy_move(moved(raw, unit, norm), 1) == f"I1 {said}."
+    ):
+        assert describe_isotropy_move(moved(raw, unit, norm), 1) == f"I1 {said}."
 
 
 def test_a_fall_of_i1_that_long_rows_make_is_called_so() -> None:
@@ -234,9 +253,8 @@ def test_sampled_differences_are_counted() -> None:
         assert sampling(replace(found, differences=rows), 1) == said
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
+def test_changes_of_state_in_words() -> None:
+    for before, after, said in (
         ("degenerate", "degenerate", "still degenerate"),
         ("degenerate", "mild", "less degenerate: now mild"),
         ("mild", "degenerate", "became degenerate"),
@@ -244,32 +262,25 @@ def test_sampled_differences_are_counted() -> None:
         ("mild", "healthy", "no longer degenerate"),
         ("healthy", "healthy", "not degenerate, before or after"),
         ("undecided", "mild", "undecided before, mildly degenerate after"),
-    ],
-)
-def test_changes_of_state_in_words(before: Any, after: Any, said: str) -> None:
-    assert describe_state_change(before, after) == said
+    ):
+        assert describe_state_change(before, after) == said
 
 
-@pytest.mark.parametrize(
-    ("left", "begins"),
-    [
+def test_the_sentence_about_i1_is_of_the_scales_that_are_there() -> None:
+    for left, begins in (
         ({I1_UNIT_ROWS.name, I1_UNIT.name}, "I1 of unit rows 0.198 → 0.9606 ("),
         ({I1_UNIT.name}, None),
         (set(), None),
-    ],
-)
-def test_the_sentence_about_i1_is_of_the_scales_that_are_there(
-    left: set[str], begins: str | None
-) -> None:
-    found = sample_comparison()
-    kept = tuple(
-        d
-        for d in found.differences
-        if d.name in left or d.name not in (I1_UNIT_ROWS.name, I1_UNIT.name)
-    )
-    sentences = {s.key: s.sentence for s in shifts(replace(found, differences=kept), 1)}
-    assert ("isotropy" in sentences) == (begins is not None)
-    assert sentences.get("isotropy", "").startswith(begins or "")
+    ):
+        found = sample_comparison()
+        kept = tuple(
+            d
+            for d in found.differences
+            if d.name in left or d.name not in (I1_UNIT_ROWS.name, I1_UNIT.name)
+        )
+        sentences = {s.key: s.sentence for s in shifts(replace(found, differences=kept), 1)}
+        assert ("isotropy" in sentences) == (begins is not None)
+        assert sentences.get("isotropy", "").startswith(begins or "")
 
 
 def test_the_first_screen_has_one_i1_and_a_section_says_what_norms_did() -> None:

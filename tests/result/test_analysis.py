@@ -23,6 +23,7 @@ from embgeo.result.analysis import Analysis, _check_rows, load_analysis
 from embgeo.result.saved import FORMAT, JSON_NAME, check_nearest, unpack_nearest
 from tests.support.matrices import ASKED, analysis, analyze_matrix, case, gaussian
 from tests.support.refusals import refusal
+from tests.support.sampling import each_folder
 
 QUANTITY = Quantity("family.name", "Title", "Meaning.", "formula", "source")
 
@@ -75,13 +76,15 @@ def assert_equal(a, b):
         np.testing.assert_array_equal(h.counts, i.counts)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "narrow cone, long", "dirty", "wide", "d = 2"])
 @pytest.mark.slow
-def test_saved_and_loaded(name, tmp_path):
-    found = analysis(name)
-    found.save(tmp_path / "out")
-    assert_equal(found, load_analysis(tmp_path / "out"))
-    assert_equal(found, load_analysis(tmp_path / "out" / JSON_NAME))
+def test_saved_and_loaded(tmp_path):
+    for folder, name in each_folder(
+        tmp_path, ("gaussian", "narrow cone, long", "dirty", "wide", "d = 2")
+    ):
+        found = analysis(name)
+        found.save(folder / "out")
+        assert_equal(found, load_analysis(folder / "out"))
+        assert_equal(found, load_analysis(folder / "out" / JSON_NAME))
 
 
 def test_hostile_tokens_survive(tmp_path):

@@ -70,26 +70,24 @@ def test_settings_and_the_lines_of_their_rules(tmp_path: Path) -> None:
     assert found.resolve_path("base.json") == tmp_path / "base.json"
 
 
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        ('[gate]\nrules = ["a", "a",\n"a"]', [2, 2, 3]),
-        ('gate.rules = [\n"a"]', [2]),
-        ('gate = { rules = ["a"] }', [1]),
-        ('\n[gate]\nrules = ["a"]', [3]),
-        ("[[gate.rules]]\nwarn = true\nrule = \"a\"\n\n[[gate.rules]]\nrule = 'a'", [3, 6]),
-        ('["gate"]\n"rules" = ["""\na"""]', [2]),
-        ("[gate]\r\nrules = [\r\n'a'\r\n]", [3]),
-        ('[gate]\nrules = ["a"]\n[x]\nrules = ["a"]', [2]),
-        ('x = """\n"a"\n"""\n[gate]\nrules = ["a"]', [5]),
-        ("x = '''\n\"a\"\n'''\n[gate]\nrules = ['''a''']", [5]),
-    ],
-)
-def test_lines_of_rules_however_they_are_written(
-    tmp_path: Path, text: str, lines: list[int]
-) -> None:
-    (tmp_path / "embgeo.toml").write_bytes(text.encode())
-    assert [rule.line for rule in read_gate(tmp_path / "embgeo.toml").rules] == lines
+def test_lines_of_rules_however_they_are_written(tmp_path: Path) -> None:
+    for folder, (text, lines) in each_folder(
+        tmp_path,
+        (
+            ('[gate]\nrules = ["a", "a",\n"a"]', [2, 2, 3]),
+            ('gate.rules = [\n"a"]', [2]),
+            ('gate = { rules = ["a"] }', [1]),
+            ('\n[gate]\nrules = ["a"]', [3]),
+            ("[[gate.rules]]\nwarn = true\nrule = \"a\"\n\n[[gate.rules]]\nrule = 'a'", [3, 6]),
+            ('["gate"]\n"rules" = ["""\na"""]', [2]),
+            ("[gate]\r\nrules = [\r\n'a'\r\n]", [3]),
+            ('[gate]\nrules = ["a"]\n[x]\nrules = ["a"]', [2]),
+            ('x = """\n"a"\n"""\n[gate]\nrules = ["a"]', [5]),
+            ("x = '''\n\"a\"\n'''\n[gate]\nrules = ['''a''']", [5]),
+        ),
+    ):
+        (folder / "embgeo.toml").write_bytes(text.encode())
+        assert [rule.line for rule in read_gate(folder / "embgeo.toml").rules] == lines
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=5))

@@ -54,9 +54,8 @@ def runs(before: list[float], after: list[float]) -> list[Run]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("claim", "before", "after", "verdict"),
-    [
+def test_truth_table() -> None:
+    for claim, before, after, verdict in (
         (LOWER, [0.50, 0.52, 0.54], [0.30, 0.32, 0.33], "reproduced"),
         (HIGHER, [0.50, 0.52, 0.54], [0.30, 0.32, 0.33], "not reproduced"),
         (HIGHER, [0.30, 0.32, 0.33], [0.50, 0.52, 0.54], "reproduced"),
@@ -71,12 +70,10 @@ def runs(before: list[float], after: list[float]) -> list[Run]:
         (RATIO, [1.00, 1.00, 1.00], [1.30, 1.31, 1.29], "not reproduced"),
         (RATIO, [1.00, 1.00, 1.00], [1.19, 1.31, 1.12], "not decidable"),
         (RATIO, [0.00, 1.00], [1.00, 1.00], "not decidable"),
-    ],
-)
-def test_truth_table(claim: Claim, before: list[float], after: list[float], verdict: str) -> None:
-    (found,) = decide_claims(runs(before, after), (claim,))
-    assert found.verdict == verdict
-    assert found.reason
+    ):
+        (found,) = decide_claims(runs(before, after), (claim,))
+        assert found.verdict == verdict
+        assert found.reason
 
 
 def test_a_claim_is_reproduced_only_after_holm_s_correction() -> None:
@@ -115,25 +112,25 @@ def test_methods_with_factors_are_held_against_the_plain_model_and_against_the_f
     assert (bool(plain.published), bool(penalty.published)) == (True, False)
 
 
-@pytest.mark.parametrize("number", ["test.bleu", "test.accuracy", "valid.ws353"])
-def test_a_score_of_any_task_is_not_decided_while_a_run_learns(number: str) -> None:
+def test_a_score_of_any_task_is_not_decided_while_a_run_learns() -> None:
     """Of losses the exponential counts, as a perplexity: 0.01 nats are 1%."""
-    claim = replace(HIGHER, number=number)
-    for fall, verdict in ((0.009, "reproduced"), (0.011, "not decidable")):
-        curve = TrainingCurve((50.0, 100.0), (2.0, 2.0 - fall))
-        made = [
-            replace(
-                run(name, seed, **{number.replace(".", "__"): value}),
-                steps=100,
-                curves={"valid.loss": curve},
-            )
-            for name, value in (("mle", 0.5), ("cosreg", 0.6))
-            for seed in range(3)
-        ]
-        assert decide_claims(made, (claim,))[0].verdict == verdict
-        geometry = replace(LOWER, number="cosine.mean")
-        made = [replace(one, numbers={"cosine.mean": one.numbers[number]}) for one in made]
-        assert decide_claims(made, (geometry,))[0].verdict == "not reproduced"
+    for number in ("test.bleu", "test.accuracy", "valid.ws353"):
+        claim = replace(HIGHER, number=number)
+        for fall, verdict in ((0.009, "reproduced"), (0.011, "not decidable")):
+            curve = TrainingCurve((50.0, 100.0), (2.0, 2.0 - fall))
+            made = [
+                replace(
+                    run(name, seed, **{number.replace(".", "__"): value}),
+                    steps=100,
+                    curves={"valid.loss": curve},
+                )
+                for name, value in (("mle", 0.5), ("cosreg", 0.6))
+                for seed in range(3)
+            ]
+            assert decide_claims(made, (claim,))[0].verdict == verdict
+            geometry = replace(LOWER, number="cosine.mean")
+            made = [replace(one, numbers={"cosine.mean": one.numbers[number]}) for one in made]
+            assert decide_claims(made, (geometry,))[0].verdict == "not reproduced"
 
 
 def test_p_values_are_those_of_the_paired_t_test_and_holm_s() -> None:
@@ -273,9 +270,8 @@ def test_published_numbers_are_those_of_the_tables() -> None:
             assert {reported.before, reported.after} <= held, claim.key
 
 
-@pytest.mark.parametrize(
-    ("key", "trained", "first"),
-    [
+def test_numbers_of_the_same_model_and_corpus_come_first() -> None:
+    for key, trained, first in (
         ("sc-perplexity-polynomial", ("transformer-xl", "wikitext-103"), 30.4),
         ("sc-perplexity-polynomial", ("awd-lstm", "wikitext-2"), 66.0),
         ("sc-time", ("transformer-xl", "wikitext-2"), 2681.0),
@@ -283,15 +279,13 @@ def test_published_numbers_are_those_of_the_tables() -> None:
         ("frage-perplexity", ("awd-lstm-mos", "wikitext-2"), 63.33),
         ("re-perplexity", ("vd-rhn", "ptb"), 68.5),
         ("frage-perplexity", ("vd-lstm", "drawn"), 67.1),
-    ],
-)
-def test_numbers_of_the_same_model_and_corpus_come_first(
-    key: str, trained: tuple[str, str], first: float
-) -> None:
-    (claim,) = (one for one in CLAIMS if one.key == key)
-    made = [run(claim.methods[0], 0)]
-    (found,) = decide_claims(made, (replace(claim, methods=claim.methods[:1]),), trained=trained)
-    assert found.published.startswith(f"{first:g} → ")
+    ):
+        (claim,) = (one for one in CLAIMS if one.key == key)
+        made = [run(claim.methods[0], 0)]
+        (found,) = decide_claims(
+            made, (replace(claim, methods=claim.methods[:1]),), trained=trained
+        )
+        assert found.published.startswith(f"{first:g} → ")
 
 
 def test_without_runs_nothing_is_decided() -> None:
@@ -333,22 +327,17 @@ def test_the_share_of_published_bleu_is_one_of_tokenized_bleu() -> None:
     assert (found.difference, found.share) == (pytest.approx(0.2), None)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "verdict", "cause"),
-    [
+def test_of_an_auc_the_half_counts_and_nothing_is_taken_from_chance() -> None:
+    for before, after, verdict, cause in (
         ([0.80, 0.82, 0.84], [0.62, 0.61, 0.62], "reproduced", None),
         ([0.80, 0.82, 0.84], [0.90, 0.93, 0.95], "not reproduced", None),
         # Below one half is chance: it neither adds to a success nor is one.
         ([0.60, 0.55, 0.58], [0.58, 0.10, 0.59], "not decidable", "interval"),
         ([0.52, 0.51, 0.50], [0.48, 0.49, 0.47], "not decidable", "at_chance"),
         ([0.38, 0.40, 0.39], [0.48, 0.49, 0.47], "not decidable", "at_chance"),
-    ],
-)
-def test_of_an_auc_the_half_counts_and_nothing_is_taken_from_chance(
-    before: list[float], after: list[float], verdict: str, cause: str | None
-) -> None:
-    (found,) = decide_claims(runs(before, after), (replace(LOWER, folded=True),))
-    assert (found.verdict, found.cause) == (verdict, cause)
+    ):
+        (found,) = decide_claims(runs(before, after), (replace(LOWER, folded=True),))
+        assert (found.verdict, found.cause) == (verdict, cause)
 
 
 def test_a_method_whose_runs_are_those_of_another_is_not_decided() -> None:
@@ -393,24 +382,21 @@ def test_checks_are_not_counted_and_not_corrected_for() -> None:
 # --- Convergence ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("values", "learning"),
-    [
+def test_a_run_that_learns_in_its_last_quarter_is_still_learning() -> None:
+    for values, learning in (
         ([200.0, 120.0, 100.0, 99.5, 99.2], "converged"),
         ([200.0, 120.0, 100.0, 99.5, 98.9], "learning"),
         ([200.0, 100.0, 120.0, 140.0, 150.0], "converged"),  # overfits
         ([200.0, 100.0, 120.0, 110.0, 98.0], "learning"),
-    ],
-)
-def test_a_run_that_learns_in_its_last_quarter_is_still_learning(
-    values: list[float], learning: str
-) -> None:
-    steps = (0.0, 40.0, 75.0, 90.0, 100.0)
-    made = replace(
-        run("mle", 0), steps=100, curves={"valid.perplexity": TrainingCurve(steps, tuple(values))}
-    )
-    assert judge_learning(made) == learning
-    assert judge_learning(replace(made, stopped_early=True)) == "converged"
+    ):
+        steps = (0.0, 40.0, 75.0, 90.0, 100.0)
+        made = replace(
+            run("mle", 0),
+            steps=100,
+            curves={"valid.perplexity": TrainingCurve(steps, tuple(values))},
+        )
+        assert judge_learning(made) == learning
+        assert judge_learning(replace(made, stopped_early=True)) == "converged"
 
 
 def test_without_a_check_in_either_part_nothing_is_known() -> None:
@@ -444,9 +430,8 @@ def test_a_perplexity_is_not_decided_while_a_run_learns() -> None:
 # --- Spread over seeds ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [
+def test_as_many_digits_as_seeds_vouch_for() -> None:
+    for values, text in (
         ([312.43], "312.4"),
         ([312.0, 314.0], "313.0 ± 1.4"),
         ([0.24551, 0.24889], "0.2472 ± 0.0024"),
@@ -454,12 +439,10 @@ def test_a_perplexity_is_not_decided_while_a_run_learns() -> None:
         ([45158.6, 45810.7], "45,480 ± 460"),
         ([0.9999991, 0.9999993], "1 − 8e-07 ± 1e-07"),
         ([-0.0123, -0.0127], "−0.01250 ± 0.00028"),
-    ],
-)
-def test_as_many_digits_as_seeds_vouch_for(values: list[float], text: str) -> None:
-    found = spread(values)
-    assert found is not None
-    assert found.text == text
+    ):
+        found = spread(values)
+        assert found is not None
+        assert found.text == text
 
 
 def test_percents_are_zero_only_if_exact() -> None:

@@ -159,11 +159,11 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_layouts_are_read_as_classes_and_texts(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(LAYOUTS[name], "utf-8")
-    found = [(label, text.strip()) for label, text in read_labeled(tmp_path / name)]
-    assert found == [("1", "a b"), ("x y", "c\u2028d")]
+def test_layouts_are_read_as_classes_and_texts(tmp_path: Path) -> None:
+    for folder, name in each_folder(tmp_path, LAYOUTS):
+        (folder / name).write_text(LAYOUTS[name], "utf-8")
+        found = [(label, text.strip()) for label, text in read_labeled(folder / name)]
+        assert found == [("1", "a b"), ("x y", "c\u2028d")]
 
 
 def test_a_class_and_a_text_are_read_as_latin_1_where_they_are_not_utf_8(tmp_path: Path) -> None:

@@ -149,17 +149,17 @@ def vocabulary(tokens: tuple[str, ...]) -> Vocabulary:
     return Vocabulary(tokens, counts, row.get("<unk>"), row.get("<eos>"))
 
 
-@pytest.mark.parametrize("first", range(len(HOSTILE)))
-def test_hostile_tokens_survive_whichever_comes_first(tmp_path: Path, first: int) -> None:
-    written = vocabulary(HOSTILE[first:] + HOSTILE[:first])
-    write_vocabulary(written, tmp_path / "vocabulary.tsv")
-    found = read_vocabulary(tmp_path / "vocabulary.tsv")
-    assert found.tokens == written.tokens
-    assert found.counts.tolist() == written.counts.tolist()
-    assert (found.unknown, found.end) == (written.unknown, written.end)
-    counts = read_counts(tmp_path / "vocabulary.tsv")
-    assert counts.tokens == written.tokens
-    assert list(counts.counts) == written.counts.tolist()
+def test_hostile_tokens_survive_whichever_comes_first(tmp_path: Path) -> None:
+    for folder, first in each_folder(tmp_path, range(len(HOSTILE))):
+        written = vocabulary(HOSTILE[first:] + HOSTILE[:first])
+        write_vocabulary(written, folder / "vocabulary.tsv")
+        found = read_vocabulary(folder / "vocabulary.tsv")
+        assert found.tokens == written.tokens
+        assert found.counts.tolist() == written.counts.tolist()
+        assert (found.unknown, found.end) == (written.unknown, written.end)
+        counts = read_counts(folder / "vocabulary.tsv")
+        assert counts.tokens == written.tokens
+        assert list(counts.counts) == written.counts.tolist()
 
 
 def test_plain_vocabularies_look_as_the_fixture_does(tmp_path: Path) -> None:

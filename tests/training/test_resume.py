@@ -94,20 +94,20 @@ def assert_same(folder: Path, other: Path) -> None:
     assert (folder / "model.safetensors").read_bytes() == (other / "model.safetensors").read_bytes()
 
 
-@pytest.mark.parametrize("name", CASES)
 @pytest.mark.slow
 def test_a_run_that_is_stopped_twice_is_the_same_run(
-    name: str, whole: dict[str, Path], tmp_path: Path
+    whole: dict[str, Path], tmp_path: Path
 ) -> None:
-    config = saving(CASES[name], 2)
-    for steps in (5, 15):  # progress begins at the steps that are there already
-        with pytest.raises(Stopped):
-            run(config, tmp_path, stopping(steps))
-        assert (tmp_path / "state.pt").is_file()
-    result = run(config, tmp_path)
-    assert_same(tmp_path, whole[name])
-    assert not (tmp_path / "state.pt").exists()
-    assert result.steps == 18 or name == "random-lengths"
+    for folder, name in each_folder(tmp_path, CASES):
+        config = saving(CASES[name], 2)
+        for steps in (5, 15):  # progress begins at the steps that are there already
+            with pytest.raises(Stopped):
+                run(config, folder, stopping(steps))
+            assert (folder / "state.pt").is_file()
+        result = run(config, folder)
+        assert_same(folder, whole[name])
+        assert not (folder / "state.pt").exists()
+        assert result.steps == 18 or name == "random-lengths"
 
 
 @pytest.mark.parametrize(

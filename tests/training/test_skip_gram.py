@@ -34,6 +34,7 @@ from embgeo.training.settings import StudySettings, from_tables, load_preset
 from embgeo.training.tasks import make_task
 from embgeo.training.tasks.skip_gram import SkipGram, sampling_loss
 from tests.support.refusals import refusal
+from tests.support.sampling import each_folder
 from tests.support.training_runs import (
     CPU,
     assert_resumes,
@@ -287,13 +288,13 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("text", BAD.values(), ids=BAD.keys())
-def test_bad_sets_are_one_line(text: str | None, place: Path, tmp_path: Path) -> None:
-    if text is not None:
-        (tmp_path / "EN-WS-353-ALL.txt").write_text(text, "utf-8")
-    config = settings(place, task={"wordsim": str(tmp_path)})
-    with refusal(UnreadableFile):
-        make_task(config).load(config)
+def test_bad_sets_are_one_line(place: Path, tmp_path: Path) -> None:
+    for folder, text in each_folder(tmp_path, BAD.values()):
+        if text is not None:
+            (folder / "EN-WS-353-ALL.txt").write_text(text, "utf-8")
+        config = settings(place, task={"wordsim": str(folder)})
+        with refusal(UnreadableFile):
+            make_task(config).load(config)
 
 
 def test_bad_texts_and_settings_are_one_line(place: Path, tmp_path: Path) -> None:

@@ -76,20 +76,17 @@ def test_a_bias_that_the_run_did_not_have_starts_as_usual(runs: Path) -> None:
     assert not trainer.model.decoder.bias.any()
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
+def test_other_models_are_refused_before_training(runs: Path) -> None:
+    for model in (
         {"d": 6, "hidden": 6},
         {"layers": 2},
         {"name": "transformer", "d": 8, "heads": 2},
-    ],
-)
-def test_other_models_are_refused_before_training(runs: Path, model: dict[str, Any]) -> None:
-    start = {"start": str(runs / "mle" / "seed-0"), "bptt": 10}
-    config = settings(training=start, evaluation={"bptt": 10})
-    config = config.updated({"model": model if "name" in model else {**LSTM, **model}})
-    with refusal(BadOption):
-        check_study(complete_settings(config), corpus())
+    ):
+        start = {"start": str(runs / "mle" / "seed-0"), "bptt": 10}
+        config = settings(training=start, evaluation={"bptt": 10})
+        config = config.updated({"model": model if "name" in model else {**LSTM, **model}})
+        with refusal(BadOption):
+            check_study(complete_settings(config), corpus())
 
 
 def test_another_vocabulary_and_a_damaged_file_are_refused(runs: Path, tmp_path: Path) -> None:

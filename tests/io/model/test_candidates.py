@@ -26,7 +26,7 @@ from embgeo.io.model.choice import choose
 from embgeo.io.model.companions import read_parameters
 from embgeo.io.model.facts import ModelFacts
 from tests.support.refusals import refusal
-from tests.support.sampling import each_value
+from tests.support.sampling import each_folder, each_value
 
 N, D = 120, 16
 G = np.random.default_rng(0)
@@ -270,21 +270,21 @@ def test_an_embedding_of_few_rows_of_the_vocabulary_is_a_question(tmp_path: Path
     assert embgeo.load(folder, tensor="model.embed_tokens.weight").n == N
 
 
-@pytest.mark.parametrize(
-    ("embedding", "output"),
-    [
-        ("embedding.weight", "unembedding.weight"),
-        ("transformer.vocab_embedding.weight", "lm_head.weight"),
-        ("gpt_neox.embed_in.weight", "embed_out.weight"),
-        ("embed.weight", "head.weight"),
-        ("token_embd.weight", "output.weight"),
-    ],
-)
-def test_names_of_inputs_and_outputs(embedding: str, output: str, tmp_path: Path) -> None:
-    matrix = embgeo.load(write(tmp_path, {embedding: rows(N), output: rows(N)}, vocab_size=N))
-    assert matrix.origin.tensor == embedding
-    assert matrix.output is not None
-    assert matrix.output.origin.tensor == output
+def test_names_of_inputs_and_outputs(tmp_path: Path) -> None:
+    for folder, (embedding, output) in each_folder(
+        tmp_path,
+        (
+            ("embedding.weight", "unembedding.weight"),
+            ("transformer.vocab_embedding.weight", "lm_head.weight"),
+            ("gpt_neox.embed_in.weight", "embed_out.weight"),
+            ("embed.weight", "head.weight"),
+            ("token_embd.weight", "output.weight"),
+        ),
+    ):
+        matrix = embgeo.load(write(folder, {embedding: rows(N), output: rows(N)}, vocab_size=N))
+        assert matrix.origin.tensor == embedding
+        assert matrix.output is not None
+        assert matrix.output.origin.tensor == output
 
 
 def test_an_output_over_fewer_tokens_is_measured_over_those(tmp_path: Path) -> None:
@@ -624,32 +624,32 @@ def test_the_weight_of_hierarchical_reasoning_models(tmp_path: Path) -> None:
     assert matrix.output is not None
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("y_embedder.embedding_table.weight", "class labels"),
-        ("quantize.embedding.weight", "codes of a quantizer"),
-        ("gpt.mel_embedding.weight", "audio codes"),
-        ("model.ar_audio_embedding.word_embeddings.weight", "audio codes"),
-        ("semantic_embedding.weight", "audio codes"),
-        ("spk_emb.weight", "speakers"),
-        ("pitch_embedding.weight", "pitches"),
-        ("encoder_hash_tok_embedding.weight", "hashes"),
-        ("blk.1.engram_embd.weight", "hashes"),
-        ("user_embedding.weight", "users"),
-        ("item_embedding.weight", "items"),
-        ("melody.word_embeddings.weight", ""),
-        ("gpt.text_embedding.weight", ""),
-        ("lang_model.token_embedding.weight", ""),
-    ],
-)
-def test_rows_of_other_things_are_said_and_not_labeled(
-    name: str, kind: str, tmp_path: Path
-) -> None:
+def test_rows_of_other_things_are_said_and_not_labeled(tmp_path: Path) -> None:
     """Even if a tokenizer beside them has as many ids as there are rows."""
-    matrix = embgeo.load(write(tmp_path, {name: rows(N), "norm.weight": np.ones(D, np.float32)}, N))
-    assert any(note.endswith(f"are {kind}") for note in matrix.origin.notes) is bool(kind)
-    assert (matrix.tokens is None) is bool(kind)
+    for folder, (name, kind) in each_folder(
+        tmp_path,
+        (
+            ("y_embedder.embedding_table.weight", "class labels"),
+            ("quantize.embedding.weight", "codes of a quantizer"),
+            ("gpt.mel_embedding.weight", "audio codes"),
+            ("model.ar_audio_embedding.word_embeddings.weight", "audio codes"),
+            ("semantic_embedding.weight", "audio codes"),
+            ("spk_emb.weight", "speakers"),
+            ("pitch_embedding.weight", "pitches"),
+            ("encoder_hash_tok_embedding.weight", "hashes"),
+            ("blk.1.engram_embd.weight", "hashes"),
+            ("user_embedding.weight", "users"),
+            ("item_embedding.weight", "items"),
+            ("melody.word_embeddings.weight", ""),
+            ("gpt.text_embedding.weight", ""),
+            ("lang_model.token_embedding.weight", ""),
+        ),
+    ):
+        matrix = embgeo.load(
+            write(folder, {name: rows(N), "norm.weight": np.ones(D, np.float32)}, N)
+        )
+        assert any(note.endswith(f"are {kind}") for note in matrix.origin.notes) is bool(kind)
+        assert (matrix.tokens is None) is bool(kind)
 
 
 @pytest.mark.parametrize("others", [0, 1])

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
+from tests.support.sampling import each_folder
 
 ENDS = (
     "weight", "weight_scale", "weight_scale_inv", "scale_weight", "weight_scale_2", "SCB",
@@ -87,16 +87,16 @@ def write(folder: Path, rng: np.random.Generator) -> None:
         (folder / f"{name}.json").write_text(json.dumps(content))
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_any_companions_are_read_or_refused_in_one_line(seed: int, tmp_path: Path) -> None:
-    rng = np.random.default_rng(seed)
-    for _ in range(60):
-        write(tmp_path, rng)
-        names: list[str] = []
-        with contextlib.suppress(EmbgeoError):
-            found = embgeo.inspect(tmp_path)
-            assert "\n" not in found.problem
-            names = [one.name for one in found.tensors if one.is_candidate]
-        for name in names:
+def test_any_companions_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
+    for folder, seed in each_folder(tmp_path, range(12)):
+        rng = np.random.default_rng(seed)
+        for _ in range(60):
+            write(folder, rng)
+            names: list[str] = []
             with contextlib.suppress(EmbgeoError):
-                embgeo.load(tmp_path, tensor=name)
+                found = embgeo.inspect(folder)
+                assert "\n" not in found.problem
+                names = [one.name for one in found.tensors if one.is_candidate]
+            for name in names:
+                with contextlib.suppress(EmbgeoError):
+                    embgeo.load(folder, tensor=name)
