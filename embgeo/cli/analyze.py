@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from embgeo.cli import options as o
 from embgeo.cli import shared
 from embgeo.cli.help import HelpAll
@@ -53,15 +51,12 @@ def analyze(
     trust_settings: o.TrustSettings = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FOLDER", help="Result folder; NAME.embgeo here by default."
-        ),
+        o.option("Result folder; NAME.embgeo here by default.", "--out", "-o", metavar="FOLDER"),
     ] = None,
     force: Annotated[
         bool,
-        typer.Option(
-            "--force",
-            help="Replace a result that has more sections or rows, or is of another file.",
+        o.option(
+            "Replace a result that has more sections or rows, or is of another file.", "--force"
         ),
     ] = False,
     open_: o.Open = False,

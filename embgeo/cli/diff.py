@@ -27,54 +27,50 @@ def diff(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FOLDER",
-            help="Result folder; BASELINE-vs-OTHER.embgeo by default.",
+        o.option(
+            "Result folder; BASELINE-vs-OTHER.embgeo by default.", "--out", "-o", metavar="FOLDER"
         ),
     ] = None,
     track: Annotated[
         bool,
-        typer.Option(
-            "--track",
-            help="Take the files, those of a folder, or revisions (hf://org/name@step*), as "
+        o.option(
+            "Take the files, those of a folder, or revisions (hf://org/name@step*), as "
             "checkpoints of one run, in the order of their steps (by name, else by content), and "
             "show every number over training.",
+            "--track",
         ),
     ] = False,
     every: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Take every N-th checkpoint of a track, and the last."),
+        int | None, o.option("Take every N-th checkpoint of a track, and the last.", metavar="N")
     ] = None,
     added: Annotated[
         bool,
-        typer.Option(
-            "--added",
-            help="Compare the rows of two checkpoints, before and after tokens were added; write "
+        o.option(
+            "Compare the rows of two checkpoints, before and after tokens were added; write "
             "nothing.",
+            "--added",
         ),
     ] = False,
     against: Annotated[
         list[Path] | None,
-        typer.Option(
+        o.option(
+            "Compare two groups, such as seeds: the paths, and these (repeatable, may be a "
+            "pattern). Print what differs by more than the seeds do; write nothing.",
             "--against",
             metavar="PATH",
-            help="Compare two groups, such as seeds: the paths, and these (repeatable, may be a "
-            "pattern). Print what differs by more than the seeds do; write nothing.",
         ),
     ] = None,
     match: Annotated[
         Literal["token", "row"] | None,
-        typer.Option(
-            help="Match rows by token or by row number; by default by token where all have labels."
+        o.option(
+            "Match rows by token or by row number; by default by token where all have labels."
         ),
     ] = None,
     queries: Annotated[
         str | None,
-        typer.Option(
+        o.option(
+            "Tokens whose neighbors are compared; all of up to 5000, else 1000; 0: none.",
             metavar="N|all",
-            help="Tokens whose neighbors are compared; all of up to 5000, else 1000; 0: none.",
         ),
     ] = None,
     config: o.Config = None,

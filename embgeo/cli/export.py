@@ -18,33 +18,25 @@ def export(
     ],
     to: Annotated[
         Literal["projector", "parquet", "csv", "latex", "markdown"],
-        typer.Option(help="Format; of a study csv, latex or markdown, of a comparison latex."),
+        o.option("Format; of a study csv, latex or markdown, of a comparison latex."),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Output file (folder for the projector); NAME.format here by default.",
+        o.option(
+            "Output file (folder for the projector); NAME.format here by default.", "--out", "-o"
         ),
     ] = None,
     checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Projector: where the analyzed checkpoint is, if it was moved."),
+        Path | None, o.option("Projector: where the analyzed checkpoint is, if it was moved.")
     ] = None,
     at_most: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="N", help="Projector: N rows, evenly over the order of frequency."
-        ),
+        o.option("Projector: N rows, evenly over the order of frequency.", min=1, metavar="N"),
     ] = None,
     binary: Annotated[
-        bool, typer.Option("--bytes", help="Projector: vectors as bare numbers, not as text.")
+        bool, o.option("Projector: vectors as bare numbers, not as text.", "--bytes")
     ] = False,
-    venue: Annotated[
-        Literal["iclr", "neurips", "icml", "acl"] | None,
-        typer.Option(help="LaTeX: venue that sets the width; iclr by default."),
-    ] = None,
+    venue: o.Venue = None,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:

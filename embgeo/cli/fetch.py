@@ -21,22 +21,20 @@ def fetch(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
+        o.option(
+            "A new folder; by default the one in the cache, which is printed.",
             "-o",
             "--out",
             metavar="FOLDER",
-            help="A new folder; by default the one in the cache, which is printed.",
         ),
     ] = None,
     tensor: o.Tensor = None,
     output: o.Output = None,
     transpose: o.Transpose = None,
     max_download: o.MaxDownload = None,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Fetch safetensors files whole, too.")
-    ] = False,
+    whole: Annotated[bool, o.option("Fetch safetensors files whole, too.", "--whole")] = False,
     refresh: Annotated[
-        bool, typer.Option("--refresh", help="Check whether the branch or tag has moved.")
+        bool, o.option("Check whether the branch or tag has moved.", "--refresh")
     ] = False,
     json_: o.Json = False,
     quiet: o.Quiet = False,

@@ -26,7 +26,6 @@ class Form(StrEnum):
 
 Color = Literal["class", "frequency", "none"]
 Signs = Literal["both", "one"]
-VenueName = Literal["iclr", "neurips", "icml", "acl"]
 
 
 @shared.guarded
@@ -40,62 +39,52 @@ def figures(
     ],
     figure: Annotated[
         list[str] | None,
-        typer.Option(
-            help="scatter, spectrum, film, …; docs/figures.md lists all. Repeatable. "
+        o.option(
+            "scatter, spectrum, film, …; docs/figures.md lists all. Repeatable. "
             "All that can be drawn by default.",
-            autocompletion=completion.complete_one(completion.list_charts),
+            complete=completion.complete_one(completion.list_charts),
         ),
     ] = None,
     table: Annotated[
-        list[str] | None,
-        typer.Option(help="LaTeX table: numbers, isotropy or neighbors; repeatable."),
+        list[str] | None, o.option("LaTeX table: numbers, isotropy or neighbors; repeatable.")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FOLDER", help="Output folder; figures by default."),
+        Path | None, o.option("Output folder; figures by default.", "--out", "-o", metavar="FOLDER")
     ] = None,
     label: Annotated[
-        list[str] | None,
-        typer.Option(help="Legend label of a PATH; one for each, in order."),
+        list[str] | None, o.option("Legend label of a PATH; one for each, in order.")
     ] = None,
     format_: Annotated[
-        list[Form] | None, typer.Option("--format", help="File format; repeatable; pdf by default.")
+        list[Form] | None, o.option("File format; repeatable; pdf by default.", "--format")
     ] = None,
-    venue: Annotated[
-        VenueName | None, typer.Option(help="Venue that sets the width; iclr by default.")
-    ] = None,
+    venue: o.Venue = None,
     text: Annotated[
-        bool | None,
-        typer.Option("--text/--column", help="Width of the text, or of one of its columns."),
+        bool | None, o.option("Width of the text, or of one of its columns.", "--text/--column")
     ] = None,
     width: Annotated[
-        float | None, typer.Option(min=1.5, max=20.0, help="Width in inches, for other venues.")
+        float | None, o.option("Width in inches, for other venues.", min=1.5, max=20.0)
     ] = None,
     color: Annotated[
         Color | None,
-        typer.Option(help="Color points by class (rare or frequent), by frequency, or not at all."),
+        o.option("Color points by class (rare or frequent), by frequency, or not at all."),
     ] = None,
     annotate: Annotated[
-        list[str] | None, typer.Option(help="Name this token in a scatter; repeatable.")
+        list[str] | None, o.option("Name this token in a scatter; repeatable.")
     ] = None,
     free_axes: Annotated[
-        bool, typer.Option("--free-axes", help="Give each map a scale of its own.")
+        bool, o.option("Give each map a scale of its own.", "--free-axes")
     ] = False,
     parameter: Annotated[
         str | None,
-        typer.Option(
-            help="Name of the swept parameter; its values are read from paths such as beta=0.5."
-        ),
+        o.option("Name of the swept parameter; its values are read from paths such as beta=0.5."),
     ] = None,
     scalar: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Value that a sweep (subspace.distance by default) or a curve shows; repeatable."
-        ),
+        o.option("Value that a sweep (subspace.distance by default) or a curve shows; repeatable."),
     ] = None,
     signs: Annotated[
         Signs | None,
-        typer.Option(help="Signs of the eigenvectors in the table of I1 and I2; both by default."),
+        o.option("Signs of the eigenvectors in the table of I1 and I2; both by default."),
     ] = None,
     json_: o.Json = False,
     quiet: o.Quiet = False,

@@ -34,56 +34,52 @@ def gate(
     ] = None,
     rule: Annotated[
         list[str] | None,
-        typer.Option(
+        o.option(
+            '"cosine.mean <= 0.1", "isotropy.i1_unit_rows drop <= 5%, warn"; repeatable, and '
+            "in addition to those of the settings.",
             "--rule",
             "-r",
-            help='"cosine.mean <= 0.1", "isotropy.i1_unit_rows drop <= 5%, warn"; repeatable, and '
-            "in addition to those of the settings.",
         ),
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(
-            help="Add the rules of this preset: finetune-ready.",
-            autocompletion=completion.complete_one(completion.list_rule_presets),
+        o.option(
+            "Add the rules of this preset: finetune-ready.",
+            complete=completion.complete_one(completion.list_rule_presets),
         ),
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option(
+        o.option(
+            "What drop, rise and change compare with: a baseline file, a saved analysis or a "
+            "checkpoint.",
             "--baseline",
             "-b",
-            help="What drop, rise and change compare with: a baseline file, a saved analysis or a "
-            "checkpoint.",
         ),
     ] = None,
     update_baseline: Annotated[
         bool,
-        typer.Option(
-            "--update-baseline",
-            help="Write the measured values to the baseline file; check nothing.",
+        o.option(
+            "Write the measured values to the baseline file; check nothing.", "--update-baseline"
         ),
     ] = False,
     level: Annotated[
         float | None,
-        typer.Option(
-            help="Confidence level at which a sampled value has to pass; 0.95 by default."
-        ),
+        o.option("Confidence level at which a sampled value has to pass; 0.95 by default."),
     ] = None,
     allow_undefined: Annotated[
-        bool,
-        typer.Option("--allow-undefined", help="Pass rules whose values are not defined."),
+        bool, o.option("Pass rules whose values are not defined.", "--allow-undefined")
     ] = False,
     config: o.Config = None,
     no_config: o.NoConfig = False,
     trust_settings: o.TrustSettings = False,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML, for CI servers.")] = None,
-    sarif: Annotated[Path | None, typer.Option(help="Write SARIF, for code scanning.")] = None,
+    junit: Annotated[Path | None, o.option("Write JUnit XML, for CI servers.")] = None,
+    sarif: Annotated[Path | None, o.option("Write SARIF, for code scanning.")] = None,
     github: Annotated[
         bool | None,
-        typer.Option(
+        o.option(
+            "Write annotations and a step summary; by default where GitHub Actions runs.",
             "--github/--no-github",
-            help="Write annotations and a step summary; by default where GitHub Actions runs.",
         ),
     ] = None,
     format_: o.Format = "text",

@@ -20,14 +20,14 @@ from embgeo.core.source import Padding as PaddingName
 def option(
     text: str,
     *names: str,
-    metavar: str | None = None,
     complete: Callable[[str], list[str]] | None = None,
+    **more: Any,
 ) -> Any:
     """Return the declaration of an option with its help and the completion of its values.
 
     By default it has the name of its parameter.
     """
-    return typer.Option(*names, help=text, metavar=metavar, autocompletion=complete)
+    return typer.Option(*names, help=text, autocompletion=complete, **more)
 
 
 # --- loading --------------------------------------------------------------------------------
@@ -181,6 +181,10 @@ Json = Annotated[bool, option("Print the result as JSON on stdout.", "--json")]
 PrintFormat = Literal["text", "markdown"]
 Format = Annotated[
     PrintFormat, option("Output format; markdown suits comments on pull requests.", "--format")
+]
+Venue = Annotated[
+    Literal["iclr", "neurips", "icml", "acl"] | None,
+    option("Venue that sets the width; iclr by default."),
 ]
 Quiet = Annotated[bool, option("No progress and no summary.", "--quiet", "-q")]
 Open = Annotated[bool, option("Open the report in the browser.", "--open")]

@@ -26,38 +26,32 @@ def repair(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FOLDER", help="Folder of the repaired copy; must not exist."
-        ),
+        o.option("Folder of the repaired copy; must not exist.", "--out", "-o", metavar="FOLDER"),
     ] = None,
     only: Annotated[
         str,
-        typer.Option(
+        o.option(
+            "Suspects to replace: zero, mean, duplicate, …; all serious ones by default.",
             metavar="REASON,…",
-            help="Suspects to replace: zero, mean, duplicate, …; all serious ones by default.",
         ),
     ] = "",
     rows: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Replace these instead: row numbers or tokens, one a line."
-        ),
+        o.option("Replace these instead: row numbers or tokens, one a line.", metavar="FILE"),
     ] = None,
     method: Annotated[
         str,
-        typer.Option(
-            metavar="draw|mean|copy",
-            help="Draw rows from the mean and covariance of the others, take their mean with "
+        o.option(
+            "Draw rows from the mean and covariance of the others, take their mean with "
             "noise, or copy a token.",
+            metavar="draw|mean|copy",
         ),
     ] = "draw",
-    copy: Annotated[
-        str | None, typer.Option(metavar="TOKEN", help="The token to copy, with noise.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
+    copy: Annotated[str | None, o.option("The token to copy, with noise.", metavar="TOKEN")] = None,
+    seed: Annotated[int, o.option("Seed of the random numbers.", min=0)] = 0,
     min_norm: o.MinNorm = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be written, and write nothing.")
+        bool, o.option("Show what would be written, and write nothing.", "--dry-run")
     ] = False,
     tensor: o.Tensor = None,
     output: o.Output = None,

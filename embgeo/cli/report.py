@@ -16,8 +16,7 @@ def report(
         typer.Argument(metavar="FOLDER", help="Folder that embgeo analyze, diff or train wrote."),
     ],
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="HTML file; report.html in FOLDER by default."),
+        Path | None, o.option("HTML file; report.html in FOLDER by default.", "--out", "-o")
     ] = None,
     open_: o.Open = False,
     quiet: o.Quiet = False,

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from embgeo.cli import completion, shared
 from embgeo.cli import options as o
 from embgeo.core.progress import Progress, RunMonitor
@@ -23,72 +21,60 @@ if TYPE_CHECKING:
 @shared.guarded
 def train(
     data: Annotated[
-        Path | None,
-        typer.Option(metavar="TEXT", help="Text file, or folder with train, valid, test."),
+        Path | None, o.option("Text file, or folder with train, valid, test.", metavar="TEXT")
     ] = None,
     compare: Annotated[
         str | None,
-        typer.Option(
+        o.option(
+            "Methods to train, such as mle,cosreg,frage.",
             metavar="NAME,NAME,…",
-            help="Methods to train, such as mle,cosreg,frage.",
-            autocompletion=completion.complete_list(completion.list_methods),
+            complete=completion.complete_list(completion.list_methods),
         ),
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(
+        o.option(
+            "Settings to begin with; tiny-cpu by default.",
             metavar="NAME",
-            help="Settings to begin with; tiny-cpu by default.",
-            autocompletion=completion.complete_one(completion.list_presets),
+            complete=completion.complete_one(completion.list_presets),
         ),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="TOML", help="Settings that override the preset.")
+        Path | None, o.option("Settings that override the preset.", metavar="TOML")
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override one setting; repeatable."),
+        o.option("Override one setting; repeatable.", "--set", metavar="KEY=VALUE"),
     ] = None,
     seeds: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Train each method with seeds 0 to N − 1."),
+        int | None, o.option("Train each method with seeds 0 to N − 1.", min=1, metavar="N")
     ] = None,
     tune: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE,VALUE,…", help="Let validation choose a value; repeatable."
-        ),
+        o.option("Let validation choose a value; repeatable.", metavar="KEY=VALUE,VALUE,…"),
     ] = None,
     from_: Annotated[
-        Path | None,
-        typer.Option("--from", metavar="RUN", help="Start from the weights of a finished run."),
+        Path | None, o.option("Start from the weights of a finished run.", "--from", metavar="RUN")
     ] = None,
     plugin: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE.py", help="Load code of your own; repeatable."),
+        list[Path] | None, o.option("Load code of your own; repeatable.", metavar="FILE.py")
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(
+        o.option(
+            "cpu, cuda, mps or auto (the default).",
             metavar="NAME",
-            help="cpu, cuda, mps or auto (the default).",
-            autocompletion=completion.complete_one(completion.list_devices),
+            complete=completion.complete_one(completion.list_devices),
         ),
     ] = None,
-    jobs: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Train N runs at once; same results.")
-    ] = 1,
+    jobs: Annotated[int, o.option("Train N runs at once; same results.", min=1, metavar="N")] = 1,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FOLDER", help="Folder of the runs; TEXT.runs by default."
-        ),
+        o.option("Folder of the runs; TEXT.runs by default.", "--out", "-o", metavar="FOLDER"),
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the runs in the folder.")
-    ] = False,
+    resume: Annotated[bool, o.option("Continue the runs in the folder.", "--resume")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be trained, and write nothing.")
+        bool, o.option("Show what would be trained, and write nothing.", "--dry-run")
     ] = False,
     open_: o.Open = False,
     json_: o.Json = False,

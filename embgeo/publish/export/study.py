@@ -62,7 +62,7 @@ DIFFERENCES = (
     "claim",
 )
 #: Longest text of a cell in LaTeX.
-LONGEST = 60
+LONGEST = 36
 
 _N = r"[+−]?[0-9][0-9,]*(?:\.[0-9]+)?(?:e[+−-]?[0-9]+)?"
 _NUMBERS = re.compile(rf"(<?)({_N})(%)?(?:( ± | … )({_N})(%)?)?")
