@@ -1,4 +1,4 @@
-"""Maps of tokens as hexagons: vector paths without a picture, one path per color."""
+"""Maps of tokens as vector paths without a picture: hexagons, or marks of their class."""
 
 from __future__ import annotations
 
@@ -20,9 +20,12 @@ from embgeo.core.arrays import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 #: Hexagons across the longer side of a map that stands alone, and of one among several.
 ACROSS_ALONE, ACROSS = 52, 40
+#: Marks on a map at most, and their radius as a share of its side.
+MOST_MARKS, MARK = 1_500, 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +65,18 @@ def draw_maps(
 ) -> tuple[str, ...]:
     """Draw one map per panel.
 
-    Hexagons are colored by the number of tokens or the share of rare ones.
+    Hexagons are colored by the number of tokens or the share of rare ones; where classes are known,
+    some tokens are marks of their class.
     """
     from matplotlib.patches import Patch
 
     clouds = [panel.cloud for panel in spec.panels if panel.cloud is not None]
     points = [cloud.xy for cloud in clouds]
     views = [fit_view(xy) for xy in points] if spec.free_axes else common_views(points)
+    if spec.shading == "class" and all(cloud.popular is not None for cloud in clouds):
+        legend = draw_marks(axes, clouds, views)
+        add_legend(figure, *legend, title=f"{MOST_MARKS:,} tokens at most in each map")
+        return finish(figure, axes, spec, output)
     across = ACROSS_ALONE if len(clouds) == 1 else ACROSS
     cells = [
         count_hexagons(cloud.xy[view.holds(cloud.xy)], view.span / across)
@@ -86,6 +94,14 @@ def draw_maps(
     # One row of color patches above all maps.
     patches = [Patch(facecolor=color, edgecolor=color) for color in colors]
     add_legend(figure, patches, labels, title=title, handlelength=1.0, columnspacing=0.9)
+    return finish(figure, axes, spec, output)
+
+
+def finish(
+    figure: Figure, axes: Sequence[Axes], spec: Specification, output: OutputStyle
+) -> tuple[str, ...]:
+    """Lay the maps out, and name tokens in their final places."""
+    clouds = [panel.cloud for panel in spec.panels if panel.cloud is not None]
     named = any(cloud.named for cloud in clouds)
     engine = figure.get_layout_engine()
     if output.set_margins is not None:
@@ -103,6 +119,35 @@ def draw_maps(
         crowded = draw_names(ax, cloud.named, output.write_name, cloud.xy)
         notes += explain_crowded(name, crowded)
     return tuple(notes)
+
+
+def draw_marks(
+    axes: Sequence[Axes], clouds: Sequence[Cloud], views: Sequence[View]
+) -> tuple[list[Line2D], list[str]]:
+    """Draw triangles for rare and squares for frequent tokens, one path each; their legend."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    kinds = (("rare tokens", theme.RARE.light, 3), ("frequent tokens", theme.POPULAR.light, 4))
+    for ax, cloud, view in zip(axes, clouds, views, strict=True):
+        view.frame(ax)
+        assert cloud.popular is not None
+        chosen = np.unique(np.linspace(0, len(cloud.xy) - 1, MOST_MARKS).astype(np.int64))
+        for place, (_, color, corners) in enumerate(kinds):
+            points = cloud.xy[chosen][cloud.popular[chosen] == place]
+            points = points[view.holds(points)]
+            turns = np.pi / 2 + (np.arange(corners) + 0.5 * (corners == 4)) * 2 * np.pi / corners
+            mark = MARK * view.span * np.stack([np.cos(turns), np.sin(turns)], axis=1)
+            outline = points[:, None, :] + np.concatenate([mark, mark[:1]])[None]
+            codes = [Path.MOVETO, *[Path.LINETO] * (corners - 1), Path.CLOSEPOLY]
+            path = Path(outline.reshape(-1, 2), codes * len(points))
+            ax.add_artist(PathPatch(path, facecolor=color, linewidth=0))
+    handles = [
+        Line2D([], [], ls="", marker=m, ms=5, color=kind[1])
+        for m, kind in zip("^s", kinds, strict=True)
+    ]
+    return handles, [name for name, *_ in kinds]
 
 
 Levels = tuple[tuple[str, ...], list[str], list[npt.NDArray[np.int64]]]

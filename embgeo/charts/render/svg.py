@@ -25,8 +25,10 @@ from embgeo.core.text import drawable, visible_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Maps and small panels in one row.
-MAPS_ACROSS, PANELS_ACROSS = 3, 3
+#: Maps and panels in one row.
+ACROSS = 2
+#: The widest figure in inches: on a sheet of A4 its letters have seven points.
+WIDEST = 8.6
 SETTINGS: Any = {
     "svg.hashsalt": "embgeo",
     "svg.fonttype": "none",
@@ -84,16 +86,14 @@ def arrange(spec: Specification) -> FigureLayout:
     """Get sizes that a page shows without scaling: one panel, two next to each other, or a grid."""
     n = len(spec.panels)
     if spec.one_row:
-        return FigureLayout(3.4 * n, 3.3, n)
+        return FigureLayout(min(3.4 * n, WIDEST), 3.3, n)
     if spec.panels[0].is_map:
-        across = min(MAPS_ACROSS, n)
-        side = (6.0, 4.3, 3.4)[across - 1]
+        across = min(ACROSS, n)
+        side = (6.0, 4.3)[across - 1]
         return FigureLayout(side * across, 0.84 * side * -(-n // across), across)
     if n == 1:
         return FigureLayout(5.6, 3.3, 1)
-    if n == 2:
-        return FigureLayout(8.6, 3.3, 2)
-    return FigureLayout(10.2, 2.5 * -(-n // PANELS_ACROSS), PANELS_ACROSS)
+    return FigureLayout(WIDEST, (3.3 if n == 2 else 2.5) * -(-n // ACROSS), ACROSS)
 
 
 def write_label(label: str) -> str:
