@@ -18,6 +18,13 @@ def report(
     out: Annotated[
         Path | None, o.option("HTML file; report.html in FOLDER by default.", "--out", "-o")
     ] = None,
+    card: Annotated[
+        bool,
+        typer.Option(
+            "--card",
+            help="Write card.svg and card.png, 1200 × 630, beside it: verdict, map, numbers.",
+        ),
+    ] = False,
     open_: o.Open = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -26,8 +33,10 @@ def report(
 
     Example: embgeo report baseline.embgeo
     """
-    from embgeo.workflows.render import default_target, render
+    from embgeo.workflows.render import default_target, render, write_card
 
     target = out if out is not None else default_target(folder)
     render(folder, target)
+    if card:
+        write_card(folder, target.parent)
     print_report(target.absolute(), quiet, open_)

@@ -192,6 +192,7 @@ ANALYSIS = Bundle(
         "board.js",
         "share.js",
         "charts.js",
+        "take.js",
         "page.js",
         "app.js",
     ),

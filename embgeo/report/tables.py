@@ -1,6 +1,7 @@
 """Tables, provenance and lists of quantities as the templates print them."""
 
 import json
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -67,9 +68,10 @@ def table_view(table: Table) -> TableView:
     """Get `table` with formatted numbers and every string made visible, without empty columns."""
     table = order_columns(table)
     rare = frozenset(table.rare)
+    formats = [column_format([row[j] for row in table.rows]) for j in range(len(table.columns))]
     rows = tuple(
         tuple(
-            _cell(column, cell, (i, j) in rare)
+            _cell(column, cell, (i, j) in rare, formats[j])
             for j, (column, cell) in enumerate(zip(table.columns, row, strict=True))
         )
         for i, row in enumerate(table.rows)
@@ -79,6 +81,24 @@ def table_view(table: Table) -> TableView:
         for j, title in enumerate(table.columns)
     )
     return TableView(table.name, table.quantity.title, table.note, columns, rows)
+
+
+def column_format(cells: Iterable[Cell]) -> Callable[[float], str]:
+    """Write the numbers of a column with as many decimals as give the largest four digits.
+
+    Each with digits of its own, where one would be printed as 0 or 1 that is not.
+
+    >>> [*map(column_format([24.7, 8.125]), (24.7, 8.125))], column_format([2.0, 1e-9])(1e-9)
+    (['24.70', '8.12'], '1e-09')
+    """
+    values = [float(cell) for cell in cells if isinstance(cell, int | float)]
+    largest = max(map(abs, values), default=0.0)
+    if not 1e-3 <= largest < 1e6 or all(value.is_integer() for value in values):
+        return format_number
+    digits = max(0, 3 - math.floor(math.log10(largest)))
+    if any(round(value, digits) in (0.0, 1.0, -1.0) and value != round(value) for value in values):
+        return format_number
+    return lambda value: f"{value:,.{digits}f}".replace("-", "−")
 
 
 def order_columns(table: Table) -> Table:
@@ -102,11 +122,11 @@ def order_columns(table: Table) -> Table:
     )
 
 
-def _cell(column: str, cell: Cell, is_rare: bool) -> CellView:
+def _cell(column: str, cell: Cell, is_rare: bool, write: Callable[[float], str]) -> CellView:
     if cell is None:
         return CellView("–", "num")
     if isinstance(cell, int | float):
-        return CellView(format_number(float(cell)), "num")
+        return CellView(write(float(cell)), "num")
     if column.startswith(("token", "neighbor")):
         return CellView(visible(cell), "token", "\u00a0*" if is_rare else "")
     return CellView(visible(cell) if cell else "", "text")

@@ -5,10 +5,10 @@ from os import PathLike
 from pathlib import Path
 
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, load_comparison
-from embgeo.core.arguments import as_path, refuse_type
+from embgeo.core.arguments import as_path, refuse_if, refuse_type
 from embgeo.core.errors import BadOption, argument, looking_at, writing
 from embgeo.core.options import known_arguments
-from embgeo.files.saved import write_text
+from embgeo.files.saved import atomic_file, write_text
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.training.study.record import COMPARISON_FOLDER, STUDY_NAME, Study, load_study
 from embgeo.workflows.folders import refuse_place
@@ -79,6 +79,22 @@ def open_page(result: Analysis | Comparison | Study | Path | str) -> Callable[[]
     if not isinstance(shown, Analysis):
         raise refuse_type(shown, "result", "an analysis, a comparison, or the folder of one")
     return lambda: single.render(shown)
+
+
+def write_card(folder: Path, out: Path) -> None:
+    """Write ``card.svg`` and ``card.png`` of a saved analysis or comparison."""
+    from embgeo.report.card import draw_card
+
+    is_study = names_result(folder, STUDY_NAME)
+    refuse_if(
+        is_study, argument("card"), "shows no runs", f"name {COMPARISON_FOLDER} in the folder"
+    )
+    load = load_comparison if names_result(folder, COMPARISON_NAME) else load_analysis
+    svg, png = draw_card(load(folder))
+    with writing(out, _ELSEWHERE):
+        write_text(out / "card.svg", svg)
+        with atomic_file(out / "card.png") as temporary:
+            temporary.write_bytes(png)
 
 
 def names_result(folder: Path, name: str) -> bool:

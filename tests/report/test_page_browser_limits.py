@@ -143,11 +143,11 @@ def test_without_scripts_the_page_is_complete(driver: Any, folder: Path) -> None
         driver.get((folder / "page.html").as_uri())
         figures = driver.find_elements(By.CSS_SELECTOR, "svg.figure")
         folded = driver.find_elements(By.CSS_SELECTOR, "details svg.figure")
-        assert (len(figures), len(folded)) == (12, 4)
+        assert (len(figures), len(folded)) == (11, 3)
         assert [f.is_displayed() for f in figures] == [f not in folded for f in figures]
         for selector in ("#scatter", "#search", "#token-table", ".chart"):
             assert not driver.find_element(By.CSS_SELECTOR, selector).is_displayed()
-        assert driver.find_element(By.CSS_SELECTOR, ".headline").text.startswith("Degenerate")
+        assert driver.find_element(By.CSS_SELECTOR, ".headline").text.startswith("Narrow cone")
         assert complaints(driver) == []
 
 

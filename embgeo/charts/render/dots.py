@@ -36,8 +36,9 @@ OUTSIDE = 0.0005
 MARGIN = 0.45
 #: A map of more points shows their density: dots would merge into a disc.
 MOST_DOTS = 10_000
-#: Cells of a density per inch, and the shade of a cell with one point.
-CELLS, LEAST_SHADE = 100, 0.25
+#: Cells of a density per inch, the shade of a cell with one point, and the fewest points of the
+#: darkest cell.
+CELLS, LEAST_SHADE, LEAST_DENSE = 100, 0.25, 8
 #: Colors of the scale of frequencies.
 STEPS = 12
 #: Height in inches of a color bar with its labels.
@@ -252,7 +253,7 @@ def draw_density(ax: Axes, xy: FloatArray, colors: Any, view: View, side: float)
     counts = np.bincount(cell, minlength=across * down)
     sums = [np.bincount(cell, channel, minlength=across * down) for channel in rgb.T]
     mean = np.stack(sums, axis=1) / np.maximum(counts, 1)[:, None]
-    share = np.log1p(counts) / np.log1p(counts.max(initial=1))
+    share = np.log1p(counts) / np.log1p(counts.max(initial=LEAST_DENSE))
     shade = np.where(counts > 0, LEAST_SHADE + (1.0 - LEAST_SHADE) * share, 0.0)[:, None]
     picture = (1.0 - shade + shade * mean).reshape(down, across, 3)
     # Few levels make the picture compress well.

@@ -69,8 +69,6 @@ class OutputStyle:
     draw_cloud: Callable[[Axes, FloatArray], None] | None = None
     #: Whether panels have letters: (a), (b), (c).
     letters: bool = False
-    #: Arranges all panels; None for matplotlib's layout, which measures every text.
-    set_margins: Callable[[Figure], None] | None = None
 
 
 def import_matplotlib() -> Any:
@@ -130,10 +128,7 @@ def draw(spec: Specification, output: OutputStyle) -> tuple[Figure, tuple[str, .
     references |= any(listed(guide) for panel in spec.panels for guide in panel.guides)
     if len(handles) > 1 or references:
         add_legend(figure, list(handles.values()), list(handles))
-    if output.set_margins is not None:
-        output.set_margins(figure)
-    else:
-        keep_ticks(figure, axes)
+    keep_ticks(figure, axes)
     return figure, ()
 
 

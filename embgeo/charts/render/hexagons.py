@@ -104,9 +104,7 @@ def finish(
     clouds = [panel.cloud for panel in spec.panels if panel.cloud is not None]
     named = any(cloud.named for cloud in clouds)
     engine = figure.get_layout_engine()
-    if output.set_margins is not None:
-        output.set_margins(figure)
-    elif engine is not None:
+    if engine is not None:
         # Equal scales change the room that labels need: the layout needs a second round.
         engine.execute(figure)
         if named:
@@ -160,7 +158,8 @@ def shade_density(cells: Sequence[Hexagons]) -> Levels:
     n = int(min(len(theme.DENSITY), most))
     lower = np.unique(np.round(most ** (np.arange(n) / n)))
     labels = [f"{edge:,.0f}{'+' if i == len(lower) - 1 else ''}" for i, edge in enumerate(lower)]
-    colors = tuple(color.light for color in theme.DENSITY[-len(lower) :])
+    # Few levels are pale ones: a token alone is not as dark as a crowd.
+    colors = tuple(color.light for color in theme.DENSITY[: len(lower)])
     return colors, labels, [np.searchsorted(lower, c.counts, side="right") - 1 for c in cells]
 
 

@@ -58,6 +58,8 @@ LIMIT = 48
 MISSING = "□"
 #: Narrowest panels in inches: of maps and of grids of curves, of two panels, and of a single row.
 LEAST_SMALL, LEAST_WIDE, LEAST_IN_ROW = 1.5, 2.0, 1.35
+#: The least height of a panel with room for three ticks.
+LEAST_HIGH = 1.5
 
 #: Height of a panel of lines by that of a map in a grid of both, and room for titles above them.
 FLAT, ABOVE = 0.55, 0.15
@@ -156,14 +158,16 @@ def arrange(spec: Specification, width: float) -> drawing.FigureLayout:
         return drawing.FigureLayout(width, down * min(2.3, width / across), across)
     if spec.panels[0].is_map:
         across, down = divide(width, n, LEAST_SMALL)
+        # A map alone is as high as a usual cloud needs to fill its width.
+        most = max(2.3, 0.8 * (width - MARGIN)) if n == 1 else 2.3
         return drawing.FigureLayout(
-            width, down * (min(2.3, width / across - MARGIN) + MARGIN), across
+            width, down * (min(most, width / across - MARGIN) + MARGIN), across
         )
     across, down = divide(width, n, LEAST_WIDE if n == 2 else LEAST_SMALL)
     # Several rows of panels are flatter: a column would soon be higher than wide.
     shape = 0.62 if down == 1 else 0.45
     return drawing.FigureLayout(
-        width, down * float(np.clip(shape * width / across, 1.2, 2.3)), across
+        width, down * float(np.clip(shape * width / across, LEAST_HIGH, 2.3)), across
     )
 
 

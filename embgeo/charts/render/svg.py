@@ -18,7 +18,6 @@ from xml.etree import ElementTree
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import FigureLayout, OutputStyle, default_settings, draw
 from embgeo.charts.render.hexagons import draw_maps
-from embgeo.charts.render.margins import set_margins
 from embgeo.charts.specification import Specification
 from embgeo.core.text import drawable, visible_text
 
@@ -86,7 +85,7 @@ def arrange(spec: Specification) -> FigureLayout:
     """Get sizes that a page shows without scaling: one panel, two next to each other, or a grid."""
     n = len(spec.panels)
     if spec.one_row:
-        return FigureLayout(min(3.4 * n, WIDEST), 3.3, n)
+        return FigureLayout(3.4 * n, 3.3, n)
     if spec.panels[0].is_map:
         across = min(ACROSS, n)
         side = (6.0, 4.3)[across - 1]
@@ -113,9 +112,7 @@ def write_power(value: float) -> str:
     return power if mantissa == "1" else f"{mantissa}·{power}"
 
 
-MEDIUM = OutputStyle(
-    arrange, drawable, write_label, write_power, draw_maps, set_margins=set_margins
-)
+MEDIUM = OutputStyle(arrange, drawable, write_label, write_power, draw_maps)
 
 
 def render_svg(spec: Specification) -> str:

@@ -58,7 +58,9 @@ async function start() {
   wireWords(data, store);
   new Board(data, store, new Card([{ name: "", data, map }], store), [map]);
   new Share(data, store, [map]).restore(brushes, search);
-  const charts = new Charts(readJson("embgeo-charts"));
+  const described = readJson("embgeo-charts");
+  const charts = new Charts(described);
+  addTakers(described);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     map.retint();
     charts.retint();

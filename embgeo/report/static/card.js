@@ -22,7 +22,7 @@ class Card {
       if (map.treated && !map.treated.near) line.append(own.search.treated);
       else if (!map.treated && !own.nearest.has(row)) this.explainNone(own, line);
       for (const { row: near, cosine } of map.nearestTo(row)) {
-        const said = cosine === undefined ? "" : ` ${formatNumber(cosine, 2)}`;
+        const said = cosine === undefined ? "" : ` ${formatCosine(cosine)}`;
         this.button(own.label(near) + said, () => this.store.pin(near), line);
       }
     }
@@ -70,7 +70,7 @@ class Card {
       cell.className = "near-list";
       if (!data.nearest.has(row)) this.explainNone(data, cell);
       for (const { row: other, cosine } of map.nearestTo(row)) {
-        this.button(`${data.label(other)} ${formatNumber(cosine, 2)}`, () => this.store.pin(other), cell);
+        this.button(`${data.label(other)} ${formatCosine(cosine)}`, () => this.store.pin(other), cell);
       }
     });
   }

@@ -85,7 +85,9 @@ async function start() {
   new Share(table, store, maps.maps).restore(brushes, search);
   wireMoved(moved, store, first.rows);
   wireWords({ ...first, columns: shared }, store);
-  const charts = new Charts(readJson("embgeo-charts"));
+  const described = readJson("embgeo-charts");
+  const charts = new Charts(described);
+  addTakers(described);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     maps.retint();
     charts.retint();

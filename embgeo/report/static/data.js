@@ -125,6 +125,26 @@ function withBlank(unit) {
   return !unit || unit === "°" ? unit || "" : ` ${unit}`;
 }
 
+// A number of a column: as many decimals as give its largest number four digits.
+function columnFormat(values) {
+  let largest = 0;
+  for (const v of values) if (Number.isFinite(v) && Math.abs(v) > largest) largest = Math.abs(v);
+  if (largest >= 1e6 || largest < 1e-3) return (v) => formatNumber(v);
+  const digits = Math.max(0, 3 - Math.floor(Math.log10(largest)));
+  const rounded = (v) => Number(v.toFixed(digits));
+  const hides = (v) => [0, 1, -1].includes(rounded(v)) && v !== rounded(v);
+  if (values.some(hides)) return (v) => formatNumber(v);
+  const form = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return (v) => (Number.isFinite(v) ? v.toLocaleString("en", form).replace("-", "−") : "–");
+}
+
+// A cosine with two decimals, or as many as show that it is not 1.
+function formatCosine(value) {
+  const digits = [2, 3, 4].find((n) => Number(value.toFixed(n)) < 1);
+  if (!digits) return value < 1 ? "≈ 1" : "1";
+  return value.toFixed(digits).replace("-", "−");
+}
+
 // Numbers as the tables print them: four digits, thousands apart.
 function formatNumber(value, digits = 4) {
   if (!Number.isFinite(value)) return "–";

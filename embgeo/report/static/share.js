@@ -55,7 +55,7 @@ class Share {
     const lines = [columns.map((c) => c.title)];
     for (let i = 0; i < this.data.rows; i++) {
       if (this.store.mask && !this.store.mask[i]) continue;
-      lines.push(columns.map((c) => (c.key ?? c.text)(i)));
+      lines.push(columns.map((c) => c.key(i)));
     }
     save(new Blob([writeCsv(lines)], { type: "text/csv" }), "tokens.csv");
   }

@@ -182,17 +182,18 @@ function tokenColumns(data) {
   if (data.popular) {
     columns.push({
       title: "class",
-      key: (i) => data.popular[i],
+      key: (i) => (data.popular[i] ? "frequent" : "rare"),
       text: (i) => (data.popular[i] ? "frequent" : "rare"),
     });
   }
   // The counts themselves are there.
   for (const column of data.columns.filter((c) => !(data.count && c.key === "frequency.log_count"))) {
+    const format = columnFormat(column.values);
     columns.push({
       title: columnTitle(column),
       number: true,
       key: (i) => column.values[i],
-      text: (i) => formatNumber(column.values[i]),
+      text: (i) => format(column.values[i]),
     });
   }
   return columns;

@@ -50,8 +50,7 @@ class WhatIf {
     this.slider.setAttribute("aria-valuetext", title);
     const cells = document.querySelectorAll("#treatment-numbers [data-number]");
     cells.forEach((cell, i) => {
-      cell.textContent = treatment.numbers[i];
-      cell.title = treatment.exact[i] === null ? "all directions have the same variance: no preferred eigenvectors" : "";
+      cell.textContent = treatment.exact[i] === null ? "none: no direction differs" : treatment.numbers[i];
     });
     const top = Math.max(...treatment.cosines);
     this.bars.forEach((bar, i) => {
