@@ -201,12 +201,12 @@ def test_a_comparison_is_looked_up_by_name_and_member() -> None:
     assert comparison["compare.cka", 2] is comparison.pairs[1]["compare.cka"]
     assert name in comparison
     assert {name, "compare.cka"} <= set(comparison.keys())
-    with pytest.raises(KeyError, match=r"did you mean compare\.cka"):
+    with refusal(KeyError):
         comparison["compare.ckaa"]
     for nobody in (0, 3, "nobody"):
-        with pytest.raises(KeyError, match="no member is called"):
+        with refusal(KeyError):
             comparison[name, nobody]
-    with pytest.raises(KeyError, match="is the baseline"):
+    with refusal(KeyError):
         comparison[name, comparison.members[0].name]
 
 

@@ -143,7 +143,7 @@ def test_detached_states_have_no_graph(name: str) -> None:
 
 
 def test_a_state_of_something_else_is_refused() -> None:
-    with pytest.raises(TypeError, match="a state holds a str"):
+    with refusal(TypeError):
         detach(("a",))
 
 

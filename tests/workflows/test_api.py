@@ -40,7 +40,7 @@ def test_everything_is_exported_and_listed() -> None:
         assert getattr(embgeo, name) is not None
     assert set(embgeo.__all__) <= set(dir(embgeo))
     assert {"load", "analyze", "diff", "gate", "render", "export", "train"} <= {*dir(embgeo)}
-    with pytest.raises(AttributeError, match="no attribute 'analyse'"):
+    with refusal(AttributeError):
         embgeo.analyse  # noqa: B018
 
 
@@ -240,7 +240,7 @@ def test_every_chart_of_one_analysis_is_a_method(analysis: Analysis) -> None:
     assert {name.replace("_", "-") for name in listed} == {
         chart.name for chart in CHARTS if "analysis" in chart.pages and chart.least == 1
     }
-    with pytest.raises(AttributeError, match="unknown chart 'spectra'; choose from scatter"):
+    with refusal(AttributeError):
         _ = analysis.plot.spectra
 
 
