@@ -173,6 +173,8 @@ class KeptFolder:
         try:
             yield
         except EmbgeoError as error:
+            if self.chosen:  # the name is that of the file
+                error = error.rename(str(self.path / self.chosen), self.name)
             raise error.rename(str(self.path), self.name) from error
 
     def check_room(self, total: int, size: int) -> None:
