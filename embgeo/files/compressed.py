@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from embgeo.files.guard import refuse
+from embgeo.files.guard import explain, refuse
 
 #: Most bytes of content.
 MAX_BYTES = 64 * 2**30
@@ -175,11 +175,7 @@ def _open_zstd(path: Path) -> ByteStream:
     try:
         import zstandard
     except ImportError as error:
-        raise refuse(
-            path,
-            "is compressed with zstd, which needs an extra package",
-            "pip install 'embgeo[zstd]', or decompress it first",
-        ) from error
+        raise refuse(path, *explain(error, extra="zstd")) from error
 
     def fresh() -> _Zstandard:
         machine = zstandard.ZstdDecompressor(max_window_size=_MEMORY)
