@@ -356,7 +356,7 @@ def test_safetensors(tmp_path: Path) -> None:
 
 
 def test_safetensors_with_an_absurd_length_is_still_called_so() -> None:
-    assert safetensors_file.sniff(SAFETENSORS["header beyond the limit"][0])
+    assert safetensors_file.sniff(SAFETENSORS["header beyond the limit"])
     assert not safetensors_file.sniff(b'some tex{"a": 1}')
     assert not safetensors_file.sniff(bytes(8) + b"{\x00\x00\x00")
 
