@@ -254,7 +254,7 @@ def name_of(name: v.Quantity | str) -> str:
 
 
 def load_analysis(folder: Path) -> Analysis:
-    """Read a folder that :meth:`Analysis.save` wrote, in this or an earlier format version.
+    """Read a folder that :meth:`Analysis.save` wrote.
 
     Raises
     ------
