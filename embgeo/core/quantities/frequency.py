@@ -85,7 +85,6 @@ NEIGHBOR_RANKS = Quantity(
     "1 + #{rows closer by cosine}",
     "Gong et al. 2018 (FRAGE), Table 5",
 )
-_YOKOI = "Yokoi et al. 2024"
 WEIGHTED_MEAN_COSINE = Quantity(
     "frequency.weighted_mean_cosine",
     "Mean cosine, by frequency",
