@@ -76,6 +76,8 @@ LEAST_UNUSED, FEW_AMONG, WIDER = 10, 0.05, 1.25
 #: Share of the unused tokens in a clump, or chance that other tokens are more frequent than its
 #: own, from which training hardly touched it.
 MOST_OF_UNUSED, RARER = 0.5, 0.9
+#: The mean cosine of fewer rows is chance.
+LEAST_OTHERS = 10
 #: Mean cosine of a degenerate cone, and how many standard deviations nearer to the mean direction
 #: than half of the rows those are that make it.
 CONE, DEVIATIONS = 0.3, 5.0
@@ -637,8 +639,8 @@ def measure_others(m: Measurement, suspects: Iterable[Suspects]) -> Scalar:
     rows = np.intersect1d(rows, facts.kept)
     if not len(rows):
         return q.MEAN_COSINE_OTHERS.undefined("no rows are suspects")
-    if count - len(rows) < 2:
-        return q.MEAN_COSINE_OTHERS.undefined("no two rows are left without suspects")
+    if count - len(rows) < LEAST_OTHERS:
+        return q.MEAN_COSINE_OTHERS.undefined("no ten rows are left without suspects")
     for start in range(0, len(rows), STEP):
         total = total - m.reader.take_unit(rows[start : start + STEP]).sum(axis=0)
     return q.MEAN_COSINE_OTHERS.measured(average_cosine(total, count - len(rows)))

@@ -319,3 +319,11 @@ def test_the_mean_cosine_of_the_others():
     gram = unit @ unit.T
     expected = (gram.sum() - np.trace(gram)) / (len(unit) * (len(unit) - 1))
     assert analysis["suspects.mean_cosine_others"].value == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("left", [9, 10])
+def test_few_others_have_no_mean_cosine(left):
+    W = ordinary(mean=0.0)
+    W[left:] = W[0]
+    _, analysis = suspects_of(W)
+    assert (analysis["suspects.mean_cosine_others"].value is None) == (left == 9)
