@@ -162,6 +162,7 @@ def test_files_have_the_width_that_was_asked_for(name: str, width: float) -> Non
 
 
 @pytest.mark.parametrize("form", ["pdf", "svg", "png"])
+@pytest.mark.slow
 def test_a_figure_is_drawn_without_a_file(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     """Of a file on a full disk, matplotlib hides what went wrong."""
     monkeypatch.setattr("tempfile.TemporaryDirectory", None)
@@ -197,6 +198,7 @@ def test_a_paper_figure_has_a_width_a_caption_and_no_date(name: str) -> None:
 
 @pytest.mark.skipif(shutil.which("pdffonts") is None, reason="pdffonts (poppler) is not installed")
 @some_charts
+@pytest.mark.slow
 def test_fonts_are_embedded_and_none_is_type_3(name: str, tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(drawn(name)[1].files[f"{name}.pdf"])
     run = subprocess.run(

@@ -101,6 +101,7 @@ def spoil_curve(figure: Figure) -> None:
     figure.axes[0].set_ylim(0.0, 0.5)
 
 
+@pytest.mark.slow
 def test_what_leaves_its_panel_is_found() -> None:
     for spoil, fault in (
         (spoil_label, "leaves the figure"),
@@ -119,6 +120,7 @@ def test_what_leaves_its_panel_is_found() -> None:
         assert any(fault in one for one in find_faults(figure))
 
 
+@pytest.mark.slow
 def test_long_names_of_panels_are_cut_in_their_middle() -> None:
     chart = find_chart("scatter")
     items = list_items(chart, 3)
@@ -134,6 +136,7 @@ def test_long_names_of_panels_are_cut_in_their_middle() -> None:
     assert titles[0].endswith("rior")
 
 
+@pytest.mark.slow
 def test_panels_have_letters_on_paper_alone() -> None:
     spec = find_chart("figure1").specify(list_items(find_chart("figure1"), 2))
     assert spec is not None

@@ -83,6 +83,7 @@ def test_a_run_with_fewer_checkpoints_waits_for_the_other() -> None:
     assert titles == ["run 0  step 0", f"run 1  step {other.steps[-1]:,g}"]
 
 
+@pytest.mark.slow
 def test_the_strip_has_maps_with_the_cosines_below_them() -> None:
     spec = specify(runs=2, checkpoints=7)
     assert spec.across == film.SHOWN
@@ -105,6 +106,7 @@ def test_what_is_no_track_is_refused() -> None:
     assert "it is not a track" in reason
 
 
+@pytest.mark.slow
 def test_a_word_stands_among_its_neighbors() -> None:
     item = ask_words(compared_items(sample_comparison(members=2))[0])
     spec = words.CHART.specify([item, item])
@@ -124,6 +126,7 @@ def test_a_word_stands_among_its_neighbors() -> None:
     assert not any("outside" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_a_word_before_and_after_stands_side_by_side() -> None:
     for members, across in ((1, 0), (3, 3), (4, 2)):
         item = ask_words(compared_items(sample_comparison(members=2))[0])

@@ -189,6 +189,7 @@ def test_many_points_are_a_density_with_the_mean_color_of_each_cell() -> None:
     assert "large: shades are densities, 10,001 dots would hide one another" in notes
 
 
+@pytest.mark.slow
 def test_the_first_figure_of_a_paper_is_one_row() -> None:
     items = [ChartItem("a", sample()), ChartItem("b", sample("cone"))]
     spec = specify("figure1", items)
@@ -392,6 +393,7 @@ def test_histograms_are_densities() -> None:
                 assert steps.heights @ np.diff(steps.edges) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_isotropic_densities_are_those_of_random_directions() -> None:
     """The cosine with any fixed direction is a coordinate of a random one."""
     for d in (2, 3, 16, 600):

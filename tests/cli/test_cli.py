@@ -344,6 +344,7 @@ def test_names_in_files_give_githubs_runner_no_commands(
         assert not any(line.lstrip().startswith("::") for line in result.output.splitlines())
 
 
+@pytest.mark.slow
 def test_inspect_says_which_tokens_and_counts_a_file_carries() -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -364,6 +364,7 @@ def has_pgf() -> bool:
 
 
 @pytest.mark.skipif(not has_pgf(), reason="pdflatex with pgf is not installed")
+@pytest.mark.slow
 def test_pgf_compiles_whatever_the_labels(in_home: Path) -> None:
     names = ("--label", r"\input{x} $\n", "--label", "50% _日")
     result = run("baseline", "regularized", *names, "--figure", "spectrum", "--figure", "scatter",

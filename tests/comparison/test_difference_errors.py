@@ -107,6 +107,7 @@ def test_slopes_of_uneven_steps_are_those_of_a_random_walk() -> None:
     assert bends <= 20  # of 10 expected
 
 
+@pytest.mark.slow
 def test_duplicates_of_uneven_steps_take_no_part_in_a_bend() -> None:
     """A checkpoint that was saved twice would bend the curve where it stands still."""
     rows = np.random.default_rng(3).standard_normal((60, 8))

@@ -199,6 +199,7 @@ def test_a_matrix_does_not_differ_from_itself():
 @each_value
 @pytest.mark.parametrize("entries", [np.float64, np.float32])
 @pytest.mark.parametrize("change", ["rotated", "scaled", "centered"])
+@pytest.mark.slow
 def test_rounding_is_not_a_difference(change, entries):
     """Numbers that the change leaves alone are equal; another number of the same pair is not."""
     X = rng(7).standard_normal((700, 24)) * np.arange(1.0, 25.0) ** -0.3 + 0.2

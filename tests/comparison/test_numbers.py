@@ -396,6 +396,7 @@ def test_two_passes_are_enough_and_three_where_columns_depend_on_each_other(name
 @pytest.mark.parametrize(
     ("name", "enough"), [("alike", 2), ("near", 2), ("equal", 2), ("shorter", 3), ("contained", 3)]
 )
+@pytest.mark.slow
 def test_sums_in_float32_are_repeated_where_their_rounding_may_show(
     name, enough, passes, monkeypatch
 ):

@@ -350,6 +350,7 @@ def test_duplicates_and_outliers_are_named(planted):
     }
 
 
+@pytest.mark.slow
 def test_a_shuffled_checkpoint_does_not_fit():
     """All of its own numbers are those of its neighbors."""
     for place in (None, 1, 9):

@@ -55,6 +55,7 @@ def test_printed_numbers_are_near_and_never_falsely_exact(value):
 
 
 @given(st.floats(min_value=0.9, max_value=1.1) | st.floats(min_value=-1.1, max_value=-0.9))
+@pytest.mark.slow
 def test_distance_from_one_is_printed(value):
     text = format_number(value)
     if 1e-12 <= abs(abs(value) - 1) < 1e-5:

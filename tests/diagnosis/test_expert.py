@@ -95,6 +95,7 @@ def test_two_modalities_in_one_cone_are_named() -> None:
     assert "usual for such models" in finding.sentence
 
 
+@pytest.mark.slow
 def test_one_cone_has_no_groups() -> None:
     for rows in (modalities(0.3, 0.3), normal(7) + 1.0, normal(7, N, 3) + 1.0):
         assert "cluster" not in look(rows).headline
@@ -177,6 +178,7 @@ def test_a_faint_cone_of_rows_without_negative_entries_is_named_so() -> None:
 # Dead rows and padding --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_more_dead_rows_are_never_milder() -> None:
     for dead in (49, 51, 450, 520, 900):
         rows = trained()
@@ -186,6 +188,7 @@ def test_more_dead_rows_are_never_milder() -> None:
         assert verdict.headline.startswith(f"There are {dead} damaged rows. The other rows show")
 
 
+@pytest.mark.slow
 def test_rows_one_to_two_decades_shorter_are_not_a_few_long_rows_beside_them() -> None:
     for short in (300, 600, 900):
         rows = trained()
@@ -293,12 +296,14 @@ INITIAL = {
 }
 
 
+@pytest.mark.slow
 def test_rows_of_an_initialization_hold_no_structure() -> None:
     for name in INITIAL:
         headline = look(INITIAL[name]).headline
         assert headline == "The rows look like an initialization: they hold no structure."
 
 
+@pytest.mark.slow
 def test_rows_with_any_structure_are_not_like_an_initialization() -> None:
     for rows in (
         trained(),
@@ -375,6 +380,7 @@ def test_limits_of_wide_coordinates() -> None:
         assert (finding.state if finding else "") == state
 
 
+@pytest.mark.slow
 def test_wide_coordinates_that_stand_apart_are_no_principal_axes() -> None:
     """Expert: a rogue coordinate that makes a third of every squared distance.
 
@@ -407,6 +413,7 @@ def advice(rows: Rows, key: str = "cone") -> str:
     return finding.advice
 
 
+@pytest.mark.slow
 def test_advice_follows_the_cause() -> None:
     """A plain cone is trained apart; groups and signs are not, and shown as what they are."""
     cone = normal(27, N, D) + 1.0
@@ -472,6 +479,7 @@ def test_of_few_rows_damage_and_duplicates_are_judged() -> None:
     assert look(rows).state == "degenerate"
 
 
+@pytest.mark.slow
 def test_rows_without_negative_entries_are_named_so() -> None:
     for kind in ("ReLU", "binary", "counts"):
         g = np.random.default_rng(15)
@@ -505,6 +513,7 @@ def test_no_healthy_finding_contradicts_another() -> None:
     assert isotropy is None or isotropy.state != "healthy"
 
 
+@pytest.mark.slow
 def test_no_state_depends_on_the_seed() -> None:
     for rows in (trained(), normal(17) + 0.6, groups(90, (500, 500))):
         found = [embgeo.analyze(rows, pairs=500, seed=seed).verdict for seed in range(3)]

@@ -123,6 +123,7 @@ def test_coordinates_that_make_a_faint_cone_are_named_and_no_fault():
 @each_value
 @pytest.mark.parametrize(("shift", "state"), [(0.1, "healthy"), (0.5, "mild"), (1.0, "degenerate")])
 @pytest.mark.parametrize("center", [False, True])
+@pytest.mark.slow
 def test_a_state_is_that_of_the_rows_in_their_principal_axes(shift, state, center):
     """As stored, in the axes of an SVD, and in those of a PCA; in float32, too."""
     X = normal(1500, 32) + shift
@@ -157,6 +158,7 @@ def test_a_state_is_that_of_the_rotated_rows():
         assert all(found.finding("coordinate") is None for found in others)
 
 
+@pytest.mark.slow
 def test_a_coordinate_is_no_worse_than_the_cone_it_makes():
     """Of 64 dimensions one has all of the mean, and so nearly all of the mean cosine."""
     for mean, state in ((0.09, ""), (0.1, "mild"), (0.3, "degenerate")):
@@ -286,6 +288,7 @@ def test_rows_that_are_all_constant_leave_no_others():
     assert headline.startswith("There is 1 constant row. The other rows look like an init")
 
 
+@pytest.mark.slow
 def test_a_part_of_the_rows_that_is_far_shorter_or_longer_is_said():
     """Spread over a decade, so that no gap lies between them and the others."""
     for share, times, state in (

@@ -24,6 +24,7 @@ def judged(matrix: object) -> Verdict:
     return embgeo.analyze(matrix, sections=(*FEW, "tokens", "suspects"), reference=False).verdict
 
 
+@pytest.mark.slow
 def test_dead_rows_are_named(tmp_path: Path) -> None:
     verdict = judged(write_chat_model(tmp_path / "model"))
     assert verdict.state == "degenerate"
@@ -36,6 +37,7 @@ def test_dead_rows_are_named(tmp_path: Path) -> None:
     assert first.quoted == ("suspects.damaged",)
 
 
+@pytest.mark.slow
 def test_a_healthy_model_says_so(tmp_path: Path) -> None:
     verdict = judged(write_chat_model(tmp_path / "model", dead=False))
     assert verdict.findings[0].state == "healthy"

@@ -97,6 +97,7 @@ def test_a_column_of_vectors(tmp_path: Path, kind: str, write: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "problem"), [(-1, "row 1 has the count -1"), (None, "row 1 has no count")]
 )
+@pytest.mark.slow
 def test_a_column_with_an_impossible_count_is_left_out_with_a_note(
     tmp_path: Path, wrong: int | None, problem: str
 ) -> None:
@@ -310,6 +311,7 @@ def test_columns_of_a_file_are_not_one_matrix(tmp_path: Path) -> None:
     assert one.ranges.identity != two.ranges.identity
 
 
+@pytest.mark.slow
 def test_a_range_decodes_its_row_groups_alone(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     write_parquet(path, table().drop_columns(["text", "id"]))

@@ -389,11 +389,13 @@ def test_a_long_name_is_cut_in_the_message() -> None:
 
 
 @pytest.mark.parametrize("name", ["_visual" * 200_000 + "-.wte", "wte." + "_visual" * 200_000])
+@pytest.mark.slow
 def test_a_long_name_takes_no_time(name: str) -> None:
     """A pattern would take minutes for it."""
     assert choose(checkpoint({name: (N, D), "bias": (D,)})).input.name == name
 
 
+@pytest.mark.slow
 def test_very_many_averaged_copies_take_no_time() -> None:
     """Comparing each with each would take minutes."""
     copies: dict[str, Entry] = {f"ema.{k}": (2, 2) for k in range(20_000)}

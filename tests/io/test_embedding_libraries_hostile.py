@@ -104,6 +104,7 @@ def test_cut_fasttext(tmp_path: Path, name: str) -> None:
 # Numbers between tabs
 
 
+@pytest.mark.slow
 def test_hostile_tsv(tmp_path: Path) -> None:
     for folder, text in each_folder(
         tmp_path,

@@ -125,6 +125,7 @@ def test_gzip_bombs_are_refused_early(tmp_path: Path, monkeypatch: pytest.Monkey
     refused(UnreadableFile, saved(tmp_path), tokens=path)
 
 
+@pytest.mark.slow
 def test_files_that_are_not_read(tmp_path: Path) -> None:
     for folder, content in each_folder(
         tmp_path,

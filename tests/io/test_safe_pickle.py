@@ -512,6 +512,7 @@ def repeat_module(times: int) -> bytes:
     return b"\x80\x02" + module + b"](" + (b"j" + place) * times + b"e."
 
 
+@pytest.mark.slow
 def test_a_module_that_is_listed_again_and_again_is_refused() -> None:
     """Its other attributes were gathered each time: minutes for a few hundred kilobytes."""
     root = load(memoryview(repeat_module(200_000)))

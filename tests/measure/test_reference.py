@@ -51,6 +51,7 @@ def lognormal(n, d, seed=63):
     return Matrix(W / np.linalg.norm(W, axis=1)[:, None] * norms)
 
 
+@pytest.mark.slow
 def test_a_reference_without_rows_is_near_that_of_drawn_rows(monkeypatch):
     matrix = lognormal(3000, 24)
     drawn = analyze(matrix, sections=GEOMETRY)

@@ -47,6 +47,7 @@ def test_every_treatment_is_measured(measured: dict[str, what_if.Treated]) -> No
     assert list(measured) == [name + unit for name in TREATMENTS for unit in ("", UNIT)]
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_treated_matrix(measured: dict[str, what_if.Treated]) -> None:
     for name in [name + unit for name in TREATMENTS for unit in ("", UNIT)]:
         rows, one = treat(make_rows(), name), measured[name]

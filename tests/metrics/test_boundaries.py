@@ -186,6 +186,7 @@ def test_the_rank_tolerance_is_that_of_the_longer_side() -> None:
     assert scalar(found, "spectrum.condition_number").value is None
 
 
+@pytest.mark.slow
 def test_a_weak_common_direction_is_one() -> None:
     """Rows in opposite pairs, with a mean direction far above rounding."""
     for length in (1e-3, 1e-6, 1e-9):

@@ -73,6 +73,7 @@ def trace(name: str) -> Rows:
     )
 
 
+@pytest.mark.slow
 def test_a_curve_has_clusters_only_with_a_gap() -> None:
     """An arc seen on a chord has two modes; without its middle it is two clusters."""
     for name in ("arc", "ring", "sinusoidal", "rotary", "walk"):

@@ -51,6 +51,7 @@ def measure(rows: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("n", "d", "kind"), CASES)
+@pytest.mark.slow
 def test_numbers_are_those_of_the_whole_matrix(
     n: int, d: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

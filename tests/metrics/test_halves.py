@@ -147,6 +147,7 @@ def change(W: Rows) -> Rows:
     return W + 0.2 * g.standard_normal(W.shape) + 0.1
 
 
+@pytest.mark.slow
 def test_an_error_is_the_spread_over_thirty_halves() -> None:
     for name in TOLERANCE:
         literal = measure_literally(rows(), COUNTS, np.linalg.svd(rows())[2].T)[name]

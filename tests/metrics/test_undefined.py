@@ -268,6 +268,7 @@ def test_far_magnitudes_give_the_numbers_of_near_ones():
             assert "its natural logarithm is -" in far["isotropy.i1"].undefined
 
 
+@pytest.mark.slow
 def test_rows_of_very_different_lengths():
     """Tiny rows beside normal ones keep their direction, subnormal ones too."""
     W = naive.unit(gaussian(n=400))
@@ -374,6 +375,7 @@ MATRICES = {
 }
 
 
+@pytest.mark.slow
 def test_every_number_is_finite_or_absent() -> None:
     for name in MATRICES:
         rows = MATRICES[name]

@@ -58,6 +58,7 @@ def test_variances_and_length_of_the_mean_row(n, d, spread):
         assert agrees(draws, value, 0.01)
 
 
+@pytest.mark.slow
 def test_dimension_by_two_nearest_rows():
     for n, d, spread in ((800, 2, 0.3), (800, 4, 0.0), (1000, 16, 0.3), (1000, 200, 0.1)):
         norms = np.exp(spread * np.random.default_rng(0).standard_normal(n))
@@ -72,6 +73,7 @@ def test_dimension_by_two_nearest_rows():
         assert agrees(found, chance.expect_dimension(norms, d), 0.03)
 
 
+@pytest.mark.slow
 def test_hubness():
     for n, d, k in ((600, 2, 10), (600, 3, 20), (1000, 24, 10), (1000, 300, 5)):
         found = [skewness(count_occurrences(directions(s, n, d), k)[0]) for s in range(6)]

@@ -137,6 +137,7 @@ def test_the_map_of_the_parts_is_theirs() -> None:
     assert listed == [part for part in PARTS if part != "__main__"]
 
 
+@pytest.mark.slow
 def test_no_files_import_each_other_in_a_circle() -> None:
     waiting = {module: set(arrows(module)) for module in modules()}
     # A package and the modules that it lists: one unit, imported from outside.

@@ -7,6 +7,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 MODULES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
@@ -16,6 +18,7 @@ MODULES = [
 NEEDS_TORCH = ("embgeo.training", "embgeo.callbacks")
 
 
+@pytest.mark.slow
 def test_examples_give_what_they_show() -> None:
     has_torch = find_spec("torch") is not None
     for module in MODULES:

@@ -347,6 +347,7 @@ def test_every_question_has_a_name_for_the_line_of_healthy_findings() -> None:
 
 
 @pytest.mark.parametrize(("d", "said"), [(4_000, True), (8, False)])
+@pytest.mark.slow
 def test_a_matrix_too_large_for_treatments_says_so(d: int, said: bool) -> None:
     analysis = sample(n=400)
     wide = replace(analysis, provenance={**analysis.provenance, "d": d}, treated=())

@@ -259,6 +259,7 @@ def test_claims_deviations_and_settings_are_shown() -> None:
         assert shown in text, shown
 
 
+@pytest.mark.slow
 def test_predictions_stand_beside_each_other_with_the_target_marked() -> None:
     folded = html().partition("Next words that the models expect")[2].partition("</details>")[0]
     assert folded.count("<tr>") == len(METHODS)

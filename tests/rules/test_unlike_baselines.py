@@ -117,6 +117,7 @@ def paired(limit: str, change: float, baseline: bool = False) -> Check:
     return check_rules([Rule.parse(rule)], [now], baseline=sides).checks[0]
 
 
+@pytest.mark.slow
 def test_a_matrix_passes_against_itself() -> None:
     for limit in ("change <= 3%", "change <= 0", "drop <= 1e-9%"):
         assert paired(limit, 0.0).state == "passed"
@@ -124,6 +125,7 @@ def test_a_matrix_passes_against_itself() -> None:
     assert paired("rise >= 1%", 0.0).state == "failed"
 
 
+@pytest.mark.slow
 def test_the_paired_error_decides_where_both_analyses_are_known() -> None:
     """A hundredth of noise moves the dimension by little, and both sides in the same way."""
     assert paired("change <= 5%", 0.01).state == "passed"

@@ -122,6 +122,7 @@ def test_curves_columns_and_tables_agree_too():
         assert found[name] == expected[name]
 
 
+@pytest.mark.slow
 def test_the_reference_column_is_measured_on_the_device_too():
     matrix = Matrix(gaussian(101, n=200) + 0.5)
     options = Options()

@@ -347,6 +347,7 @@ def a_blank_copy_is_the_identity_and_a_statistic_of_its_own(name, rows):
 
 
 @every
+@pytest.mark.slow
 def test_every_law_holds(name):
     for check in LAWS:
         for rows in ROWS:

@@ -46,6 +46,7 @@ def test_a_plan_knows_sizes_and_steps() -> None:
         ("mle", {"optimizer": {"kind": "sgd"}}),
     ],
 )
+@pytest.mark.slow
 def test_the_least_memory_is_that_of_the_tensors(
     method: str, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,7 @@ def train_plainly(config: StudySettings, name: str) -> dict[str, Any]:
     return dict(model.state_dict())
 
 
+@pytest.mark.slow
 def test_a_language_model_is_trained_to_the_bytes_of_a_loop_written_out() -> None:
     for name in METHODS:
         config = settings(name)

@@ -78,6 +78,7 @@ def refused(name: str = NAME, **options: object) -> str:
 
 
 @pytest.mark.usefixtures("hub")
+@pytest.mark.slow
 def test_a_name_gives_what_the_folder_gives(model: Path) -> None:
     near, far = embgeo.load(model), embgeo.load(NAME)
     assert np.array_equal(np.asarray(near.data), np.asarray(far.data))
@@ -469,6 +470,7 @@ def test_the_page_runs(tmp_path: Path) -> None:
             assert agrees(command.output, seen), f"{command.line}\n{seen}"
 
 
+@pytest.mark.slow
 def test_a_file_of_a_web_server(hub: ToyHub) -> None:
     pytest.importorskip("fsspec")
     pytest.importorskip("aiohttp", reason="fsspec reads web servers with the package aiohttp")

@@ -60,6 +60,7 @@ def test_nothing_is_measured_for_a_folder_that_cannot_be_written(
 
 @pytest.mark.parametrize("json_", [False, True])
 @pytest.mark.parametrize("command", ["analyze", "diff"])
+@pytest.mark.slow
 def test_a_full_disk_loses_no_numbers(
     command: str, json_: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,7 @@ def test_a_tokenizer_that_cannot_be_read_does_not_matter_without_its_labels(
 
 
 @pytest.mark.parametrize("as_list", [False, True])
+@pytest.mark.slow
 def test_shards_of_keras_are_read_by_their_index(as_list: bool, tmp_path: Path) -> None:
     """The variables of one layer may lie in several shards, which are listed."""
     h5py = pytest.importorskip("h5py")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
@@ -87,6 +88,7 @@ def write(folder: Path, rng: np.random.Generator) -> None:
         (folder / f"{name}.json").write_text(json.dumps(content))
 
 
+@pytest.mark.slow
 def test_any_companions_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
     for folder, seed in each_folder(tmp_path, range(12)):
         rng = np.random.default_rng(seed)

@@ -29,6 +29,7 @@ def with_gradients(model: Any) -> Any:
     return model
 
 
+@pytest.mark.slow
 def test_transformers_adds_the_gradient_and_then_steps() -> None:
     model = with_gradients(make_model())
     cosreg, frage = CosReg(model.head), Frage(model.embed, torch.arange(N) < 12)

@@ -107,6 +107,7 @@ def test_names_and_deviations_are_told() -> None:
 
 @each_method
 @pytest.mark.parametrize("sgd", [False, True])
+@pytest.mark.slow
 def test_every_method_trains(method: Any, sgd: bool) -> None:
     _, _, _, losses = trained(method, 30, sgd=sgd)
     assert all(np.isfinite(losses))
