@@ -1,4 +1,8 @@
-"""``embgeo.train``: training with published methods, and the study of the runs."""
+"""``embgeo.train``: training with published methods, and the study of the runs.
+
+A run and its steps are in `embgeo.training.loop.loop`, whose `Trainer.loss` asks the task for the
+loss of a step.
+"""
 
 from __future__ import annotations
 

@@ -180,9 +180,7 @@ def test_what_the_task_adds_to_the_loss(name: str) -> None:
     found = []
     for trainer in (plain, added):
         trainer.model.eval()
-        found.append(
-            trainer.task.loss(trainer.model, batch, None, trainer.regularizer, in_loss=False)
-        )
+        found.append(trainer.task.loss(trainer.model, batch, None, trainer.regularizer))
     assert found[0].mean == found[1].mean
     logits = plain.model.head(plain.model(batch.inputs).hidden).detach()
     if name == "z_loss":

@@ -236,16 +236,6 @@ def test_a_model_learns_a_rule(name: str) -> None:
 # --- Settings -----------------------------------------------------------------------------------
 
 
-def test_models_say_what_they_are() -> None:
-    for model in MODELS.values():
-        assert model.NAME
-        assert "20" in model.SOURCE
-        assert all(isinstance(line, str) and line for line in model.DEVIATIONS)
-        assert isinstance(model.DEVIATIONS, tuple)
-        assert {"d", "layers", "tied", "bias", "embedding_dropout"} <= set(list_defaults(model))
-        assert "n_tokens" not in list_defaults(model)
-
-
 def test_a_model_that_does_not_exist() -> None:
     with refusal(BadOption):
         build("gru", N, {})

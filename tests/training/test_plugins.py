@@ -243,7 +243,7 @@ def test_what_cannot_be_registered_is_refused_with_its_file(tmp_path: Path) -> N
 
 RETURNED = "return Output(hidden=raw, raw=raw, state=last)"
 PENALTY = "return self.lambda_ * sum(torch.linalg.vector_norm(b - a) for a, b in pairs)"
-LOSSES = "return Losses(mean, mean + regularizer(step) if in_loss else mean)"
+LOSSES = "return Losses(mean, mean, step)"
 FED = "return Batches(own, config.training.bptt, seed=config.seeds[0])"
 ODD_STATE = (
     "fed = Batches(own, config.training.bptt)\n"

@@ -308,7 +308,7 @@ def test_the_loss_is_that_of_torch_over_all_targets_of_all_processes(smoothing: 
     def losses(group: ProcessGroup) -> list[tuple[float, float]]:
         feed = PairBatches(pairs, group=group, **given)
         batches = [feed.take() for _ in range(feed.steps_per_epoch)]
-        found = [task.loss(model, one, None, Regularizer(), in_loss=False) for one in batches]
+        found = [task.loss(model, one, None, Regularizer()) for one in batches]
         return [(one.mean.item(), one.objective.item()) for one in found]
 
     alone = losses(ProcessGroup())

@@ -578,7 +578,9 @@ class Trainer:
         """Compute the loss of a batch, detached, and the value to differentiate."""
         carry = None if batch.first else self.hidden
         with distributed.autocast(self.config.training.precision, self.device):
-            found = self.task.loss(self.model, batch, carry, self.regularizer, in_loss=self.in_loss)
+            found = self.task.loss(self.model, batch, carry, self.regularizer)
+            if isinstance(found, Losses) and self.in_loss:
+                found.objective = found.objective + self.regularizer(found.step)
         if not isinstance(found, Losses) or found.mean.ndim or found.objective.ndim:
             raise BadOption(
                 f"the loss of the task {self.task.NAME} is not two numbers",

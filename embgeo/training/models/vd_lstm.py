@@ -1,6 +1,5 @@
 """VD-LSTM: the LSTM with variational dropout of Inan et al."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor
@@ -9,21 +8,8 @@ from torch.nn import functional as F
 from embgeo.training.checks import choice, nonnegative, share
 from embgeo.training.models.recurrent import LstmLayer, RecurrentModel
 
-
-@dataclass(frozen=True, slots=True)
-class VdLstmSize:
-    """Units, dropout (for Penn Treebank) and bound of initial weights of a size."""
-
-    units: int
-    dropout: float
-    bound: float
-
-
-SIZES = {
-    "small": VdLstmSize(200, 0.3, 0.1),
-    "medium": VdLstmSize(650, 0.5, 0.05),
-    "large": VdLstmSize(1500, 0.65, 0.04),
-}
+#: Units, dropout (for Penn Treebank) and bound of initial weights of each size.
+SIZES = {"small": (200, 0.3, 0.1), "medium": (650, 0.5, 0.05), "large": (1500, 0.65, 0.04)}
 
 
 class VdLstm(RecurrentModel):
@@ -84,15 +70,15 @@ class VdLstm(RecurrentModel):
         tied: bool = True,
         bias: bool = True,
     ) -> None:
-        preset = SIZES[choice("size", size, SIZES)]
-        p = share("dropout", preset.dropout if dropout is None else dropout)
-        most = nonnegative("bound", preset.bound if bound is None else bound)
+        units, usual_dropout, usual_bound = SIZES[choice("size", size, SIZES)]
+        p = share("dropout", usual_dropout if dropout is None else dropout)
+        most = nonnegative("bound", usual_bound if bound is None else bound)
         super().__init__(
             n_tokens,
             row_bound=most,
             lstm_bound=most,
-            d=preset.units if d is None else d,
-            hidden=preset.units if hidden is None else hidden,
+            d=units if d is None else d,
+            hidden=units if hidden is None else hidden,
             layers=layers,
             embedding_dropout=embedding_dropout,
             input_dropout=p,

@@ -241,14 +241,10 @@ class ClassificationTask(task.Task):
         model: Any,
         batch: DocumentBatch,
         carry: Any,  # noqa: ARG002
-        regularizer: Regularizer,
-        *,
-        in_loss: bool,
+        regularizer: Regularizer,  # noqa: ARG002
     ) -> task.Losses:
         mean = F.cross_entropy(model(batch.rows, batch.lengths), batch.classes)
-        if not in_loss:
-            return task.Losses(mean, mean)
-        return task.Losses(mean, mean + regularizer(Step(inputs=batch.rows)))
+        return task.Losses(mean, mean, Step(inputs=batch.rows))
 
     def evaluator(
         self, config: StudySettings, dataset: labeled_corpus.LabeledCorpus, device: torch.device

@@ -134,8 +134,6 @@ class LanguageModeling(Task):
         batch: Window,
         carry: Any,
         regularizer: Regularizer,
-        *,
-        in_loss: bool,
     ) -> Losses:
         output = model(batch.inputs, carry)
         step = Step(output.hidden, None, batch.targets, batch.inputs)
@@ -155,9 +153,7 @@ class LanguageModeling(Task):
             mean = cross_entropy(step.logits, batch.targets)
             added = self.add_to_loss(step.logits).mean()
         objective = (1.0 - self.smoothing) * mean + added + model.activation_penalty(output)
-        if in_loss:
-            objective = objective + regularizer(step)
-        return Losses(mean, objective, detach(output.state))
+        return Losses(mean, objective, step, detach(output.state))
 
     def add_to_loss(self, logits: Tensor) -> Tensor:
         """Return what z_loss and smoothing add to the loss of positions; shape (…), or ()."""

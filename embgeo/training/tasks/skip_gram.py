@@ -181,17 +181,12 @@ class SkipGramTask(Task):
         model: SkipGram,
         batch: neighbor_batches.NeighborBatch,
         carry: Any,  # noqa: ARG002
-        regularizer: Regularizer,
-        *,
-        in_loss: bool,
+        regularizer: Regularizer,  # noqa: ARG002
     ) -> Losses:
         words = model.embedding(batch.words)
         contexts, negatives = model.contexts(batch.contexts), model.contexts(batch.negatives)
         mean = sampling_loss(words, contexts, negatives, self.negatives)
-        if not in_loss:
-            return Losses(mean, mean)
-        step = Step(hidden=words, targets=batch.contexts, inputs=batch.words)
-        return Losses(mean, mean + regularizer(step))
+        return Losses(mean, mean, Step(hidden=words, targets=batch.contexts, inputs=batch.words))
 
     def evaluator(
         self,
@@ -249,7 +244,7 @@ class SimilarityScores(SplitEvaluator):
     @torch.no_grad()
     def valid(self, model: SkipGram) -> SplitScores:
         """Return the loss of pairs and negatives that are always the same."""
-        found = self.task.loss(model, self.batch, None, Regularizer(), in_loss=False)
+        found = self.task.loss(model, self.batch, None, Regularizer())
         return {"loss": float(found.mean), "pairs": self.batch.units}
 
     def final(self, model: SkipGram) -> tuple[SplitScores, SplitScores, Outcomes]:

@@ -1,7 +1,7 @@
 """The interface of tasks for the training loop and the study."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
@@ -12,7 +12,7 @@ from embgeo.core.values import Quantity
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.evaluation.evaluator import SplitEvaluator
 from embgeo.training.loop.distributed import ProcessGroup
-from embgeo.training.methods import Method, Regularizer
+from embgeo.training.methods import Method, Regularizer, Step
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.settings import StudySettings
@@ -24,8 +24,10 @@ class Losses:
 
     #: Mean loss of a unit, without penalties.
     mean: Tensor
-    #: The scalar to differentiate.
+    #: The scalar to differentiate, to which the loop adds the penalty of the method.
     objective: Tensor
+    #: What the method sees of the step.
+    step: Step = field(default_factory=Step)
     #: State for the next batch: tensors without a graph, in tuples, lists or dicts, or None.
     carry: Any = None
 
@@ -127,10 +129,8 @@ class Task:
         """Return the batches of a process."""
         raise NotImplementedError
 
-    def loss(
-        self, model: Any, batch: Any, carry: Any, regularizer: Regularizer, *, in_loss: bool
-    ) -> Losses:
-        """Return the loss of a batch, with ``regularizer(step)`` in the objective if `in_loss`."""
+    def loss(self, model: Any, batch: Any, carry: Any, regularizer: Regularizer) -> Losses:
+        """Return the loss of a batch, whose logits are those of ``regularizer.logits(step)``."""
         raise NotImplementedError
 
     def weigh(self, config: StudySettings, batch: Any) -> float:  # noqa: ARG002

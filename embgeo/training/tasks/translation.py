@@ -259,8 +259,6 @@ class TranslationTask(task.Task):
         batch: PairBatch,
         carry: Any,  # noqa: ARG002
         regularizer: Regularizer,
-        *,
-        in_loss: bool,
     ) -> task.Losses:
         """Leave out places without a target before the output layer."""
         states = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)
@@ -271,10 +269,7 @@ class TranslationTask(task.Task):
         # Sums over all processes are divided by all targets: a mean of means would give more weight
         # to targets of a process with few of them.
         share_of_units = float(batch.counts) / batch.units
-        objective = share_of_units * smoothed
-        if in_loss:
-            objective = objective + regularizer(step)
-        return task.Losses(share_of_units * plain, objective)
+        return task.Losses(share_of_units * plain, share_of_units * smoothed, step)
 
     def evaluator(
         self, config: StudySettings, dataset: ParallelCorpus, device: torch.device

@@ -22,7 +22,6 @@ from embgeo.training.methods import (  # noqa: E402
     AugmentedLoss,
     Combined,
     CosReg,
-    CoupledAdam,
     Frage,
     Regularizer,
     Setup,
@@ -94,15 +93,6 @@ def go_on(model: Any, reg: Any, optimizer: Any, data: Any) -> list[float]:
         reg.after_step(lr)
         losses.append(float(loss.detach()))
     return losses
-
-
-def test_names_and_deviations_are_told() -> None:
-    names = [method.NAME for method in REGULARIZERS]
-    assert len(set(names)) == len(names)
-    for method in REGULARIZERS:
-        assert method.SOURCE
-        assert all(isinstance(line, str) and line for line in method.DEVIATIONS)
-        assert "References" in (method.__doc__ or ""), f"the docstring of {method.NAME}"
 
 
 @each_method
@@ -603,7 +593,3 @@ def test_the_command_line_does_not_wait_for_torch() -> None:
     code = "import sys, embgeo.cli.app, embgeo.training\nprint('torch' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
-
-
-def test_coupled_adam_is_the_only_one_that_is_no_regularizer() -> None:
-    assert [m for m in REGULARIZERS if not issubclass(m, Regularizer)] == [CoupledAdam]
