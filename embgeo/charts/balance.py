@@ -81,8 +81,8 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
         f"Each method by its {spell_score(across.partition('.')[2])}{side} and its geometry. "
         "With several seeds the large mark is their mean with its standard deviation, the dots are "
         "the seeds. "
-        "Arrows go from the control to the method, gray ones where the seeds tell neither number "
-        "of the two apart."
+        "Arrows go from the control to the method, gray ones where neither number differs by "
+        "more than the seeds do."
         + (MATRICES if any(run.others for one, _ in items for run in one.runs) else ""),
         table=spec.FigureTable(("method", "name", "seed", across, "value"), rows),
     )

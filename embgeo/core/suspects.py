@@ -56,14 +56,14 @@ REASONS: dict[Reason, Meaning] = {
         "duplicates",
         "",
         True,
-        "no model can tell equal rows apart: train them, or make them differ with embgeo repair",
+        "no model can distinguish equal rows: train them, or make them differ with embgeo repair",
     ),
     "near_identical": Meaning(
         "near-identical row",
         "near-identical rows",
         "cosine to the first of its group",
         True,
-        "no model can tell them apart: train them, or make them differ with embgeo repair",
+        "no model can distinguish them: train them, or make them differ with embgeo repair",
     ),
     "special": Meaning(
         "special token that looks untrained",

@@ -67,7 +67,7 @@ def refuse_place(out: Path, way_out: str) -> None:
 def choose_folder(out: Path | None, usual: Path) -> Path:
     """Return the folder that the user names, else the usual one, unless that is a link.
 
-    In a stranger's checkout it may lead anywhere.
+    In a checkout of unknown origin it may lead anywhere.
     """
     if out is None:
         way_out = f"name a folder with {errors.argument('out')}"

@@ -147,7 +147,7 @@ def repair(
     UnreadableFile
         If the model cannot be read, or is not stored as safetensors.
     EmbgeoError
-        If there is no room for the copy, or too few rows live.
+        If there is no room for the copy, or there are too few sound rows.
     """
     given = as_path(model, "model")
     out = None if out is None else as_path(out, "out")

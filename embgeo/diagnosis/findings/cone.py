@@ -153,6 +153,6 @@ QUESTION = Question(
     geometry=True,
     essential=True,
     why="Unrelated tokens then have a large cosine too. Rare tokens, which lie closest to the "
-    "mean direction, are hard to tell apart (Gao et al. 2019).",
+    "mean direction, are hard to distinguish (Gao et al. 2019).",
     advice=advise_on_cone,
 )

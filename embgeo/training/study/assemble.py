@@ -180,9 +180,7 @@ def list_notes(corpus: Mapping[str, Any], runs: Sequence[Run]) -> tuple[str, ...
     by_method = group_runs(runs)
     seeds = [{run.seed for run in own} for own in by_method.values()]
     if len(set.union(*seeds)) == 1:
-        found.append(
-            "one seed: differences between methods may be chance; --seeds 3 tells them apart"
-        )
+        found.append("one seed: differences between methods may be chance; --seeds 3 tests them")
     if not set.intersection(*seeds):
         found.append("the methods have no seed in common: no embeddings are compared")
     untied = dict.fromkeys(run.method for run in runs if run.others)
