@@ -21,7 +21,6 @@ from embgeo.charts.specification import Chart
 CHARTS: tuple[Chart, ...] = (
     scatter.PLAIN,
     scatter.WITHOUT_MEAN,
-    scatter.MIXTURE,
     spectrum.LINEAR,
     spectrum.LOGARITHMIC,
     curves.DECAY,

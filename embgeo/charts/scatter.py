@@ -127,25 +127,6 @@ def builder(
     return build
 
 
-def refuse_mixture(item: ChartItem, choices: spec.Choices) -> str:
-    reason = refuse_without_points(UNCENTERED)(item, choices)
-    if not reason and item.analysis is not None and item.analysis.popular is None:
-        return lookup.NO_FREQUENCIES
-    return reason
-
-
-def build_mixture(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification:
-    return spec.Specification(
-        map_panels(items, UNCENTERED),
-        "The same plane as the map of tokens, shaded by the share of rare tokens. If frequency "
-        "played no part, all of it would have the color of the base rate.",
-        "The plane of the top two singular directions, shaded by the share of rare tokens in "
-        "each hexagon.",
-        shading="share",
-        table=partial(tabulate, items, UNCENTERED),
-    )
-
-
 PLAIN = spec.Chart(
     "scatter",
     "Map of all tokens in the plane of the top two singular directions",
@@ -177,15 +158,6 @@ WITHOUT_MEAN = spec.Chart(
         "Tokens in the plane of the first two principal components of the embedding matrix "
         "(centered); the cross is the mean. In brackets: the share of the variance on each axis.",
     ),
-    section="plane",
-    pages=("analysis",),
-    most=MOST_PANELS,
-)
-MIXTURE = spec.Chart(
-    "mixture",
-    "Map of the share of rare tokens in the plane of the top two singular directions",
-    refuse_mixture,
-    build_mixture,
     section="plane",
     pages=("analysis",),
     most=MOST_PANELS,

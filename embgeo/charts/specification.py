@@ -197,9 +197,9 @@ class Specification:
     print_caption: str = ""
     #: Name of the quantity whose definition explains the chart.
     quantity: str = ""
-    #: The meaning of colors in a map: "share" is the share of rare tokens; all others are colors of
-    #: points, which a page without pictures shows by their density.
-    shading: Literal["density", "class", "frequency", "none", "share"] = "density"
+    #: The meaning of colors in a map; a page without pictures shows marks of some tokens by class,
+    #: and the density of all otherwise.
+    shading: Literal["density", "class", "frequency", "none"] = "density"
     #: Label of a scale of frequencies.
     frequency_label: str = ""
     #: Whether each map has its own scale on paper.

@@ -48,15 +48,6 @@ DENSITY = (
     ThemeColor("density-5", "#08519c", "#9cc7ea"),
     ThemeColor("density-6", "#08306b", "#dcecfb"),
 )
-#: Share of rare tokens, none to all: frequent over gray to rare.
-MIXTURE = (
-    POPULAR,
-    ThemeColor("mixture-1", "#5b9bc4", "#5b9bc4"),
-    ThemeColor("mixture-2", "#a9b9c4", "#a9b9c4"),
-    ThemeColor("mixture-3", "#c9b6a4", "#c9b6a4"),
-    ThemeColor("mixture-4", "#d99a55", "#d99a55"),
-    RARE,
-)
 #: Lines of one run, from its beginning to its end: viridis, monotone in lightness.
 AGES = (
     ThemeColor("age-0", "#7ad151", "#355f8d"),
@@ -77,8 +68,9 @@ DASHED: Any = (0, (4, 3))
 #: What isotropic rows give, in every figure.
 DOTTED: Any = (0, (1, 1))
 
-#: Classes of the style sheet by the value on light pages, which drawings contain.
-CLASSES = {color.light: f"fig-{color.name}" for color in (*LINES, *AGES, *DENSITY, *MIXTURE, PALE)}
+#: Colors of drawings that a dark page changes, and their classes by the value on light pages.
+DRAWN = (*LINES, *AGES, *DENSITY, RARE, POPULAR, PALE)
+CLASSES = {color.light: f"fig-{color.name}" for color in DRAWN}
 
 
 def color_of(style: MemberStyle) -> str:
@@ -122,7 +114,7 @@ def stylesheet() -> str:
     dark = " ".join(f"{name}: {color.dark};" for name, color in names.items())
     figures = "\n".join(
         f"  .fig-{color.name}-{key} {{ {key}: {color.dark}; }}"
-        for color in dict.fromkeys((*LINES, *AGES, *DENSITY, *MIXTURE, PALE))
+        for color in dict.fromkeys(DRAWN)
         if color.light != color.dark and color is not INK
         for key in ("fill", "stroke")
     )

@@ -71,7 +71,6 @@ def render(analysis: Analysis) -> str:
 
 #: What a healthy finding looked for.
 CHECKED = {
-    "suspects": "tokens that stand out",
     "initialization": "initialization",
     "cone": "cone",
     "spectrum": "spectrum",
@@ -123,7 +122,9 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "verdict": verdict,
         "headline": headline_of(analysis),
         "output_state": ((provenance.get("output") or {}).get("verdict") or {}).get("state"),
-        **sort_evidence(verdict.findings),
+        # The board says what it found.
+        **sort_evidence([f for f in verdict.findings if f.key != "suspects"]),
+        "suspects": verdict.finding("suspects"),
         "board": board,
         "repair": write_repair(analysis, board),
         "headline_rows": headline_rows(analysis),

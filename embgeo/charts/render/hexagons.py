@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,8 +64,8 @@ def draw_maps(
 ) -> tuple[str, ...]:
     """Draw one map per panel.
 
-    Hexagons are colored by the number of tokens or the share of rare ones; where classes are known,
-    some tokens are marks of their class.
+    Hexagons are colored by the number of tokens; where classes are known, some tokens are marks of
+    their class.
     """
     from matplotlib.patches import Patch
 
@@ -82,12 +81,8 @@ def draw_maps(
         count_hexagons(cloud.xy[view.holds(cloud.xy)], view.span / across)
         for cloud, view in zip(clouds, views, strict=True)
     ]
-    if spec.shading == "share":
-        colors, labels, levels = shade_shares(clouds, views, cells)
-        title = "share of rare tokens in a hexagon"
-    else:
-        colors, labels, levels = shade_density(cells)
-        title = "tokens in a hexagon, from"
+    colors, labels, levels = shade_density(cells)
+    title = "tokens in a hexagon, from"
     for ax, view, cell, level in zip(axes, views, cells, levels, strict=True):
         view.frame(ax)
         draw_hexagons(ax, cell, level, colors)
@@ -161,22 +156,6 @@ def shade_density(cells: Sequence[Hexagons]) -> Levels:
     # Few levels are pale ones: a token alone is not as dark as a crowd.
     colors = tuple(color.light for color in theme.DENSITY[: len(lower)])
     return colors, labels, [np.searchsorted(lower, c.counts, side="right") - 1 for c in cells]
-
-
-def shade_shares(
-    clouds: Sequence[Cloud], views: Sequence[View], cells: Sequence[Hexagons]
-) -> Levels:
-    """Return colors by the share of rare tokens."""
-    n = len(theme.MIXTURE)
-    levels = []
-    for cloud, view, cell in zip(clouds, views, cells, strict=True):
-        assert cloud.popular is not None
-        rare = ~cloud.popular[view.holds(cloud.xy)]
-        shares = np.bincount(cell.members, weights=rare, minlength=len(cell.counts)) / cell.counts
-        levels.append(np.minimum((shares * n).astype(np.int64), n - 1))
-    edges = [round(100 * i / n) for i in range(n + 1)]
-    labels = [f"{a}–{b}%" for a, b in pairwise(edges)]
-    return tuple(color.light for color in theme.MIXTURE), labels, levels
 
 
 def draw_hexagons(

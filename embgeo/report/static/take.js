@@ -3,7 +3,7 @@
 function addTakers(described) {
   for (const table of document.querySelectorAll("table.data:not(.tokens), .headline-table")) {
     const lines = () => [...table.rows].map((row) => [...row.cells].map(cellText));
-    const bar = takeBar(table.closest(".scroll") ?? table, "after");
+    const bar = takeBar(table, "after");
     addTaker(bar, fileName(table.caption?.textContent), lines);
   }
   for (const figure of document.querySelectorAll("figure.picture")) {
