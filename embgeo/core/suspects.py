@@ -11,7 +11,7 @@ from embgeo.core.special import classify_token
 
 Reason = Literal[
     "nonfinite", "zero", "damaged", "constant", "untrained", "mean", "duplicate", "near_identical",
-    "special", "long", "short", "clump", "no_token", "cone",
+    "special", "clump", "long", "short", "no_token", "cone",
 ]  # fmt: skip
 Side = Literal["input", "output"]
 
@@ -72,6 +72,13 @@ REASONS: dict[Reason, Meaning] = {
         True,
         "prompts will use it: train it, or copy a token of the same use with embgeo repair --copy",
     ),
+    "clump": Meaning(
+        "row in a clump of hardly trained tokens",
+        "rows in a clump of hardly trained tokens",
+        "angle to the mean direction (°)",
+        False,
+        "unused ones can stay: train those that prompts contain",
+    ),
     "long": Meaning(
         "row much longer than the others",
         "rows much longer than the others",
@@ -85,13 +92,6 @@ REASONS: dict[Reason, Meaning] = {
         "share of the median norm",
         False,
         "training may hardly have touched them: count how often they occur",
-    ),
-    "clump": Meaning(
-        "row in a clump of hardly trained tokens",
-        "rows in a clump of hardly trained tokens",
-        "angle to the mean direction (°)",
-        False,
-        "unused ones can stay: train those that prompts contain",
     ),
     "no_token": Meaning(
         "row of no token", "rows of no token", "", False, "nothing reads them: leave them"

@@ -241,9 +241,9 @@ def find_suspects(m: Measurement, near: NearGroups) -> list[Suspects]:
     long, short = find_odd_norms(found, shorter)
     special = find_untrained_special(found, short)
     found.add("special", special, found.share_of_median(special))
+    found.add("clump", *find_clump(found))
     found.add("long", long, found.share_of_median(long))
     found.add("short", short, found.share_of_median(short))
-    found.add("clump", *find_clump(found))
     found.add("no_token", np.union1d(padding, np.concatenate([NO_ROWS, *facts.masked.values()])))
     found.add("cone", *find_cone_rows(facts, shared))
     return found.suspects
