@@ -157,7 +157,7 @@ def _open_model(folder: Folder, chosen: str, source: Source) -> Checkpoint:
         notes = (*found.notes, *_note_folder(folder, found, names[0]), *facts.notes)
         facts = found.facts if facts == ModelFacts() else facts
         name = f"{NAME} ({found.format})"
-        found = replace(found, path=folder.path, format=name, tied=facts.tied, facts=facts)
+        found = replace(found, path=folder.path, format=name, facts=facts)
         found = label_model(replace(found, notes=notes), folder.path, facts.model_type)
     elif found.format in _OF_MODELS and found.facts == ModelFacts():
         found = replace(found, facts=facts)

@@ -11,6 +11,7 @@ import pytest
 from embgeo.core.errors import AmbiguousTensor, BadOption, UnreadableFile
 from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.choice import Choice, choose
+from embgeo.io.model.facts import ModelFacts
 from embgeo.io.model.inspection import inspect_checkpoint
 from tests.support.refusals import refusal
 
@@ -28,7 +29,8 @@ def checkpoint(
         shapes[name] = shapes[alias] if isinstance(entry, str) else entry
         shape = shapes[name]
         tensors.append(Tensor(name, shape, dtype, lambda: np.zeros(0), alias))
-    return Checkpoint("test", tuple(tensors), path=Path("model.bin"), tied=tied)
+    facts = ModelFacts(tied=tied)
+    return Checkpoint("test", tuple(tensors), path=Path("model.bin"), facts=facts)
 
 
 class Case(NamedTuple):

@@ -201,6 +201,16 @@ def test_tying(tmp_path: Path) -> None:
     assert embgeo.load(path).output is not None
 
 
+def test_a_named_file_is_tied_as_its_folder_is(tmp_path: Path) -> None:
+    config = {"model_type": "llama", "tie_word_embeddings": True}
+    tensors = {"model.embed_tokens.weight": W, "lm_head.weight": 2 * W}
+    model = folder(tmp_path, {"config.json": config}, **tensors)
+    for name in (model, model / "model.safetensors"):
+        matrix = embgeo.load(name)
+        assert matrix.output is None
+        assert matrix.tied_as_configured is False
+
+
 def test_a_vocabulary_size_that_nearly_fits_is_noted(tmp_path: Path) -> None:
     matrix = embgeo.load(folder(tmp_path, {"config.json": {"vocab_size": len(W) + 1}}))
     assert f"vocab_size {len(W) + 1:,}, and the matrix has" in matrix.origin.notes[0]

@@ -138,8 +138,6 @@ class Checkpoint:
     tokens: tuple[str, ...] | None = None
     #: Where the tokens come from, in words; has no meaning without tokens.
     tokens_source: str = ""
-    #: Whether the model's configuration says that it is tied; None if it says nothing.
-    tied: bool | None = None
     notes: tuple[str, ...] = ()
     #: All word lists in the file by name, such as those of two languages.
     vocabularies: tuple[tuple[str, tuple[str, ...]], ...] = ()

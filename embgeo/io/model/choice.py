@@ -530,7 +530,7 @@ def find_output(
         note = f"the output matrix {module} {unread.problem}, and is left out"
         return OutputChoice(notes=(note,), is_unread=True)
     candidates = _output_candidates(checkpoint, groups, own, chosen, n)
-    if checkpoint.tied:
+    if checkpoint.facts.tied:
         tied_by = "the configuration says that the output matrix is the input embedding"
         if candidates:
             tied_by += f"; the stored {short(candidates[0].name)} is left out"
@@ -599,18 +599,18 @@ def _over_fewer_tokens(
     ]
     known = checkpoint.facts.vocabulary
     draft = [t for t in surest if t.row_ids is not None and t.shape[1] == chosen.shape[1]]
-    if len(draft) == 1 and chosen.row_ids is None and not checkpoint.tied:
+    if len(draft) == 1 and chosen.row_ids is None and not checkpoint.facts.tied:
         rows = f"{draft[0].shape[0]:,} of {n:,} tokens, by the ids of the file"
         return OutputChoice(draft[0], notes=(f"{short(draft[0].name)} has rows for {rows}",))
     fewer = [t for t in surest if _is_over_fewer(t, chosen, n) and t.shape[0] == known]
     if len(fewer) == 1:
         return OutputChoice(fewer[0], notes=(_note_fewer(fewer[0], n),))
     padded = [t for t in surest if _is_padded(t, chosen, n)]
-    if len(padded) == 1 and not checkpoint.tied:
+    if len(padded) == 1 and not checkpoint.facts.tied:
         more = padded[0].shape[0] - n
         note = f"{short(padded[0].name)} has {more:,} rows more than there are tokens, left out"
         return OutputChoice(padded[0], notes=(note,))
-    if surest and not checkpoint.tied:
+    if surest and not checkpoint.facts.tied:
         note = f"{describe(surest[0])} is over other ids than the embedding, and is left out"
         return OutputChoice(notes=(note,))
     return _note_unknown_form(checkpoint, n)

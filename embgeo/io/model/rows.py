@@ -185,15 +185,15 @@ def is_tied_as_configured(
     checkpoint: Checkpoint, choice: Choice, data: Rows, output: OutputRows, cut: RowCut
 ) -> bool | None:
     """Tell whether configuration and tensors agree on tying; None if that is not known."""
-    if checkpoint.tied is None:
+    if checkpoint.facts.tied is None:
         return None
-    if not checkpoint.tied:
+    if not checkpoint.facts.tied:
         unsure = choice.has_unread_output or any(
             output_rank(tensor.name) is not None for tensor in choice.candidates
         )
         is_tied = bool(choice.tied_by or output.tied_by)
         return None if output.rows is None and unsure and not is_tied else output.rows is not None
-    silent = replace(checkpoint, tied=None)
+    silent = replace(checkpoint, facts=replace(checkpoint.facts, tied=None))
     stored = choose(silent, tensor=choice.input.name, transpose=choice.input_transposed)
     if stored.output is None:
         return None if stored.has_unread_output else True

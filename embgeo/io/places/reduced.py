@@ -147,8 +147,8 @@ def reduce_model(folder: KeptFolder, checkpoint: Checkpoint, choice: Choice) -> 
 def check_plan(reduced: Reduced, checkpoint: Checkpoint, choice: Choice) -> None:
     """Refuse to fetch too much before the first tensor, with what is compared only."""
     compared = list(choice.copies)
-    if checkpoint.tied and choice.output is None:
-        silent = replace(checkpoint, tied=None)
+    if checkpoint.facts.tied and choice.output is None:
+        silent = replace(checkpoint, facts=replace(checkpoint.facts, tied=None))
         stored = choose(silent, tensor=choice.input.name, transpose=choice.input_transposed).output
         compared += [] if stored is None else [stored]
     every = {t.name: t for t in (*reduced.tensors, *compared)}
