@@ -42,7 +42,7 @@ def answer(a: finding.Numbers) -> Answer:
             f"damaged or the {kept:,} longer ones. "
         )
     clauses = [describe_group(reason, own) for reason, own in faults.items()]
-    verb = "is" if clauses[0].startswith("1 ") else "are"
+    verb = "is" if sum(map(len, next(iter(faults.values())))) == 1 else "are"
     clause = f"there {verb} {join_words(clauses)}{_name_special(faults)}"
     return state, [*parts[:-1], str(parts[-1]).rstrip()], clause
 
