@@ -32,7 +32,7 @@ from embgeo.core.text import align
 from embgeo.core.values import format_number
 from embgeo.training.data import Batches, columns, load_corpus
 from embgeo.training.methods import AugmentedLoss, Step
-from embgeo.training.optimization import apply_factor, build_optimizer, build_schedule
+from embgeo.training.optimization.optimizers import apply_factor, build_optimizer, build_schedule
 from embgeo.training.study.spread import spread
 
 DISTANCE = "subspace.distance"

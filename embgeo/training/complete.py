@@ -8,7 +8,8 @@ from embgeo.core.errors import BadOption
 from embgeo.core.settings import refuse_unknown
 from embgeo.training.checks import list_defaults, name_table
 from embgeo.training.methods.definitions import find_method
-from embgeo.training.optimization import SCHEDULES, build_schedule, optimizers
+from embgeo.training.optimization import optimizers
+from embgeo.training.optimization.optimizers import SCHEDULES, build_schedule
 from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
 from embgeo.training.tasks import make_task
 from embgeo.training.tasks.task import refuse_unused

@@ -26,7 +26,7 @@ from embgeo.training.methods import (  # noqa: E402
     make_plain,
 )
 from embgeo.training.models import build, detach  # noqa: E402
-from embgeo.training.optimization import apply_factor, build_optimizer, parameter_groups  # noqa: E402
+from embgeo.training.optimization.optimizers import apply_factor, build_optimizer, parameter_groups  # noqa: E402
 from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import each_value, sample_cases  # noqa: E402
 

@@ -13,9 +13,8 @@ from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.complete import complete_settings, set_fields  # noqa: E402
 from embgeo.training.methods import SpectrumControl, factorize  # noqa: E402
 from embgeo.training.models import build  # noqa: E402
-from embgeo.training.optimization import (  # noqa: E402
-    NtAsgd,
-    WeightAverage,
+from embgeo.training.optimization.averaging import NtAsgd, WeightAverage  # noqa: E402
+from embgeo.training.optimization.optimizers import (  # noqa: E402
     apply_factor,
     build_optimizer,
     build_schedule,

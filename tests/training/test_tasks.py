@@ -18,7 +18,7 @@ from embgeo.training.methods import (  # noqa: E402
 )
 from embgeo.training.methods.method import list_embeddings  # noqa: E402
 from embgeo.training.models import build, detach  # noqa: E402
-from embgeo.training.optimization import build_optimizer, parameter_groups  # noqa: E402
+from embgeo.training.optimization.optimizers import build_optimizer, parameter_groups  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from embgeo.training.tasks.language_model import cross_entropy  # noqa: E402
 from tests.support.training_runs import CPU, LSTM, corpus, settings, trainer_of  # noqa: E402

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.evaluation.scores import Scores  # noqa: E402
 from embgeo.training.models import Transformer, TransformerXL, detach  # noqa: E402
-from embgeo.training.optimization import parameter_groups  # noqa: E402
+from embgeo.training.optimization.optimizers import parameter_groups  # noqa: E402
 from embgeo.training.sections import EvaluationSettings  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from embgeo.training.tasks.language_model import resolve_windows  # noqa: E402

@@ -30,9 +30,8 @@ from embgeo.training.methods import Setup, make_plain
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.methods.method import list_embeddings, refuse_sgd
 from embgeo.training.models.recurrent import keep_recurrence_exact
-from embgeo.training.optimization import (
-    NtAsgd,
-    WeightAverage,
+from embgeo.training.optimization.averaging import NtAsgd, WeightAverage
+from embgeo.training.optimization.optimizers import (
     apply_factor,
     build_optimizer,
     build_schedule,
