@@ -46,6 +46,27 @@ def test_a_row_has_the_most_serious_reason_only():
     assert order.index("zero") < order.index("constant") < order.index("duplicate")
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_plain_reasons_equal_a_loop_over_all_rows(seed):
+    g, W = rng(seed), ordinary(400, 6, seed=seed)
+    for row, kind in zip(g.permutation(400)[:60], g.integers(0, 4, 60), strict=True):
+        W[row] = (0.0, np.r_[np.nan, W[row, 1:]], 0.7, W[g.integers(0, 400)])[kind]
+    expected = {"nonfinite": [], "zero": [], "constant": [], "duplicate": []}
+    for i, row in enumerate(W):
+        if not np.isfinite(row).all():
+            expected["nonfinite"].append(i)
+        elif not row.any():
+            expected["zero"].append(i)
+        elif np.std(row) < 1e-8 * np.linalg.norm(row):
+            expected["constant"].append(i)
+        elif any((row == W[j]).all() for j in range(i)):
+            expected["duplicate"].append(i)
+    found, analysis = suspects_of(W, tokens=tuple(f"word{row}" for row in range(400)))
+    assert {own.reason: own.rows.tolist() for own in found.values()} == expected
+    for reason, rows in expected.items():
+        assert analysis[f"suspects.{reason}"].value == len(rows)
+
+
 # --- at the mean ----------------------------------------------------------------------------------
 
 
