@@ -42,14 +42,15 @@ def refuse_name(
 
 
 def find_nearest(name: str, known: Iterable[str]) -> str:
-    """Find the known name that was probably meant; empty if none is near.
+    """Find the known name that was probably meant, first one of the same letters; else empty.
 
-    >>> find_nearest("minnorm", ["seed", "min_norm"])
-    'min_norm'
+    >>> find_nearest("minnorm", ["seed", "min_norm"]), find_nearest("lable", ["table", "label"])
+    ('min_norm', 'label')
     """
     import difflib
 
-    return next(iter(difflib.get_close_matches(name, list(known), n=1)), "")
+    near = difflib.get_close_matches(name, list(known))
+    return next((one for one in near if sorted(one) == sorted(name)), "".join(near[:1]))
 
 
 def refuse_if(applies: bool, where: str, cause: str, way_out: str) -> None:
