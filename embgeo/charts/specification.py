@@ -197,8 +197,7 @@ class Specification:
     print_caption: str = ""
     #: Name of the quantity whose definition explains the chart.
     quantity: str = ""
-    #: The meaning of colors in a map; a page without pictures shows marks of some tokens by class,
-    #: and the density of all otherwise.
+    #: The meaning of colors in a map; a page without pictures shows marks of some tokens by class.
     shading: Literal["density", "class", "frequency", "none"] = "density"
     #: Label of a scale of frequencies.
     frequency_label: str = ""

@@ -38,16 +38,6 @@ LINES = (
     ThemeColor("brown", "#7a4a2b", "#c9977a"),
     GRAY,
 )
-#: Few tokens to many: one hue, monotone in lightness.
-DENSITY = (
-    ThemeColor("density-0", "#c6dbef", "#17324d"),
-    ThemeColor("density-1", "#9ecae1", "#1d4a75"),
-    ThemeColor("density-2", "#6baed6", "#24659f"),
-    ThemeColor("density-3", "#4292c6", "#3a82c0"),
-    ThemeColor("density-4", "#2171b5", "#64a3d6"),
-    ThemeColor("density-5", "#08519c", "#9cc7ea"),
-    ThemeColor("density-6", "#08306b", "#dcecfb"),
-)
 #: Lines of one run, from its beginning to its end: viridis, monotone in lightness.
 AGES = (
     ThemeColor("age-0", "#7ad151", "#355f8d"),
@@ -69,7 +59,7 @@ DASHED: Any = (0, (4, 3))
 DOTTED: Any = (0, (1, 1))
 
 #: Colors of drawings that a dark page changes, and their classes by the value on light pages.
-DRAWN = (*LINES, *AGES, *DENSITY, RARE, POPULAR, PALE)
+DRAWN = (*LINES, *AGES, RARE, POPULAR, PALE)
 CLASSES = {color.light: f"fig-{color.name}" for color in DRAWN}
 
 

@@ -16,6 +16,19 @@ TREATMENTS: dict[str, str] = {
     "top-3": "mean and top 3 directions removed",
     "whiten": "whitened: mean subtracted, all directions at one variance",
 }
+#: Lines of NumPy that apply them to an array of rows.
+CODE: dict[str, str] = {
+    "none": "",
+    "mean": "W = W - W.mean(axis=0)",
+    **{
+        f"top-{k}": "W = W - W.mean(axis=0)\n"
+        f"V = np.linalg.svd(W, full_matrices=False)[2][:{k}]; W = W - W @ V.T @ V"
+        for k in (1, 2, 3)
+    },
+    "whiten": "W = W - W.mean(axis=0)\nW = np.linalg.svd(W, full_matrices=False)[0]",
+}
+#: The line that divides rows by their norms.
+UNIT_CODE = "W = W / np.linalg.norm(W, axis=1, keepdims=True)"
 #: Products of entries that all of them may take: a few seconds.
 MOST_PRODUCTS = 5 * 10**10
 #: Products for the neighbors after five treatments where neighbors of all rows were asked for:

@@ -7,7 +7,7 @@ import io
 import numpy as np
 
 from embgeo.charts import theme
-from embgeo.charts.render.hexagons import draw_marks
+from embgeo.charts.render.marks import draw_marks
 from embgeo.charts.render.svg import settings, write_svg
 from embgeo.charts.render.view import fit_view
 from embgeo.charts.specification import Cloud

@@ -18,9 +18,11 @@ from embgeo.core.quantities import cosine, isotropy, projection, spectrum, token
 from embgeo.core.suspects import REASONS
 from embgeo.core.text import ACCENTS, HIDDEN, LIMIT, NAMED
 from embgeo.core.treated import (
+    CODE,
     MOST_ASKED_PRODUCTS,
     TREATMENTS,
     UNIT,
+    UNIT_CODE,
     Treated,
     count_neighbor_products,
 )
@@ -326,6 +328,12 @@ def pack_treatment(
     return {
         "name": treated.name,
         "title": TREATMENTS[treated.name.removesuffix(UNIT)],
+        "code": "\n".join(
+            filter(
+                None,
+                (CODE[treated.name.removesuffix(UNIT)], treated.name.endswith(UNIT) * UNIT_CODE),
+            )
+        ),
         "numbers": [format_optional(getattr(treated, field), 3) for _, field in NUMBERS],
         "exact": [getattr(treated, field) for _, field in NUMBERS],
         "cosines": treated.cosines.tolist(),

@@ -1,4 +1,4 @@
-"""What renderers do with numbers and text: views, hexagons, axes, names, the theme."""
+"""What renderers do with numbers and text: views, marks, axes, names, the theme."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from embgeo.charts.items import ChartItem
 from embgeo.charts.render import paper, svg
 from embgeo.charts.render.dots import draw_dots, widen
 from embgeo.charts.render.drawing import draw_panel
-from embgeo.charts.render.hexagons import count_hexagons
 from embgeo.charts.render.interactive import step_values
 from embgeo.charts.render.svg import render_svg, write_power
 from embgeo.charts.render.ticks import set_log_ticks, shorten
@@ -65,14 +64,13 @@ def test_lines_differ_in_more_than_color() -> None:
     assert len({str(theme.dash_of(style)) for style in styles[:3]}) == 3
 
 
-def test_hexagons_count_every_point_in_the_nearest_cell() -> None:
-    xy = np.random.default_rng(0).standard_normal((500, 2))
-    cells = count_hexagons(xy, 0.4)
-    assert cells.counts.sum() == 500
-    own = np.linalg.norm(xy - cells.centers[cells.members], axis=1)
-    others = np.linalg.norm(xy[:, None] - cells.centers[None], axis=2).min(axis=1)
-    assert own == pytest.approx(others)
-    assert own.max() <= 0.4 / np.sqrt(3) + 1e-12
+def test_marks_of_a_map_are_triangles_for_rare_and_squares_for_frequent_tokens() -> None:
+    svg = render_svg(specification("scatter"))
+    paths = dict(re.findall(r'fig-(rare|blue)-fill"[^>]* d="([^"]*)"', svg))
+    paths |= {k: d for d, k in re.findall(r' d="([^"]*)"[^>]*fig-(rare|blue)-fill', svg)}
+    corners = {kind: (d.count("L"), d.count("M")) for kind, d in paths.items() if d.count("M") > 1}
+    assert corners["rare"][0] == 2 * corners["rare"][1]
+    assert corners["blue"][0] == 3 * corners["blue"][1]
 
 
 def test_the_view_holds_the_origin_and_nearly_all_points() -> None:

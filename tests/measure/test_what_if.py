@@ -67,6 +67,19 @@ def test_numbers_are_those_of_the_treated_matrix(measured: dict[str, what_if.Tre
         assert bool(one.neighbors.size) == (name != "none" and not name.endswith(UNIT))
 
 
+def test_the_lines_of_numpy_apply_it(measured: dict[str, what_if.Treated]) -> None:
+    for name, one in measured.items():
+        held = {"W": make_rows(), "np": np}
+        exec(core_treated.CODE[name.removesuffix(UNIT)], held)
+        if name.endswith(UNIT):
+            exec(core_treated.UNIT_CODE, held)
+        rows = np.asarray(held["W"])
+        total = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).sum(axis=0)
+        assert one.mean_cosine == pytest.approx((total @ total - N) / (N * (N - 1)), abs=1e-10)
+        energy = np.linalg.svd(rows, compute_uv=False) ** 2
+        assert one.top_share == pytest.approx(energy[0] / energy.sum(), rel=1e-10)
+
+
 def test_cosines_of_sampled_pairs_have_their_mean(measured: dict[str, what_if.Treated]) -> None:
     for one in measured.values():
         middles = np.linspace(-1.0, 1.0, what_if.BINS, endpoint=False) + 1.0 / what_if.BINS

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import FigureLayout, OutputStyle, default_settings, draw
-from embgeo.charts.render.hexagons import draw_maps
+from embgeo.charts.render.marks import draw_maps
 from embgeo.charts.specification import Specification
 from embgeo.core.text import drawable, visible_text
 

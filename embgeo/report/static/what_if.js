@@ -1,6 +1,7 @@
 // What if: the map, numbers and neighbors after a treatment; all of them were measured with the others.
 
 const UNIT_ENDING = "+unit";
+const STOPS = { none: "stored", mean: "mean off", "top-1": "top 1 off", "top-2": "2 off", "top-3": "3 off", whiten: "whitened" };
 
 class WhatIf {
   constructor(data, store, map, showStored) {
@@ -11,6 +12,11 @@ class WhatIf {
     this.slider.max = this.names.length - 1;
     this.slider.addEventListener("input", () => this.show());
     this.unit.addEventListener("change", () => this.show());
+    for (const name of this.names) {
+      const stop = document.createElement("span");
+      stop.textContent = STOPS[name];
+      byId("treatment-stops").append(stop);
+    }
     this.bars = data.treatments[0].cosines.map((_, i) => {
       const bar = shape(byId("treatment-cosines"), "rect", "bar-chosen");
       place(bar, { x: i + 0.06, width: 0.88 });
@@ -47,6 +53,8 @@ class WhatIf {
   describe(treatment) {
     const title = treatment.title + (treatment.name.endsWith(UNIT_ENDING) ? ", rows of norm 1" : "");
     byId("treatment-name").textContent = title;
+    byId("treatment-code").textContent = treatment.code;
+    byId("treatment-code").hidden = !treatment.code;
     this.slider.setAttribute("aria-valuetext", title);
     const cells = document.querySelectorAll("#treatment-numbers [data-number]");
     cells.forEach((cell, i) => {
