@@ -113,7 +113,6 @@ def diff(
     from embgeo.workflows.folders import check_comparison_folder, choose_folder, write_comparison
     from embgeo.workflows.saved_analysis import comparison_folder
     from embgeo.workflows.settings import choose_resources
-    from embgeo.workflows.track import steps_folder
 
     shared.check_output(json_, format_, open_, out)
     alone, way_out = every is not None and not track, f"add {argument('track')}"
@@ -134,7 +133,7 @@ def diff(
             run,
             match=match,
             queries=searched,
-            keep=steps_folder(folder, run) if writes and run is not None else None,
+            keep=writes and run is not None,
             command=shared.command_line(),
             progress=progress,
             resources=resources,

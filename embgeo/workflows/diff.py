@@ -139,7 +139,7 @@ def diff_run(
     queries: int | str | None = None,
     sections: str | Sequence[str] | None = None,
     reference: bool = True,
-    keep: Path | None = None,
+    keep: bool = False,
     command: str = "",
     progress: Progress | None = None,
     resources: Resources | None = None,
@@ -147,7 +147,7 @@ def diff_run(
 ) -> Comparison:
     """Compare as :func:`diff` does, inputs or the checkpoints of a `run`.
 
-    The analyses of a run are kept in the folder `keep`, and read from it.
+    With `keep` the analyses of a run are kept in embgeo's cache, and read from it.
     """
     source, options, sections = read_settings(settings, sections)
     check_resources(resources)

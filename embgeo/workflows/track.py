@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import hmac
 import re
-import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -19,15 +18,12 @@ from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.source import Source
 from embgeo.core.version import VERSION
-from embgeo.files.saved import atomic_file, write_text
 from embgeo.io.places.cache import is_offline, own_cache
 from embgeo.io.places.names import as_written, is_remote, read_hub_name
 from embgeo.measure.provenance import versions
 from embgeo.result.analysis import Analysis, load_analysis
-from embgeo.result.saved import JSON_NAME
 from embgeo.stats.resources import Resources
 from embgeo.workflows.analyze import measure
-from embgeo.workflows.saved_analysis import default_name, result_name
 
 #: A number in a path, with the word in front of it and the letter behind it, as in 10k and 1M.
 NUMBER = re.compile(r"(?:([A-Za-z_]+)[-_=.]*)?(\d+)(?:([kKmM])(?![A-Za-z0-9]))?")
@@ -230,14 +226,9 @@ def _list_revisions(path: Path, text: str) -> dict[Path, str]:
     }
 
 
-def steps_folder(folder: Path, run: Checkpoints) -> Path:
-    """Get the folder of the analyses of all steps: next to the result, named by the first step."""
-    return folder.absolute().parent / f"{result_name(run.paths[0])[:60]}.steps"
-
-
 def measure_kept(
     matrix: Matrix,
-    keep: Path | None,
+    keep: bool,
     *,
     source: Source,
     options: Options,
@@ -247,15 +238,14 @@ def measure_kept(
     command: str,
     progress: Progress | None,
 ) -> Analysis:
-    """Analyze a step, unless this user's analysis of it is in the folder `keep`."""
+    """Analyze a step; with `keep`, take its analysis from embgeo's cache, or put it there."""
     folder = None
-    if keep is not None and matrix.origin.sha256:
+    if keep and matrix.origin.sha256:
         device = "cpu" if resources is None else resources.device
         facts = (source.collect_changes(), asdict(options), sections, reference, device)
-        name = default_name(Path(matrix.origin.path))[:60]
-        folder = keep / f"{name}-{identify(matrix, facts)}"
-        if (kept := read_kept(folder, matrix)) is not None:
-            return kept
+        folder = own_cache() / "steps" / identify(matrix, facts)
+        with suppress(OSError, EmbgeoError):  # missing or damaged
+            return load_analysis(folder)
     analysis = measure(
         matrix,
         options,
@@ -267,15 +257,11 @@ def measure_kept(
         page=False,
     )
     if folder is not None:
-        keep_analysis(analysis, folder)
+        with suppress(OSError, EmbgeoError):  # nothing can be kept
+            analysis.save(folder)
     return analysis
 
 
-# A folder of kept analyses may come from somebody else, or be edited: only those are believed that
-# this user made of the same file with the same code, by a seal under a key in embgeo's cache.
-SEAL_NAME = "seal.txt"
-KEY_NAME = "seal.key"
-_KEY_BYTES = 32
 #: The packages of embgeo that numbers do not depend on.
 _WITHOUT_NUMBERS = (
     "callbacks",
@@ -289,36 +275,21 @@ _WITHOUT_NUMBERS = (
 )
 
 
-def read_kept(folder: Path, matrix: Matrix) -> Analysis | None:
-    """Read the analysis of a matrix in a folder; None without one, and for one that is not ours."""
-    seal = _hash_record(folder)
-    try:
-        if seal is None or not hmac.compare_digest((folder / SEAL_NAME).read_bytes(), seal):
-            return None
-        found = load_analysis(folder)
-    except (OSError, EmbgeoError):  # missing or damaged
-        return None
-    p, origin = found.provenance, matrix.origin
-    made_of = (p.get("sha256"), p.get("n"), p.get("d"))
-    return found if made_of == (origin.sha256, matrix.n, matrix.d) else None
-
-
-def keep_analysis(analysis: Analysis, folder: Path) -> None:
-    """Write an analysis with its seal; not through a link, which may lead anywhere."""
-    if folder.is_symlink() or folder.parent.is_symlink():
-        return
-    analysis.save(folder)
-    if seal := _hash_record(folder):
-        write_text(folder / SEAL_NAME, seal.decode("ascii"))
-
-
 def identify(matrix: Matrix, how: object) -> str:
     """Return a hash of everything that decides the numbers of an analysis."""
     origin = matrix.origin
     hidden = None if matrix.hidden is None else matrix.hidden.origin.sha256
     facts = (
         (VERSION, digest_code(), sorted(versions().items())),
-        (origin.sha256, origin.tensor, origin.rows, origin.transposed, origin.notes, hidden),
+        (
+            origin.path,
+            origin.sha256,
+            origin.tensor,
+            origin.rows,
+            origin.transposed,
+            origin.notes,
+            hidden,
+        ),
         (matrix.tokens, matrix.special, matrix.vocabulary_size, matrix.unreachable),
         {reason: rows.tolist() for reason, rows in matrix.masked.items()},
         None if matrix.frequency is None else matrix.frequency.source,
@@ -327,7 +298,7 @@ def identify(matrix: Matrix, how: object) -> str:
     digest = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass"))
     if matrix.frequency is not None:
         digest.update(matrix.frequency.counts.tobytes())
-    return digest.hexdigest()[:12]
+    return digest.hexdigest()[:32]
 
 
 @cache
@@ -341,27 +312,3 @@ def digest_code() -> str:
             digest.update(f"{name.as_posix()}\n".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def _hash_record(folder: Path) -> bytes | None:
-    """Return the seal of the record in a folder; its SHA-256 of the arrays seals those, too."""
-    try:
-        content = (folder / JSON_NAME).read_bytes()
-        named = folder.name.encode("utf-8", "surrogateescape")
-        return hmac.digest(_read_key(), named + b"\0" + content, "sha256").hex().encode("ascii")
-    except OSError:  # also where no key can be kept
-        return None
-
-
-def _read_key() -> bytes:
-    """Read the key of this user, which is made when it is needed first."""
-    path = own_cache() / KEY_NAME
-    if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(path) as temporary:
-            temporary.touch(mode=0o600)
-            temporary.write_bytes(secrets.token_bytes(_KEY_BYTES))
-    key = path.read_bytes()
-    if len(key) != _KEY_BYTES:
-        raise OSError(f"{path} is not a key")
-    return key

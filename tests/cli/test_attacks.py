@@ -294,9 +294,6 @@ ATTACKS: dict[str, tuple[Callable[[World], None], Sequence[str]]] = {
         hub_cache("../../../../outside"), ("analyze", "hf://org/name", "-o", "out")),
     "a snapshot that is a link": (
         hub_cache("c0ffee"), ("analyze", "hf://org/name", "-o", "out")),
-    "kept steps that are a link": (
-        lambda w: w.link("m.steps", w.outside),
-        ("diff", "--track", "m.npy", "m.npy", "-o", "out")),
 }  # fmt: skip
 
 
