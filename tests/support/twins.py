@@ -94,7 +94,7 @@ def isotropy(c: Case):
     return {
         **isotropy_pair("", raw),
         **isotropy_pair("_mean_sign", naive.mean_sign(c.W)),
-        **isotropy_pair("_unit", naive.both_signs(scaled)),
+        "i1_unit": naive.i1(naive.both_signs(scaled)) or None,
         "i1_unit_rows": naive.i1(naive.both_signs(naive.unit(c.W), c.W)),
         # The samples of these analyses are all the rows.
         **isotropy_pair("_sampled", raw),
