@@ -126,7 +126,9 @@ class CausalAttention(Attention):
 
     def forward(self, x: Tensor, turns: tuple[Tensor, Tensor] | None = None) -> Tensor:
         """`turns`: the cosines and sines of `rotations`."""
-        query, key, value = torch.split(self.divide(self.inward(x)), self.sizes, dim=1)
+        split = self.inward(x).view(*x.shape[:2], -1, self.width)
+        # Split before heads come before places: the gradients are then joined without a copy.
+        query, key, value = (part.transpose(1, 2) for part in torch.split(split, self.sizes, dim=2))
         if turns is not None:
             query, key = rotated(query, *turns), rotated(key, *turns)
         served = query.shape[1] // key.shape[1]
