@@ -166,7 +166,7 @@ def test_rules_are_checked_like_the_command_does(baseline: embgeo.Analysis) -> N
     assert "cosine.mean is 0.4673" in failing.checks[0].sentence
     of_memory = embgeo.gate(np.eye(30, dtype=np.float32), rules="cosine.mean <= 0.5")
     assert of_memory.passed
-    relative = embgeo.gate(baseline, rules="suspects.zero change <= 1", baseline=baseline)
+    relative = embgeo.gate(baseline, rules="tokens.long_rows change <= 1", baseline=baseline)
     assert relative.passed
 
 

@@ -107,8 +107,9 @@ def lay_out(
         parts[-1].append(place)
     places = [place for part in parts for place in part]
     size = -(-len(places) // len(parts))
-    even = [places[i : i + size] for i in range(0, len(places), size)]
-    parts = even if all(map(fits, even)) else parts
+    # A table of words alone has no places: its columns are all repeated.
+    even = [places[i : i + size] for i in range(0, len(places), size or 1)]
+    parts = even if even and all(map(fits, even)) else parts
     blocks: list[dict[str, Any]] = []
     for part in ([*repeated, *part] for part in parts):
         blocks.append({
