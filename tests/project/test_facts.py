@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from embgeo.core.quantities import OF_PAIRS, QUANTITIES
+from embgeo.core.suspects import REASONS
 from tests.support.package_source import modules, nodes
 
 #: What holds sentences for people.
@@ -25,13 +26,12 @@ PROSE = {
     "undefined",
 }
 READS_TEXT = {"startswith", "endswith", "removeprefix", "removesuffix", "find", "index"}
-#: Files of version 1 said in prose what later ones say in fields; the reason of a suspect is a
-#: literal, not a sentence.
+#: Files of version 1 said in prose what later ones say in fields; the other two look for the
+#: literal of a suspect in sets of them.
 MAY_READ_PROSE = {
     "embgeo.result.saved",
-    "embgeo.metrics.suspects",
-    "embgeo.report.text.suspects",
-    "embgeo.workflows.repair",
+    "embgeo.diagnosis.findings.suspects",
+    "embgeo.report.headline",
 }
 
 
@@ -47,14 +47,14 @@ def decisions_by_prose(found: Iterable[ast.AST]) -> Iterator[ast.expr]:
                 yield node
         elif isinstance(node, ast.Compare) and len(node.ops) == 1:
             sides = (node.left, node.comparators[0])
-            # Whether there is a text at all is not reading it.
+            # Whether there is a text at all is not reading it, nor is the literal of a suspect.
             if any(map(is_prose, sides)) and any(map(is_fixed_text, sides)):
                 yield node
 
 
 def is_fixed_text(node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and node.value != ""
+        return isinstance(node.value, str) and node.value not in ("", *REASONS)
     return isinstance(node, ast.Name) and node.id.isupper()
 
 
