@@ -113,6 +113,20 @@ def test_gguf_model_with_vocabulary(tmp_path: Path) -> None:
         assert note in matrix.origin.notes
 
 
+def test_gguf_without_an_output_matrix_is_tied(tmp_path: Path) -> None:
+    f32 = needs("gguf").GGMLQuantizationType.F32
+    embedding = {"token_embd.weight": (W, f32)}
+    tied = gguf_file(tmp_path / "tied.gguf", embedding)
+    assert embgeo.load(tied).tied_as_configured is True
+    outcome = embgeo.gate(tied, preset="finetune-ready")
+    checks = {one.rule.name: one.state for one in outcome.checks}
+    assert checks["tokens.tied_as_configured"] == "passed"
+    both = gguf_file(tmp_path / "both.gguf", embedding | {"output.weight": (2 * W, f32)})
+    assert embgeo.load(both).tied_as_configured is None
+    named = gguf_file(tmp_path / "other.gguf", embedding | {"blk.0.ffn_up.weight": (W, f32)})
+    assert embgeo.load(named, tensor="blk.0.ffn_up.weight").tied_as_configured is None
+
+
 def test_gguf_tokens_in_byte_level_spelling(tmp_path: Path) -> None:
     tokens = ["<|end|>", "\u0120the", "cat", "\u00c3\u00a9"]
     path = tmp_path / "m.gguf"

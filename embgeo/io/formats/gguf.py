@@ -321,6 +321,7 @@ def _read_facts(header: GGUFHeader) -> ModelFacts:
         vocabulary=tokens or found.get("vocab_size"),
         columns=found.get("embedding_length"),
         layers=layers,
+        ties_missing_output=True,
         pieces=pieces if type(pieces) is int else 1,
     )
 

@@ -51,6 +51,8 @@ class ModelFacts:
     #: Whether the output matrix is the input embedding; None if nothing says so, or if the outer
     #: and the inner configuration disagree.
     tied: bool | None = None
+    #: Whether a model without an output matrix uses the input embedding (GGUF).
+    ties_missing_output: bool = False
     dtype: str = ""
     #: ``quantization_config``, or ``quantization`` of MLX; empty if there is none.
     quantization: Mapping[str, Any] = field(default_factory=dict)

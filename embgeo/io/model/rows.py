@@ -18,7 +18,7 @@ from embgeo.files.maps import Array
 from embgeo.files.scratch import fill_rows
 from embgeo.io.model.checkpoint import Checkpoint, RowRanges, Tensor
 from embgeo.io.model.choice import Choice, choose
-from embgeo.io.model.names import output_rank
+from embgeo.io.model.names import input_rank, output_rank
 
 # Most comparisons end in the first block, and no copy of a whole matrix is made.
 _COMPARED_ROWS = 4096
@@ -186,7 +186,10 @@ def is_tied_as_configured(
 ) -> bool | None:
     """Tell whether configuration and tensors agree on tying; None if that is not known."""
     if checkpoint.facts.tied is None:
-        return None
+        # Where there is one, nothing says that it is untied: converters write copies of tied ones.
+        is_missing = all(output_rank(tensor.name) is None for tensor in checkpoint.tensors)
+        is_input = input_rank(choice.input.name) is not None
+        return True if checkpoint.facts.ties_missing_output and is_missing and is_input else None
     if not checkpoint.facts.tied:
         unsure = choice.has_unread_output or any(
             output_rank(tensor.name) is not None for tensor in choice.candidates
