@@ -61,6 +61,8 @@ def differences(
             if old is not None and new is not None:
                 error = population_error(old, new, both, paired[place])
             row = difference(quantity, place, old, new, error, find_rounding(both))
+            if old is not None and new is not None and (why := explain_other_pairs(old, new, both)):
+                row = difference(quantity, place, old, quantity.undefined(why))
             if row.undefined and (old is None or new is None):
                 row = replace(row, undefined=describe_absence(members, place, quantity, old))
             rows.append(row)
@@ -163,6 +165,16 @@ def find_rounding(analyses: Sequence[Analysis]) -> float:
     """Find the relative difference that rounding alone makes between numbers of two matrices."""
     wide = all(analysis.provenance.get("dtype") == "float64" for analysis in analyses)
     return ROUNDING if wide else ROUNDED_ENTRIES
+
+
+def explain_other_pairs(old: Scalar, new: Scalar, analyses: Sequence[Analysis]) -> str:
+    """Explain why bounds are of unlike samples of pairs; empty if they are not."""
+    before, after = ((a.provenance.get("options") or {}).get("pairs", "") for a in analyses)
+    bounds = old.quantity.family == "cosine" and "at_least" in (old.known, new.known)
+    if before == after or not bounds:
+        return ""
+    old_pairs, new_pairs = ("all" if one is None else f"{one:,}" for one in (before, after))
+    return f"it depends on the number of pairs: {old_pairs} and {new_pairs} pairs"
 
 
 def direction(quantity: Quantity, step: float, change: Change) -> Direction:

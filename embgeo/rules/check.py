@@ -211,7 +211,7 @@ def check_rules(
                 before = other.reading(rule.name)
                 if cause := explain_incomparable(rule, matrix, other, reading, before):
                     reading = RuleValue.missing(cause)
-                notes = list_unlike(rule, matrix, other)
+                notes = [note for note in list_unlike(rule, matrix, other) if note != cause]
                 deciding = pair_errors(rule, matrix, other, reading, before)
             decision = decide(rule, *deciding, z)
             if decision.state in ("failed", "warned") and rule.name in matrix.rows:

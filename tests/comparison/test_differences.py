@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import embgeo
 from embgeo.comparison.comparison import Member
 from embgeo.comparison.differences import (
     difference,
@@ -99,6 +100,21 @@ def test_numbers_that_depend_on_the_number_of_rows_have_no_difference():
     found = difference(PLAIN, 1, *sides)
     assert (found.difference, found.change) == (None, "undefined")
     assert found.undefined == "it depends on the number of rows: 4,000 and 40,000 rows"
+
+
+def test_a_bound_of_other_pairs_is_another_number():
+    W = gaussian(300, 8)
+    few, more = (
+        embgeo.analyze(W, sections="cosine", reference=False, pairs=pairs) for pairs in (500, 5000)
+    )
+    for old, new, undefined in ((few, more, True), (few, few, False)):
+        found = {d.quantity.name: d for d in embgeo.diff(old, new).differences}
+        bound, share = found["cosine.cone_aperture"], found["cosine.positive_share"]
+        assert (bound.difference is None, "500 and 5,000 pairs" in bound.undefined) == (
+            undefined,
+            undefined,
+        )
+        assert share.difference is not None
 
 
 def test_errors_of_both_sides_are_added_in_squares():

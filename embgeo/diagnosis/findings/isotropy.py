@@ -54,5 +54,5 @@ QUESTION = Question(
     "models assume a partition function that is nearly the same in all directions (Arora et "
     "al. 2016).",
     advice="It usually follows from a cone or a collapsed spectrum, and goes away with them. "
-    "Compare the centered I1: if that is near 1, the mean row is the cause.",
+    "If I1 is near 1 once the mean row is subtracted, that row is the cause.",
 )
