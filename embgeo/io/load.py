@@ -65,7 +65,7 @@ from embgeo.io.model.choice import EMBEDDING, TensorRole, choose
 from embgeo.io.model.companions import read_parameters
 from embgeo.io.model.facts import ModelFacts
 from embgeo.io.model.final_norm import find_final_norm
-from embgeo.io.model.names import input_rank, kind_of, layer_of
+from embgeo.io.model.names import input_rank, kind_of, layer_of, output_rank
 from embgeo.io.model.rows import (
     is_tied_as_configured,
     note_copies,
@@ -664,7 +664,10 @@ def _count_vocabulary(selection: Selection, labeling: Labeling) -> int | None:
         return None
     if labeling.vocabulary is not None and labeling.vocabulary.encoder is not None:
         return len(labeling.vocabulary.tokens)
-    is_of_text = input_rank(chosen.name) is not None and not kind_of(chosen.name)
+    is_named = input_rank(chosen.name) is not None
+    if all(input_rank(t.name) is None for t in selection.choice.candidates):
+        is_named = output_rank(chosen.name) is not None  # stored alone by a tied model
+    is_of_text = is_named and not kind_of(chosen.name)
     is_of_others = selection.cut.total in facts.others.values() or layer_of(chosen.name) is not None
     if not is_of_text or is_of_others or chosen.row_ids is not None:
         return None

@@ -33,7 +33,7 @@ OF_WIDTH = ("spectrum",)
 NOT_MEASURED = "it was not measured with these files and options"
 #: What a value is about → why an analysis of its section does not have it.
 NOT_FOUND = {
-    tokens.MISSING_ROWS.name: "no tokenizer or configuration says how many tokens there are",
+    tokens.MISSING_ROWS.name: "nothing says how many tokens the rows are for",
     tokens.TIED_AS_CONFIGURED.name: "no config.json says whether the model is tied",
 }
 

@@ -151,6 +151,20 @@ def test_what_cannot_be_read_stops_and_nothing_takes_its_place(
 
 
 @here
+@pytest.mark.parametrize("texts", [[str(row.tolist()) for row in VECTORS], WORDS], ids=["v", "w"])
+def test_a_text_column_of_any_name_stops_if_it_holds_vectors(
+    tmp_path: Path, texts: list[str]
+) -> None:
+    beside = pa.array(VECTORS[:, :3].tolist(), pa.list_(pa.float32()))
+    write_parquet(tmp_path / "a", pa.table({"word": WORDS, "data": texts, "projection": beside}))
+    if texts is WORDS:
+        assert embgeo.load(tmp_path / "a").d == 3
+        return
+    with refusal():
+        embgeo.load(tmp_path / "a")
+
+
+@here
 def test_several_columns_of_numbers_are_no_matrix(tmp_path: Path) -> None:
     columns = {f"d{k}": VECTORS[:, k] for k in range(D)}
     write_parquet(tmp_path / "a", pa.table({"word": WORDS, **columns}))

@@ -437,7 +437,7 @@ def test_why_there_is_no_value() -> None:
 
 def test_why_nobody_knows_how_many_tokens_there_are() -> None:
     named = Measured({"sections": ["tokens"]}, {}).reading("tokens.missing_rows")
-    assert named.undefined == "no tokenizer or configuration says how many tokens there are"
+    assert named.undefined == "nothing says how many tokens the rows are for"
 
 
 def test_a_curve_is_no_number() -> None:

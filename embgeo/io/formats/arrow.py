@@ -10,6 +10,7 @@ import hashlib
 import importlib.util
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -283,6 +284,8 @@ def _read(parts: Sequence[Tensor], start: int, stop: int, rows: IntArray | None 
 # A batch is copied to the output file before the next one is decoded: it bounds the memory.
 _BATCH_BYTES = 4 * 2**20
 _WHITE = "\t\n\r "
+#: The start of a vector that is written as text.
+_VECTOR = re.compile(r"\s*[\[({]\s*[-+]?[\d.]+(?:[eE][-+]?\d+)?[\s,]+[-+.\d]")
 #: The column of the index in files of pandas.
 _INDEX = "__index_level_0__"
 #: Names of floating-point types in Arrow and in numpy.
@@ -314,7 +317,7 @@ def describe(path: str, output: str, most: int = SIDE_FILE_BYTES) -> dict[str, A
     labels, note = label_column(table.schema)
     counts = count_column(table.schema)
     unread = [
-        {"name": field.name, "type": str(field.type)[:60], "is_text": is_text(field.type)}
+        {"name": field.name, "type": str(field.type)[:60], "is_text": holds_words(table, place)}
         for place, field in enumerate(table.schema)
         if not item_type(table.schema, place) and not number_name(field.type)
     ]
@@ -544,6 +547,15 @@ def is_text(kind: Any) -> bool:
     if types.is_dictionary(kind):
         kind = kind.value_type
     return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def holds_words(table: BatchedTable, place: int) -> bool:
+    """Tell whether a column holds texts, the first of which is not a vector written as text."""
+    if not is_text(table.schema.field(place).type):
+        return False
+    first = next((b for b in table.batches([place], 1, None) if b.num_rows), None)
+    text = "" if first is None else first.column(0)[0].as_py() or ""
+    return _VECTOR.match(text) is None
 
 
 def count_column(schema: Any) -> int | None:

@@ -140,10 +140,11 @@ def refuse_slice(file: Beside) -> None:
             is_first = int(found["rank"]) == 0 and not scheme.is_alone
             if total == 1 or (not total and is_first and len(siblings) < 2):
                 continue  # the only one
+            many = max(total, len(siblings))
+            which = f"is one of {many if many > 1 else 'several'} slices of a model"
             raise refuse(
                 file.path,
-                f"is one of {max(total, len(siblings)) or 'several'} slices of a model, each "
-                "with a part of every matrix",
+                f"{which}, each with a part of every matrix",
                 scheme.way_out.format(folder=folder, above=folder.parent),
             )
 

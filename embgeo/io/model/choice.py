@@ -36,7 +36,7 @@ from embgeo.io.model.candidates import (
     lacks_rows,
     shape_text,
 )
-from embgeo.io.model.checkpoint import Checkpoint, Tensor
+from embgeo.io.model.checkpoint import Checkpoint, Tensor, unreadable
 
 #: An unnamed matrix is the embedding if it has this many rows per column, and this many times as
 #: many rows as any other matrix has rows or columns.
@@ -46,6 +46,8 @@ _CODES = ("int8", "uint8", "uint16", "uint32")
 #: Parts of names of what may be an embedding.
 _LIKE_EMBEDDINGS = re.compile(r"emb|codebook|vector|flat_param")
 LISTED = 8
+#: Fewer vectors of one length are a few parameters, no table.
+_FEWEST_VECTORS = 8
 #: An output over fewer tokens than the input has at least this share of them.
 _SHARED = 0.75
 
@@ -388,6 +390,25 @@ def _find_rival(
         if rivals and tensor.dtype != "bool" and 0 not in shape:
             problem, way_out = find_fault(tensor)
             return replace(tensor, problem=problem, way_out=way_out)
+    return _find_vectors(checkpoint)
+
+
+def _find_vectors(checkpoint: Checkpoint) -> Tensor | None:
+    """Find vectors of one length that are stored one by one below a name like embeddings."""
+    held: dict[tuple[str, int], list[Tensor]] = {}
+    for tensor in checkpoint.tensors:
+        above = re.sub(r"(^|[./:])[^./:]*$", "", tensor.name)
+        if names.layer_of(above) is not None or names.is_other_embedding(above):
+            continue
+        if names.copy_kind(tensor.name) or not _LIKE_EMBEDDINGS.search(above.lower()):
+            continue
+        if len(tensor.shape) == 1 and tensor.shape[0] > 1 and is_real(tensor.dtype):
+            held.setdefault((above, tensor.shape[0]), []).append(tensor)
+    for (above, size), vectors in held.items():
+        if len(vectors) >= _FEWEST_VECTORS:
+            problem = f"holds {len(vectors):,} vectors one by one, not a matrix"
+            way_out = "save them as one array of floating-point numbers"
+            return unreadable(above, (len(vectors), size), vectors[0].dtype, problem, way_out)
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -227,6 +228,18 @@ def test_members_that_a_format_cannot_read_stop_the_choice() -> None:
     only = Checkpoint("npz", (member("x", unread),))
     with refusal(AmbiguousTensor):
         choose(read_parameters(only))
+
+
+@pytest.mark.parametrize(
+    ("above", "many", "stops"),
+    [("embeddings", 8, True), ("embeddings", 7, False), ("position_embeddings", 8, False)],
+)
+def test_vectors_stored_one_by_one_stop_the_choice(above: str, many: int, stops: bool) -> None:
+    """A list or a group of vectors named like embeddings, beside a projection."""
+    vectors = [Tensor(f"{above}.{k}", (D,), "float32", np.zeros) for k in range(many)]
+    found = Checkpoint("pt", (*vectors, Tensor("umap", (N, 2), "float32", np.zeros)))
+    with refusal(AmbiguousTensor) if stops else nullcontext():
+        assert choose(read_parameters(found)).input.name == "umap"
 
 
 @each_value
@@ -685,3 +698,12 @@ def test_images_and_optimizers_beside_a_model_are_passed_over(tmp_path: Path) ->
     torch.save({"transformer.wte.weight": weight + 1}, tmp_path / "optim_000100_rank0.pt")
     torch.save({"transformer.wte.weight": weight + 2}, tmp_path / "mmproj-model.pt")
     np.testing.assert_array_equal(embgeo.load(tmp_path).data, weight)
+
+
+def test_a_tied_output_alone_has_the_tokens_of_the_configuration(tmp_path: Path) -> None:
+    tensors = {"lm_head.weight": rows(N)}
+    folder = write(tmp_path, tensors, vocab_size=N + 1, tie_word_embeddings=True)
+    assert embgeo.load(folder).vocabulary_size == N + 1
+    write(tmp_path, tensors | {"model.embed_tokens.weight": rows(N)}, vocab_size=N + 1)
+    assert embgeo.load(folder).vocabulary_size == N + 1
+    assert embgeo.load(folder, tensor="lm_head.weight").vocabulary_size is None
