@@ -103,7 +103,7 @@ def test_numbers_that_depend_on_the_number_of_rows_have_no_difference():
 
 
 def test_a_bound_of_other_pairs_is_another_number():
-    W = gaussian(300, 8)
+    W = gaussian(3, 300, 8)
     few, more = (
         embgeo.analyze(W, sections="cosine", reference=False, pairs=pairs) for pairs in (500, 5000)
     )
