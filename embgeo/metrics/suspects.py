@@ -66,6 +66,11 @@ SAMPLE_ENTRIES = 2**20
 SAMPLE = (300, 2000)
 #: Least number of rows below a gap of norms, and the chance of such a gap in one matrix.
 FEWEST, GAP_CHANCE = 5, 1e-3
+#: Least number of added rows, and of their columns: fewer have norms of any length by chance.
+LEAST_ADDED, LEAST_WIDTH = 30, 16
+#: How many standard errors their root mean square norm is from that of the others: rows drawn from
+#: the others' covariance have the same.
+OTHER_LENGTH = 6.0
 #: Standard errors within which a mean cosine is chance, and the least chance of a top eigenvalue.
 ERRORS, LEAST_P = 3.0, 0.01
 #: Factor between norms from which rows are much longer or shorter than the others.
@@ -109,7 +114,8 @@ def rows_read(m: Measurement) -> IntArray:
     facts = m.facts
     groups = group_equal_hashes(facts, m.shared)
     flat = np.union1d(facts.flat, draw_compared(m)) if len(facts.flat) else NO_ROWS
-    read = [NO_ROWS, *groups, flat, draw_shorter(m, find_shorter_rows(m)), draw_unused(facts)]
+    read = [NO_ROWS, *groups, flat, draw_unused(facts)]
+    read += [draw_sample(m, rows) for rows in (find_shorter_rows(m), find_added_rows(m))]
     return np.unique(np.concatenate(read))
 
 
@@ -226,8 +232,9 @@ def find_suspects(m: Measurement, near: NearGroups) -> list[Suspects]:
     found.add("constant", constant, entries)
     # Without rows of other faults, which have norms of their own.
     shorter = find_shorter_rows(m, np.concatenate([constant, at_mean, near.rows]))
-    if looks_initial(m, draw_shorter(m, shorter)):
-        untrained = np.union1d(untrained, shorter)
+    for rows in (shorter, find_added_rows(m)):
+        if looks_initial(m, draw_sample(m, rows)):
+            untrained = np.union1d(untrained, rows)
     found.add("untrained", untrained, found.share_of_median(untrained))
     found.add("mean", at_mean, distances)
     copies = np.concatenate([NO_ROWS, *(group[1:] for group in groups)])
@@ -280,7 +287,7 @@ def find_constant_rows(m: Measurement) -> tuple[IntArray, FloatArray]:
     return (constant, entries) if len(constant) > by_chance + 3.0 * by_chance**0.5 else none
 
 
-# --- rows never trained: the shorter ones, as an initialization leaves them -----------------------
+# --- rows never trained: shorter or added ones, as an initialization leaves them ------------------
 
 
 def find_shorter_rows(m: Measurement, without: IntArray = NO_ROWS) -> IntArray:
@@ -308,6 +315,26 @@ def find_distinct_logs(shared: SharedStatistics, among: Mask) -> FloatArray:
     logs = np.log(shared.norms[among][np.unique(shared.hashes[among], return_index=True)[1]])
     on_lattice = 2 * len(np.unique(np.round(logs, 9))) <= len(logs)
     return logs[:0] if on_lattice or len(logs) < clumps.LEAST else logs
+
+
+def find_added_rows(m: Measurement) -> IntArray:
+    """Find the last rows if they have one length and the others do not; none by chance.
+
+    New tokens come last, and their norms may lie among those of the others. In a random order, the
+    last k norms are within limits that hold a share q of the others with a chance of q^k.
+    """
+    norms, d = m.shared.norms, m.facts.d
+    lengths = np.log(norms) - np.median(np.log(norms[-LEAST_ADDED:]))
+    others = np.flatnonzero(np.abs(lengths) > find_end(0.0 * lengths, d))
+    if d < LEAST_WIDTH or not len(others):
+        return NO_ROWS
+    count = len(norms) - 1 - int(others[-1])
+    by_chance = (1.0 - len(others) / (len(norms) - count)) ** count
+    if not LEAST_ADDED <= count <= len(norms) // 2 or by_chance > GAP_CHANCE:
+        return NO_ROWS
+    apart = np.log(root_mean_square(norms[-count:]) / root_mean_square(norms[:-count]))
+    is_other = abs(apart) >= OTHER_LENGTH * np.sqrt(0.5 / (d * count))
+    return np.asarray(m.facts.kept[-count:]) if is_other else NO_ROWS
 
 
 def find_end(shorter: FloatArray, d: int) -> float:
@@ -346,10 +373,10 @@ def find_gap(logs: FloatArray, d: int) -> float:
     return float(ordered[count - 1]) if gaps[count - FEWEST] >= least else -np.inf
 
 
-def draw_shorter(m: Measurement, shorter: IntArray) -> IntArray:
-    """Draw a sample of the shorter rows, whatever the seed."""
+def draw_sample(m: Measurement, rows: IntArray) -> IntArray:
+    """Draw a sample of rows that may be an initialization, whatever the seed."""
     size = int(np.clip(SAMPLE_ENTRIES // m.facts.d, *SAMPLE))
-    return sample_rows(shorter, size, generator(0, "untouched rows"))
+    return sample_rows(rows, size, generator(0, "untouched rows"))
 
 
 def looks_initial(m: Measurement, rows: IntArray) -> bool:

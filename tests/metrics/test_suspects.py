@@ -145,6 +145,17 @@ def test_rows_of_an_initialization_were_never_trained():
     assert rows_of(W, "untrained") == []
 
 
+def test_added_rows_with_norms_among_the_others_were_never_trained():
+    others = rng(0).standard_normal((2000, 64)) * np.exp(0.3 * rng(1).standard_normal((2000, 1)))
+    added = 0.9 * rng(2).standard_normal((300, 64))
+    assert set(rows_of(np.concatenate([others, added]), "untrained")) >= set(range(2000, 2300))
+    shuffled = rng(3).permutation(np.concatenate([others, added]))
+    drawn = rng(2).multivariate_normal(others.mean(axis=0), np.cov(others.T), 300)
+    for last in (added + 0.1, added[:20], drawn, shuffled):
+        assert rows_of(np.concatenate([others, last]), "untrained") == []
+    assert rows_of(added, "untrained") == []
+
+
 def test_norms_of_rounded_rows_have_no_modes():
     for step in (0.8, 1.2, 1.7, 2.5):
         W = np.round(rng(0).standard_normal((2000, 32)) / step) * step
