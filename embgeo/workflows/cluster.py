@@ -83,7 +83,7 @@ def find_files(path: Path) -> list[Path]:
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
     found = sorted(glob.glob(str(path), recursive=True))
-    refuse_if(not found, str(path), "there is no such file", "check the pattern")
+    refuse_if(not found, str(path), "there is no such file", "")
     return [Path(name) for name in found]
 
 

@@ -209,7 +209,7 @@ def _list_matches(path: Path) -> dict[Path, str]:
     else:
         matches = _list_revisions(path, text)
     if not matches:
-        raise BadOption("matches nothing", where=text, way_out="check the pattern")
+        raise BadOption("matches nothing", where=text)
     return matches
 
 

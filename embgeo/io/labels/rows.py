@@ -95,7 +95,9 @@ def _lay(tokens: Sequence[str], first: int, cut: RowCut, padding: str, source: s
         tokens[row - first] if first <= row < last else f"<{name} {row}>"
         for row in range(cut.start, cut.stop)
     )
-    note = f"{source} labels {len(tokens):,} of {cut.total:,} rows; {len(beyond):,} rows without "
+    many = len(beyond)
+    rows = "1 row without a token is" if many == 1 else f"{many:,} rows without a token are"
+    note = f"{source} labels {len(tokens):,} of {cut.total:,} rows; {rows}"
     if padding == "keep":
-        return RowLabels(laid, notes=(f"{note}a token are kept",), first=first)
-    return RowLabels(laid, beyond, (f"{note}a token are masked as padding",), first)
+        return RowLabels(laid, notes=(f"{note} kept",), first=first)
+    return RowLabels(laid, beyond, (f"{note} masked as padding",), first)

@@ -72,11 +72,7 @@ def read_set(name: str, path: Path) -> WordPairs:
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise UnreadableFile(
-                f"line {number:,} is not two words and a score",
-                where=path,
-                way_out="download it again",
-            )
+            raise UnreadableFile(f"line {number:,} is not two words and a score", where=path)
         pairs.append((first, second))
         gold.append(value)
     return WordPairs(name, tuple(pairs), tuple(gold))

@@ -221,7 +221,7 @@ def load_labeled(
             raise UnreadableFile(
                 f"the {split} split has the class {min(strange)!r}, which the training split lacks",
                 where=path,
-                way_out="check the labels",
+                way_out="leave it out with merge of [task]",
             )
         if not texts:
             raise UnreadableFile(
