@@ -443,6 +443,15 @@ def test_advice_follows_the_cause() -> None:
     assert "a narrow cone of rows without negative entries" in finding.clause
 
 
+def test_a_nested_table_is_not_told_to_standardize() -> None:
+    """Its first eight columns are wide; the same columns anywhere else are rogue coordinates."""
+    nested = normal(34, N, 64) * np.repeat([9.0, 3.0, 1.0], [8, 8, 48])
+    for rows, told in ((nested, False), (nested[:, ::-1], True)):
+        finding = look(rows).finding("coordinate")
+        assert finding is not None
+        assert ("standardize" in finding.advice) is told
+
+
 def test_a_circle_is_no_line() -> None:
     angle = 2 * np.pi * np.arange(366) / 366
     rows = np.c_[np.cos(angle), np.sin(angle)] @ np.linalg.qr(normal(24, 16, 16))[0][:2]

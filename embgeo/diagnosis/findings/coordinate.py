@@ -14,6 +14,8 @@ from embgeo.diagnosis.question import Answer, Question
 #: Wide coordinates stand apart if the narrowest of them has more than this many times the variance
 #: of the next: where variances fall as k^−1.5, the first has 2.8 times that of the second.
 GAP = 3.0
+#: Fewer wide coordinates than these may be the first ones by chance.
+LEAST_LEADING = 4
 
 
 def answer(a: finding.Numbers) -> Answer:
@@ -69,6 +71,23 @@ def _fall_gradually(a: finding.Numbers, wide: int) -> bool:
     at = table.columns.index("variance")
     variances = sorted((float(row[at] or 0.0) for row in table.rows), reverse=True)
     return wide >= len(variances) or variances[wide - 1] <= GAP * variances[wide]
+
+
+def advise_on_coordinates(a: finding.Numbers) -> str:
+    """Return the advice; columns of a nested table are wide because they come first."""
+    wide = int(finding.find_scalar(a, coordinates.ROGUE_COORDINATES) or 0)
+    table = finding.find_table(a, coordinates.LARGEST)
+    first = table is not None and all(int(row[0] or 0) < wide for row in table.rows[:wide])
+    if wide >= LEAST_LEADING and first:
+        return (
+            "The wide coordinates come first, as in nested (Matryoshka) tables, which can be cut "
+            "after them (Kusupati et al. 2022): compare the rows as they are."
+        )
+    return (
+        "Before you compare rows, standardize every coordinate: subtract its mean and divide "
+        "by its standard deviation (Timkey and van Schijndel 2021). Do not zero such coordinates "
+        "in the model: removing outlier dimensions degrades it (Kovaleva et al. 2021)."
+    )
 
 
 def _by_mean_cosine(a: finding.Numbers) -> Answer | None:
@@ -148,7 +167,5 @@ QUESTION = Question(
     shown="named",
     why="One to three coordinates can decide cosines and distances although the model hardly "
     "depends on them (Timkey and van Schijndel 2021).",
-    advice="Before you compare rows, standardize every coordinate: subtract its mean and divide "
-    "by its standard deviation (Timkey and van Schijndel 2021). Do not zero such coordinates "
-    "in the model: removing outlier dimensions degrades it (Kovaleva et al. 2021).",
+    advice=advise_on_coordinates,
 )
