@@ -697,7 +697,11 @@ def _output_candidates(
     others = [
         g
         for g in groups
-        if g is not own and g.is_readable and n in g.shape and _has_ids_of(chosen, g.members[0])
+        if g is not own
+        and g.is_readable
+        and n in g.shape
+        and min(g.shape) >= min(2, *chosen.shape)  # one number for each row is no output
+        and _has_ids_of(chosen, g.members[0])
     ]
     if names.is_numbered(chosen.name):
         if chosen.shape[0] != n:

@@ -300,6 +300,13 @@ def test_names_of_inputs_and_outputs(tmp_path: Path) -> None:
         assert matrix.output.origin.tensor == output
 
 
+@pytest.mark.parametrize(("columns", "taken"), [(1, False), (2, True)])
+def test_one_number_for_each_row_is_no_output(columns: int, taken: bool, tmp_path: Path) -> None:
+    tensors = {"embedding.weight": rows(N), "fc.weight": rows(N)[:, :columns].T.copy()}
+    matrix = embgeo.load(write(tmp_path, tensors))
+    assert (matrix.output is not None) is taken
+
+
 def test_an_output_over_fewer_tokens_is_measured_over_those(tmp_path: Path) -> None:
     """The layout of mllama: eight tokens of images have no row in the output."""
     head = rows(N)
