@@ -62,15 +62,6 @@ def read_array(path: Path, name: str) -> Rows:
         return np.asarray(np.squeeze(arrays[name]))
 
 
-def read_columns(path: Path, _: str) -> Rows:
-    """A table of Parquet with a column for each item: the columns are the rows."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path)
-    numbers = [name for name in table.column_names if not name.startswith("__")]
-    return np.array([table.column(name).to_numpy() for name in numbers])
-
-
 def read_navec(path: Path, _: str) -> Rows:
     """Word vectors of navec: each piece of a row is one of the vectors of a codebook."""
     with tarfile.open(path) as archive:
@@ -98,7 +89,6 @@ DECODERS: dict[str, Callable[[Path, str], Rows]] = {
     "named lists": read_named_lists,
     "bits": read_bits,
     "array": read_array,
-    "columns": read_columns,
     "navec": read_navec,
     "signs": read_signs,
 }
