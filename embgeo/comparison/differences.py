@@ -37,6 +37,8 @@ LEVEL = 0.05
 ROUNDING = 1e-9
 ROUNDED_ENTRIES = 1e-6
 SMALL = 1e-3
+#: That of a copy in half precision: half of the largest rounding of an entry.
+ROUNDED_COPIES = {"float16": 2.0**-12, "bfloat16": 2.0**-9}
 INDEPENDENT = "errors of both sides added in squares, as if independent"
 PAIRED = "paired, token by token"
 
@@ -60,7 +62,8 @@ def differences(
             error, both = None, (members[0].analysis, member.analysis)
             if old is not None and new is not None:
                 error = population_error(old, new, both, paired[place])
-            row = difference(quantity, place, old, new, error, find_rounding(both))
+            rounding = max(find_rounding(both), find_copy_rounding(both))
+            row = difference(quantity, place, old, new, error, rounding)
             if old is not None and new is not None and (why := explain_other_pairs(old, new, both)):
                 row = difference(quantity, place, old, quantity.undefined(why))
             if row.undefined and (old is None or new is None):
@@ -165,6 +168,12 @@ def find_rounding(analyses: Sequence[Analysis]) -> float:
     """Find the relative difference that rounding alone makes between numbers of two matrices."""
     wide = all(analysis.provenance.get("dtype") == "float64" for analysis in analyses)
     return ROUNDING if wide else ROUNDED_ENTRIES
+
+
+def find_copy_rounding(analyses: Sequence[Analysis]) -> float:
+    """Find the relative difference between a matrix and its copy in half precision; else 0."""
+    stored = {str(analysis.provenance.get("dtype")) for analysis in analyses}
+    return max(ROUNDED_COPIES.get(name, 0.0) for name in stored) if len(stored) > 1 else 0.0
 
 
 def explain_other_pairs(old: Scalar, new: Scalar, analyses: Sequence[Analysis]) -> str:

@@ -102,6 +102,16 @@ def test_numbers_that_depend_on_the_number_of_rows_have_no_difference():
     assert found.undefined == "it depends on the number of rows: 4,000 and 40,000 rows"
 
 
+def test_a_copy_in_half_precision_is_equal():
+    W = gaussian(0, 1500, 32).astype(np.float32)
+    full, half, other = (
+        embgeo.analyze(X, reference=False)
+        for X in (W, W.astype(np.float16), (W + np.float32(0.1)).astype(np.float16))
+    )
+    assert all(d.p_value is None for d in embgeo.diff(full, half).differences)
+    assert any(d.change == "significant" for d in embgeo.diff(full, other).differences)
+
+
 def test_a_bound_of_other_pairs_is_another_number():
     W = gaussian(3, 300, 8)
     few, more = (
