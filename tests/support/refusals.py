@@ -57,8 +57,10 @@ def check_message(message: str) -> None:
     assert "\n" not in message, message
     assert _running is not None
     module, name = _running
-    text = TEMPORARY.sub("TEMPORARY", message).replace(gettempdir(), "TEMPORARY")
-    text = text.replace(str(ROOT), "ROOT").replace(str(ROOT.parent), "BESIDE")
+    text = TEMPORARY.sub("TEMPORARY", message).replace(str(ROOT), "ROOT")
+    # Last, as the tree itself may lie in the folder of temporary files.
+    text = text.replace(str(ROOT.parent / "shared"), "BESIDE/shared")
+    text = text.replace(gettempdir(), "TEMPORARY")
     # What a compressed file takes depends on the version of zlib.
     text = re.sub(r"\bfrom [\d,]+ (bytes|to)\b", r"from SIZE \1", text)
     text = CHANCE.sub(lambda found: f"{found[1] or ''}ANY", text)
