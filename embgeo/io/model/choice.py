@@ -390,25 +390,30 @@ def _find_rival(
         if rivals and tensor.dtype != "bool" and 0 not in shape:
             problem, way_out = find_fault(tensor)
             return replace(tensor, problem=problem, way_out=way_out)
-    return _find_vectors(checkpoint)
+    return _find_vectors(checkpoint, size)
 
 
-def _find_vectors(checkpoint: Checkpoint) -> Tensor | None:
-    """Find vectors of one length that are stored one by one below a name like embeddings."""
+def _find_vectors(checkpoint: Checkpoint, size: int | None) -> Tensor | None:
+    """Find vectors of one length that lie side by side, and may be the rows or the columns.
+
+    They lie below a name like embeddings, or take as much as the matrix of `size` that was found.
+    """
     held: dict[tuple[str, int], list[Tensor]] = {}
     for tensor in checkpoint.tensors:
         above = re.sub(r"(^|[./:])[^./:]*$", "", tensor.name)
         if names.layer_of(above) is not None or names.is_other_embedding(above):
             continue
-        if names.copy_kind(tensor.name) or not _LIKE_EMBEDDINGS.search(above.lower()):
-            continue
-        if len(tensor.shape) == 1 and tensor.shape[0] > 1 and is_real(tensor.dtype):
+        is_vector = len(tensor.shape) == 1 and tensor.shape[0] > 1 and is_real(tensor.dtype)
+        if is_vector and not names.copy_kind(tensor.name):
             held.setdefault((above, tensor.shape[0]), []).append(tensor)
-    for (above, size), vectors in held.items():
-        if len(vectors) >= _FEWEST_VECTORS:
+    for (above, width), vectors in held.items():
+        shape = (len(vectors), width)
+        is_large = size is not None and count(shape) >= size
+        is_like = _LIKE_EMBEDDINGS.search(above.lower()) is not None
+        if len(vectors) >= _FEWEST_VECTORS and (is_like or is_large):
             problem = f"holds {len(vectors):,} vectors one by one, not a matrix"
             way_out = "save them as one array of floating-point numbers"
-            return unreadable(above, (len(vectors), size), vectors[0].dtype, problem, way_out)
+            return unreadable(above or "the file", shape, vectors[0].dtype, problem, way_out)
     return None
 
 

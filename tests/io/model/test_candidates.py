@@ -232,10 +232,16 @@ def test_members_that_a_format_cannot_read_stop_the_choice() -> None:
 
 @pytest.mark.parametrize(
     ("above", "many", "stops"),
-    [("embeddings", 8, True), ("embeddings", 7, False), ("position_embeddings", 8, False)],
+    [
+        ("embeddings", 8, True),
+        ("embeddings", 7, False),
+        ("position_embeddings", 8, False),
+        ("table", 15, True),
+        ("table", 14, False),
+    ],
 )
 def test_vectors_stored_one_by_one_stop_the_choice(above: str, many: int, stops: bool) -> None:
-    """A list or a group of vectors named like embeddings, beside a projection."""
+    """Vectors side by side, named like embeddings or as large as the projection beside them."""
     vectors = [Tensor(f"{above}.{k}", (D,), "float32", np.zeros) for k in range(many)]
     found = Checkpoint("pt", (*vectors, Tensor("umap", (N, 2), "float32", np.zeros)))
     with refusal(AmbiguousTensor) if stops else nullcontext():

@@ -1,5 +1,6 @@
 """A walk over an unpickled object that finds and names its arrays."""
 
+import itertools
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from typing import Any
 
 from embgeo.files.guard import Damaged, plain, short
 from embgeo.io.formats.pickle.objects import Leaf, Stub, UnreadLeaf, as_key
+from embgeo.io.formats.stacked import FEWEST
 from embgeo.io.formats.word_lists import is_numbering, is_vocabulary_name
 
 #: Entries that are visited again because several names or objects share their container.
@@ -199,6 +201,13 @@ def unread_form(value: object) -> UnreadLeaf | None:
         if isinstance(first, (list, tuple)) and len(first) > 1 and _are_numbers(first):
             shape = (len(value), len(first))
             return UnreadLeaf("is a list of lists of numbers, not an array", shape)
+    if isinstance(value, dict) and len(value) >= FEWEST:
+        first, *others = itertools.islice(value.values(), _SHORT)
+        if isinstance(first, (list, tuple)) and 1 < len(first) <= len(value):
+            lists = [v for v in others if isinstance(v, (list, tuple)) and len(v) == len(first)]
+            if len(lists) == len(others) and all(map(_are_numbers, (first, *lists))):
+                shape = (len(value), len(first))
+                return UnreadLeaf("is a dict of lists of numbers, not an array", shape)
     if isinstance(value, Stub) and value.name.startswith(_PACKAGES):
         package, _, name = value.name.rpartition(".")
         return UnreadLeaf(f"is a {short(name)} of {short(package.partition('.')[0])}, not an array")
