@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+# Imported before a test sets HF_HUB_OFFLINE: huggingface_hub reads it once.
+import huggingface_hub.constants  # noqa: F401
 import numpy as np
 import pytest
 from typer.testing import CliRunner

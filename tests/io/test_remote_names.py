@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+# Imported before a test sets HF_HUB_OFFLINE: huggingface_hub reads it once.
+import huggingface_hub.constants  # noqa: F401
 import numpy as np
 import pytest
 from safetensors.numpy import save_file

@@ -96,8 +96,8 @@ def _lay(tokens: Sequence[str], first: int, cut: RowCut, padding: str, source: s
         for row in range(cut.start, cut.stop)
     )
     many = len(beyond)
-    rows = "1 row without a token is" if many == 1 else f"{many:,} rows without a token are"
-    note = f"{source} labels {len(tokens):,} of {cut.total:,} rows; {rows}"
+    left = "1 row without a token is" if many == 1 else f"{many:,} rows without a token are"
+    note = f"{source} labels {len(tokens):,} of {cut.total:,} rows; {left}"
     if padding == "keep":
         return RowLabels(laid, notes=(f"{note} kept",), first=first)
     return RowLabels(laid, beyond, (f"{note} masked as padding",), first)
