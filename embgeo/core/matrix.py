@@ -35,6 +35,8 @@ class Origin:
     sha256: str = ""
     transposed: bool = False
     rows: tuple[int, int] | None = None
+    #: Whether all files are safetensors, which embgeo repair writes.
+    repairable: bool = False
     reason: str = ""
     #: How input embedding and output matrix are tied; empty if they are not.
     tied_by: str = ""

@@ -62,7 +62,6 @@ def judge(analysis: Numbers) -> Verdict:
         state = "undecided"
     headline = _headline(state, {q.key for q, _ in answers if q.is_cause}, shown)
     tokens = next((f for f in shown if f.key == "suspects"), None)
-    is_initial = headline == f"The rows {_INITIAL}"
     # If nothing else is known, few faulty tokens decide nothing.
     telling = ("degenerate",) if state == "undecided" else ("mild", "degenerate")
     if tokens is not None and tokens.state in telling:
@@ -71,11 +70,17 @@ def judge(analysis: Numbers) -> Verdict:
         # The numbers below the headline are those of all kept rows.
         who = "All rows together" if has_many_kept(analysis) else "The other rows"
         rest = f"{verb} {headline[0].lower()}{headline[1:]}"
-        if is_initial:
+        if _is_initial(state, shown):
             rest = _INITIAL
         headline = f"{capital(tokens.clause)}. {who} {rest}"
         state = max(state, tokens.state, key=RANK.__getitem__)
     return Verdict(headline, state, shown)
+
+
+def _is_initial(state: State, findings: tuple[Finding, ...]) -> bool:
+    """Tell whether nothing but an initialization is found."""
+    by_key = {f.key: f for f in findings}
+    return state == "healthy" and "initialization" in by_key and not by_key["frequency"].is_fault
 
 
 _INITIAL = "look like an initialization: they hold no structure."
@@ -88,7 +93,7 @@ _REFUTED = {
 
 
 def cap_state(finding: Finding, worst: State) -> Finding:
-    """Return a finding that is no worse than the state that no basis changes."""
+    """Return a finding whose state is at most that of the findings that no basis changes."""
     least: State = "healthy" if worst == "undecided" else worst
     return replace(finding, state=milder(finding.state, least))
 
@@ -133,7 +138,7 @@ def _headline(state: State, causes: set[str], findings: tuple[Finding, ...]) -> 
     calm += [f.clause for f in findings if f.key == "coordinate"]
     if apart:
         return f"Not degenerate, but {frequency.clause}. {capital(_join(calm))}."
-    if "initialization" in by_key:
+    if _is_initial(state, findings):
         return f"The rows {_INITIAL}"
     if frequency.clause:
         calm.append(frequency.clause)

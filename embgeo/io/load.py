@@ -530,7 +530,8 @@ def _plan(kept: KeptFolder, selection: Selection) -> Selection:
         read = min(reduced.read, reduced.size)
         note = source_note(kept.name, kept.commit, read, reduced.size)
         notes = (*checkpoint.notes, note)
-        checkpoint = replace(checkpoint, files=(), digest=reduced.digest, notes=notes)
+        files = tuple(map(Path, reduced.files))
+        checkpoint = replace(checkpoint, files=files, digest=reduced.digest, notes=notes)
     return replace(selection, checkpoint=checkpoint)
 
 
@@ -560,8 +561,10 @@ def _read(selection: Selection, progress: ByteProgress | None, *, on_demand: boo
     """
     labeling = count_rows(selection, label_rows(selection), progress)
     source, checkpoint, choice = selection.source, selection.checkpoint, selection.choice
-    # Files that were unpacked and removed have no stamp.
-    stamps = tuple(FileStamp.of(path) for path in checkpoint.files if path.is_file())
+    # Files that were unpacked and removed have no stamp, and those with a digest lie elsewhere.
+    here = () if checkpoint.digest else checkpoint.files
+    stamps = tuple(FileStamp.of(path) for path in here if path.is_file())
+    endings = {path.suffix for path in checkpoint.files}
     labels, cut = labeling.labels, selection.cut
     on_demand = on_demand and choice.output is None
     data = read_rows(choice.input, cut, transposed=choice.input_transposed, on_demand=on_demand)
@@ -575,6 +578,7 @@ def _read(selection: Selection, progress: ByteProgress | None, *, on_demand: boo
         format=checkpoint.format,
         sha256=digest() if source.hash_file else "",
         rows=None if source.rows is None else (cut.start, cut.stop),
+        repairable=endings == {".safetensors"},
         tied_by=choice.tied_by or output.tied_by,
         notes=(
             *choice.notes,

@@ -114,6 +114,7 @@ def provenance(
         "transposed": origin.transposed,
         "row_range": None if origin.rows is None else list(origin.rows),
         "sha256": origin.sha256,
+        "repairable": origin.repairable,
         "n": matrix.n,
         "d": matrix.d,
         "kept": facts.m,

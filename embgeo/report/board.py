@@ -9,8 +9,6 @@ from embgeo.result.analysis import Analysis
 
 #: Tokens of a reason on the board, at most.
 CHIPS = 6
-#: Endings of the formats that a repair writes.
-REPAIRED = "safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +31,8 @@ def list_board(analysis: Analysis) -> list[BoardLine]:
     for line in list_lines(analysis.suspects):
         rows = list({row: token for _, row, token in line.rows}.items())  # of both sides once
         chips = tuple((row, show_token(token, row)) for row, token in rows[:CHIPS])
-        help_ = REASONS[line.reason].help
-        help_ = "" if "embgeo repair" in help_ else help_
+        meaning = REASONS[line.reason]
+        help_ = "" if meaning.serious else meaning.help
         more = max(0, len(rows) - CHIPS)
         board.append(BoardLine(line.reason, line.serious, line.text, help_, chips, more))
     return board
@@ -43,7 +41,7 @@ def list_board(analysis: Analysis) -> list[BoardLine]:
 def write_repair(analysis: Analysis, board: list[BoardLine]) -> str:
     """Write the command that repairs the model; empty where none is needed or possible."""
     reasons = [line.reason for line in board if line.serious]
-    file = str(analysis.provenance.get("file") or "")
-    if not reasons or not file or REPAIRED not in str(analysis.provenance.get("format")):
+    if not reasons or not analysis.provenance.get("repairable"):
         return ""
-    return f"embgeo repair {shlex.quote(file)} -o REPAIRED --only {','.join(reasons)}"
+    file = shlex.quote(analysis.provenance["file"])
+    return f"embgeo repair {file} -o REPAIRED --only {','.join(reasons)}"

@@ -443,13 +443,13 @@ def test_advice_follows_the_cause() -> None:
     assert "a narrow cone of rows without negative entries" in finding.clause
 
 
-def test_a_nested_table_is_not_told_to_standardize() -> None:
+def test_a_nested_table_is_not_to_be_standardized() -> None:
     """Its first eight columns are wide; the same columns anywhere else are rogue coordinates."""
     nested = normal(34, N, 64) * np.repeat([9.0, 3.0, 1.0], [8, 8, 48])
-    for rows, told in ((nested, False), (nested[:, ::-1], True)):
+    for rows, expected in ((nested, False), (nested[:, ::-1], True)):
         finding = look(rows).finding("coordinate")
         assert finding is not None
-        assert ("standardize" in finding.advice) is told
+        assert ("standardize" in finding.advice) is expected
 
 
 def test_a_circle_is_no_line() -> None:

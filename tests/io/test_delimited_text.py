@@ -86,6 +86,14 @@ def test_words_in_a_later_column_are_refused(tmp_path: Path) -> None:
         embgeo.load(table(tmp_path, [list(range(40)), list(WORDS)], None))
 
 
+def test_ids_are_not_labels(tmp_path: Path) -> None:
+    ids = [str(100 + 3 * k) for k in range(40)]
+    with refusal(UnreadableFile):
+        embgeo.load(table(tmp_path, [ids], ["id", *NUMBERED]))
+    assert embgeo.load(table(tmp_path, [ids], ["word", *NUMBERED])).tokens == tuple(ids)
+    assert embgeo.load(table(tmp_path, [list(range(40))], ["id", *NUMBERED])).tokens is None
+
+
 def test_words_without_headings(tmp_path: Path) -> None:
     matrix = embgeo.load(table(tmp_path, [list(WORDS)], None))
     assert matrix.tokens == WORDS

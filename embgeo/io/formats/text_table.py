@@ -21,6 +21,7 @@ from embgeo.files.maps import Bytes, path_of
 from embgeo.io.formats import text_blocks
 from embgeo.io.formats.format import Beside
 from embgeo.io.formats.word_lists import WORDS_OF_FILE, WordList
+from embgeo.io.labels.side_tables import ID_HEADINGS
 from embgeo.io.model.checkpoint import Checkpoint
 
 NAME = "text table"
@@ -51,6 +52,7 @@ class _Layout:
     has_headings: bool
     has_words: bool
     width: int  # cells of a line
+    ids: str = ""  # heading of a first column of ids
 
 
 def sniff(head: bytes) -> bool:
@@ -124,7 +126,8 @@ def _read_layout(path: Path) -> _Layout:
     if _are_running(names):
         return _Layout(separator, True, False, len(names))
     if _are_running(names[1:]):
-        return _Layout(separator, True, True, len(names))
+        ids = names[0] if names[0].lower() in ID_HEADINGS else ""
+        return _Layout(separator, True, True, len(names), ids)
     if len(rows) > 1 and not any(map(is_number, rows[0][1:])):
         other = _other_heading(names)
         raise Damaged(f"column {other} is neither words nor a part of the vectors", _LAYOUT)
@@ -172,6 +175,11 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     parse = partial(_parse, layout)
     tensor = text_blocks.tensor_of_lines(path, layout.has_headings, parse, shape)
     is_labeled = layout.has_words and not _number_rows(tokens)
+    if is_labeled and layout.ids and all(map(str.isdigit, tokens)):
+        raise Damaged(
+            f"column {layout.ids} holds numbers that are not those of the rows",
+            "leave it out, or put words in its place",
+        )
     if layout.has_headings:
         notes = ("the first line is taken for headings", *notes)
     return Checkpoint(NAME, (tensor,), tokens if is_labeled else None, WORDS_OF_FILE, notes=notes)

@@ -364,7 +364,7 @@ def _may_be_embedding(checkpoint: Checkpoint, tensor: Tensor) -> bool:
 def _find_rival(
     checkpoint: Checkpoint, found: tuple[Tensor, str] | None, *, is_question: bool
 ) -> Tensor | None:
-    """Find what cannot be read, or is no matrix, and may be the embedding as well.
+    """Find a member that may be the embedding, too, and cannot be read or is not a matrix.
 
     A member of unknown form, a stack that is named like embeddings, codes, or a flat vector that
     are as large as the matrix that was found. If several matrices are a question anyway

@@ -100,7 +100,7 @@ _KINDS = (
     ("image patches", r"visual\w*|vision\w*|image\w*|pixel\w*|vit"),
     ("tokens of a text encoder", r"text_encoders?|text_encoder_\d+|conditioner|cond_stage_model"),
     ("tokens, for one layer each", r"\w*per_layer\w*"),
-    ("codes of a quantizer", r"quantize|quantizer|vq\w*"),
+    ("codes of a quantizer", r"quantize|quantizer|vq\w*|codes?_emb\w*"),
     ("class labels", r"y_embedder|label_emb\w*|class_(?:labels_)?embed\w*"),
     ("virtual tokens of a prompt", r"prompt_embeddings|prompt_encoder|soft_prompts?"),
     ("hashes", r"hashbucketcodebook_\d+|\w*hash_\w*emb\w*|\w*engram\w*|\w*ngram_\w*emb\w*"),

@@ -657,6 +657,7 @@ def test_rows_of_other_things_are_said_and_not_labeled(tmp_path: Path) -> None:
         (
             ("y_embedder.embedding_table.weight", "class labels"),
             ("quantize.embedding.weight", "codes of a quantizer"),
+            ("code_embed.weight", "codes of a quantizer"),
             ("gpt.mel_embedding.weight", "audio codes"),
             ("model.ar_audio_embedding.word_embeddings.weight", "audio codes"),
             ("semantic_embedding.weight", "audio codes"),
