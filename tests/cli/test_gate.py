@@ -13,12 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from junitparser import JUnitXml
-from typer.testing import CliRunner
 
 import embgeo
-from embgeo.cli.app import app
+from embgeo.cli.app import run
 from tests.support import command
-from tests.support.sampling import each_value, sample_cases
+from tests.support.sampling import each_value
 
 call, refused = partial(command.call, "gate"), partial(command.refused, "gate")
 
@@ -123,25 +122,11 @@ def test_a_crash_is_neither_a_pass_nor_a_failed_gate(
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    sample_cases(
-        [
-            (("round.npy", "-r", BREAKS), 1),
-            (("round.npy", "-r", HOLDS), 0),
-            ((HOSTILE / "truncated.pt", "-r", HOLDS), 2),
-            (("round.npy", "--rulez", HOLDS), 2),
-        ],
-        2,
-    ),
-)
 @pytest.mark.slow
-def test_exit_codes_of_a_process(arguments: tuple[object, ...], code: int) -> None:
-    command = [sys.executable, "-W", "error", "-c", MAIN, "gate", *map(str, arguments)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert run.returncode == code
-    assert "Traceback" not in run.stderr
-    assert run.stderr.count("\n") == (1 if code == 2 else 0)
+def test_exit_code_of_a_process() -> None:
+    command = [sys.executable, "-W", "error", "-c", MAIN, "gate", "round.npy", "-r", BREAKS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 @pytest.mark.slow
@@ -150,7 +135,7 @@ def test_a_broken_installation_is_2(here: Path) -> None:
     (here / "typer.py").write_text("raise ImportError('half\\ninstalled')")
     command = [sys.executable, "-m", "embgeo", "gate", "round.npy", "-r", HOLDS]
     path = os.pathsep.join([str(here), str(ROOT)])
-    run = subprocess.run(
+    done = subprocess.run(
         command,
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
@@ -158,21 +143,19 @@ def test_a_broken_installation_is_2(here: Path) -> None:
         check=False,
         timeout=120,
     )
-    assert run.returncode == 2
-    assert run.stderr == ("embgeo: cannot start (ImportError: half installed); install it again\n")
+    assert done.returncode == 2
+    assert done.stderr == ("embgeo: cannot start (ImportError: half installed); install it again\n")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-@pytest.mark.parametrize("rule", [HOLDS, BREAKS])
-@pytest.mark.slow
-def test_a_gate_that_cannot_tell_is_2(rule: str) -> None:
-    with open("/dev/full", "w") as full:
-        command = [sys.executable, "-c", MAIN, "gate", "round.npy", "-r", rule]
-        run = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120
-        )
-    assert run.returncode == 2
-    assert "No space left" in run.stderr
+def test_a_gate_that_cannot_tell_is_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for rule in (HOLDS, BREAKS):
+        with open("/dev/full", "w") as full, monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", full)
+            assert run(["gate", "round.npy", "-r", rule]) == 2
+        assert "No space left" in capsys.readouterr().err
 
 
 # --- What is measured -------------------------------------------------------------------------
@@ -185,7 +168,7 @@ def test_only_the_sections_of_the_rules_are_measured() -> None:
 
 @pytest.mark.slow
 def test_a_saved_analysis_is_all_it_takes() -> None:
-    CliRunner().invoke(app, ["analyze", "cone.npy", "--sections", "cosine", "--no-reference"])
+    command.call("analyze", "cone.npy", "--sections", "cosine", "--no-reference")
     Path("cone.npy").unlink()
     assert "gate passed" in gate("cone.embgeo", "-r", BREAKS)
     assert "gate passed" in gate("cone.embgeo/analysis.json", "-r", BREAKS)
@@ -248,7 +231,7 @@ NO_RISE = "cosine.mean rise <= 5%"
 def test_every_kind_of_baseline() -> None:
     shown = gate("round.npy", "-r", NO_RISE, "-b", "base.json", "--update-baseline")
     assert shown == "baseline: base.json, 10 numbers; no rule was checked\n"
-    CliRunner().invoke(app, ["analyze", "round.npy", "--sections", "cosine", "--no-reference"])
+    command.call("analyze", "round.npy", "--sections", "cosine", "--no-reference")
     for baseline in ("base.json", "round.embgeo", "round.npy"):
         assert "as in the baseline" in gate("round.npy", "-r", NO_RISE, "-b", baseline)
         shown = gate("cone.npy", "-r", NO_RISE, "-b", baseline, code=1)

@@ -229,6 +229,7 @@ def test_one_file(client: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("workers_here")
 def test_one_parquet_file(client: Any) -> None:
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     W = np.load("W.npy")

@@ -26,9 +26,10 @@ from tests.support.browser import (
     search,
     text,
 )
+from tests.support.outlined import outline_figures
 from tests.support.sample_analysis import HOSTILE, sample
 
-pytestmark = [pytest.mark.browser, NEEDS_BROWSER]
+pytestmark = [pytest.mark.browser, NEEDS_BROWSER, pytest.mark.usefixtures("outlines")]
 
 N = 2000
 
@@ -36,7 +37,9 @@ N = 2000
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pages")
-    (path / "page.html").write_text(render(sample(n=N, hostile=True)), encoding="utf-8")
+    with outline_figures():
+        page = render(sample(n=N, hostile=True))
+    (path / "page.html").write_text(page, encoding="utf-8")
     return path
 
 

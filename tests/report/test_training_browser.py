@@ -11,6 +11,7 @@ import pytest
 from embgeo.charts.items import method_items
 from embgeo.charts.training import page_names
 from embgeo.report.study import render
+from tests.report.test_training import METHODS, few_figures
 from tests.support.browser import (
     NEEDS_BROWSER,
     OUTSIDE,
@@ -23,14 +24,14 @@ from tests.support.sample_runs import embeddings, sample_training
 
 pytestmark = [pytest.mark.browser, NEEDS_BROWSER]
 
-METHODS = ("mle", "cosreg", "sc-exp")
-
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pages") / "page.html"
     training = sample_training(methods=METHODS, hostile=True)
-    path.write_text(render(training, embeddings(hostile=True)), encoding="utf-8")
+    with few_figures():
+        page = render(training, embeddings(hostile=True))
+    path.write_text(page, encoding="utf-8")
     return path
 
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from typer.testing import CliRunner, Result
 
-from embgeo.cli.app import app
+from embgeo.cli.app import run
 from tests.support.refusals import check_message
 
 
 def call(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    runner = CliRunner()
+    with runner.isolation() as streams:
+        code = run([str(argument) for argument in arguments])
+        sys.stdout.flush()
+        sys.stderr.flush()
+        out, err, both = (stream.getvalue() for stream in streams)
+    return Result(runner, out, err, both, None, code, None)
 
 
 def content(folder: Path) -> dict[str, bytes | None]:
@@ -33,7 +40,7 @@ def refused(*arguments: object, measured: bool = False) -> str:
     assert bool(result.stdout) is measured
     assert result.stderr.count("\n") == 1, result.stderr
     assert result.stderr.startswith("embgeo: ")
-    assert "unexpected" not in result.stderr
+    assert not result.stderr.startswith("embgeo: unexpected")
     assert "Traceback" not in result.stderr
     assert content(Path()) == before
     message = result.stderr.removeprefix("embgeo: ").removesuffix("\n")

@@ -5,9 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,16 +12,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from typer.testing import CliRunner
 
 import embgeo
-from embgeo.cli.app import app
 from embgeo.core.errors import AmbiguousTensor, BadOption, UnreadableFile
-from embgeo.files.saved import PREFIX
 from embgeo.row_repair.methods import METHODS
 from embgeo.workflows import repair as repairing
 from tests.support.chat_model import DEAD as CHAT_DEAD
 from tests.support.chat_model import write_chat_model
+from tests.support.command import call
+from tests.support.moments import drop_temporary, moments
 from tests.support.refusals import refusal
 from tests.support.safetensors_model import (
     DEAD,
@@ -328,47 +324,16 @@ def test_other_weights_are_mentioned(model: Path) -> None:
 
 # --- what a crash leaves ---------------------------------------------------------------------
 
-#: The calls that write: the n-th of them fails.
-CRASH = """
-import os, shutil, signal, sys
-from pathlib import Path
-import embgeo.workflows.repair as workflow
-from embgeo.row_repair import places
-from embgeo.files import saved
 
-calls = 0
-def counted(plain):
-    def call(*args, **named):
-        global calls
-        calls += 1
-        if calls == int(sys.argv[3]):
-            os.kill(os.getpid(), signal.SIGKILL)
-        return plain(*args, **named)
-    return call
-
-for home, name in ((os, "link"), (os, "fsync"), (shutil, "copymode"), (Path, "chmod"),
-                   (Path, "replace"), (Path, "mkdir"), (places, "read_edited"),
-                   (saved, "write_text")):
-    setattr(home, name, counted(getattr(home, name)))
-workflow.repair(Path(sys.argv[1]), Path(sys.argv[2]))
-print(calls)
-"""
-
-
-def crash(model: Path, out: Path, at: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", CRASH, str(model), str(out), str(at)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
-def test_killed_in_the_middle(model: Path, tmp_path: Path) -> None:
-    before = bytes_of(model)
-    for at in (1, 3, 6):
-        done = crash(model, tmp_path / "new", at)
-        assert done.returncode == -signal.SIGKILL
-        assert {p.name for p in tmp_path.iterdir() if not p.name.startswith(PREFIX)} == {"old"}
-        assert bytes_of(model) == before
+def test_a_repair_is_there_whole_or_not_at_all(model: Path, tmp_path: Path) -> None:
+    """Whenever the process is killed."""
+    with moments(tmp_path) as states:
+        embgeo.repair(model, tmp_path / "new")
+    assert len(states) > 5
+    whole = drop_temporary(states[-1])
+    none = drop_temporary(states[0])
+    assert none == {name: whole[name] for name in whole if name.split("/")[0] == "old"}
+    assert all(drop_temporary(state) in (none, whole) for state in states)
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
@@ -423,17 +388,16 @@ def test_every_failing_write_leaves_nothing(
 @pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     model = write_chat_model(tmp_path / "old")
-    runner = CliRunner()
-    done = runner.invoke(app, ["repair", str(model), "-o", str(tmp_path / "new")])
+    done = call("repair", model, "-o", tmp_path / "new")
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
     assert "79 rows of the input replaced: method draw, 79 damaged rows" in lines[1]
     assert any(line.strip() == "serious suspects left: none" for line in lines)
     assert lines[-1] == f"repaired: {tmp_path / 'new'}"
-    again = runner.invoke(app, ["repair", str(tmp_path / "new"), "-o", str(tmp_path / "x")])
+    again = call("repair", tmp_path / "new", "-o", tmp_path / "x")
     assert again.exit_code == 0
     assert again.output.endswith(": no row needs repair\n")
-    shown = runner.invoke(app, ["repair", str(model), "--dry-run", "--json", "--only", "damaged"])
+    shown = call("repair", model, "--dry-run", "--json", "--only", "damaged")
     assert len(json.loads(shown.stdout)["sides"][0]["rows"]) == 79
 
 
@@ -457,19 +421,6 @@ def test_transformers_generates_with_it(tied: bool, tmp_path: Path) -> None:
     assert model.generate(prompt, max_new_tokens=3, do_sample=False).shape == (1, 6)
     sides = model.get_input_embeddings().weight, model.get_output_embeddings().weight
     assert (sides[0].data_ptr() == sides[1].data_ptr()) is tied
-
-
-@pytest.mark.nightly
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
-def test_killed_at_every_write(model: Path, tmp_path: Path) -> None:
-    before, at = bytes_of(model), 1
-    while crash(model, tmp_path / "new", at).returncode == -signal.SIGKILL:
-        whole = (tmp_path / "new").exists()
-        assert {path.name for path in tmp_path.iterdir()} == {"old", *(["new"] if whole else [])}
-        assert bytes_of(model) == before
-        at += 1
-    assert at > 10
-    assert (tmp_path / "new" / RECORD).is_file()
 
 
 @pytest.mark.parametrize("link", [True, False])
