@@ -167,7 +167,7 @@ class Monitor:
         )
         found: dict[str, float] = {}
         for name in self.scalars:
-            scalar = analysis.scalar(name)
+            scalar = analysis.find_scalar(name)
             if scalar is not None and scalar.value is not None:
                 found[self.prefix + name] = scalar.value
                 continue

@@ -132,7 +132,7 @@ def track_of(
     """Return the curves of checkpoints, which are in the order of their steps."""
     track = Track(tuple(member.step or 0.0 for member in members), source, (), tuple(same_as))
     curves = [
-        curve(track, quantity, "", [m.analysis.scalar(quantity.name) for m in members])
+        curve(track, quantity, "", [m.analysis.find_scalar(quantity.name) for m in members])
         for quantity in every_quantity(members)
     ]
     against: tuple[Literal["first", "previous"], ...] = ("first", "previous")

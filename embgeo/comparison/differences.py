@@ -18,9 +18,8 @@ from embgeo.comparison.matching import Matching, match_rows
 from embgeo.comparison.pair import Change, Difference, Direction
 from embgeo.core.arrays import IntArray
 from embgeo.core.numbers import Z_95, student_z
-from embgeo.core.values import Quantity, Scalar
+from embgeo.core.values import FREEDOM, Quantity, Scalar
 from embgeo.numerics.halves import (
-    FREEDOM,
     deal_groups,
     hash_numbers,
     hash_stems,
@@ -56,9 +55,9 @@ def differences(
         for place, member in enumerate(members[1:], start=1)
     }
     for quantity in every_quantity(members):
-        old = members[0].analysis.scalar(quantity.name)
+        old = members[0].analysis.find_scalar(quantity.name)
         for place, member in enumerate(members[1:], start=1):
-            new = member.analysis.scalar(quantity.name)
+            new = member.analysis.find_scalar(quantity.name)
             error, both = None, (members[0].analysis, member.analysis)
             if old is not None and new is not None:
                 error = population_error(old, new, both, paired[place])
@@ -74,7 +73,7 @@ def differences(
 
 def find_difference(name: str, old: Analysis, new: Analysis) -> Difference | None:
     """Find the difference of one scalar of two analyses; None if one of them has none."""
-    before, after = old.scalar(name), new.scalar(name)
+    before, after = old.find_scalar(name), new.find_scalar(name)
     if before is None or after is None:
         return None
     both = (old, new)

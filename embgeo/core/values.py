@@ -356,6 +356,10 @@ class Table(Named):
         return f"{len(self.rows):,} rows of {', '.join(self.columns)}"
 
 
+#: Degrees of freedom of an error over tokens: contrasts of 16 groups of them.
+FREEDOM = 15
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Halves(Named):
     """A scalar measured on 30 halves of the tokens (:mod:`embgeo.numerics.halves`).

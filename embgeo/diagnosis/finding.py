@@ -33,7 +33,7 @@ class Numbers(Protocol):
     @property
     def suspects(self) -> tuple[Suspects, ...]: ...
 
-    def scalar(self, quantity: Quantity | str) -> Scalar | None: ...
+    def find_scalar(self, quantity: Quantity | str) -> Scalar | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Undecided(Exception):
 
 def find_scalar(analysis: Numbers, quantity: Quantity) -> Scalar | None:
     """Find the scalar, or None if the analysis has none or it is undefined."""
-    scalar = analysis.scalar(quantity)
+    scalar = analysis.find_scalar(quantity)
     return None if scalar is None or scalar.value is None else scalar
 
 
@@ -140,7 +140,7 @@ def find_table(analysis: Numbers, quantity: Quantity) -> Table | None:
 
 def need(analysis: Numbers, quantity: Quantity) -> Scalar:
     """Return the scalar, which has a value; `Undecided` says why there is none."""
-    scalar = analysis.scalar(quantity)
+    scalar = analysis.find_scalar(quantity)
     if scalar is None:
         family = quantity.family
         sections = analysis.provenance.get("sections")

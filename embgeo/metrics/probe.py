@@ -20,11 +20,11 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import frequency as q
-from embgeo.core.values import Halves, Value
+from embgeo.core.values import FREEDOM, Halves, Value
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.frequency import Popularity, absent, rank_by_frequency
-from embgeo.numerics.halves import FREEDOM, GROUPS, measure_spread, sum_halves
+from embgeo.numerics.halves import GROUPS, measure_spread, sum_halves
 from embgeo.numerics.logistic import log_odds
 from embgeo.numerics.sampling import FOLDS, Fold, deal_folds
 from embgeo.numerics.scores import auc, error_of, learned_noise, share_error

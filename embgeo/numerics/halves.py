@@ -23,12 +23,11 @@ import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.numbers import Z_95, student_z
+from embgeo.core.values import FREEDOM
 
 Keys = npt.NDArray[np.uint64]
 
 GROUPS = 16
-#: Degrees of freedom of an error.
-FREEDOM = 15
 # Rows of Sylvester's Hadamard matrix but for the first: the parity of common bits.
 _CONTRASTS = np.array(
     [[(row & column).bit_count() % 2 == 0 for column in range(GROUPS)] for row in range(1, GROUPS)]

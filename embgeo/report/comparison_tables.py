@@ -50,7 +50,7 @@ def number_rows(comparison: Comparison, places: list[int]) -> list[NumberRow]:
     rows = []
     for quantity in {d.name: d.quantity for d in comparison.differences}.values():
         baseline, *others = (
-            comparison.members[place].analysis.scalar(quantity.name) for place in (0, *places)
+            comparison.members[place].analysis.find_scalar(quantity.name) for place in (0, *places)
         )
         known = [
             differences.get((quantity.name, place))

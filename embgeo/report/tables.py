@@ -296,5 +296,5 @@ HEADLINES: tuple[HeadlineText, ...] = (
 
 def headline_rows(analysis: Analysis) -> list[tuple[HeadlineText, Scalar]]:
     """Return the headline numbers that the analysis holds, the most important first."""
-    pairs = [(text, analysis.scalar(text.name)) for text in HEADLINES]
+    pairs = [(text, analysis.find_scalar(text.name)) for text in HEADLINES]
     return [(text, scalar) for text, scalar in pairs if scalar is not None][:MOST]

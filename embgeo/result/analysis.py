@@ -143,7 +143,21 @@ class Analysis:
     def __contains__(self, name: object) -> bool:
         return any(name in (value.name, value.quantity) for value in self.values())
 
-    def scalar(self, quantity: v.Quantity | str) -> v.Scalar | None:
+    def scalar(self, name: v.Quantity | str) -> v.Scalar:
+        """Return a single number, which a type checker knows to be one.
+
+        Raises
+        ------
+        MissingValue
+            A `KeyError`, as of ``analysis[name]``; also if the value is a curve, a table or another
+            value that is not a number.
+        """
+        value = self[name]
+        if not isinstance(value, v.Scalar):
+            raise MissingValue(f"{name_of(name)} is not a single number")
+        return value
+
+    def find_scalar(self, quantity: v.Quantity | str) -> v.Scalar | None:
         """Return the scalar of a quantity, or with a name; None if it was left out.
 
         Raises
@@ -187,7 +201,7 @@ class Analysis:
     def __repr__(self) -> str:
         p = self.provenance
         shape = f": {p['n']:,} × {p['d']:,} {p.get('dtype', '')}" if {"n", "d"} <= p.keys() else ""
-        shown = [s for q in HEADLINE if (s := self.scalar(q)) is not None]
+        shown = [s for q in HEADLINE if (s := self.find_scalar(q)) is not None]
         width = max((len(s.name) for s in shown), default=0)
         return "\n".join(
             [

@@ -73,8 +73,10 @@ def to_json(reading: RuleValue) -> Any:
         and round_digits(reading.standard_error, ERROR_DIGITS),
         "freedom": reading.freedom,
         "size": reading.size,
+        "population_error": reading.population_error
+        and round_digits(reading.population_error, ERROR_DIGITS),
     }
-    if reading.known == "exact" and reading.size is None:
+    if reading.known == "exact" and reading.size is None and not reading.population_error:
         return value
     return {"value": value} | {name: fact for name, fact in facts.items() if fact is not None}
 
@@ -121,16 +123,28 @@ def from_json(entry: Any, name: str = "") -> RuleValue:
         return RuleValue(_number(entry))
     if "undefined" in entry:
         return RuleValue.missing(str(entry["undefined"]))
-    if "standard_error" in entry:
-        error = _number(entry["standard_error"])
-        if error < 0:
-            raise ValueError(f"a standard error of {error}")
-        freedom = _count(entry, "freedom")
-        value, size = _number(entry["value"]), _count(entry, "size")
-        return RuleValue(value, error, "sampled", freedom=freedom, size=size)
-    if entry["known"] not in get_args(Known):
-        raise ValueError(f"known {entry['known']!r}")
-    return RuleValue(_number(entry["value"]), None, entry["known"], size=_count(entry, "size"))
+    error = _error(entry, "standard_error")
+    known: Known = entry["known"] if error is None else "sampled"
+    if known not in get_args(Known):
+        raise ValueError(f"known {known!r}")
+    freedom, size = _count(entry, "freedom"), _count(entry, "size")
+    population = _error(entry, "population_error")
+    return RuleValue(
+        _number(entry["value"]),
+        error,
+        known,
+        freedom=freedom,
+        size=size,
+        population_error=population,
+    )
+
+
+def _error(entry: dict[str, Any], name: str) -> float | None:
+    """Read a standard error, if there is one."""
+    error = None if entry.get(name) is None else _number(entry[name])
+    if error is not None and error < 0:
+        raise ValueError(f"{name} is {error}")
+    return error
 
 
 def _count(entry: dict[str, Any], name: str) -> int | None:

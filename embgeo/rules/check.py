@@ -16,7 +16,7 @@ from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.quantities import suspects, tokens
 from embgeo.core.quantities import track as q
 from embgeo.core.text import visible
-from embgeo.core.values import Scalar
+from embgeo.core.values import FREEDOM, Scalar
 from embgeo.result.analysis import Analysis
 from embgeo.rules.decide import BLOCKING, Decision, State, decide, is_same
 from embgeo.rules.rule import Rule, is_called
@@ -234,20 +234,37 @@ def pair_errors(
         return now, before
     if is_same(now.value, before.value):
         return now.as_exact(), before.as_exact()
-    if (
-        matrix.analysis is None
-        or other.analysis is None
-        or "sampled" not in (now.known, before.known)
-    ):
+    difference = None
+    if matrix.analysis is not None and other.analysis is not None:
+        difference = find_difference(rule.name, other.analysis, matrix.analysis)
+    if rule.is_of_errors:
+        error, freedom = find_error(now, before), None
+        if difference is not None and difference.standard_error is not None:
+            error = difference.standard_error
+            freedom = FREEDOM if difference.error_kind == "population" else None
+        if error is None:
+            return now.as_exact(), before.as_exact()
+        now = replace(now, standard_error=error, known="sampled", freedom=freedom)
+        return now, before.as_exact()
+    if "sampled" not in (now.known, before.known):
         return now, before
-    difference = find_difference(rule.name, other.analysis, matrix.analysis)
     if difference is None or difference.error_kind != "population":
         return now, before
-    share = rule.amount / 100.0 if rule.percent else 0.0
+    share = rule.amount / 100.0 if rule.unit == "%" else 0.0
     error = (difference.standard_error or 0.0) + share * (before.standard_error or 0.0)
     if error >= math.hypot(now.standard_error or 0.0, before.standard_error or 0.0):
         return now, before
     return replace(now, standard_error=error, known="sampled", freedom=None), before.as_exact()
+
+
+def find_error(now: RuleValue, before: RuleValue) -> float | None:
+    """Find the error of a difference of two independent values; None if one has none."""
+    errors = [
+        one.standard_error if one.population_error is None else one.population_error
+        for one in (now, before)
+    ]
+    known = [error for error in errors if error is not None]
+    return math.hypot(*known) if len(known) == 2 else None
 
 
 def require_sense(rules: Sequence[Rule], has_baseline: bool) -> None:

@@ -18,6 +18,7 @@ BLOCKING: tuple[State, ...] = ("failed", "unchecked")
 
 Interval = tuple[float, float]
 _WORDS = {"<=": "at most", "<": "less than", ">=": "at least", ">": "more than", "==": "exactly"}
+_UNITS = {"": "", "%": "%", "se": " standard errors"}
 _COMPARISONS = {"<=": op.le, "<": op.lt, ">=": op.ge, ">": op.gt, "==": op.eq}
 #: Relative difference from a baseline that counts as none: baselines are rounded, and the last
 #: digits of a number depend on the linear-algebra library.
@@ -39,7 +40,8 @@ def decide(rule: Rule, value: RuleValue, baseline: RuleValue | None, z: float) -
     """Tell whether a rule holds for a value; only relative rules use the `baseline`.
 
     A sampled value passes only if its whole interval of ± `z` standard errors does. The errors of
-    value and baseline are taken as independent.
+    value and baseline are taken as independent. Where the limit is in standard errors, the numbers
+    alone are compared with it.
     """
     undefined = value.why_undefined
     if not undefined and rule.is_relative:
@@ -47,13 +49,17 @@ def decide(rule: Rule, value: RuleValue, baseline: RuleValue | None, z: float) -
             undefined = "there is no baseline to compare it with"
         elif baseline.value is None:
             undefined = f"in the baseline: {baseline.why_undefined}"
+        elif rule.is_of_errors:
+            undefined = explain_no_error(value, baseline)
     if undefined:
         blocked: State = "warned" if rule.warn else "unchecked"
         state = "skipped" if rule.allow_undefined else blocked
         return Decision(state, f"is not defined: {undefined}")
     other = baseline if rule.is_relative else None
     passed = _is_proved(rule, value, other, z)
-    alone = passed or _is_proved(rule, value.as_exact(), other and other.as_exact(), z)
+    alone = passed or (
+        not rule.is_of_errors and _is_proved(rule, value.as_exact(), other and other.as_exact(), z)
+    )
     reason = describe_decision(rule, value, other, z, passed=passed, alone=alone)
     if passed:
         return Decision("passed", reason)
@@ -84,21 +90,43 @@ def _intervals(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> list[
         return [(x.value - below, x.value + above)]
     assert b.value is not None
     directions = {"drop": (-1.0,), "rise": (1.0,), "change": (1.0, -1.0)}[rule.sense]
-    share, amount = (rule.amount / 100.0, 0.0) if rule.percent else (0.0, rule.amount)
+    share = rule.amount / 100.0 if rule.unit == "%" else 0.0
+    limit = {"": rule.amount, "%": 0.0}.get(rule.unit, measure_error(rule, x, b, z))
     likelier = math.copysign(1.0, b.value)
     signs = (likelier,) if rule.op in ("<=", "<") or not share else (1.0, -1.0)
     found = []
     for direction in directions:
         for sign in signs:
             on_b = -direction - share * sign
-            middle = direction * x.value + on_b * b.value - amount
-            parts = (_scale(direction, x.slack(z)), _scale(on_b, b.slack(z)))
-            below, above = (math.hypot(*side) for side in zip(*parts, strict=True))
+            middle = direction * x.value + on_b * b.value - limit
+            below = above = 0.0
+            if not rule.is_of_errors:
+                parts = (_scale(direction, x.slack(z)), _scale(on_b, b.slack(z)))
+                below, above = (math.hypot(*side) for side in zip(*parts, strict=True))
             rounding = RESOLUTION * max(abs(x.value), abs(b.value))
             if abs(middle) <= rounding:
                 middle = 0.0
             found.append((middle - below, middle + above))
     return found
+
+
+def measure_error(rule: Rule, x: RuleValue, b: RuleValue, z: float) -> float:
+    """Return the limit of a rule in standard errors, in the unit of the value.
+
+    A level asks of few draws what Student's t does.
+    """
+    if rule.unit == "level":
+        return math.hypot(x.slack(z)[0], b.slack(z)[0])
+    return rule.amount * math.hypot(x.standard_error or 0.0, b.standard_error or 0.0)
+
+
+def explain_no_error(x: RuleValue, b: RuleValue) -> str:
+    """Explain why a difference has no standard error; empty if it has one or is zero."""
+    assert x.value is not None
+    assert b.value is not None
+    if is_same(x.value, b.value) or {x.known, b.known} in ({"sampled"}, {"sampled", "exact"}):
+        return ""
+    return "no standard error of the difference is known"
 
 
 def _scale(factor: float, slack: Interval) -> Interval:
@@ -119,7 +147,9 @@ def describe_decision(
     said = describe_value(rule, x, alone) if b is None else describe_change(x, b)
     if not passed:
         said += f"{', ' if b is None else '; '}{describe_limit(rule)}"
-        if rule.percent and b is not None and measure_share(x, b) > LARGEST_SHARE:
+        if rule.is_of_errors and b is not None:
+            said += f" ({format_number(measure_error(rule, x, b, z), 2)}{unit_of(x)})"
+        if rule.unit == "%" and b is not None and measure_share(x, b) > LARGEST_SHARE:
             said += f"; the baseline is near 0, use an absolute limit such as {rule.sense} <= 0.05"
         if alone:
             said += f"; {describe_doubt(rule, x, b, z)}"
@@ -161,8 +191,10 @@ def measure_share(x: RuleValue, b: RuleValue) -> float:
 
 
 def describe_limit(rule: Rule) -> str:
+    if rule.unit == "level":
+        return f"a {rule.sense} that is not significant is allowed"
     scale = () if rule.is_relative else rule.scale
-    amount = f"{_WORDS[rule.op]} {show(rule.amount, scale)}{'%' if rule.percent else ''}"
+    amount = f"{_WORDS[rule.op]} {show(rule.amount, scale)}{_UNITS[rule.unit]}"
     if rule.sense == "value":
         return f"has to be {amount}"
     verb = "is required" if rule.op in (">=", ">") else "is allowed"

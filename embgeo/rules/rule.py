@@ -11,6 +11,9 @@ from embgeo.core.quantities import suspects, tokens
 from embgeo.rules.rule_value import SCALES
 
 Sense = Literal["value", "drop", "rise", "change"]
+#: What a limit of a drop, rise or change is in: the unit of the value, percent of the baseline,
+#: standard errors of the difference, or as many of them as the confidence level asks for.
+Unit = Literal["", "%", "se", "level"]
 _SENSES: dict[str | None, Sense] = {
     None: "value",
     "drop": "drop",
@@ -20,15 +23,16 @@ _SENSES: dict[str | None, Sense] = {
 _SHAPE = re.compile(
     r"(?:(?P<tensor>\S.*?)\s*:\s+)?"
     r"(?P<text>(?P<name>verdict(?![\w.])|[A-Za-z]\w*\.\w+)"
-    r"(?:\s+(?P<sense>[a-z]+))?\s*"
-    r"(?P<op><=|>=|==|=<|=>|!=|<|>|=|≤|≥)\s*"
-    r"(?P<amount>[^\s,%]+)(?:\s*(?P<percent>%))?)\s*"
+    r"(?:\s+(?P<sense>(?!is\b)[a-z]+))?\s*"
+    r"(?:(?P<op><=|>=|==|=<|=>|!=|<|>|=|≤|≥)\s*"
+    r"(?P<amount>[^\s,%]+?)(?:\s*(?P<unit>%|se))?|\bis\s+not\s+significant))\s*"
     r"(?:,(?P<more>.*))?"
 )
+_UNITS: dict[str | None, Unit] = {None: "", "%": "%", "se": "se"}
 _OPERATORS = ("<=", "<", ">=", ">", "==")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _SIGNS = {"≤": "<=", "≥": ">="}
-_HOW = "write NAME >= NUMBER, or NAME drop <= NUMBER or NUMBER% (also rise, change)"
+_HOW = "write NAME >= NUMBER, or NAME drop <= NUMBER, NUMBER% or NUMBER se (also rise, change)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,11 @@ class Rule:
     #: ``family.name`` of a scalar, or ``verdict``.
     name: str
     op: str
-    #: The limit; with `percent` in hundredths of |b|.
+    #: The limit in its unit; without meaning for the unit "level".
     amount: float
     #: What is limited, for the value x and the baseline b: x, b − x, x − b or |x − b|.
     sense: Sense = "value"
-    percent: bool = False
+    unit: Unit = ""
     #: The tensor that the rule is about, see :func:`is_called`; empty for the analyzed one.
     tensor: str = ""
     #: Whether a failure is only a warning.
@@ -84,9 +88,17 @@ class Rule:
     def is_relative(self) -> bool:
         return self.sense != "value"
 
+    @property
+    def is_of_errors(self) -> bool:
+        """Whether the limit is a number of standard errors."""
+        return self.unit in ("se", "level")
+
     @classmethod
     def parse(cls, text: str, place: Place | None = None) -> Self:
-        """Read ``[TENSOR: ]NAME [drop|rise|change] OP NUMBER[%][, warn][, allow undefined]``."""
+        """Read ``[TENSOR: ]NAME [SENSE] OP NUMBER[%| se][, warn][, allow undefined]``.
+
+        ``OP NUMBER`` of a difference may be ``is not significant``.
+        """
         place = place or Place()
         try:
             return cls._read(text, place)
@@ -108,10 +120,10 @@ class Rule:
                 raise _Fault(f"{word!r} in {text!r} is unknown", "add warn or allow undefined")
         rule = cls(
             name=found["name"],
-            op=_SIGNS.get(found["op"], found["op"]),
-            amount=_read_amount(found, text),
+            op=_SIGNS.get(found["op"], found["op"] or "<="),
+            amount=0.0 if found["op"] is None else _read_amount(found, text),
             sense=_SENSES[found["sense"]],
-            percent=found["percent"] is not None,
+            unit=_UNITS[found["unit"]] if found["op"] else "level",
             tensor=found["tensor"] or "",
             warn="warn" in words,
             allow_undefined="allow undefined" in words,
@@ -125,11 +137,11 @@ class Rule:
         """Refuse rules that parse and mean nothing."""
         if self.op not in _OPERATORS:
             raise _Fault(f"{self.op} in {text!r} is not a comparison", "use <=, <, >=, > or ==")
-        if self.percent and self.scale:
-            raise _Fault(f"{text!r} is a percentage of a word", "write verdict rise <= 0")
-        if self.percent and not self.is_relative:
-            way_out = "write a share as 0.05; percentages go with drop, rise and change"
-            raise _Fault(f"{text!r} is a percentage of nothing", way_out)
+        if self.unit and self.scale:
+            raise _Fault(f"{text!r} limits a word by a number", "write verdict rise <= 0")
+        if self.unit and not self.is_relative:
+            way_out = "write cosine.mean rise <= 5% or 2 se (also drop, change)"
+            raise _Fault(f"{text!r} is about a difference, and names none", way_out)
         if self.is_relative and self.amount < 0:
             way_out = "a negative drop is a rise, and the other way round"
             raise _Fault(f"{text!r} limits a {self.sense} by a negative number", way_out)

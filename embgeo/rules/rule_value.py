@@ -46,6 +46,9 @@ class RuleValue:
     freedom: int | None = None
     #: The number of rows that the value depends on; None for values that do not.
     size: int | None = None
+    #: The error over tokens: for the population that the rows are a sample of. Only limits in
+    #: standard errors use it.
+    population_error: float | None = None
 
     @classmethod
     def of(cls, scalar: Scalar) -> RuleValue:
@@ -61,6 +64,7 @@ class RuleValue:
             scalar.convention,
             freedom=scalar.freedom,
             size=scalar.size,
+            population_error=scalar.population_error,
         )
 
     @classmethod

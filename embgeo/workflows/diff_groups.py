@@ -127,7 +127,7 @@ def list_differences(
     for scalar in measured[0][0].scalars:
         sides = []
         for own, seeds in zip(measured, keys, strict=True):
-            held = [one.scalar(scalar.name) for one in own]
+            held = [one.find_scalar(scalar.name) for one in own]
             values = [None if one is None else one.value for one in held]
             sides.append({s: v for s, v in zip(seeds, values, strict=True) if v is not None})
         if any(len(side) < len(own) for side, own in zip(sides, measured, strict=True)):

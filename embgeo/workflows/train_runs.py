@@ -67,7 +67,7 @@ def geometry_measure(
 
     def of_matrix(matrix: Matrix) -> dict[str, float]:
         analysis = analyze(matrix, sections=families, options=options, reference=False)
-        found = {name: analysis.scalar(name) for name in (*MEASURED, OF_TWO)}
+        found = {name: analysis.find_scalar(name) for name in (*MEASURED, OF_TWO)}
         return {
             name: scalar.value
             for name, scalar in found.items()

@@ -440,7 +440,7 @@ def test_the_ends_of_the_partition_function_give_i1() -> None:
     analysis = sample("cone")
     table = rows(specify("partition", [ChartItem("a", analysis)]))
     values = [float(r["z"]) for r in table]
-    i1 = analysis.scalar("isotropy.i1")
+    i1 = analysis.find_scalar("isotropy.i1")
     assert i1 is not None
     assert i1.value == pytest.approx(min(values) / max(values))
     assert len(values) == 2 * 16

@@ -309,7 +309,7 @@ def compared(folder: Path, track: bool) -> Path:
         Member(f"ckpt-{step}", f"runs/ckpt-{step}.pt", sample(n=60, seed=step), step=step)
         for step in (1, 2)
     )
-    mean = sample().scalar("cosine.mean")
+    mean = sample().find_scalar("cosine.mean")
     assert mean is not None
     curves = (
         Curve(mean.quantity, "", (0.1, 0.4), (None, None)),
@@ -386,7 +386,7 @@ def test_numbers_of_the_analysis_reach_the_table(in_home: Path) -> None:
     assert run("regularized", "--table", "isotropy", "-o", in_home).exit_code == 0
     with (in_home / "isotropy.csv").open(newline="") as stream:
         found = {row["name"]: float(row["value"]) for row in csv.DictReader(stream)}
-    i1 = sample("isotropic", n=120).scalar("isotropy.i1")
+    i1 = sample("isotropic", n=120).find_scalar("isotropy.i1")
     assert i1 is not None
     assert found["isotropy.i1"] == pytest.approx(np.float64(i1.value))
 

@@ -541,6 +541,6 @@ def test_a_hostile_file_name_gives_no_commands() -> None:
 def test_what_a_gate_says_is_the_same_as_of_the_library() -> None:
     analysis = embgeo.analyze(embgeo.load("round.npy"), sections=("cosine",), reference=False)
     found = json.loads(gate("round.npy", "-r", HOLDS, "--json"))
-    scalar = analysis.scalar("cosine.mean")
+    scalar = analysis.find_scalar("cosine.mean")
     assert scalar is not None
     assert found["checks"][0]["measured"]["value"] == scalar.value

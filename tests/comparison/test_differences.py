@@ -202,7 +202,7 @@ def test_what_both_sides_share_drops_out_of_the_error():
     for quantity in JUDGED:
         found = rows[quantity.name]
         assert (found.error_kind, found.error_note) == ("population", "paired, token by token")
-        own = [m.analysis.scalar(quantity).population_error for m in made.members]
+        own = [m.analysis.find_scalar(quantity).population_error for m in made.members]
         assert found.standard_error < 0.8 * np.hypot(*own), quantity.name
         low, high = found.interval
         assert low < found.difference < high
@@ -212,7 +212,7 @@ def test_other_rows_are_not_paired():
     X, Y = alike()
     made = comparison(counted(X, "a"), counted(Y[:0:-1], "b"), match="row")
     row = next(d for d in made.differences if d.name == MEAN.name)
-    own = [m.analysis.scalar(MEAN).population_error for m in made.members]
+    own = [m.analysis.find_scalar(MEAN).population_error for m in made.members]
     assert row.standard_error == pytest.approx(np.hypot(*own), rel=0.15)
 
 

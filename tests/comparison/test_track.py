@@ -279,7 +279,9 @@ def test_every_scalar_has_a_curve(tracked):
         s.name for s in tracked.members[0].analysis.scalars
     ]
     mean = next(c for c in curves if c.quantity.name == "cosine.mean")
-    assert list(mean.values) == [m.analysis.scalar("cosine.mean").value for m in tracked.members]
+    assert list(mean.values) == [
+        m.analysis.find_scalar("cosine.mean").value for m in tracked.members
+    ]
     assert tracked.track.steps == tuple(100.0 * i for i in range(10))
 
 

@@ -63,7 +63,7 @@ def test_every_sentence_quotes_numbers_of_the_analysis() -> None:
         analysis = sample(shape)
         for finding in judge(analysis).findings:
             assert finding.quoted or finding.key == "suspects"
-            assert all(analysis.scalar(name) is not None for name in finding.quoted)
+            assert all(analysis.find_scalar(name) is not None for name in finding.quoted)
 
 
 def test_headline_of_a_cone_names_cone_and_frequency() -> None:

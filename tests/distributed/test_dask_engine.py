@@ -244,7 +244,7 @@ def test_one_parquet_file(client: Any) -> None:
     assert found.provenance["stored_shape"] == list(W.shape)
     assert len(found.provenance["parts"]) > 1
     for value in one.scalars:
-        mine = found.scalar(value.name)
+        mine = found.find_scalar(value.name)
         assert mine is not None
         known = None if value.value is None else pytest.approx(value.value, rel=1e-12)
         assert mine.value == known, value.name

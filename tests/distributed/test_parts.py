@@ -140,7 +140,7 @@ def test_too_many_single_rows_are_left_out_and_said(monkeypatch: pytest.MonkeyPa
     said = [note.text for note in found.notes if note.code == "parts"]
     too_many = "which reads 294 single rows, too many to gather from parts"
     assert f"skipped cosine (cosine): {too_many}" in said
-    assert found.scalar("cosine.mean") is None
+    assert found.find_scalar("cosine.mean") is None
 
 
 def make_part(n: int = 4, **known: Any) -> Matrix:

@@ -153,7 +153,7 @@ def test_hidden_states_of_a_batch() -> None:
         assert found is not None
         assert (found.n, found.d) == (6, 4)
     analysis = embgeo.analyze(ROWS, hidden=states, sections=["hidden"], reference=False)
-    assert analysis.scalar("hidden.margin") is not None
+    assert analysis.find_scalar("hidden.margin") is not None
 
 
 # --- pandas -----------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ def test_models_that_name_their_embeddings(torch: Any) -> None:
     assert same(matrix.output, model.head.weight.detach().numpy())
     analysis = embgeo.analyze(model, sections=["subspace"], reference=False)
     assert analysis.provenance["output"]["tensor"] == "head.weight"
-    assert analysis.scalar("subspace.distance") is not None
+    assert analysis.find_scalar("subspace.distance") is not None
 
 
 def test_tied_models_and_heads_of_another_size(torch: Any) -> None:

@@ -83,7 +83,7 @@ def test_a_norm_of_another_width_is_none(tmp_path: Path) -> None:
 def test_the_condition_is_part_of_every_analysis_that_has_one(tmp_path: Path) -> None:
     found(tmp_path, "transformer.ln_f")
     matrix = embgeo.load(tmp_path / "model.safetensors", tensor="wte.weight")
-    condition = embgeo.analyze(matrix, reference=False).scalar("hidden.layernorm_condition")
+    condition = embgeo.analyze(matrix, reference=False).find_scalar("hidden.layernorm_condition")
     assert condition is not None
     ratios = [0.1, -0.1, 0.6, 0.1]
     assert condition.value == pytest.approx(sum(ratios) / sum(map(abs, ratios)), rel=1e-6)

@@ -35,7 +35,7 @@ def draw_some(measure: Callable[[Rows], float], rows: Rows, size: int) -> float:
 
 
 def error(found: embgeo.Analysis, name: str) -> float:
-    scalar = found.scalar(name)
+    scalar = found.find_scalar(name)
     assert scalar is not None
     return float(scalar.errors["monte_carlo"])
 

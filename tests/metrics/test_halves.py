@@ -151,7 +151,7 @@ def change(W: Rows) -> Rows:
 def test_an_error_is_the_spread_over_thirty_halves() -> None:
     for name in TOLERANCE:
         literal = measure_literally(rows(), COUNTS, np.linalg.svd(rows())[2].T)[name]
-        found = whole().scalar(name)
+        found = whole().find_scalar(name)
         assert found is not None
         assert found.value == pytest.approx(literal, rel=1e-9)
         assert found.population_error == pytest.approx(
@@ -294,7 +294,7 @@ def test_one_row_that_holds_much_of_an_eigenvalue_is_noted(share: float, noted: 
 def test_a_note_needs_an_error() -> None:
     squares = GroupSquares("eigenvectors", np.eye(1), np.zeros(1, dtype=np.int64))
     squares.squares[0], squares.largest[0] = 1.0, 0.9
-    scalar = whole().scalar("spectrum.condition_number")
+    scalar = whole().find_scalar("spectrum.condition_number")
     assert isinstance(scalar, Scalar)
     assert note_dominant_row(squares, [scalar])[0].caveats == ()
 

@@ -232,7 +232,7 @@ def test_gao_appendix_c_layernorm_with_unbalanced_bias_keeps_the_origin_out() ->
     scale, bias = rng.uniform(0.5, 1.5, 8), rng.uniform(0.1, 0.5, 8)
     states = layer_normalized(rng, bias, scale, rows=3000)
     analysis = analyzed(states, FinalNorm("ln_f", scale, bias))
-    condition, distance = analysis.scalars[-1], analysis.scalar("hidden.hull_distance")
+    condition, distance = analysis.scalars[-1], analysis.find_scalar("hidden.hull_distance")
     assert condition.name == "hidden.layernorm_condition"
     assert condition.value == pytest.approx(1.0)  # every b_k/g_k is positive: none cancels
     assert distance is not None
@@ -240,7 +240,7 @@ def test_gao_appendix_c_layernorm_with_unbalanced_bias_keeps_the_origin_out() ->
     plane = abs((bias / scale).sum()) / np.linalg.norm(1 / scale)
     assert distance.value is not None
     assert distance.value >= plane * (1 - 1e-9)
-    margin = analysis.scalar("hidden.margin")
+    margin = analysis.find_scalar("hidden.margin")
     assert margin is not None
     assert margin.value is not None
     assert margin.value > 0
@@ -251,8 +251,8 @@ def test_balanced_bias_leaves_the_origin_inside() -> None:
     bias = np.array([0.2, -0.2, 0.1, -0.1, 0.0, 0.0])
     states = layer_normalized(rng, bias, np.ones(6), rows=2000)
     analysis = analyzed(states, FinalNorm("ln_f", np.ones(6), bias))
-    distance = analysis.scalar("hidden.hull_distance")
-    condition = analysis.scalar("hidden.layernorm_condition")
+    distance = analysis.find_scalar("hidden.hull_distance")
+    condition = analysis.find_scalar("hidden.layernorm_condition")
     assert distance is not None
     assert distance.value == 0.0
     assert "inside" in distance.convention
@@ -267,7 +267,7 @@ def test_undefined_condition_says_why() -> None:
         (FinalNorm("ln", np.ones(2), np.zeros(2)), "bias of ln is zero"),
     ):
         analysis = analyzed(np.random.default_rng(0).standard_normal((30, 2)), norm)
-        condition = analysis.scalar("hidden.layernorm_condition")
+        condition = analysis.find_scalar("hidden.layernorm_condition")
         assert condition is not None
         assert reason in condition.undefined
 
@@ -282,7 +282,7 @@ def test_non_finite_hidden_states_are_left_out_and_said_to_be() -> None:
     states[7, 1] = np.nan
     analysis = analyzed(states)
     assert any("1 hidden state is left out: non-finite" in note.text for note in analysis.notes)
-    distance = analysis.scalar("hidden.hull_distance")
+    distance = analysis.find_scalar("hidden.hull_distance")
     assert distance is not None
     assert distance.value is not None
     assert distance.value > 0
@@ -292,7 +292,7 @@ def test_a_hidden_state_at_the_origin_is_named() -> None:
     """Padded positions are often saved as zeros: one of them decides the question."""
     states = np.random.default_rng(0).standard_normal((50, 3)) + 5
     states[7] = 0.0
-    distance = analyzed(states).scalar("hidden.hull_distance")
+    distance = analyzed(states).find_scalar("hidden.hull_distance")
     assert distance is not None
     assert distance.value == 0.0
     assert "hidden state 7 is itself the origin" in distance.convention
@@ -303,7 +303,7 @@ def test_a_distance_below_the_rounding_of_the_file_is_marked() -> None:
     flat = rng.standard_normal((200, 3)) * np.array([1.0, 1.0, 0.0])
     for shift, marked in ((1e-7, True), (1e-3, False)):
         states = (flat + np.array([0.0, 0.0, shift])).astype(np.float32)
-        distance = analyzed(states).scalar("hidden.hull_distance")
+        distance = analyzed(states).find_scalar("hidden.hull_distance")
         assert distance is not None
         assert distance.value == pytest.approx(shift, rel=1e-3)
         assert ("nearer than the rounding" in distance.convention) is marked
@@ -356,7 +356,7 @@ def test_hidden_states_from_the_command_line(name: str, tmp_path: Path) -> None:
 
 def verified_from_the_saved(analysis: embgeo.Analysis, states: FloatArray) -> None:
     """What a reader can check with nothing but the result and the states."""
-    distance, direction = analysis.scalar("hidden.hull_distance"), analysis["hidden.direction"]
+    distance, direction = analysis.find_scalar("hidden.hull_distance"), analysis["hidden.direction"]
     assert distance is not None
     assert isinstance(direction, Series)
     assert (states @ direction.y["v"]).max() < 0

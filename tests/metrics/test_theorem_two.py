@@ -74,7 +74,7 @@ def combination(analysis: embgeo.Analysis, states: Array) -> Array:
 
 
 def distance(analysis: embgeo.Analysis) -> float:
-    scalar = analysis.scalar("hidden.hull_distance")
+    scalar = analysis.find_scalar("hidden.hull_distance")
     assert scalar is not None
     assert scalar.value is not None
     return scalar.value
@@ -125,6 +125,6 @@ def test_the_same_states_around_their_mean_have_none(states: Array, tmp_path: Pa
     assert distance(analysis) == 0.0
     longest = np.linalg.norm(around, axis=1).max()
     assert np.linalg.norm(combination(analysis, around)) <= 1e-12 * longest
-    margin = analysis.scalar("hidden.margin")
+    margin = analysis.find_scalar("hidden.margin")
     assert margin is not None
     assert "the origin is inside" in margin.undefined

@@ -88,7 +88,7 @@ def test_isotropy_has_a_row_a_method_and_says_its_convention() -> None:
     assert body[-3].count("$I_1(W)$") == 2
     assert r"\begin{tabular}{lrrr}" in text
     assert "both signs" in text
-    i1 = two.scalar("isotropy.i1")
+    i1 = two.find_scalar("isotropy.i1")
     assert i1 is not None
     assert i1.value is not None
     shown = float(re.findall(r"& \$\\mathbf\{([\d.]+)", body[-1])[0])

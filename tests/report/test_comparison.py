@@ -308,7 +308,7 @@ def test_every_number_is_shown_with_its_definition() -> None:
         assert parsed.ids["def-" + value.name.replace(".", "-")] == 1
         assert value.quantity.meaning in parsed.text
     for d in found.differences:
-        scalar = found.members[d.member].analysis.scalar(d.name)
+        scalar = found.members[d.member].analysis.find_scalar(d.name)
         assert scalar is not None
         assert scalar.text in parsed.text
         if d.difference is not None:

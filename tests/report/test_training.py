@@ -358,7 +358,7 @@ def test_a_run_of_two_matrices_is_read_with_both_and_with_its_losses(tmp_path: P
     losses = Outcomes("text", "test", ((30.5, 6), (20.25, 5)))
     OUTCOMES.save(losses, home)
     found = read_run(tmp_path, home)
-    output, own = (found.analyses[role].scalar("cosine.mean") for role in ("output", "input"))
+    output, own = (found.analyses[role].find_scalar("cosine.mean") for role in ("output", "input"))
     assert output != own
     assert found.outcomes == losses
     assert read_run(tmp_path, write_run(tmp_path, Made("mle", 0, 90.0))).outcomes is None

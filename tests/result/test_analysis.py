@@ -126,10 +126,10 @@ def test_saving_again_replaces_and_leaves_nothing_behind(tmp_path):
 
 def test_looking_values_up():
     found = analysis("gaussian")
-    assert found["isotropy.i1"] is found.scalar("isotropy.i1")
+    assert found["isotropy.i1"] is found.find_scalar("isotropy.i1")
     assert "isotropy.i1" in found
     assert "isotropy.i3" not in found
-    assert found.scalar("isotropy.z") is None
+    assert found.find_scalar("isotropy.z") is None
     with pytest.raises(KeyError):
         found["isotropy.i3"]
     assert len({value.name for value in found.values()}) == len(found.values())
@@ -409,12 +409,12 @@ def test_missing_names_say_what_is_meant_or_why_they_are_missing():
     with refusal(KeyError):
         found["cosine.men"]
     with refusal(KeyError):
-        found.scalar("cosine.men")
+        found.find_scalar("cosine.men")
     with refusal(KeyError):
         found[frequency.PROBE_AUC]
     with refusal(KeyError):
         found["isotropy.i1"]
-    assert found.scalar(isotropy.I1) is None
+    assert found.find_scalar(isotropy.I1) is None
     assert found[cosine.MEAN] is found["cosine.mean"]
     assert cosine.MEAN in found
     assert list(found.keys()) == [value.name for value in found.values()]

@@ -32,6 +32,10 @@ def sampled(value: float, error: float) -> RuleValue:
     return RuleValue(value, error, "sampled")
 
 
+def few(value: float, error: float) -> RuleValue:
+    return RuleValue(value, error, "sampled", freedom=3)
+
+
 def least(value: float) -> RuleValue:
     return RuleValue(value, None, "least")
 
@@ -52,23 +56,26 @@ NONE = RuleValue.missing("one row has no pairs")
 
 def test_rules_that_are_read() -> None:
     for text, fields in (
-        ("cosine.mean <= 0.1", ("cosine.mean", "value", "<=", 0.1, False)),
-        ("  cosine.mean<=0.1 ", ("cosine.mean", "value", "<=", 0.1, False)),
-        ("cosine.mean ≤ .1", ("cosine.mean", "value", "<=", 0.1, False)),
-        ("isotropy.i1 ≥ 5.", ("isotropy.i1", "value", ">=", 5.0, False)),
-        ("isotropy.isoscore > -2.5", ("isotropy.isoscore", "value", ">", -2.5, False)),
-        ("isotropy.isoscore > −2.5e-1", ("isotropy.isoscore", "value", ">", -0.25, False)),
-        ("suspects.zero == 0", ("suspects.zero", "value", "==", 0.0, False)),
-        ("isotropy.i1 drop <= 5%", ("isotropy.i1", "drop", "<=", 5.0, True)),
-        ("isotropy.i1 drop<5 %", ("isotropy.i1", "drop", "<", 5.0, True)),
+        ("cosine.mean <= 0.1", ("cosine.mean", "value", "<=", 0.1, "")),
+        ("  cosine.mean<=0.1 ", ("cosine.mean", "value", "<=", 0.1, "")),
+        ("cosine.mean ≤ .1", ("cosine.mean", "value", "<=", 0.1, "")),
+        ("isotropy.i1 ≥ 5.", ("isotropy.i1", "value", ">=", 5.0, "")),
+        ("isotropy.isoscore > -2.5", ("isotropy.isoscore", "value", ">", -2.5, "")),
+        ("isotropy.isoscore > −2.5e-1", ("isotropy.isoscore", "value", ">", -0.25, "")),
+        ("suspects.zero == 0", ("suspects.zero", "value", "==", 0.0, "")),
+        ("isotropy.i1 drop <= 5%", ("isotropy.i1", "drop", "<=", 5.0, "%")),
+        ("isotropy.i1 drop<5 %", ("isotropy.i1", "drop", "<", 5.0, "%")),
         (
             "spectrum.effective_rank rise >= 10",
-            ("spectrum.effective_rank", "rise", ">=", 10, False),
+            ("spectrum.effective_rank", "rise", ">=", 10, ""),
         ),
-        ("cosine.mean change <= 1e-3", ("cosine.mean", "change", "<=", 1e-3, False)),
+        ("cosine.mean rise <= 2 se", ("cosine.mean", "rise", "<=", 2.0, "se")),
+        ("cosine.mean drop>.5se", ("cosine.mean", "drop", ">", 0.5, "se")),
+        ("cosine.mean rise is not significant", ("cosine.mean", "rise", "<=", 0.0, "level")),
+        ("cosine.mean change <= 1e-3", ("cosine.mean", "change", "<=", 1e-3, "")),
     ):
         rule = Rule.parse(text)
-        assert (rule.name, rule.sense, rule.op, rule.amount, rule.percent) == fields
+        assert (rule.name, rule.sense, rule.op, rule.amount, rule.unit) == fields
         assert rule.text == text.strip()
         assert (rule.tensor, rule.warn, rule.allow_undefined) == ("", False, False)
 
@@ -102,6 +109,12 @@ def test_rules_that_are_none() -> None:
         "cosine.mean <= nan",
         "cosine.mean <= 1e999",
         "cosine.mean <= 5%",
+        "cosine.mean <= 2 se",
+        "cosine.mean is not significant",
+        "cosine.mean rise is significant",
+        "cosine.mean rise <= 2 sec",
+        "verdict rise is not significant",
+        "verdict rise <= 1 se",
         "cosine.mean fall <= 5%",
         "cosine.mean drop <= -5%",
         "cosine.mean drop == 0",
@@ -200,6 +213,27 @@ TRUTH = [
     ("a.b change <= 0.1", sampled(1.0, 0.03), sampled(1.0, 0.03), "passed"),
     ("a.b rise >= 0.1", sampled(1.105, 0.002), sampled(1.0, 0.002), "failed"),
     ("a.b rise >= 0.1", sampled(1.106, 0.002), sampled(1.0, 0.002), "passed"),
+    # In standard errors of the difference, here 0.005: the numbers alone are compared.
+    ("a.b rise <= 2 se", sampled(1.0099, 0.003), sampled(1.0, 0.004), "passed"),
+    ("a.b rise <= 2 se", sampled(1.0101, 0.003), sampled(1.0, 0.004), "failed"),
+    ("a.b rise <= 2 se", exact(1.0099), sampled(1.0, 0.005), "passed"),
+    ("a.b rise <= 2 se", sampled(0.5, 0.003), sampled(1.0, 0.004), "passed"),
+    ("a.b drop >= 2 se", sampled(0.9899, 0.003), sampled(1.0, 0.004), "passed"),
+    ("a.b drop >= 2 se", sampled(0.9901, 0.003), sampled(1.0, 0.004), "failed"),
+    ("a.b change <= 2 se", sampled(0.9899, 0.003), sampled(1.0, 0.004), "failed"),
+    # 1.96 of them at the level of 95%.
+    ("a.b rise is not significant", sampled(1.0097, 0.003), sampled(1.0, 0.004), "passed"),
+    ("a.b rise is not significant", sampled(1.0099, 0.003), sampled(1.0, 0.004), "failed"),
+    ("a.b drop is not significant", sampled(1.0099, 0.003), sampled(1.0, 0.004), "passed"),
+    # Of three draws, Student's t allows 3.18 where a normal distribution allows 1.96.
+    ("a.b rise is not significant", few(1.0158, 0.005), exact(1.0), "passed"),
+    ("a.b rise is not significant", few(1.0160, 0.005), exact(1.0), "failed"),
+    # Without an error nothing can be said, but that equal values did not move.
+    ("a.b rise <= 2 se", exact(1.1), exact(1.0), "unchecked"),
+    ("a.b rise <= 2 se", exact(0.9), exact(1.0), "unchecked"),
+    ("a.b rise <= 2 se", unsure(1.1), sampled(1.0, 0.1), "unchecked"),
+    ("a.b rise <= 2 se", most(1.1), sampled(1.0, 0.1), "unchecked"),
+    ("a.b rise <= 0 se", exact(1.0), exact(1.0), "passed"),
     # A bound in the baseline turns round.
     ("a.b drop <= 0.1", exact(1.0), least(1.0), "failed"),
     ("a.b drop <= 0.1", exact(1.0), most(1.0), "passed"),
@@ -249,40 +283,40 @@ def test_relative_rules_without_errors_are_what_they_say(
         return
     moved = {"drop": b - x, "rise": x - b, "change": abs(x - b)}[sense]
     size = max(abs(x), abs(b), amount)
-    for percent, limit in ((False, amount), (True, amount / 100 * abs(b))):
+    for unit, limit in (("", amount), ("%", amount / 100 * abs(b))):
         if abs(moved - limit) <= 1e-8 * max(size, limit):
             continue  # within rounding of the limit
         holds = {"<=": moved <= limit, "<": moved < limit, ">=": moved >= limit, ">": moved > limit}
-        rule = Rule("a.b", op, amount, sense, percent)  # type: ignore[arg-type]
+        rule = Rule("a.b", op, amount, sense, unit)  # type: ignore[arg-type]
         assert (decide(rule, exact(x), exact(b), Z).state == "passed") is holds[op]
 
 
-@given(senses, st.booleans(), st.floats(0, 100), finite, errors, finite, errors)
+@given(senses, st.sampled_from(["", "%"]), st.floats(0, 100), finite, errors, finite, errors)
 def test_more_error_never_turns_a_failure_into_a_pass(
-    sense: str, percent: bool, amount: float, x: float, e: float, b: float, f: float
+    sense: str, unit: str, amount: float, x: float, e: float, b: float, f: float
 ) -> None:
-    rule = Rule("a.b", "<=", amount, sense, percent)  # type: ignore[arg-type]
+    rule = Rule("a.b", "<=", amount, sense, unit)  # type: ignore[arg-type]
     states = [
         decide(rule, sampled(x, e * k), sampled(b, f * k), Z).state == "passed" for k in (0, 1, 2)
     ]
     assert states == sorted(states, reverse=True)
 
 
-@pytest.mark.parametrize("percent", [False, True])
+@pytest.mark.parametrize("unit", ["", "%"])
 @pytest.mark.parametrize(("x", "b"), [(1.0, 1.1), (-1.0, -1.1), (0.05, 0.02), (-0.03, 0.02)])
 @pytest.mark.slow
 def test_a_rule_that_is_just_broken_passes_as_rarely_as_its_level_says(
-    x: float, b: float, percent: bool
+    x: float, b: float, unit: str
 ) -> None:
     """Of samples from a truth right at the limit at most 2.5% may pass."""
     rng = np.random.default_rng(0)
     error = 0.02
     for sense, op in itertools.product(("drop", "rise"), ("<=", ">=")):
         moved = (b - x) if sense == "drop" else (x - b)
-        amount = moved / abs(b) * 100 if percent else moved
+        amount = moved / abs(b) * 100 if unit == "%" else moved
         if amount < 0:
             continue
-        rule = Rule("a.b", op, amount, sense, percent)  # type: ignore[arg-type]
+        rule = Rule("a.b", op, amount, sense, unit)  # type: ignore[arg-type]
         passed = [
             decide(rule, sampled(x + dx, error), sampled(b + db, error), Z).state == "passed"
             for dx, db in rng.normal(0, error, (2000, 2))
@@ -378,6 +412,26 @@ def test_reasons() -> None:
             exact(1e308),
             exact(-1e308),
             "rose from −1e+308 to 1e+308; a rise of at most 9e+307 is allowed",
+        ),
+        (
+            "a.b rise <= 2 se",
+            sampled(0.83, 0.003),
+            sampled(0.8, 0.004),
+            "rose from 0.8 to 0.83, by 0.03 (3.75%); a rise of at most 2 standard errors is "
+            "allowed (0.01)",
+        ),
+        (
+            "a.b rise is not significant",
+            sampled(0.83, 0.003),
+            sampled(0.8, 0.004),
+            "rose from 0.8 to 0.83, by 0.03 (3.75%); a rise that is not significant is allowed "
+            "(0.0098)",
+        ),
+        (
+            "a.b rise <= 2 se",
+            exact(0.83),
+            exact(0.8),
+            "is not defined: no standard error of the difference is known",
         ),
         ("a.b <= 1", NONE, None, "is not defined: one row has no pairs"),
         ("a.b drop <= 1", exact(1), NONE, "is not defined: in the baseline: one row has no pairs"),

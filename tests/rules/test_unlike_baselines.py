@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import embgeo
+from embgeo.core.values import format_number
 from embgeo.rules import baseline_file
 from embgeo.rules.check import Check, Measured, check_rules, list_unlike
 from embgeo.rules.outputs import OUTPUTS
@@ -133,6 +135,28 @@ def test_the_paired_error_decides_where_both_analyses_are_known() -> None:
     assert alone.state == "failed"
     assert "too large to tell" in alone.decision.reason
     assert paired("change <= 5%", 1.0).state == "failed"
+
+
+@pytest.mark.slow
+def test_not_worse_than_the_baseline_by_more_than_the_error(tmp_path: Path) -> None:
+    """Noise passes, a cone fails; errors of a baseline file are known, and not paired."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((2000, 32))
+    before = embgeo.analyze(X, sections=["cosine"], reference=False)
+    file = tmp_path / "baseline.json"
+    file.write_text(baseline_file.render([Measured.of(before, with_verdict=False)], ""))
+    rules = ["cosine.mean rise <= 2 se", "cosine.mean rise is not significant"]
+    for shift, state in ((0.0, "passed"), (0.3, "failed")):
+        Y = X + 0.02 * rng.standard_normal(X.shape) + shift * np.eye(32)[0]
+        for baseline in (before, file):
+            checks = embgeo.gate(Y, rules=rules, baseline=baseline).checks
+            assert [check.state for check in checks] == [state] * 2
+    reach = 2 * embgeo.diff(X, Y)["cosine.mean"].standard_error
+    sides = [embgeo.analyze(one, sections=["cosine"], reference=False) for one in (X, Y)]
+    alone = 2 * math.hypot(*(side.scalar("cosine.mean").population_error for side in sides))
+    for baseline, limit in ((before, reach), (file, alone)):
+        (check,) = embgeo.gate(Y, rules=rules[0], baseline=baseline).checks
+        assert check.decision.reason.endswith(f"is allowed ({format_number(limit, 2)})")
 
 
 def test_of_several_baselines_the_one_of_the_same_tensor_is_meant() -> None:

@@ -143,7 +143,7 @@ def make_moved_table(analysis: Analysis, overlaps: Any) -> Table:
 
 def differences(people: tuple[Member, ...]) -> tuple[Difference, ...]:
     return tuple(
-        difference(s, people[i].analysis.scalar(s.name), i)
+        difference(s, people[i].analysis.find_scalar(s.name), i)
         for s in people[0].analysis.scalars
         for i in range(1, len(people))
     )
@@ -175,7 +175,7 @@ def curves(people: tuple[Member, ...], pairs: tuple[Pair, ...]) -> Track:
     found = []
     for old in people[0].analysis.scalars:
         values = tuple(
-            None if (s := m.analysis.scalar(old.name)) is None else s.value for m in people
+            None if (s := m.analysis.find_scalar(old.name)) is None else s.value for m in people
         )
         bend = ChangePoint(steps[1], 0.01, 0.001, 0.05) if old.name == "isotropy.i1" else None
         reason = "" if bend else "its slopes may be in random order"

@@ -114,7 +114,7 @@ def test_a_run_keeps_hidden_states_and_predictions(tmp_path: Path) -> None:
     assert [word for word, _ in first.predicted] == [vocabulary.tokens[i] for i in best.indices]
     assert [q for _, q in first.predicted] == pytest.approx(best.values.tolist(), rel=1e-5)
     analyze_embedding(tmp_path, "cpu", "", Progress())
-    assert load_analysis(tmp_path).scalar("hidden.hull_distance") is not None
+    assert load_analysis(tmp_path).find_scalar("hidden.hull_distance") is not None
     assert load_result(tmp_path) == result
 
 

@@ -656,7 +656,7 @@ def test_a_source_embedding_has_counts_numbers_and_a_discriminator_of_its_own(
     train = make_task(config).load(config).train
     for name, side in (("", train.target), ("source", train.source)):
         analysis = embgeo.load_analysis(home / name)
-        mean = analysis.scalar("cosine.mean")
+        mean = analysis.find_scalar("cosine.mean")
         assert mean is not None
         assert mean.value == run.select_numbers("source" if name else "input")["cosine.mean"]
         assert analysis.counts is not None
@@ -668,7 +668,7 @@ def test_a_source_embedding_has_counts_numbers_and_a_discriminator_of_its_own(
     # Without it, the numbers of the other matrix would stand for those of the source.
     shutil.rmtree(home / "source")
     analyze_embedding(home, "cpu", "", silent())
-    assert embgeo.load_analysis(home / "source").scalar("cosine.mean") == mean
+    assert embgeo.load_analysis(home / "source").find_scalar("cosine.mean") == mean
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def analysis(one: Any, output: Any = None) -> Callable[[Path], object]:
 
 
 def mean_of(found: Analysis) -> float:
-    mean = found.scalar("cosine.mean")
+    mean = found.find_scalar("cosine.mean")
     assert mean is not None
     assert mean.value is not None
     return mean.value

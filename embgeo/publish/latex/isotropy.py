@@ -53,13 +53,13 @@ GROUPS = {
 
 
 def missing(analysis: Analysis) -> str:
-    if analysis.scalar(isotropy.I1.name) is None:
+    if analysis.find_scalar(isotropy.I1.name) is None:
         return "its analysis left out the section isotropy"
     return ""
 
 
 def find(analysis: Analysis, group: Group) -> list[Scalar | None]:
-    return [analysis.scalar(quantity) for quantity in group.quantities]
+    return [analysis.find_scalar(quantity) for quantity in group.quantities]
 
 
 def fill(methods: Sequence[TableColumn], signs: str, page: Venue) -> TableContent:

@@ -43,14 +43,14 @@ class Entry:
 
 
 def missing(analysis: Analysis) -> str:
-    if all(analysis.scalar(quantity) is None for quantity in HEADINGS):
+    if all(analysis.find_scalar(quantity) is None for quantity in HEADINGS):
         return "its analysis left out the sections spectrum, cosine, isotropy and frequency"
     return ""
 
 
 def find_entry(method: TableColumn, quantity: Quantity) -> Entry:
     """Find a number: the mean over the seeds of a study, else that of the analysis."""
-    scalar = method.analysis.scalar(quantity)
+    scalar = method.analysis.find_scalar(quantity)
     reference = None if scalar is None else scalar.reference
     if method.runs:
         found = [run.numbers[quantity.name] for run in method.runs if quantity.name in run.numbers]
@@ -106,7 +106,7 @@ def write_reference(scalar: Scalar | None) -> Latex:
 
 
 def fill(methods: Sequence[TableColumn], _signs: str, page: Venue) -> TableContent:
-    shown = [q for q in HEADINGS if any(m.analysis.scalar(q) is not None for m in methods)]
+    shown = [q for q in HEADINGS if any(m.analysis.find_scalar(q) is not None for m in methods)]
     entries = {q.name: [find_entry(method, q) for method in methods] for q in shown}
     heads: list[Latex] = [HEADINGS[q] for q in shown]
     columns = [write_column(entries[q.name]) for q in shown]
@@ -117,7 +117,7 @@ def fill(methods: Sequence[TableColumn], _signs: str, page: Venue) -> TableConte
     labels = [Latex(latex_text(method.label, LABEL)) for method in methods]
     body = [list(row) for row in zip(labels, *columns, strict=True)]
     first = methods[0].analysis
-    references = [write_reference(first.scalar(q)) for q in shown]
+    references = [write_reference(first.find_scalar(q)) for q in shown]
     body_end = [Latex("\\emph{Reference}"), *([Latex("--")] if quality else []), *references]
     said = "mean and standard deviation over seeds" if quality else "value and error over tokens"
     caption = Latex(

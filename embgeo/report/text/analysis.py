@@ -49,7 +49,7 @@ def headline_rows(analysis: Analysis) -> list[tuple[str, str, str]]:
     """Return the title, value and reference of the headline numbers that were measured."""
     rows = []
     # Not by truth: a value of 0 is one, and one that is undefined has none.
-    for scalar in (s for q in HEADLINE if (s := analysis.scalar(q)) is not None):
+    for scalar in (s for q in HEADLINE if (s := analysis.find_scalar(q)) is not None):
         kind = "chance" if scalar.reference_kind == "chance" else "isotropic rows"
         reference = "" if scalar.reference is None else f"{kind}: {scalar.reference_text}"
         rows.append((scalar.quantity.title, scalar.text, reference))

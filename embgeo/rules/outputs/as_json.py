@@ -54,7 +54,7 @@ def check_to_json(check: Check, matrix: int | None) -> dict[str, Any]:
         "sense": rule.sense,
         "op": rule.op,
         "amount": _plain(rule.amount, () if rule.is_relative else rule.scale),
-        "percent": rule.percent,
+        "amount_unit": rule.unit,
         "tensor": rule.tensor or None,
         "warn": rule.warn,
         "allow_undefined": rule.allow_undefined,

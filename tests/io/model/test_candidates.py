@@ -412,10 +412,10 @@ def test_a_draft_head_beside_an_embedding_is_an_output_over_its_ids(tmp_path: Pa
     (missing,) = matrix.output.masked.values()
     assert missing.tolist() == sorted({*range(N)} - {*kept.tolist()})
     # Pairs are those of the shared ids alone.
-    found = embgeo.analyze(folder, sections="subspace").scalar("subspace.distance")
+    found = embgeo.analyze(folder, sections="subspace").find_scalar("subspace.distance")
     both = {"embed_tokens.weight": embedding[kept], "lm_head.weight": head}
     alone = embgeo.analyze(write(tmp_path / "b", both), sections="subspace")
-    assert found.value == pytest.approx(alone.scalar("subspace.distance").value, rel=1e-9)
+    assert found.value == pytest.approx(alone.find_scalar("subspace.distance").value, rel=1e-9)
     cut = embgeo.load(folder, rows="10:60")
     assert cut.output is not None
     inside = kept[(kept >= 10) & (kept < 60)]
