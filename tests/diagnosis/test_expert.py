@@ -20,10 +20,14 @@ Rows = npt.NDArray[np.float64]
 N, D = 1000, 32
 
 
+def measure(rows: Rows, seed: int = 0, **more: Any) -> Analysis:
+    """Without what only a page shows."""
+    options = embgeo.Options(pairs=500, seed=seed)
+    return analyze(embgeo.Matrix(rows), options=options, page=False, **more)
+
+
 def look(rows: Rows, **more: Any) -> Verdict:
-    """The verdict, without what only a page shows."""
-    options = embgeo.Options(pairs=500)
-    return analyze(embgeo.Matrix(rows), options=options, page=False, **more).verdict
+    return measure(rows, **more).verdict
 
 
 def normal(seed: int, n: int = N, d: int = D) -> Rows:
@@ -180,7 +184,7 @@ def test_a_faint_cone_of_rows_without_negative_entries_is_named_so() -> None:
 
 @pytest.mark.slow
 def test_more_dead_rows_are_never_milder() -> None:
-    for dead in (49, 51, 450, 520, 900):
+    for dead in (49, 51, 520):
         rows = trained()
         rows[np.random.default_rng(4).permutation(N)[:dead]] *= 1e-6
         verdict = look(rows)
@@ -195,7 +199,7 @@ def test_rows_one_to_two_decades_shorter_are_not_a_few_long_rows_beside_them() -
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         rows[np.random.default_rng(4).permutation(N)[:short]] *= 10**-1.5
         rows *= 1.0 + 1e-3 * normal(5, N, 1)  # equal norms have no modes
-        found = embgeo.analyze(rows, pairs=500)
+        found = measure(rows)
         assert [len(own) for own in found.suspects] == [min(short, N - short)]
         assert "long rows" not in found.verdict.headline
 
@@ -210,7 +214,7 @@ def test_norms_without_few_long_rows_are_unequal() -> None:
 def test_a_zero_row_0_and_a_zero_tail_are_padding_where_no_token_is_known() -> None:
     rows = trained()
     rows[0], rows[-40:] = 0.0, 0.0
-    found = embgeo.analyze(rows, pairs=500)
+    found = measure(rows)
     assert found.verdict.state == "healthy"
     assert "41 rows are left out: exactly zero, as padding" in [str(note) for note in found.notes]
     labeled = embgeo.analyze(rows, tokens=[f"w{i}" for i in range(N)], pairs=500)
@@ -285,14 +289,14 @@ def test_as_many_short_bytes_with_a_common_direction_were_trained() -> None:
 
 G = np.random.default_rng(5)
 INITIAL = {
-    "normal": 0.02 * G.standard_normal((2000, 64)),
-    "normal, float16": (0.02 * G.standard_normal((2000, 64))).astype(np.float16),
-    "uniform": G.uniform(-0.1, 0.1, (2000, 64)),
-    "Xavier": np.sqrt(6 / 2100) * G.uniform(-1, 1, (2000, 100)),
-    "word2vec": (G.random((2000, 100)) - 0.5) / 100,
-    "fastText": G.uniform(-1, 1, (2000, 50)) / 50,
+    "normal": 0.02 * G.standard_normal((1000, 64)),
+    "normal, float16": (0.02 * G.standard_normal((1000, 64))).astype(np.float16),
+    "uniform": G.uniform(-0.1, 0.1, (1000, 64)),
+    "Xavier": np.sqrt(6 / 2100) * G.uniform(-1, 1, (1000, 100)),
+    "word2vec": (G.random((1000, 100)) - 0.5) / 100,
+    "fastText": G.uniform(-1, 1, (1000, 50)) / 50,
     "orthogonal": np.linalg.qr(G.standard_normal((1000, 64)))[0],
-    "three dimensions": G.standard_normal((3_000, 3)),
+    "three dimensions": G.standard_normal((1000, 3)),
 }
 
 
@@ -388,7 +392,7 @@ def test_wide_coordinates_that_stand_apart_are_no_principal_axes() -> None:
     the variance it is named and no fault, with 38%, the odds of which are three times those, it is.
     """
     for factor, state in ((9.2, "healthy"), (12.5, "mild")):  # 85 and 156 medians
-        rows = normal(26, 4_000, 256)
+        rows = normal(26, 2_000, 256)
         rows[:, 70] *= factor
         verdict = look(rows, sections=["spectrum", "cosine", "coordinates"])
         finding = verdict.finding("coordinate")
@@ -434,11 +438,12 @@ def test_advice_follows_the_cause() -> None:
     twins = np.vstack([cone[:500], cone[:500] + 0.01 * normal(29, 500)]) - 1.0
     assert "embgeo repair" in advice(twins, "suspects")
     codes = np.maximum(normal(28, N, 256) - 1.8, 0.0) + np.eye(256)[0]
-    finding = look(codes).finding("cone")
+    finding = look(codes, sections=["cosine"]).finding("cone")
     assert finding is not None
     assert "sparse codes without negative entries" in finding.clause
     assert "active" in finding.advice
-    finding = look(np.maximum(normal(28, N, 64), 0.0)).finding("cone")
+    codes = np.maximum(normal(28, N, 64), 0.0)
+    finding = look(codes, sections=["cosine"]).finding("cone")
     assert finding is not None
     assert "a narrow cone of rows without negative entries" in finding.clause
 
@@ -476,7 +481,7 @@ def test_rows_with_a_twin_are_near_identical() -> None:
 
 
 def test_too_few_rows_are_not_judged() -> None:
-    for n, d, enough in ((29, 8, False), (30, 8, True), (63, 640, False), (64, 640, True)):
+    for n, d, enough in ((29, 8, False), (30, 8, True), (31, 320, False), (32, 320, True)):
         verdict = look(normal(13, n, d))
         assert ("too few rows" in verdict.headline) is not enough
         assert (verdict.state == "undecided") is not enough
@@ -490,24 +495,21 @@ def test_of_few_rows_damage_and_duplicates_are_judged() -> None:
 
 @pytest.mark.slow
 def test_rows_without_negative_entries_are_named_so() -> None:
-    for kind in ("ReLU", "binary", "counts"):
-        g = np.random.default_rng(15)
-        rows = {
-            "ReLU": np.maximum(g.standard_normal((N, D)), 0.0),
-            "binary": (g.random((N, D)) < 0.3) * 1.0,
-            "counts": g.poisson(1.0, (N, D)) * 1.0,
-        }[kind]
-        for signed, sign, usual in (
-            (rows, "negative", "after a ReLU"),
-            (-rows, "positive", "for logarithms of probabilities"),
-        ):
-            verdict = look(signed, sections=["cosine"])
-            assert f"of rows without {sign} entries" in verdict.headline
-            finding = verdict.finding("cone")
-            assert finding is not None
-            assert f"usual {usual}" in finding.sentence
-            signed[7, 3] = -1e-3 if sign == "negative" else 1e-3
-            assert "without" not in look(signed, sections=["cosine"]).headline
+    g = np.random.default_rng(15)
+    relu = np.maximum(g.standard_normal((N, D)), 0.0)
+    for rows, sign, usual in (
+        (relu, "negative", "after a ReLU"),
+        (-relu, "positive", "for logarithms of probabilities"),
+        ((g.random((N, D)) < 0.3) * -1.0, "positive", "for logarithms of probabilities"),
+        (g.poisson(1.0, (N, D)) * 1.0, "negative", "after a ReLU"),
+    ):
+        verdict = look(rows, sections=["cosine"])
+        assert f"of rows without {sign} entries" in verdict.headline
+        finding = verdict.finding("cone")
+        assert finding is not None
+        assert f"usual {usual}" in finding.sentence
+        rows[7, 3] = -1e-3 if sign == "negative" else 1e-3
+        assert "without" not in look(rows, sections=["cosine"]).headline
 
 
 # Findings together ------------------------------------------------------------------------------
@@ -525,7 +527,7 @@ def test_no_healthy_finding_contradicts_another() -> None:
 @pytest.mark.slow
 def test_no_state_depends_on_the_seed() -> None:
     for rows in (trained(), normal(17) + 0.6, groups(90, (500, 500))):
-        found = [embgeo.analyze(rows, pairs=500, seed=seed).verdict for seed in range(3)]
+        found = [look(rows, seed=seed) for seed in range(3)]
         assert len({(one.state, tuple(f.state for f in one.findings)) for one in found}) == 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,6 +38,7 @@ from tests.support.sampling import each_value
 
 WEIGHTS, RECORD = "model.safetensors", "embgeo-repair.json"
 COMMIT = "0123" * 10
+ROOT = Path(__file__).parents[2]
 
 
 def places(done) -> dict[str, list[int]]:
@@ -246,14 +248,11 @@ def test_the_output_matrix_is_repaired_by_its_name(tmp_path: Path) -> None:
     assert old[embedding] == new[embedding]
 
 
-@pytest.mark.slow
 def test_other_formats_are_refused_by_name(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    folder = tmp_path / "old"
-    folder.mkdir()
-    torch.save({EMBEDDING: torch.zeros(40, 4)}, folder / "pytorch_model.bin")
+    (tmp_path / "old").mkdir()
+    shutil.copy(ROOT / "fixtures/tiny/tiny.pt", tmp_path / "old" / "pytorch_model.bin")
     with refusal(UnreadableFile):
-        embgeo.repair(folder, tmp_path / "new")
+        embgeo.repair(tmp_path / "old", tmp_path / "new")
     np.save(tmp_path / "W.npy", np.zeros((40, 4)))
     with refusal(UnreadableFile):
         embgeo.repair(tmp_path / "W.npy", tmp_path / "new")
