@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
-import shlex
 import shutil
 import subprocess
 from functools import partial
@@ -13,17 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import embgeo
 from embgeo.charts import CHARTS
 from embgeo.charts.items import ChartItem
-from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
 from embgeo.result.analysis import load_analysis
 from embgeo.workflows.figure_files import load_items
 from tests.support import command, sampling
-from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.paper_samples import add_neighbors, save_analyses, write_log
 from tests.support.refusals import refusal
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar
@@ -389,17 +384,3 @@ def test_numbers_of_the_analysis_reach_the_table(in_home: Path) -> None:
     i1 = sample("isotropic", n=120).find_scalar("isotropy.i1")
     assert i1 is not None
     assert found["isotropy.i1"] == pytest.approx(np.float64(i1.value))
-
-
-@pytest.mark.parametrize("page", ["figures.md"])
-@pytest.mark.slow
-def test_commands_of_the_page_print_what_it_shows(page: str, tmp_path: Path) -> None:
-    """The story of docs/figures.md, from its first command to its last."""
-    shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
-    story = [c for block in blocks(ROOT / "docs" / page, "console") for c in commands(block)]
-    assert len(story) >= 3
-    with contextlib.chdir(tmp_path):
-        for command in story:
-            result = CliRunner().invoke(app, shlex.split(command.line)[1:])
-            assert result.exit_code == 0, result.output
-            assert agrees(command.output, result.output), f"{command.line}\n{result.output}"

@@ -26,6 +26,7 @@ SMALL = ("--set", "data.size=400", "--set", "model.d=16", "--set", "model.hidden
 #: Pages that are run from top to bottom, and the least number of their commands and programs.
 PAGES = {
     "README.md": 5,
+    "docs/figures.md": 3,
     "docs/gate.md": 4,
     "docs/python.md": 8,
     "docs/repair.md": 2,

@@ -28,10 +28,10 @@ from embgeo.rules.outputs import (
 from embgeo.rules.rule import Place, Rule
 from embgeo.rules.rule_value import RuleValue
 from tests.support.refusals import refusal
-from tests.support.sample_analysis import HOSTILE
+from tests.support.sample_analysis import CHARACTERS, HOSTILE
 
 #: Any text that can be the name of a file or a tensor.
-names = st.sampled_from(HOSTILE) | st.text(st.characters())
+names = st.sampled_from(HOSTILE) | st.text(CHARACTERS)
 few = settings(max_examples=50)
 
 RULES = (

@@ -20,6 +20,7 @@ from embgeo.rules.decide import Decision, decide, format_apart
 from embgeo.rules.rule import Place, Rule
 from embgeo.rules.rule_value import RuleValue, deviations, find_doubt
 from tests.support.refusals import refusal
+from tests.support.sample_analysis import CHARACTERS
 
 Z = deviations(0.95)
 
@@ -127,8 +128,7 @@ def test_rules_that_are_none() -> None:
             Rule.parse(text, Place("embgeo.toml", 7))
 
 
-@given(st.text())
-@pytest.mark.slow
+@given(st.text(CHARACTERS) | st.text("a.b <=>≥0.1e5%-drop,warn"))
 def test_any_text_is_a_rule_or_refused(text: str) -> None:
     try:
         rule = Rule.parse(text)

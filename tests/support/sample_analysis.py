@@ -76,6 +76,11 @@ HOSTILE = (
     "$\\sigma$",
 )
 
+#: Characters of every kind, for any text: without a list of all, which takes seconds to make.
+CHARACTERS = "".join(
+    map(chr, [*range(0x180), 0x301, 0x5D0, 0x200B, 0x2028, 0x202E, 0xD800, 0xFEFF, 0x1F600])
+)
+
 
 def sample(
     shape: Shape = "cone",
