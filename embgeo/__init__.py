@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
     from embgeo.core.options import Options
     from embgeo.core.progress import Progress
+    from embgeo.core.values import Quantity, Scalar
     from embgeo.io.load import load
     from embgeo.stats.resources import Resources
     from embgeo.training.study.record import load_study
@@ -36,7 +37,9 @@ _HOMES = {
     "Matrix": "embgeo.core.matrix",
     "Options": "embgeo.core.options",
     "Progress": "embgeo.core.progress",
+    "Quantity": "embgeo.core.values",
     "Resources": "embgeo.stats.resources",
+    "Scalar": "embgeo.core.values",
     "analyze": "embgeo.workflows.analyze",
     "compare_vocabularies": "embgeo.workflows.diff",
     "diff": "embgeo.workflows.diff",
@@ -61,7 +64,9 @@ __all__ = [
     "Matrix",
     "Options",
     "Progress",
+    "Quantity",
     "Resources",
+    "Scalar",
     "__version__",
     "analyze",
     "compare_vocabularies",

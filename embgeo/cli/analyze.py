@@ -30,6 +30,7 @@ def analyze(
     hidden_tensor: o.HiddenTensor = None,
     max_download: o.MaxDownload = None,
     sections: o.Sections = None,
+    metrics: o.Metrics = None,
     reference: o.Reference = None,
     show_neighbors: o.ShowNeighbors = None,
     seed: o.Seed = None,
@@ -74,6 +75,7 @@ def analyze(
     from embgeo.rules.settings import find_options
     from embgeo.workflows.analyze import analyze_sides
     from embgeo.workflows.folders import choose_analysis_folder, write_analysis
+    from embgeo.workflows.metrics import choose_metrics
     from embgeo.workflows.settings import choose_resources, read_settings
 
     shared.check_output(json_, format_, open_, out)
@@ -81,10 +83,14 @@ def analyze(
     where = {name: settings.pop(name) for name in RESOURCES if name in settings}
     sections, reference = settings.pop("sections", None), settings.pop("reference", True)
     source, options, chosen = read_settings(settings, sections, path)
+    functions = choose_metrics(metrics or ())
     if engine == "dask":
         from embgeo.workflows.cluster import analyze_in_cluster, check_in_cluster
 
         check_in_cluster(source, options, where.get("device", "cpu"))
+        refuse_if(
+            bool(functions), argument("metrics"), "is not measured in a cluster", "leave it out"
+        )
     alone = scheduler is not None and engine != "dask"
     way_out = f"add {argument('engine', 'dask')}"
     refuse_if(alone, argument("scheduler"), "belongs to a cluster", way_out)
@@ -109,6 +115,7 @@ def analyze(
                 source,
                 options,
                 sections=chosen,
+                metrics=functions,
                 reference=reference,
                 command=shared.command_line(),
                 progress=progress,

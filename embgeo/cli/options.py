@@ -86,6 +86,10 @@ Sections = Annotated[
         complete=completion.complete_list(completion.list_sections),
     ),
 ]
+Metrics = Annotated[
+    list[str] | None,
+    option("Metric of an installed package, too; repeatable.", "--metric", metavar="NAME"),
+]
 Reference = Annotated[
     bool | None,
     option("Compare with isotropic Gaussian rows of the same norms.", "--reference/--no-reference"),

@@ -11,6 +11,7 @@ from typing import ClassVar, Self
 _ARGUMENT = re.compile("\x02(\\w+)\x01([^\x03]*)\x03")
 #: Options that are named differently from their arguments.
 _OPTIONS = {
+    "metrics": "--metric",
     "out": "-o",
     "plugins": "--plugin",
     "reference": "--no-reference",

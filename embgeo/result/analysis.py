@@ -21,6 +21,7 @@ from embgeo.core.quantities import (
     QUANTITIES,
     cosine,
     frequency,
+    is_own,
     isotropy,
     spectrum,
     subspace,
@@ -298,7 +299,7 @@ def load_analysis(folder: Path) -> Analysis:
             way_out=FORMAT.again,
         ) from error
     for value in analysis.values():
-        if (name := value.name) not in QUANTITIES:
+        if (name := value.name) not in QUANTITIES and not is_own(name):
             raise UnreadableFile(
                 f"this embgeo does not know the value {visible(name)!r}",
                 where=path,

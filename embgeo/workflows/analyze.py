@@ -18,6 +18,7 @@ from embgeo.io.memory import as_matrix
 from embgeo.measure import analyze as measuring
 from embgeo.result import analysis as result
 from embgeo.stats.resources import Resources
+from embgeo.workflows.metrics import Metric, add_metrics, choose_metrics
 from embgeo.workflows.settings import (
     check_resources,
     fit_options,
@@ -88,6 +89,7 @@ def analyze(
     rank_order: bool = False,
     hidden: Any = None,
     sections: str | Sequence[str] | None = None,
+    metrics: str | Metric | Sequence[str | Metric] = (),
     options: Options | None = None,
     reference: bool = True,
     command: str = "",
@@ -115,6 +117,9 @@ def analyze(
         Hidden states of the model, shape (M, d) or (…, d).
     sections : str or sequence of str, optional
         What to measure (`embgeo.metrics.SECTIONS`), such as ``"cosine"``; all by default.
+    metrics : functions or names of installed ones, optional
+        Numbers of your own: functions that take the :class:`embgeo.Matrix` and return a
+        :class:`embgeo.Scalar` (docs/python.md).
     options : Options, optional
         How to measure; in place of fields among `settings`.
     reference : bool
@@ -144,6 +149,7 @@ def analyze(
         If no row can be analyzed, or the entries are too large to be squared.
     """
     source, measuring, chosen = read_settings(settings, sections)
+    functions = choose_metrics(metrics)
     check_resources(resources)
     if not isinstance(options, Options | None):
         raise refuse_type(options, "options", "embgeo.Options(seed=1), or seed=1 alone")
@@ -167,7 +173,7 @@ def analyze(
                 way_out="give one entry for each row, or the path of the matrix too",
             )
     matrix = as_matrix(W, rank_order=rank_order, **labels)
-    return measure(
+    measured = measure(
         matrix,
         fit_options(measuring, matrix) if options is None else options,
         sections=chosen,
@@ -176,6 +182,7 @@ def analyze(
         progress=progress,
         resources=resources,
     )
+    return add_metrics(measured, matrix, functions)
 
 
 def measure(matrix: Matrix, options: Options, **how: Any) -> Analysis:
@@ -188,6 +195,7 @@ def analyze_sides(
     options: Options,
     *,
     sections: Sequence[str] | None = None,
+    metrics: Sequence[Metric] = (),
     progress: Progress | None = None,
     **how: Any,
 ) -> tuple[Analysis, Analysis | None]:
@@ -205,6 +213,7 @@ def analyze_sides(
         measure(side, fit_options(options, side), sections=measured, progress=progress, **how)
         for side, measured in sides
     ]
+    found[0] = add_metrics(found[0], matrix, metrics)
     return (found[0], None) if len(found) == 1 else (name_output(*found), found[1])
 
 

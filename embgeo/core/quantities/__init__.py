@@ -38,6 +38,12 @@ QUANTITIES: dict[str, Quantity] = quantities_of(*FAMILIES)
 OF_PAIRS: dict[str, Quantity] = quantities_of(compare, track)
 
 
+def is_own(name: str) -> bool:
+    """Tell whether a name is of a family of the user's own."""
+    families = {quantity.family for quantity in (*QUANTITIES.values(), *OF_PAIRS.values())}
+    return name.partition(".")[0] not in families
+
+
 def require_known(name: str, known: Collection[str], where: str) -> None:
     """Raise BadOption for an unknown name, with similar names."""
     if name not in known:
