@@ -35,7 +35,7 @@ from embgeo.files.guard import (
 from embgeo.files.maps import Array, Bytes, count, map_file, path_of
 from embgeo.files.scratch import ScratchFile, write_scratch
 from embgeo.files.small_files import FOREIGN_LINK, HEAD_BYTES, is_foreign_link, read_head, safe_text
-from embgeo.io.formats import find_format, gguf, safetensors, sharded, torch_legacy, torch_zip
+from embgeo.io.formats import find_format, safetensors, sharded, torch_legacy, torch_zip
 from embgeo.io.formats.arrow import join_tables
 from embgeo.io.formats.foreign import refuse_files, refuse_folder, refuse_unknown
 from embgeo.io.formats.format import Beside, Folder, open_with
@@ -84,7 +84,7 @@ from embgeo.io.places.source_record import bytes_text, read_source, source_note
 STDIN = "-"
 _CALLED = Path("stdin")
 #: Formats of files that a configuration beside them describes.
-_OF_MODELS = (safetensors.NAME, torch_zip.NAME, torch_legacy.NAME, sharded.NAME)
+_OF_MODELS = (safetensors, torch_zip, torch_legacy, sharded)
 #: Reason for masking rows of the output that the model does not have.
 WITHOUT_OUTPUT = "without a row in the output matrix"
 
@@ -147,7 +147,8 @@ def _open_model(folder: Folder, chosen: str, source: Source) -> Checkpoint:
         found = open_pieces(files[0], facts, open_file) or open_file(files[0])
     else:
         found = join_tables(folder.path, [open_file(file) for file in files])
-    if found.facts.pieces > 1 and len(found.files) == 1 and gguf.NAME in found.format:
+    # A lone shard is known by its name; any other file of several says itself that it is one.
+    if found.facts.pieces > 1 and not are_shards(folder, names):
         raise refuse(
             files[0].path,
             f"is one of {found.facts.pieces} files of a split model",
@@ -159,7 +160,7 @@ def _open_model(folder: Folder, chosen: str, source: Source) -> Checkpoint:
         name = f"{NAME} ({found.format})"
         found = replace(found, path=folder.path, format=name, facts=facts)
         found = label_model(replace(found, notes=notes), folder.path, facts.model_type)
-    elif found.format in _OF_MODELS and found.facts == ModelFacts():
+    elif found.is_of_model and found.facts == ModelFacts():
         found = replace(found, facts=facts)
     return read_parameters(found)
 
@@ -272,7 +273,8 @@ def _open_shards(file: Beside, kept: KeptFolder, data: Bytes, source: Source) ->
     if len(found.holders) < len(shards):
         listed = f"{len(found.holders):,} of {len(shards):,} files are listed"
         notes = (*notes, f"{listed}: no others hold what is analyzed")
-    return replace(found, files=tuple(map(file.path.with_name, shards)), notes=notes)
+    files = tuple(map(file.path.with_name, shards))
+    return replace(found, files=files, notes=notes, is_of_model=True)
 
 
 def _open_bytes(data: Bytes, file: Beside) -> Checkpoint:
@@ -296,7 +298,7 @@ def _open_plain(head: bytes, data: Bytes, file: Beside) -> Checkpoint:
     known = find_format(head)
     if known is None:
         raise refuse_unknown(file.path, head)
-    return open_with(known, data, file)
+    return replace(open_with(known, data, file), is_of_model=known in _OF_MODELS)
 
 
 @contextmanager

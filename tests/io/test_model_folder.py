@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -205,15 +206,24 @@ def test_a_named_file_is_tied_as_its_folder_is(tmp_path: Path) -> None:
     config = {"model_type": "llama", "tie_word_embeddings": True}
     tensors = {"model.embed_tokens.weight": W, "lm_head.weight": 2 * W}
     model = folder(tmp_path, {"config.json": config}, **tensors)
-    for name in (model, model / "model.safetensors"):
+    file = model / "model.safetensors"
+    for name in (model, file, file.with_suffix(".gz")):
+        if name.suffix == ".gz":  # another name of the format, not of the model
+            name.write_bytes(gzip.compress(file.read_bytes()))
         matrix = embgeo.load(name)
         assert matrix.output is None
         assert matrix.tied_as_configured is False
 
 
 def test_a_vocabulary_size_that_nearly_fits_is_noted(tmp_path: Path) -> None:
-    matrix = embgeo.load(folder(tmp_path, {"config.json": {"vocab_size": len(W) + 1}}))
-    assert f"vocab_size {len(W) + 1:,}, and the matrix has" in matrix.origin.notes[0]
+    last = f"those from {len(W) - 2:,} on may be"
+    for more, end in ((1, ""), (-1, "of which one may be"), (-2, last)):
+        size = len(W) + more
+        (tmp_path / str(more)).mkdir()
+        model = folder(tmp_path / str(more), {"config.json": {"vocab_size": size}})
+        matrix = embgeo.load(model)
+        assert f"vocab_size {size:,}, and the matrix has" in matrix.origin.notes[0]
+        assert end in matrix.origin.notes[0]
 
 
 def test_a_single_weights_file_of_any_name(tmp_path: Path) -> None:

@@ -147,9 +147,9 @@ def _without_proof(selection: Selection, tokens: Sequence[str]) -> str:
     own = len(tokens) - len(added)
     if own > selection.cut.total:
         return f"it has {own:,} ids, and the matrix has {selection.cut.total:,} rows"
-    is_known = bool(facts.model_type or facts.architecture)
-    if own + 1 == selection.cut.total and not is_known:
+    if own + 1 == selection.cut.total:
         return "the matrix has one row more, and nothing says which row is of no token"
+    is_known = bool(facts.model_type or facts.architecture)
     if not is_padded(selection.cut.total, own) and not is_known:
         return f"it has {own:,} ids, and the matrix has {selection.cut.total:,} rows"
     draft = selection.cut.total in facts.others.values() and selection.cut.total != facts.vocabulary

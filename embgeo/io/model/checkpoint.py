@@ -151,6 +151,8 @@ class Checkpoint:
     special: tuple[SpecialToken, ...] = ()
     #: What the configuration says of the matrices.
     facts: ModelFacts = field(default_factory=ModelFacts)
+    #: Whether its format is one of models, which a configuration beside the file describes.
+    is_of_model: bool = False
     #: Why the tokenizer beside the weights cannot be read; raised where its labels are wanted.
     label_error: EmbgeoError | None = None
     #: Ids of tokens that were added to the tokenizer.

@@ -198,7 +198,8 @@ def _note_choice(
         if n < known:
             yield said
         elif n > known and n not in facts.others.values() and not checkpoint.tokens and not kind:
-            yield f"{said}, of which those from {known:,} on may be padding"
+            which = "one" if n == known + 1 else f"those from {known:,} on"
+            yield f"{said}, of which {which} may be padding"
     if facts.columns is not None and d != facts.columns:
         size = f"{facts.columns:,}"
         yield f"config.json says hidden_size {size}, and the matrix has {d:,} columns"

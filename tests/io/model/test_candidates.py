@@ -443,18 +443,22 @@ def test_a_tokenizer_of_more_ids_than_rows_labels_nothing(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("model_type", ["", "gpt2"])
 @pytest.mark.parametrize("file", ["tokenizer.json", "vocab.txt"])
+@pytest.mark.parametrize("missing", [0, 1, 2])
 def test_one_row_more_than_tokens_may_be_any_row(
-    model_type: str, file: str, tmp_path: Path
+    model_type: str, file: str, missing: int, tmp_path: Path
 ) -> None:
-    """A filler or padding before the first token, or padding behind: a model of a library says."""
+    """One may be padding before the first token or behind the last; several are padding behind."""
     config = {"model_type": model_type} if model_type else {}
-    folder = write(tmp_path, {"embed_tokens.weight": rows(N)}, N - 1, **config)
+    folder = write(tmp_path, {"embed_tokens.weight": rows(N)}, N - missing, **config)
     if file == "vocab.txt":
         (folder / "tokenizer.json").unlink()
-        (folder / file).write_text("".join(f"w{i}\n" for i in range(N - 1)))
+        (folder / file).write_text("".join(f"w{i}\n" for i in range(N - missing)))
     matrix = embgeo.load(folder)
-    assert (matrix.tokens is not None) is bool(model_type)
-    assert any("nothing says which row" in n for n in matrix.origin.notes) is not bool(model_type)
+    assert (matrix.tokens is None) is (missing == 1)
+    masked = [row for rows in matrix.masked.values() for row in rows.tolist()]
+    assert masked == ([N - 2, N - 1] if missing == 2 else [])
+    unsaid = any("nothing says which row" in note for note in matrix.origin.notes)
+    assert unsaid is (missing == 1)
 
 
 @pytest.mark.parametrize(("n", "labeled"), [(2 * N, True), (2 * N + 1, False)])
