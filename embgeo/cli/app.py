@@ -187,7 +187,7 @@ def explain_value(arguments: list[str], name: str) -> BadOption:
 
 
 def explain_wrong(error: Any, way_out: str) -> BadOption:
-    """Return the error for a value of the wrong kind: of no choice, or no number in its range."""
+    """Return the error for a value of the wrong kind: of no choice, or no number."""
     from embgeo.cli.help import find_type
 
     param, kind = error.param, find_type(error.param)
@@ -195,11 +195,8 @@ def explain_wrong(error: Any, way_out: str) -> BadOption:
     choices = [str(value) for value in (kind if isinstance(kind, EnumType) else get_args(kind))]
     if choices:
         return refuse_name("choice", wrong, choices, name)
-    info = param.get_runtime_param().parameter_info
-    ends = (("at least", info.min), ("at most", info.max))
-    limits = " and ".join(f"{word} {end:g}" for word, end in ends if end is not None)
     number = {int: "a whole number", float: "a number"}.get(kind, "a value of its kind")
-    cause = f"{str(wrong)!r} is not {number}{limits and ' of '}{limits}"
+    cause = f"{str(wrong)!r} is not {number}"
     return BadOption(cause, where=name, way_out=way_out)
 
 

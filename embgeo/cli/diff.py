@@ -109,16 +109,15 @@ def diff(
             refuse_if(bool(value), argument(name), cause, way_out)
         diff_groups(paths, against, settings, json_, quiet)
         return
-    from embgeo.workflows.diff import diff_run, is_measured, list_run, parse_queries
+    from embgeo.workflows.diff import diff as compare
+    from embgeo.workflows.diff import is_measured, list_run, parse_queries
     from embgeo.workflows.folders import check_comparison_folder, choose_folder, write_comparison
     from embgeo.workflows.saved_analysis import comparison_folder
     from embgeo.workflows.settings import choose_resources
 
     shared.check_output(json_, format_, open_, out)
-    alone, way_out = every is not None and not track, f"add {argument('track')}"
-    refuse_if(alone, argument("every"), "is about a track", way_out)
     searched = parse_queries(queries)
-    run = list_run(paths, every) if track else None
+    run = list_run(paths, track, every)
     inputs = paths if run is None else run.paths
     folder = out if out is not None else comparison_folder(inputs, track)
     resources = choose_resources(**{k: settings.pop(k) for k in RESOURCES if k in settings})
@@ -128,12 +127,10 @@ def diff(
     if writes:
         check_comparison_folder(choose_folder(out, folder), inputs)
     with progress_bar(quiet) as progress:
-        comparison = diff_run(
-            paths,
-            run,
+        comparison = compare(
+            *(paths if run is None else [run]),
             match=match,
             queries=searched,
-            keep=writes and run is not None,
             command=shared.command_line(),
             progress=progress,
             resources=resources,

@@ -31,7 +31,7 @@ def export(
     ] = None,
     at_most: Annotated[
         int | None,
-        o.option("Projector: N rows, evenly over the order of frequency.", min=1, metavar="N"),
+        o.option("Projector: N rows, evenly over the order of frequency.", metavar="N"),
     ] = None,
     binary: Annotated[
         bool, o.option("Projector: vectors as bare numbers, not as text.", "--bytes")

@@ -61,9 +61,7 @@ def figures(
     text: Annotated[
         bool | None, o.option("Width of the text, or of one of its columns.", "--text/--column")
     ] = None,
-    width: Annotated[
-        float | None, o.option("Width in inches, for other venues.", min=1.5, max=20.0)
-    ] = None,
+    width: Annotated[float | None, o.option("Width in inches, for other venues.")] = None,
     color: Annotated[
         Color | None,
         o.option("Color points by class (rare or frequent), by frequency, or not at all."),

@@ -117,8 +117,6 @@ def gate(
         if update_baseline:
             write_baseline(planned, outputs)
             return
-        if baseline is not None:
-            planned.require_comparison()
         with progress_bar(quiet) as progress:
             outcome = planned.check(shared.command_line(), progress)
         outputs.write(outcome, shared.print_text)

@@ -48,7 +48,7 @@ def repair(
         ),
     ] = "draw",
     copy: Annotated[str | None, o.option("The token to copy, with noise.", metavar="TOKEN")] = None,
-    seed: Annotated[int, o.option("Seed of the random numbers.", min=0)] = 0,
+    seed: Annotated[int, o.option("Seed of the random numbers.")] = 0,
     min_norm: o.MinNorm = None,
     dry_run: Annotated[
         bool, o.option("Show what would be written, and write nothing.", "--dry-run")

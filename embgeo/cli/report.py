@@ -20,9 +20,8 @@ def report(
     ] = None,
     card: Annotated[
         bool,
-        typer.Option(
-            "--card",
-            help="Write card.svg and card.png, 1200 × 630, beside it: verdict, map, numbers.",
+        o.option(
+            "Write card.svg and card.png, 1200 × 630, beside it: verdict, map, numbers.", "--card"
         ),
     ] = False,
     open_: o.Open = False,
@@ -33,10 +32,8 @@ def report(
 
     Example: embgeo report baseline.embgeo
     """
-    from embgeo.workflows.render import default_target, render, write_card
+    from embgeo.workflows.render import default_target, render
 
     target = out if out is not None else default_target(folder)
-    render(folder, target)
-    if card:
-        write_card(folder, target.parent)
+    render(folder, target, card=card)
     print_report(target.absolute(), quiet, open_)

@@ -47,7 +47,7 @@ def train(
         o.option("Override one setting; repeatable.", "--set", metavar="KEY=VALUE"),
     ] = None,
     seeds: Annotated[
-        int | None, o.option("Train each method with seeds 0 to N − 1.", min=1, metavar="N")
+        int | None, o.option("Train each method with seeds 0 to N − 1.", metavar="N")
     ] = None,
     tune: Annotated[
         list[str] | None,
@@ -67,7 +67,7 @@ def train(
             complete=completion.complete_one(completion.list_devices),
         ),
     ] = None,
-    jobs: Annotated[int, o.option("Train N runs at once; same results.", min=1, metavar="N")] = 1,
+    jobs: Annotated[int, o.option("Train N runs at once; same results.", metavar="N")] = 1,
     out: Annotated[
         Path | None,
         o.option("Folder of the runs; TEXT.runs by default.", "--out", "-o", metavar="FOLDER"),

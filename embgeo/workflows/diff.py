@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 from embgeo.comparison.compare import Input, compare
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, Member, distinguish_names
@@ -14,11 +14,12 @@ from embgeo.comparison.matching import By
 from embgeo.comparison.overlap import QueryCount
 from embgeo.comparison.track import Unmeasured
 from embgeo.comparison.vocabularies import VocabularyChange, compare_rows
-from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name
+from embgeo.core.arguments import as_path, as_texts, refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options, known_arguments
 from embgeo.core.progress import Progress
+from embgeo.core.settings import parse_value
 from embgeo.core.source import Source
 from embgeo.io.memory import as_matrix
 from embgeo.io.places.names import as_written
@@ -74,7 +75,8 @@ def diff(
     track : bool
         Whether the inputs are checkpoints of one run, given by path. They are ordered by the step
         in their names or in the files. A pattern stands for the files, or for the revisions of a
-        model on the Hub (``"hf://org/name@step*"``), that match it.
+        model on the Hub (``"hf://org/name@step*"``), that match it. The analyses of its steps are
+        kept in embgeo's cache.
     every : int, optional
         Of a track, take every N-th checkpoint from the first, and the last.
     match : {"token", "row"}, optional
@@ -104,55 +106,10 @@ def diff(
     EmbgeoError
         If an input cannot be read or measured.
     """
-    run = list_run(inputs, every) if track else None
-    alone, way_out = every is not None and not track, f"add {argument('track')}"
-    refuse_if(alone, argument("every"), "is about a track", way_out)
-    return diff_run(
-        inputs,
-        run,
-        names=names,
-        match=match,
-        queries=queries,
-        sections=sections,
-        reference=reference,
-        command=command,
-        progress=progress,
-        resources=resources,
-        **settings,
-    )
-
-
-def list_run(inputs: Sequence[Any], every: int | None) -> Checkpoints:
-    """List the checkpoints of a track, given by path."""
-    paths = [Path(one) for one in inputs if is_path(one)]
-    where, cause = argument("track"), "takes checkpoints in files"
-    refuse_if(len(paths) < len(inputs), where, cause, "name them by their paths")
-    return list_checkpoints(paths, every)
-
-
-def diff_run(
-    inputs: Sequence[Any],
-    run: Checkpoints | None,
-    *,
-    names: Sequence[str] | None = None,
-    match: By | None = None,
-    queries: int | str | None = None,
-    sections: str | Sequence[str] | None = None,
-    reference: bool = True,
-    keep: bool = False,
-    command: str = "",
-    progress: Progress | None = None,
-    resources: Resources | None = None,
-    **settings: Any,
-) -> Comparison:
-    """Compare as :func:`diff` does, inputs or the checkpoints of a `run`.
-
-    With `keep` the analyses of a run are kept in embgeo's cache, and read from it.
-    """
+    run = list_run(inputs, track, every)
     source, options, sections = read_settings(settings, sections)
     check_resources(resources)
-    if match not in (None, *get_args(By)):
-        raise refuse_name("way to match", match, get_args(By), argument("match"))
+    match = parse_value(match, By | None, argument("match"))
     parsed = parse_queries(queries)
     taken: list[Any] = [Path(one) if is_path(one) else one for one in inputs]
     names = None if names is None else order_names(as_texts(names, "names"), taken, run)
@@ -187,7 +144,7 @@ def diff_run(
             try:
                 analysis = measured[id(matrix)] = measure_kept(
                     matrix,
-                    keep,
+                    keep=run is not None,
                     source=source,
                     options=fitted[place],
                     sections=sections,
@@ -222,6 +179,23 @@ def diff_run(
         timing=timing,
         progress=progress,
     )
+
+
+def list_run(inputs: Sequence[Any], track: bool, every: int | None) -> Checkpoints | None:
+    """List the checkpoints of a track, given by path; None for other inputs.
+
+    The command lists them before, to name its folder, and gives the list as the input.
+    """
+    if len(inputs) == 1 and isinstance(inputs[0], Checkpoints):
+        return inputs[0]
+    alone, way_out = every is not None and not track, f"add {argument('track')}"
+    refuse_if(alone, argument("every"), "is about a track", way_out)
+    if not track:
+        return None
+    paths = [Path(one) for one in inputs if is_path(one)]
+    where, cause = argument("track"), "takes checkpoints in files"
+    refuse_if(len(paths) < len(inputs), where, cause, "name them by their paths")
+    return list_checkpoints(paths, every)
 
 
 def order_names(

@@ -15,6 +15,7 @@ from embgeo.charts.render.paper import Venue
 from embgeo.core import errors
 from embgeo.core.arguments import as_path, refuse_if, refuse_name, refuse_type
 from embgeo.core.options import known_arguments
+from embgeo.core.settings import Positive, parse_value
 from embgeo.core.text import printable
 from embgeo.core.version import VERSION
 from embgeo.files.guard import suggest_file
@@ -115,6 +116,7 @@ def export(
         cause = f"is about {errors.argument('to', kind)}"
         useless = value is not None and to != kind
         refuse_if(useless, errors.argument(option), cause, "leave it out")
+    at_most = parse_value(at_most, Positive | None, errors.argument("at_most"))
     page = choose_page(venue, None)
     if is_study(source):
         return export_study(source, to, page, out, command)

@@ -4,14 +4,18 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from embgeo.charts import CHARTS, film
 from embgeo.charts.items import ChartItem, Unrelated
 from embgeo.charts.render.paper import check_format
 from embgeo.charts.specification import Chart, Choices
-from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, require_number
+from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import known_arguments
+from embgeo.core.settings import parse_value
 from embgeo.publish.latex import TABLES
 from embgeo.publish.latex.latex_table import LatexTable
 from embgeo.workflows.figure_files import (
@@ -34,6 +38,12 @@ CONCERNS = {
     "parameter": ("sweep",),
     "scalar": ("sweep", "training"),
     "signs": ("isotropy",),
+}
+#: Types of the arguments that are one value, with their limits.
+KINDS: dict[str, Any] = {
+    "width": Annotated[float, Meta(ge=1.5, le=20.0)] | None,
+    "color": Literal["class", "frequency", "none"] | None,
+    "signs": Literal["both", "one"] | None,
 }
 #: Arguments about all figures, but no table.
 OF_FIGURES = ("format", "text")
@@ -133,6 +143,8 @@ def figures(
         for name, value in (("format", format), ("scalar", scalar), ("annotate", annotate))
     )
     charts, tables = choose(named, latex)
+    for name, value in (("width", width), ("color", color), ("signs", signs)):
+        parse_value(value, KINDS[name], argument(name))
     used = {
         "format": formats, "venue": venue, "width": width, "text": text, "color": color,
         "parameter": parameter, "scalar": scalars, "signs": signs,
@@ -236,7 +248,6 @@ def check_use(made: FigureSet, given: Sequence[str]) -> None:
 def choose_width(venue: str | None, text: bool | None, width: float | None) -> float:
     """Choose the width in inches: as given, or of the venue's text or column."""
     if width is not None:
-        require_number(width, "width")
         both = venue is not None or text is not None
         cause = f"cannot be combined with {argument('venue')} or {argument('text')}"
         refuse_if(both, argument("width"), cause, "leave one of them out")

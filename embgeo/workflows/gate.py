@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, load_comparison
-from embgeo.core.arguments import as_texts
+from embgeo.core.arguments import as_texts, refuse_if
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options, known_arguments, merge_options
@@ -130,6 +130,7 @@ def plan_gate(
     if not items:
         way_out = "name a saved analysis or a checkpoint"
         raise BadOption("there is nothing to check", way_out=way_out)
+    is_named = baseline is not None
     if baseline is None and settings.baseline is not None:
         baseline = settings_path(settings, settings.baseline, may_be_missing=True)
     elif is_path(baseline):
@@ -150,7 +151,7 @@ def plan_gate(
     for rule in parsed:
         require_known(rule.name, known, rule.place.named)
     files = tuple(p for p in (*items, baseline, settings.path) if isinstance(p, Path))
-    return Gate(tuple(parsed), opened, baseline, level, source, options, files)
+    return Gate(tuple(parsed), opened, baseline, level, source, options, files, is_named)
 
 
 def gate_settings(
@@ -217,22 +218,18 @@ class Gate:
     options: Options
     #: All files that are read; no output may replace one.
     files: tuple[Path, ...] = ()
+    #: Whether an argument names the baseline, not only the settings.
+    is_baseline_named: bool = False
 
     @property
     def compares(self) -> bool:
         return any(rule.is_relative for rule in self.rules)
 
-    def require_comparison(self) -> None:
-        """Refuse a baseline that no rule compares with."""
-        if self.rules and not self.compares:
-            raise BadOption(
-                "no rule compares with it",
-                where=argument("baseline"),
-                way_out="write a rule with drop, rise or change",
-            )
-
     def check(self, command: str = "", progress: Progress | None = None) -> Outcome:
         """Measure the sources, and check every rule."""
+        unused = self.is_baseline_named and bool(self.rules) and not self.compares
+        way_out = "write a rule with drop, rise or change"
+        refuse_if(unused, argument("baseline"), "no rule compares with it", way_out)
         require_sense(self.rules, self.baseline is not None)
         before = self._measured_baseline(command, progress) if self.compares else []
         named = self.baseline if isinstance(self.baseline, Path) else "the baseline"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from embgeo.core.arguments import as_path
 from embgeo.core.options import known_arguments
+from embgeo.core.source import Source
 
 if TYPE_CHECKING:
     from embgeo.io.model.inspection import Inspection
@@ -47,6 +48,7 @@ def inspect(
     from embgeo.io.model.inspection import inspect_checkpoint
     from embgeo.io.places.names import as_written
 
+    Source(path, tensor=tensor, output=output, transpose=transpose)  # checks them
     checkpoint = open_checkpoint(as_path(path, "path"))
     found = inspect_checkpoint(checkpoint, tensor=tensor, output=output, transpose=transpose)
     # What comes through stdin is called so.

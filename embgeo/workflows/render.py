@@ -1,6 +1,5 @@
 """``embgeo.render``: the HTML report of a result, in one file."""
 
-from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
@@ -18,7 +17,10 @@ _ELSEWHERE = f"choose another file with {argument('out')}"
 
 @known_arguments
 def render(
-    result: Analysis | Comparison | Study | Path | str, out: Path | str | None = None
+    result: Analysis | Comparison | Study | Path | str,
+    out: Path | str | None = None,
+    *,
+    card: bool = False,
 ) -> str:
     """Render the report of a result as one HTML page; checkpoints are not read.
 
@@ -28,6 +30,9 @@ def render(
         A result, or the folder of a saved one.
     out : path, optional
         HTML file to write; an HTML page is replaced.
+    card : bool
+        Whether to write ``card.svg`` and ``card.png`` beside `out`, too: verdict, map and numbers
+        of an analysis or a comparison, for a post.
 
     Returns
     -------
@@ -39,62 +44,58 @@ def render(
     UnreadableFile
         If there is no result, or it is damaged.
     BadOption
-        If `out` exists and is not an HTML page.
+        If `out` exists and is not an HTML page, or there is no card of this result.
     EmbgeoError
         If `out` cannot be written.
     """
-    draw = open_page(result)
-    if out is None:
-        return draw()
-    target = as_path(out, "out")
+    shown, compared = open_result(result)
+    target = None if out is None else as_path(out, "out")
+    if card:
+        way_out = f"name {COMPARISON_FOLDER} in the folder"
+        refuse_if(isinstance(shown, Study), argument("card"), "shows no runs", way_out)
+        way_out = f"give {argument('out', 'FILE')}"
+        refuse_if(target is None, argument("card"), "is written beside the page", way_out)
+    if target is None:
+        return draw_page(shown, compared)
     check_target(target)
-    page = draw()
+    page = draw_page(shown, compared)
     with writing(target, _ELSEWHERE):
         write_text(target, page)
+    if card:
+        from embgeo.report.card import draw_card
+
+        assert not isinstance(shown, Study)
+        svg, png = draw_card(shown)
+        with writing(target.parent, _ELSEWHERE):
+            write_text(target.with_name("card.svg"), svg)
+            with atomic_file(target.with_name("card.png")) as temporary:
+                temporary.write_bytes(png)
     return page
 
 
-def open_page(result: Analysis | Comparison | Study | Path | str) -> Callable[[], str]:
-    """Open a function that renders a result; a saved one is read at once."""
-    from embgeo.report import analysis as single
-    from embgeo.report import comparison as several
-    from embgeo.report import study as methods
-
-    compared: Comparison | None = None
+def open_result(
+    result: Analysis | Comparison | Study | Path | str,
+) -> tuple[Analysis | Comparison | Study, Comparison | None]:
+    """Return a result, which may be saved, and the comparison of a saved study's embeddings."""
     if isinstance(result, str | PathLike):
         folder = Path(result)
         if names_result(folder, STUDY_NAME):
             home = (folder if folder.is_dir() else folder.parent) / COMPARISON_FOLDER
-            result = load_study(folder)
-            compared = load_comparison(home) if names_result(home, COMPARISON_NAME) else None
-        elif names_result(folder, COMPARISON_NAME):
-            result = load_comparison(folder)
-        else:
-            result = load_analysis(folder)
-    shown = result
+            has_comparison = names_result(home, COMPARISON_NAME)
+            return load_study(folder), load_comparison(home) if has_comparison else None
+        is_comparison = names_result(folder, COMPARISON_NAME)
+        return (load_comparison if is_comparison else load_analysis)(folder), None
+    if not isinstance(result, Analysis | Comparison | Study):
+        raise refuse_type(result, "result", "an analysis, a comparison, or the folder of one")
+    return result, None
+
+
+def draw_page(shown: Analysis | Comparison | Study, compared: Comparison | None) -> str:
+    from embgeo.report import analysis, comparison, study
+
     if isinstance(shown, Study):
-        return lambda: methods.render(shown, compared)
-    if isinstance(shown, Comparison):
-        return lambda: several.render(shown)
-    if not isinstance(shown, Analysis):
-        raise refuse_type(shown, "result", "an analysis, a comparison, or the folder of one")
-    return lambda: single.render(shown)
-
-
-def write_card(folder: Path, out: Path) -> None:
-    """Write ``card.svg`` and ``card.png`` of a saved analysis or comparison."""
-    from embgeo.report.card import draw_card
-
-    is_study = names_result(folder, STUDY_NAME)
-    refuse_if(
-        is_study, argument("card"), "shows no runs", f"name {COMPARISON_FOLDER} in the folder"
-    )
-    load = load_comparison if names_result(folder, COMPARISON_NAME) else load_analysis
-    svg, png = draw_card(load(folder))
-    with writing(out, _ELSEWHERE):
-        write_text(out / "card.svg", svg)
-        with atomic_file(out / "card.png") as temporary:
-            temporary.write_bytes(png)
+        return study.render(shown, compared)
+    return comparison.render(shown) if isinstance(shown, Comparison) else analysis.render(shown)
 
 
 def names_result(folder: Path, name: str) -> bool:

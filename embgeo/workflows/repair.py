@@ -17,6 +17,7 @@ from embgeo.core.errors import EmbgeoError, UnreadableFile, WayOut, argument, lo
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options, known_arguments
 from embgeo.core.progress import Progress
+from embgeo.core.settings import Natural, parse_value
 from embgeo.core.source import Source
 from embgeo.core.suspects import SERIOUS, Reason, Side, Suspects
 from embgeo.core.version import VERSION
@@ -155,6 +156,7 @@ def repair(
     way_out = f"name a new folder, or look first with {argument('dry_run')}"
     refuse_if(out is None and not dry_run, argument("out"), cause, way_out)
     reasons, how = read_only(only), read_method(method, copy)
+    seed = parse_value(seed, Natural, argument("seed"))
     place = find_files(Source(given, tensor=tensor, output=output, max_download=max_download))
     model = place.path
     if out is not None:

@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
+from embgeo.core.settings import Positive, parse_value
 from embgeo.core.source import Source
 from embgeo.core.version import VERSION
 from embgeo.io.places.cache import is_offline, own_cache
@@ -162,8 +162,7 @@ def list_checkpoints(paths: Sequence[Path], every: int | None = None) -> Checkpo
     ``*``, ``?`` and ``[…]`` in a path, or in the revision of a model on the Hub, are a pattern. A
     folder alone stands for the files or folders in it whose names differ in a number.
     """
-    wrong = every is not None and every < 1
-    refuse_if(wrong, argument("every"), "takes 1 or more", "give 2 for half")
+    every = parse_value(every, Positive | None, argument("every"))
     commits: dict[Path, str] = {}
     found: dict[Path, None] = {}
     if len(paths) == 1 and not is_remote(paths[0]) and paths[0].is_dir():
@@ -228,8 +227,8 @@ def _list_revisions(path: Path, text: str) -> dict[Path, str]:
 
 def measure_kept(
     matrix: Matrix,
-    keep: bool,
     *,
+    keep: bool,
     source: Source,
     options: Options,
     sections: Sequence[str] | None,

@@ -17,6 +17,7 @@ from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, RunFailed, argument
 from embgeo.core.options import known_arguments
 from embgeo.core.progress import RunMonitor
+from embgeo.core.settings import Positive, parse_value
 from embgeo.workflows.folders import ELSEWHERE, is_occupied
 from embgeo.workflows.train_settings import gather_settings
 
@@ -152,7 +153,7 @@ def train(
     require_torch()
     from embgeo.training.plugins import naming_plugins
 
-    refuse_if(jobs < 1, argument("jobs"), f"is {jobs}", "give 1 or more")
+    jobs = parse_value(jobs, Positive, argument("jobs"))
     with naming_plugins(plugins):
         chosen, dataset, folder = prepare(
             data,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from embgeo.core.arguments import as_texts, refuse_if
 from embgeo.core.errors import argument
+from embgeo.core.settings import Positive, parse_value
 
 if TYPE_CHECKING:
     from embgeo.training.settings import StudySettings
@@ -51,6 +52,7 @@ def gather_settings(
         read_settings,
     )
 
+    seeds = parse_value(seeds, Positive | None, argument("seeds"))
     changes = as_tables(settings)
     if isinstance(compare, str):
         compare = [name.strip() for name in compare.split(",") if name.strip()]

@@ -16,7 +16,7 @@ import pytest
 import embgeo
 from embgeo.charts import CHARTS
 from embgeo.cli.app import run
-from embgeo.core.errors import BadOption
+from embgeo.core.errors import BadOption, option_of
 from embgeo.workflows.analyze import Analysis
 from embgeo.workflows.folders import write_whole
 from tests.support.documents import ROOT
@@ -71,6 +71,85 @@ def test_workflows_know_no_terminal() -> None:
                 assert not any(
                     f"{n}.".startswith(("typer.", "rich.", "embgeo.cli.")) for n in names
                 )
+
+
+#: Command, arguments and options that its function and the command line refuse alike; SAVED and
+#: NEW are a saved analysis and a folder that does not exist.
+REFUSED: tuple[tuple[str, tuple[object, ...], dict[str, Any]], ...] = (
+    ("analyze", (BASELINE,), {"seed": -1}),
+    ("analyze", (BASELINE,), {"sections": "cosin"}),
+    ("analyze", (BASELINE,), {"sections": "tokens", "pairs": "x"}),
+    ("analyze", (BASELINE,), {"rows": "5"}),
+    ("analyze", (BASELINE,), {"hidden_tensor": "x"}),
+    ("diff", (BASELINE,), {}),
+    ("diff", (BASELINE, COSREG), {"every": 2}),
+    ("diff", (BASELINE, COSREG), {"track": True, "every": 0}),
+    ("diff", (BASELINE, COSREG), {"queries": "x"}),
+    ("export", ("SAVED",), {"to": "csv", "at_most": 3}),
+    ("export", ("SAVED",), {"to": "projector", "at_most": 0}),
+    ("export", ("SAVED",), {"to": "csv", "bytes": True}),
+    ("export", ("SAVED",), {"to": "markdown"}),
+    ("fetch", ("org/name",), {}),
+    ("fetch", ("hf://org/name",), {"max_download": "5"}),
+    ("figures", ("SAVED",), {"width": 30.0}),
+    ("figures", ("SAVED",), {"width": 3.0, "venue": "acl"}),
+    ("figures", ("SAVED",), {"figure": "scater"}),
+    ("figures", ("SAVED",), {"figure": "spectrum", "color": "none"}),
+    ("figures", ("SAVED",), {"figure": "scatter", "annotate": "zzqx"}),
+    ("gate", ("SAVED",), {}),
+    ("gate", ("SAVED",), {"rule": "cosine.men <= 1"}),
+    ("gate", ("SAVED",), {"rule": "cosine.mean <= 1", "level": 2.0}),
+    ("gate", ("SAVED",), {"rule": "cosine.mean <= 1", "baseline": "SAVED"}),
+    ("gate", ("SAVED",), {"preset": "x"}),
+    ("inspect", (COSREG,), {"tensor": "zzqx"}),
+    ("inspect", ("NEW",), {}),
+    ("repair", (COSREG,), {}),
+    ("repair", (COSREG,), {"dry_run": True, "seed": -1}),
+    ("repair", (COSREG,), {"dry_run": True, "only": "x"}),
+    ("repair", (COSREG,), {"dry_run": True, "method": "copy"}),
+    ("repair", (COSREG,), {"dry_run": True, "min_norm": -1.0}),
+    ("report", ("NEW",), {}),
+    ("report", ("SAVED",), {"out": COSREG}),
+    ("train", (), {"jobs": 0}),
+    ("train", (), {"seeds": 0}),
+    ("train", (), {"tune": "lr"}),
+)
+
+
+@pytest.mark.slow
+def test_a_command_refuses_what_its_function_refuses(
+    baseline: embgeo.Analysis, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")  # of train
+    named = {"SAVED": tmp_path / "saved", "NEW": tmp_path / "new"}
+    baseline.save(named["SAVED"])
+    for command, places, options in REFUSED:
+        paths = [str(named.get(str(place), place)) for place in places]
+        words = [command, *paths]
+        given = {}
+        for name, stated in options.items():
+            value = named.get(str(stated), stated)
+            words += [option_of(name), *([] if value is True else [str(value)])]
+            given["rules" if name == "rule" else name] = value
+        function = embgeo.render if command == "report" else getattr(embgeo, command)
+        with refusal() as refused:
+            function(*paths, **given)
+        assert isinstance(refused.value, embgeo.EmbgeoError)
+        words += ["--no-config"] * (command in ("analyze", "diff", "gate"))
+        assert run(words) == 2
+        assert capsys.readouterr().err == f"embgeo: {refused.value.command_line_text}\n"
+
+
+def test_a_choice_that_only_python_can_miss_is_refused(baseline: embgeo.Analysis) -> None:
+    for call in (
+        lambda: embgeo.figures(baseline, figure="scatter", color="red"),
+        lambda: embgeo.figures(baseline, table="isotropy", signs="all"),
+        lambda: embgeo.figures(baseline, width=0),
+        lambda: embgeo.render(baseline, card=True),
+        lambda: embgeo.inspect(BASELINE, transpose="no"),  # type: ignore[arg-type]
+    ):
+        with refusal():
+            call()
 
 
 @pytest.mark.slow

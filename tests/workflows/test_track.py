@@ -15,7 +15,6 @@ import embgeo
 from embgeo.core.matrix import Matrix
 from embgeo.io.places import ranges
 from embgeo.workflows import track
-from embgeo.workflows.diff import diff_run
 from embgeo.workflows.track import list_checkpoints
 from tests.support.refusals import refusal
 from tests.support.toy_hub import ToyHub, serve
@@ -116,7 +115,7 @@ def test_steps_are_kept_and_measured_once(files: Path, monkeypatch: pytest.Monke
     def run(every: int | None, **settings: object) -> None:
         how = {"sections": "tokens", "reference": False, "queries": 0, **settings}
         checkpoints = list_checkpoints([Path("run/*")], every)
-        diff_run([Path("run/*")], checkpoints, keep=True, **how)  # type: ignore[arg-type]
+        embgeo.diff(checkpoints, **how)  # type: ignore[arg-type]
 
     run(6)
     assert len(measured) == 3
