@@ -183,6 +183,24 @@ def test_standard_input(
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.parametrize("most", [len(GLOVE), len(GLOVE) - 1])
+def test_standard_input_is_received_up_to_the_limit(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped(monkeypatch, GLOVE)
+    monkeypatch.setattr("embgeo.io.load.MAX_BYTES", most)
+    monkeypatch.setattr("embgeo.io.load._PIECE", 10)
+    if most == len(GLOVE):
+        np.testing.assert_array_equal(embgeo.load("-").data, W)
+        return
+    refused("-")
+
+
+def test_there_may_be_no_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    refused("-")
+
+
 @pytest.mark.parametrize(
     ("content", "terminal"),
     [

@@ -18,6 +18,7 @@ from embgeo.io.labels.corpus_text import CorpusText, count_words
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import lay_found, lay_given
+from embgeo.io.labels.side_tables import order_of
 from embgeo.io.model.rows import RowCut, parse_rows
 from tests.support.refusals import refusal
 from tests.support.sampling import each_folder, each_value
@@ -431,6 +432,22 @@ def test_a_column_of_row_numbers_orders_the_tokens(tmp_path: Path, headings: str
     swapped = "\t".join(reversed(headings.split("\t")))
     path.write_text(swapped + "\n" + "".join(f"w{k}\t{k}\n" for k in order))
     assert read_labels(path).tokens == found.tokens
+
+
+def test_row_numbers_are_an_order_if_they_are_all_rows_from_0_or_1() -> None:
+    for numbers, order in (
+        ([1, 0], [1, 0]),
+        ([2, 3, 1], [2, 0, 1]),
+        ([0, 1, 2], None),  # in order
+        ([1, 2], None),
+        ([3, 2], None),  # from 2
+        ([-1, 1, 0], None),
+        ([2, 0], None),  # a gap
+        ([1, 0, 0], None),  # twice
+        ([], None),
+    ):
+        found = order_of(numbers)
+        assert (None if found is None else found.tolist()) == order
 
 
 def test_a_first_token_called_index_is_a_token(tmp_path: Path) -> None:

@@ -111,17 +111,12 @@ def find_columns(cells: list[str]) -> TokenColumns | None:
     return TokenColumns(token, count, order, is_named)
 
 
-def order_of(numbers: Sequence[int] | IntArray, *, are_ids: bool = False) -> IntArray | None:
-    """Return the places of the rows 0 to N−1, or 1 to N; `are_ids` may be any different numbers.
-
-    None if the rows are in this order, or others.
-    """
+def order_of(numbers: Sequence[int]) -> IntArray | None:
+    """Return the places of the rows 0 to N−1, or 1 to N; None if they are in order, or others."""
     given = np.asarray(numbers, dtype=np.int64)
     order = np.argsort(given, kind="stable")
     steps = np.diff(given[order])
-    if not len(order) or not (steps > 0).all():
-        return None
-    if not are_ids and (given[order[0]] not in (0, 1) or (steps > 1).any()):
+    if not len(order) or given[order[0]] not in (0, 1) or (steps != 1).any():
         return None
     return None if np.array_equal(order, np.arange(len(order))) else order
 

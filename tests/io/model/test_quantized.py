@@ -108,6 +108,34 @@ def test_factors_of_fp8_that_are_not_known_stop_the_choice(name: str, tmp_path: 
     np.testing.assert_array_equal(np.float32(embgeo.load(folder).data), codes.float().numpy())
 
 
+def test_fp8_without_scales_is_the_matrix_only_where_quantization_leaves_it_out(
+    tmp_path: Path,
+) -> None:
+    codes = numbers(N, D).to(FP8)
+    for folder, (key, listed, is_read) in each_folder(
+        tmp_path,
+        (
+            ("ignore", [NAME], True),
+            ("modules_to_not_convert", ["lm_head", f"{NAME}."], True),
+            ("exclude_modules", ["embed_tokens"], True),
+            ("ignored_layers", [3, NAME], True),
+            ("ignore", ["lm_head", "embed_tokens_2"], False),
+            ("ignore", NAME, False),  # not a list
+            ("ignored_layers", [], False),
+            ("kept", [NAME], False),
+        ),
+    ):
+        config = {"quantization_config": {"quant_method": "fp8", key: listed}}
+        model = write(folder / "model", {"weight": codes}, config)
+        if is_read:
+            np.testing.assert_array_equal(
+                np.float32(embgeo.load(model).data), codes.float().numpy()
+            )
+            continue
+        with refusal():
+            embgeo.load(model)
+
+
 def test_rows_that_are_dead_by_their_scale_are_dead(tmp_path: Path) -> None:
     scale = torch.full((N, 1), 0.02)
     scale[10:14] = 1e-20
