@@ -335,3 +335,25 @@ def test_the_first_file_of_a_split_gguf_may_hold_metadata_alone(tmp_path: Path) 
         np.testing.assert_array_equal(matrix.data, W)
         assert matrix.tokens is not None
         assert matrix.output is not None
+
+
+def test_numbered_files_without_names_are_noted(tmp_path: Path) -> None:
+    """Of files that take time to open the names say so, where a word is one for slices."""
+    lines = ["".join(f"w {' '.join(map(str, row))}\n" for row in part) for part in (W, U)]
+    for number, part in enumerate((W, U)):
+        np.save(tmp_path / f"emb_{number}.npy", part)
+        (tmp_path / f"part{number}.txt").write_text(lines[number])
+        (tmp_path / f"glove{number}.txt").write_text(lines[number])
+    for name, other in (
+        ("emb_0.npy", "emb_1.npy"),
+        ("part1.txt", "part0.txt"),
+        ("glove0.txt", ""),
+    ):
+        notes = embgeo.load(tmp_path / name).origin.notes
+        assert any(f"{other} beside it" in note for note in notes) == bool(other)
+    for number in range(2, 65):
+        np.save(tmp_path / f"part{number}.npy", W)
+    for number, part in enumerate((W, U)):
+        np.save(tmp_path / f"part{number}.npy", part)
+    notes = embgeo.load(tmp_path / "part3.npy").origin.notes
+    assert "part0.npy beside it is not read" in notes

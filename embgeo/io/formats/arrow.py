@@ -10,7 +10,6 @@ import hashlib
 import importlib.util
 import itertools
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,6 +27,7 @@ from embgeo.files.maps import TEXT, Array, Bytes, count, map_file, path_of, view
 from embgeo.files.scratch import ScratchFile
 from embgeo.files.small_files import SIDE_FILE_BYTES, safe_text
 from embgeo.io.formats.format import Beside, Box, join_grid
+from embgeo.io.formats.word_lists import are_words
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
 from embgeo.io.model.checkpoint import Checkpoint, RowRanges, Tensor, unreadable
@@ -119,7 +119,7 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
 def _labels(
     path: Path, answer: dict[str, Any]
 ) -> tuple[tuple[str, ...] | None, npt.NDArray[np.float64] | None, tuple[str, ...]]:
-    """Return labels and counts of the rows, with a note if the column of counts is left out."""
+    """Return labels and counts of the rows, with notes on columns that are not used."""
     if path.stat().st_size > 2 * SIDE_FILE_BYTES:
         raise Damaged(f"its counts take more than {SIDE_FILE_BYTES // 2**20:,} MiB")
     tokens: list[str] = []
@@ -135,14 +135,20 @@ def _labels(
     if answer["labels"] is not None and len(tokens) != rows:
         raise Damaged(f"it holds {len(tokens):,} labels and says {rows:,} rows")
     labels = None if answer["labels"] is None else tuple(safe_text(token) for token in tokens)
+    notes: tuple[str, ...] = ()
+    # Classes, languages and splits are texts, too; words of running text may come again.
+    is_usual = str(answer["labels"]).strip(_WHITE).lower() in TOKEN_HEADINGS
+    if labels is not None and not is_usual and 2 * len({*labels}) < rows:
+        cause = "repeats its texts and does not name the rows (use --tokens)"
+        labels, notes = None, (f"column {answer['labels']} {cause}",)
     if answer["counts"] is None or len(counts) != rows:
-        return labels, None, ()
+        return labels, None, notes
     for row, value in enumerate(counts):
         if value is None or not 0 <= value <= LARGEST_COUNT:
             problem = "has no count" if value is None else f"has the count {value}"
             note = f"column {answer['counts']} is not used as counts: row {row:,} {problem}"
-            return labels, None, (note,)
-    return labels, np.array(counts, dtype=np.float64), ()
+            return labels, None, (*notes, note)
+    return labels, np.array(counts, dtype=np.float64), notes
 
 
 def _tensor(
@@ -284,8 +290,6 @@ def _read(parts: Sequence[Tensor], start: int, stop: int, rows: IntArray | None 
 # A batch is copied to the output file before the next one is decoded: it bounds the memory.
 _BATCH_BYTES = 4 * 2**20
 _WHITE = "\t\n\r "
-#: The start of a vector that is written as text.
-_VECTOR = re.compile(r"\s*[\[({]\s*[-+]?[\d.]+(?:[eE][-+]?\d+)?[\s,]+[-+.\d]")
 #: The column of the index in files of pandas.
 _INDEX = "__index_level_0__"
 #: Names of floating-point types in Arrow and in numpy.
@@ -554,8 +558,7 @@ def holds_words(table: BatchedTable, place: int) -> bool:
     if not is_text(table.schema.field(place).type):
         return False
     first = next((b for b in table.batches([place], 1, None) if b.num_rows), None)
-    text = "" if first is None else first.column(0)[0].as_py() or ""
-    return _VECTOR.match(text) is None
+    return are_words([] if first is None else [first.column(0)[0].as_py() or ""])
 
 
 def count_column(schema: Any) -> int | None:

@@ -37,7 +37,7 @@ from embgeo.files.maps import (
 from embgeo.files.scratch import ScratchFile, write_scratch
 from embgeo.io.formats.format import Beside
 from embgeo.io.formats.stacked import stack_vectors
-from embgeo.io.formats.word_lists import is_vocabulary_name, tokens_for
+from embgeo.io.formats.word_lists import LOOKED_AT, are_words, is_vocabulary_name, tokens_for
 from embgeo.io.model.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 
 if TYPE_CHECKING:
@@ -368,14 +368,23 @@ def reason_to_refuse(dataset: h5py.Dataset, file_size: int, kind: str) -> str:
     if dataset.shape is None or not kind:
         return "holds no numbers"
     if kind == _WORDS and (len(dataset.shape) != 1 or dataset.shape[0] > _MOST_WORDS):
-        return "holds no numbers"
+        return "holds text"
     size = math.prod(dataset.shape) * dataset.dtype.itemsize
     stored = dataset.id.get_storage_size()
     if stored > file_size or size > max(_LARGE, _MOST_RATIO * stored):
         return f"promises {size:,} bytes, and the file holds {stored:,} of them"
     if dataset.chunks and math.prod(dataset.chunks) * dataset.dtype.itemsize > _LARGEST_CHUNK:
         return "has implausibly large chunks"
-    return ""
+    return "holds text" if kind == _WORDS and not are_words(first_words(dataset)) else ""
+
+
+def first_words(dataset: h5py.Dataset) -> list[str] | None:
+    """Read some strings; None if they are no text."""
+    check_chunks(dataset)
+    try:
+        return [word.decode() for word in dataset[:LOOKED_AT].tolist()]
+    except UnicodeDecodeError:
+        return None
 
 
 def is_stored_plainly(dataset: h5py.Dataset) -> bool:

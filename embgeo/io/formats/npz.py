@@ -1,5 +1,6 @@
 """numpy's .npz archives: stored members are mapped, compressed ones inflated in bounds."""
 
+from dataclasses import replace
 from functools import partial
 
 from embgeo.files.guard import Damaged, plain
@@ -9,7 +10,14 @@ from embgeo.io.formats.format import Beside
 from embgeo.io.formats.npy import HEADER_BYTES, NotNumbers, NpyHeader, read_array, read_header
 from embgeo.io.formats.pickle.numpy_arrays import text_entries
 from embgeo.io.formats.stacked import stack_vectors
-from embgeo.io.formats.word_lists import MOST_WORD_BYTES, MOST_WORDS, is_vocabulary_name, tokens_for
+from embgeo.io.formats.word_lists import (
+    LOOKED_AT,
+    MOST_WORD_BYTES,
+    MOST_WORDS,
+    are_words,
+    is_vocabulary_name,
+    tokens_for,
+)
 from embgeo.io.model.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 
 NAME = "npz"
@@ -18,6 +26,7 @@ READ = "stored arrays are mapped, compressed ones are inflated when opened"
 EXTRA = ""
 
 _SUFFIX = ".npy"
+_LOOKED_AT_BYTES = 2**20
 
 
 def sniff(head: bytes) -> bool:
@@ -43,7 +52,8 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
             tensors.append(Tensor(name, header.shape, header.dtype.name, opened))
             continue
         problem = "is an array of strings"
-        tensors.append(unreadable(name, header.shape, TEXT, problem, SAVE_FLOATS))
+        dtype = TEXT if _holds_words(archive, member, header) else ""
+        tensors.append(unreadable(name, header.shape, dtype, problem, SAVE_FLOATS))
         if is_vocabulary_name(name) and len(header.shape) == 1:
             words_left -= header.shape[0]
             bytes_left -= member.size
@@ -58,6 +68,14 @@ def _header(archive: Archive, member: ZipMember) -> NpyHeader:
     if not member.name.endswith(_SUFFIX):
         raise NotNumbers("not an array of numpy")
     return read_header(archive.start_of(member.name, HEADER_BYTES), member.size)
+
+
+def _holds_words(archive: Archive, member: ZipMember, header: NpyHeader) -> bool:
+    if len(header.shape) != 1:
+        return False
+    n = min(LOOKED_AT, header.shape[0], _LOOKED_AT_BYTES // header.dtype.itemsize)
+    data = archive.start_of(member.name, header.start + n * header.dtype.itemsize)
+    return are_words(text_entries(read_array(data, replace(header, shape=(n,)))))
 
 
 def _array(archive: Archive, member: ZipMember) -> Array:

@@ -235,8 +235,6 @@ def _open_numbered(file: Beside, facts: ModelFacts, open_file: OpenFile) -> Chec
     Slices are refused; of steps of a run, or of copies, the named file is read with a note. None if
     there are no such files.
     """
-    if not file.name.endswith(_COMPARED):
-        return None
     for name, found in _numbers_of(file):
         is_file = name is file.name
         others = file.folder.sizes if is_file else file.folder.siblings()
@@ -246,34 +244,40 @@ def _open_numbered(file: Beside, facts: ModelFacts, open_file: OpenFile) -> Chec
             Beside(file.folder, one) if is_file else Beside(file.folder.siblings()[one], file.name)
             for one in siblings.values()
         ]
-        if not 1 < len(files) <= _MOST_SLICES or numbers[0] > 1:
+        if len(files) < 2 or numbers[0] > 1:
             continue
         if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
             continue  # steps of a run, for instance
         if not all(one.name in _names(one.folder) for one in files):
             continue
+        is_step = any(m.span(1) == found.span() for m in _STEPS.finditer(name))
+        is_likely = _is_likely(name, found)
+        own = list(siblings.values()).index(name)
+        shown = [one if is_file else f"{one}/{file.name}" for one in siblings.values()]
+        note = f"{short(shown[0 if own else 1])} beside it"
+        if not file.name.endswith(_COMPARED) or len(files) > _MOST_SLICES:
+            if not is_likely or is_step:
+                continue
+            alone = open_file(file)
+            return replace(alone, notes=(*alone.notes, f"{note} is not read"))
         try:
             opened = [open_file(one) for one in files]
         except EmbgeoError:
             continue  # the named file is opened again, and says why
         if len({frozenset(t.name for t in one.tensors) for one in opened}) != 1:
             continue
-        is_step = any(m.span(1) == found.span() for m in _STEPS.finditer(name))
-        is_likely = _is_likely(name, found)
-        shown = [one if is_file else f"{one}/{file.name}" for one in siblings.values()]
         # Of remote files the matrices would be fetched to compare them.
         is_slice = _are_slices(opened, facts, is_likely) if file.folder.is_here else is_likely
         if is_slice and not is_step:
             cause = f"holds a slice of each matrix, as {list_short(shown)} do"
             raise refuse(file.path, cause, f"{JOIN}; {_NOT_SLICES}")
-        if not any(names.input_rank(t.name) is not None for t in opened[0].tensors):
+        tensors = opened[0].tensors
+        is_named = any(names.input_rank(t.name) is not None for t in tensors)
+        if not is_named and len([t for t in tensors if len(t.shape) == 2]) != 1:
             continue
-        own = list(siblings.values()).index(name)
-        beside = short(shown[0 if own else 1])
-        note = f"{beside} beside it holds tensors of the same names and is not read"
         return replace(
             opened[own],
-            notes=(*opened[own].notes, note),
+            notes=(*opened[own].notes, f"{note} holds tensors of the same names and is not read"),
             facts=_known(facts, opened[own].facts),
         )
     return None

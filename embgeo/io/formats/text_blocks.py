@@ -18,6 +18,9 @@ MAX_COLUMNS = 1_000_000
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NUMBER = rb"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf)"
 
+_WHOLE = re.compile(rb"[+-]?\d+")
+#: Fewer lines may hold whole numbers by chance.
+_FEWEST_LINES = 4
 _BLOCK_BYTES = 4 * 2**20
 _PLAIN_NUMBER = re.compile(NUMBER, re.IGNORECASE)
 
@@ -29,6 +32,23 @@ def is_plain_number(cell: bytes) -> bool:
 
 def too_wide() -> Damaged:
     return Damaged(f"it has lines of more than {MAX_COLUMNS:,} numbers")
+
+
+def refuse_whole_column(rows: Sequence[Sequence[bytes]], separator: str, first: int = 1) -> None:
+    """Refuse a column of whole numbers among decimal ones: counts or classes, no part of vectors.
+
+    `rows` are the numbers of the first lines, from column `first` on.
+    """
+    columns = list(zip(*rows, strict=False)) if len(rows) >= _FEWEST_LINES else []
+    whole = [all(_WHOLE.fullmatch(cell.strip()) for cell in column) for column in columns]
+    for place, column in enumerate(columns if 2 * sum(whole) < len(whole) else ()):
+        # Zeros and ones are written so among decimals, too.
+        if whole[place] and any(cell.strip().lstrip(b"+-") > b"1" for cell in column):
+            number = place + first
+            raise Damaged(
+                f"column {number:,} holds whole numbers among decimal ones: no part of the vectors",
+                f"leave it out: cut -d '{separator}' --complement -f {number} FILE",
+            )
 
 
 def refuse_number(

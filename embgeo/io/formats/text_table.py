@@ -136,6 +136,9 @@ def _read_layout(path: Path) -> _Layout:
     for place in range(int(words), len(names)):
         if rows and not any(is_number(row[place]) for row in rows if place < len(row)):
             raise Damaged(f"column {place + 1:,} holds other things than numbers", _LAYOUT)
+    if not any(rows and b'"' in line for line in lines):
+        numbers = [row[int(words) :] for row in rows]
+        text_blocks.refuse_whole_column(numbers, separator.decode(), int(words) + 1)
     return _Layout(separator, False, words, len(names))
 
 

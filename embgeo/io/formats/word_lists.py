@@ -18,6 +18,11 @@ MOST_WORD_BYTES = 256 * 2**20
 #: The source of tokens in formats of words and vectors.
 WORDS_OF_FILE = "the words of the file itself"
 
+#: The start of a vector that is written as text.
+_VECTOR = re.compile(r"\s*(?:[\[({]\s*|(?=[-+]?\d*\.))[-+]?[\d.]+(?:[eE][-+]?\d+)?[\s,;]+[-+.\d]")
+#: Texts that are looked at.
+LOOKED_AT = 8
+
 _NO_WORD = object()
 #: Shorter dicts may be settings.
 _FEWEST_NUMBERED = 8
@@ -32,6 +37,13 @@ _NAME = re.compile(
 def is_vocabulary_name(key: str) -> bool:
     """Tell whether vocabularies are usually stored under this key."""
     return len(key) < 24 and _NAME.fullmatch(key.replace("_", "").lower()) is not None
+
+
+def are_words(texts: Sequence[str] | None) -> bool:
+    """Tell whether the first texts of a vector are words: neither vectors as text nor bytes."""
+    if texts is None:
+        return False
+    return not any(_VECTOR.match(text[:100]) or "\0" in text for text in texts[:LOOKED_AT])
 
 
 def is_numbering(value: object) -> bool:
@@ -154,13 +166,6 @@ class WordList:
 
     def __len__(self) -> int:
         return len(self.tokens)
-
-    def add_text(self, text: str) -> None:
-        """Add a word with surrogate escapes in place of invalid UTF-8."""
-        if text.isascii():
-            self._keep(text)
-        else:
-            self.add(text.encode("utf-8", "surrogateescape"))
 
     def add(self, raw: bytes) -> None:
         r"""Add a word; invalid UTF-8 becomes ``\xNN``."""

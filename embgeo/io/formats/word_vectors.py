@@ -101,6 +101,9 @@ def _layout(path: Path) -> _LineForm:
             raise text_blocks.too_wide()
         if columns == 0:
             raise Damaged("its header says vectors of 0 numbers")
+        rows = [fields for line in following if (fields := line.split())]
+        if all(len(row) == columns + 2 for row in rows):
+            text_blocks.refuse_whole_column([row[1:] for row in rows], " ", 2)
         return _LineForm(columns, promised)
     lines = [line for line in (first, *following) if line.strip()]
     if not all(line.count(b" ") + line.count(b"\t") <= text_blocks.MAX_COLUMNS for line in lines):
@@ -109,6 +112,9 @@ def _layout(path: Path) -> _LineForm:
     columns = max(dict.fromkeys(counts), key=counts.count)  # the first of equally frequent ones
     if columns == 0:
         raise Damaged("its lines do not end in numbers")
+    rows = [line.split() for line in lines]
+    if all(len(row) == columns + 1 for row in rows):
+        text_blocks.refuse_whole_column([row[1:] for row in rows], " ", 2)
     return _LineForm(columns, None)
 
 

@@ -42,9 +42,11 @@ from embgeo.io.model.checkpoint import Checkpoint, Tensor, unreadable
 #: many rows as any other matrix has rows or columns.
 TALL, CLEARLY_LARGER = 4, 2
 #: Types of codes, which indices and edges of graphs are not stored in.
-_CODES = ("int8", "uint8", "uint16", "uint32")
+_CODES = ("int8", "uint8", "int16", "uint16", "uint32")
 #: Parts of names of what may be an embedding.
 _LIKE_EMBEDDINGS = re.compile(r"emb|codebook|vector|flat_param")
+#: A name of anything: texts called so that label no rows may be vectors in a form of their own.
+_DATA = re.compile(r"(^|[./])data$")
 LISTED = 8
 #: Fewer vectors of one length are a few parameters, no table.
 _FEWEST_VECTORS = 8
@@ -378,7 +380,8 @@ def _find_rival(
             continue
         if names.is_other_embedding(name) or names.is_adapter(name) or names.copy_kind(name):
             continue
-        is_like = _LIKE_EMBEDDINGS.search(name.lower()) is not None
+        is_data = _DATA.search(name) is not None and checkpoint.tokens is None
+        is_like = is_data or _LIKE_EMBEDDINGS.search(name.lower()) is not None
         # Several matrices are a question anyway.
         is_text = tensor.dtype in (TEXT, "bytes")
         if tensor.problem and (is_like or not (is_text or is_question)):

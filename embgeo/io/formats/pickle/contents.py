@@ -7,12 +7,13 @@ import numpy as np
 
 from embgeo.files.compressed import MAX_RATIO, RATIO_FREE_BYTES
 from embgeo.files.guard import Damaged
-from embgeo.files.maps import Array, count, number_type
+from embgeo.files.maps import TEXT, Array, count, number_type
 from embgeo.files.scratch import fill_rows
+from embgeo.io.formats.pickle.numpy_arrays import PickledArray
 from embgeo.io.formats.pickle.objects import Leaf
 from embgeo.io.formats.pickle.tree import walk
 from embgeo.io.formats.stacked import FEWEST
-from embgeo.io.formats.word_lists import tokens_for, word_list, word_lists
+from embgeo.io.formats.word_lists import LOOKED_AT, are_words, tokens_for, word_list, word_lists
 from embgeo.io.model.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 
 #: A tuple with a matrix and its words has no more entries.
@@ -161,9 +162,11 @@ def tensors_of(leaves: Iterable[tuple[str, Leaf]]) -> tuple[Tensor, ...]:
     first: dict[object, str] = {}
     for name, leaf in leaves:
         if leaf.problem:
-            tensors.append(
-                unreadable(name, leaf.shape, leaf.dtype, leaf.problem, leaf.way_out or SAVE_FLOATS)
-            )
+            dtype = leaf.dtype
+            if isinstance(leaf, PickledArray) and dtype == TEXT:
+                dtype = TEXT if are_words(leaf.texts(LOOKED_AT)) else ""
+            way_out = leaf.way_out or SAVE_FLOATS
+            tensors.append(unreadable(name, leaf.shape, dtype, leaf.problem, way_out))
             continue
         leaf.check()
         alias = first.setdefault(leaf.key, name)

@@ -110,13 +110,13 @@ class PickledArray(Leaf, Buildable):
         if self._resolved is not None and self.nbytes != _length(self._data):
             raise Damaged("a pickled array has other than the bytes that its shape asks for")
 
-    def texts(self) -> list[str] | None:
-        """Return the entries of a vector of strings; None for other arrays."""
+    def texts(self, most: int | None = None) -> list[str] | None:
+        """Return the entries of a vector of strings, or the first ones; None for other arrays."""
         dtype = self._resolved
         if dtype is None or dtype.kind not in "SU" or len(self.shape) != 1:
             return None
         self.check()
-        return text_entries(self._view(dtype))
+        return text_entries(self._view(dtype)[:most])
 
     def _view(self, dtype: np.dtype[Any]) -> Array:
         swapped = self._type is not None and self._type.swapped

@@ -10,7 +10,7 @@ from typing import Any
 from embgeo.files.guard import Damaged, plain, short
 from embgeo.io.formats.pickle.objects import Leaf, Stub, UnreadLeaf, as_key
 from embgeo.io.formats.stacked import FEWEST
-from embgeo.io.formats.word_lists import is_numbering, is_vocabulary_name
+from embgeo.io.formats.word_lists import are_words, is_numbering, is_vocabulary_name
 
 #: Entries that are visited again because several names or objects share their container.
 MOST_REPEATS = 100_000
@@ -26,6 +26,9 @@ _SHORT = 8
 _MOST_VOCABULARIES = 50
 #: Shorter strings of bytes hold too few numbers for a matrix.
 _FEWEST_BYTES = 1024
+_NUMBERS = "lists of numbers"
+#: Shorter ones are words of Python 2, in any encoding.
+_FEWEST_OF_VECTOR = 8
 #: Packages whose objects keep arrays in a form of their own, such as transposed or sparse.
 _PACKAGES = ("pandas.", "scipy.sparse", "xarray.", "polars.", "pyarrow.")
 
@@ -192,26 +195,55 @@ class _Walk:
         return _of_sequence([state])
 
 
-def unread_form(value: object) -> UnreadLeaf | None:
+def unread_form(value: Any) -> UnreadLeaf | None:
     """Return what holds numbers and is not an array, with the reason; None for everything else."""
     if isinstance(value, (bytes, memoryview)) and len(value) >= _FEWEST_BYTES:
         return UnreadLeaf("holds bytes, not an array")
-    if isinstance(value, (list, tuple)) and len(value) > 1:
-        first = value[0]
-        if isinstance(first, (list, tuple)) and len(first) > 1 and _are_numbers(first):
-            shape = (len(value), len(first))
-            return UnreadLeaf("is a list of lists of numbers, not an array", shape)
-    if isinstance(value, dict) and len(value) >= FEWEST:
-        first, *others = itertools.islice(value.values(), _SHORT)
-        if isinstance(first, (list, tuple)) and 1 < len(first) <= len(value):
-            lists = [v for v in others if isinstance(v, (list, tuple)) and len(v) == len(first)]
-            if len(lists) == len(others) and all(map(_are_numbers, (first, *lists))):
-                shape = (len(value), len(first))
-                return UnreadLeaf("is a dict of lists of numbers, not an array", shape)
-    if isinstance(value, Stub) and value.name.startswith(_PACKAGES):
+    if isinstance(value, Stub):
         package, _, name = value.name.rpartition(".")
-        return UnreadLeaf(f"is a {short(name)} of {short(package.partition('.')[0])}, not an array")
+        if package == "array":
+            return UnreadLeaf("is an array of Python's module array, not of numpy")
+        if value.name.startswith(_PACKAGES):
+            package = short(package.partition(".")[0])
+            return UnreadLeaf(f"is a {short(name)} of {package}, not an array")
+    is_dict = isinstance(value, dict) and len(value) >= FEWEST
+    if not is_dict and not (isinstance(value, (list, tuple)) and len(value) > 1):
+        return None
+    entries = list(itertools.islice(value.values() if isinstance(value, dict) else value, _SHORT))
+    first, *others = map(_vector_in, entries)
+    if first is None or any(other is None or other[0] != first[0] for other in others):
+        return None
+    # A dict of a few long lists is a history of training.
+    is_history = first[0] == _NUMBERS and first[1] > len(value)
+    if is_dict and (is_history or {first} != {*others}):
+        return None
+    what = f"is a {'dict' if is_dict else 'list'} of {first[0]}, not an array"
+    return UnreadLeaf(what, (len(value), first[1]))
+
+
+def _vector_in(entry: object, *, is_record: bool = False) -> tuple[str, int] | None:
+    """Return how an entry of a list or dict is a vector or holds one, and its length."""
+    if isinstance(entry, str):
+        return None if are_words([entry]) else ("vectors written as text", 0)
+    if isinstance(entry, bytes):
+        is_text = len(entry) < _FEWEST_OF_VECTOR or (b"\0" not in entry and _is_utf8(entry))
+        return None if is_text else ("bytes", len(entry))
+    if isinstance(entry, (list, tuple)) and len(entry) > 1 and _are_numbers(entry):
+        # The records of an optimizer hold pairs of its settings, and the numbers of parameters.
+        is_vector = not is_record or (len(entry) > 2 and type(entry[0]) is float)
+        return (_NUMBERS, len(entry)) if is_vector else None
+    if isinstance(entry, (list, tuple, dict)) and entry and not is_record:
+        values = entry.values() if isinstance(entry, dict) else entry
+        found = (_vector_in(value, is_record=True) for value in itertools.islice(values, _SHORT))
+        return next((("records", one[1]) for one in found if one), None)
     return None
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        return bool(text.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def _are_numbers(values: list[Any] | tuple[Any, ...]) -> bool:
