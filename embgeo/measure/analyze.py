@@ -22,7 +22,7 @@ from embgeo.measure.provenance import count_dead_output_rows, notes, provenance
 from embgeo.measure.reference import NOTE, SECTIONS, Reference
 from embgeo.measure.what_if import treat_matrix
 from embgeo.metrics import Facts
-from embgeo.metrics.frequency import explain_absence, rank_by_frequency
+from embgeo.metrics.frequency import explain_no_classes, rank_by_frequency
 from embgeo.metrics.hubs import is_sampled
 from embgeo.metrics.neighbors import ALL, find_all_neighbors
 from embgeo.metrics.suspects import join_sides
@@ -306,7 +306,9 @@ def assemble(
     """Build the result from the values of all families."""
     facts, hidden, matrix = measurement.facts, measurement.hidden, measurement.reader.matrix
     popular = None
-    if any(f.section == "frequency" for f in measurement.families) and not explain_absence(facts):
+    if any(f.section == "frequency" for f in measurement.families) and not explain_no_classes(
+        facts
+    ):
         popular = rank_by_frequency(facts).popular
     listed = slice(None) if facts.listed is None else facts.listed
     kept = facts.kept[listed]

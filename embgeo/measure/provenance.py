@@ -35,7 +35,7 @@ CONVENTIONS = {
     "isotropy": "E holds v and −v unless one-sided; natural logarithms; errors of log Z are "
     "absolute: a Z is good to 1e-6 of itself",
     "signs": "svd2 and one-sided isotropy: ⟨mean row, v⟩ ≥ 0; pca2: largest entry positive",
-    "popular": "by falling count, ties by row number",
+    "popular": "by falling count; tokens of equal counts are in one class",
 }
 
 

@@ -24,7 +24,7 @@ from embgeo.metrics.by_half import ByHalf, add_errors
 from embgeo.metrics.facts import Facts
 from embgeo.metrics.family import Family, Measurement
 from embgeo.metrics.shared import norms, unit_moments
-from embgeo.numerics.halves import HALVES
+from embgeo.numerics.halves import HALVES, hash_numbers
 from embgeo.numerics.scores import spearman
 from embgeo.numerics.spectra import average_cosine
 from embgeo.stats import GroupSums, WeightedSum
@@ -34,6 +34,8 @@ from embgeo.stats.statistic import Statistic
 BINS = 10
 #: The edge between the classes is moved by the smaller class divided by this, to see its influence.
 EDGE_PART = 4
+#: There are no classes if tokens of the count at the edge are more than this share of the smaller.
+MOST_TIED = 0.25
 
 #: The weighted sum of unit rows, by counts.
 COUNTS = "counts"
@@ -42,7 +44,7 @@ WITH_ERRORS = (q.NORM_RATIO, q.NORM_SPEARMAN)
 
 @dataclass(frozen=True, slots=True)
 class Popularity:
-    """The M kept rows by falling frequency; rows of equal counts in the order of their numbers."""
+    """The M kept rows by falling frequency; rows of equal counts in an order drawn by a hash."""
 
     #: Positions among the kept rows, the most frequent first.
     order: IntArray
@@ -93,9 +95,53 @@ def explain_absence(facts: Facts) -> str:
     return ""
 
 
-def count_popular(facts: Facts, rows: int) -> int:
-    """Return how many of so many rows are frequent."""
+def explain_no_classes(facts: Facts) -> str:
+    """Explain why no token is called frequent or rare; empty if some are.
+
+    Where equal counts fill much of a class, the share decides what no count tells.
+    """
+    reason = explain_absence(facts)
+    if reason or facts.frequency is None or not facts.m:
+        return reason
+    counts = np.sort(facts.frequency.counts[facts.kept])[::-1]
+    size = count_share(facts, facts.m)
+    tied = count_tied(counts, size)
+    if not tied:
+        return ""
+    if counts[size] == 0:
+        return (
+            f"only {np.count_nonzero(counts):,} of {facts.m:,} tokens occur in the counted text: "
+            "count a larger one, or set a smaller popular_share in embgeo.toml"
+        )
+    if tied > MOST_TIED * min(size, facts.m - size):
+        return (
+            f"{tied:,} tokens share the count {counts[size]:,.0f} at the edge between frequent and "
+            "rare ones: count a larger text, or set another popular_share in embgeo.toml"
+        )
+    return ""
+
+
+def count_share(facts: Facts, rows: int) -> int:
+    """Return how many of so many rows the popular share is."""
     return min(max(1, round(facts.options.popular_share * rows)), rows - 1)
+
+
+def count_tied(falling: FloatArray, size: int) -> int:
+    """Return how many tokens have the count of both sides of an edge below so many; 0 for none."""
+    edge = falling[size]
+    return int(np.count_nonzero(falling == edge)) if falling[size - 1] == edge else 0
+
+
+def count_popular(facts: Facts, falling: FloatArray) -> int:
+    """Return how many rows are frequent: about the share, tokens of equal counts all or none."""
+    size = count_share(facts, len(falling))
+    tied = count_tied(falling, size)
+    if not tied:
+        return size
+    above = int(np.count_nonzero(falling > falling[size]))
+    below = above + tied
+    nearer_above = size - above < below - size
+    return above if below == len(falling) or (above and nearer_above) else below
 
 
 def rank_by_frequency(facts: Facts) -> Popularity:
@@ -103,13 +149,12 @@ def rank_by_frequency(facts: Facts) -> Popularity:
     if facts.frequency is None:
         raise ValueError("no counts")
     counts = facts.frequency.counts[facts.kept]
-    order = np.lexsort((facts.kept, -counts))
+    order = np.lexsort((hash_numbers(facts.kept), -counts))
     m = len(order)
-    size, share = count_popular(facts, m), facts.options.popular_share
+    size, share = count_popular(facts, counts[order]), facts.options.popular_share
     popular = np.zeros(m, dtype=bool)
     popular[order[:size]] = True
-    edge = counts[order[size - 1]]
-    tied = int(np.count_nonzero(counts == edge)) if counts[order[size]] == edge else 0
+    tied = count_tied(counts[order], count_share(facts, m))
     if facts.is_ranked:
         rank = np.empty(m)
         rank[order] = np.arange(1, m + 1)
@@ -121,7 +166,7 @@ def rank_by_frequency(facts: Facts) -> Popularity:
         f"{facts.frequency.source}"
     )
     if tied:
-        convention += f"; {tied:,} tokens share the count at the edge, lower row numbers first"
+        convention += f"; the {tied:,} tokens of the count at the edge are in one class"
     return Popularity(order, popular, counts, log_count, convention)
 
 
@@ -143,7 +188,7 @@ def compute(m: Measurement) -> list[Value]:
     facts, shared = m.facts, m.shared
     known = rank_by_frequency(facts)
     bins = shared.find(GroupSums, "bin")
-    compared = compare_norms(shared.norms, known)
+    compared = compare_norms(shared.norms, known, explain_no_classes(facts))
     return [
         *add_errors(m, compared, WITH_ERRORS, lambda: measure_halves(facts, shared.norms, known)),
         tabulate_bins(facts, shared.unit_moments.mean, shared.norms, bins, known),
@@ -152,14 +197,17 @@ def compute(m: Measurement) -> list[Value]:
     ]
 
 
-def compare_norms(norms: FloatArray, known: Popularity) -> list[Scalar]:
-    with np.errstate(over="ignore"):  # an infinite ratio is reported as undefined
-        ratio = float(np.median(norms[known.popular]) / np.median(norms[~known.popular]))
-    values = [
-        q.NORM_RATIO.measured(
-            ratio, convention=known.convention, reference=1.0, reference_note="no difference"
-        )
-    ]
+def compare_norms(norms: FloatArray, known: Popularity, no_classes: str) -> list[Scalar]:
+    if no_classes:
+        values = [q.NORM_RATIO.undefined(no_classes, convention=known.convention)]
+    else:
+        with np.errstate(over="ignore"):  # an infinite ratio is reported as undefined
+            ratio = float(np.median(norms[known.popular]) / np.median(norms[~known.popular]))
+        values = [
+            q.NORM_RATIO.measured(
+                ratio, convention=known.convention, reference=1.0, reference_note="no difference"
+            )
+        ]
     if np.ptp(norms) <= 1e-12 * norms.max():
         values.append(q.NORM_SPEARMAN.undefined("all rows have the same norm"))
     else:
@@ -182,7 +230,7 @@ def measure_halves(facts: Facts, norms: FloatArray, known: Popularity) -> ByHalf
     for half in HALVES:
         inside = half[groups]
         order = known.order[inside[known.order]]
-        size = count_popular(facts, len(order))
+        size = count_popular(facts, known.counts[order])
         with np.errstate(over="ignore", invalid="ignore"):
             ratios.append(np.median(norms[order[:size]]) / np.median(norms[order[size:]]))
             relations.append(spearman(norms[inside], known.counts[inside]))

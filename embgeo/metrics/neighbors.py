@@ -25,6 +25,7 @@ from embgeo.metrics.frequency import (
     Popularity,
     count_popular,
     explain_absence,
+    explain_no_classes,
     rank_by_frequency,
 )
 from embgeo.metrics.shared import SharedStatistics
@@ -97,20 +98,25 @@ def compute(m: Measurement) -> list[Value]:
             q.NEIGHBOR_RARITY_RARE.undefined(reason),
             q.NEIGHBOR_RARITY_POPULAR.undefined(reason),
         ]
+    no_classes = explain_no_classes(facts)
+    undefined: list[Value] = [x.undefined(no_classes) for x in WITH_ERRORS]
+    if no_classes and not facts.options.show_neighbors:
+        return undefined
     found = find_searched(shared)
-    known = None if explain_absence(facts) else rank_by_frequency(facts)
+    known = None if no_classes else rank_by_frequency(facts)
     shown = choose_shown_rows(facts, known)
     ranked = any(others for _, others in facts.options.show_neighbors)
     closer = shared.find(CloserRows) if ranked else None
     if known is None:
-        tables = [make_neighbor_table(facts, found, shown, None, k)]
-        return [*tables, make_rank_table(facts, closer, None)] if closer else [*tables]
+        values = [] if explain_absence(facts) else undefined
+        values.append(make_neighbor_table(facts, found, shown, None, k))
+        return [*values, make_rank_table(facts, closer, None)] if closer else values
     asked = (
         find_all_neighbors(facts, reader, shared) if facts.options.neighbors_of == "all" else found
     )
     is_rare = known.labels(facts) == 0
     popular, rare = draw_class_queries(facts, known)
-    values: list[Value] = [
+    values = [
         measure_rarity(facts, q.NEIGHBOR_RARITY_RARE, asked, rare, is_rare, known),
         measure_rarity(facts, q.NEIGHBOR_RARITY_POPULAR, asked, popular, is_rare, known),
         make_neighbor_table(facts, found, shown, is_rare, k),
@@ -166,14 +172,15 @@ def measure_halves(
         return {}
     near = found.neighbors[np.searchsorted(found.index, rows)]
     edge, order = int(known.popular.sum()), facts.kept[known.order]
+    falling = known.counts[known.order]
     weight = np.repeat([edge, facts.m - edge], [len(popular), len(rare)])
     weight = weight / np.repeat([len(popular), len(rare)], [len(popular), len(rare)])
     shares: dict[Quantity, list[float]] = {one: [] for one in WITH_ERRORS}
     for half in HALVES:
         inside = half[groups]
-        in_order = order[inside[order]]
+        in_half = inside[order]
         is_popular = np.zeros(facts.n, dtype=bool)
-        is_popular[in_order[: count_popular(facts, len(in_order))]] = True
+        is_popular[order[in_half][: count_popular(facts, falling[in_half])]] = True
         mine = inside[near] & (near >= 0)
         mine &= np.cumsum(mine, axis=1) <= k
         share = (mine & ~is_popular[near]).sum(axis=1) / np.maximum(mine.sum(axis=1), 1)
@@ -241,7 +248,7 @@ def search_queries(m: Measurement) -> list[TopNeighbors]:
 
 
 def needs_halves(facts: Facts) -> bool:
-    return facts.kept_groups is not None and not explain_absence(facts)
+    return facts.kept_groups is not None and not explain_no_classes(facts)
 
 
 def count_near(facts: Facts) -> int:
@@ -264,7 +271,7 @@ def list_queries(facts: Facts) -> IntArray:
     if facts.m <= facts.options.neighbors:
         return NO_ROWS
     rows = [draw_hub_queries(facts)]
-    known = None if explain_absence(facts) else rank_by_frequency(facts)
+    known = None if explain_no_classes(facts) else rank_by_frequency(facts)
     rows.append(choose_shown_rows(facts, known))
     if known and facts.options.neighbors_of == "sample":  # all rows are asked by themselves
         rows += draw_class_queries(facts, known)

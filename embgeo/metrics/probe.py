@@ -21,9 +21,14 @@ import numpy as np
 from embgeo.core.arrays import FloatArray, IntArray, Mask
 from embgeo.core.quantities import frequency as q
 from embgeo.core.values import FREEDOM, Halves, Value
-from embgeo.metrics.facts import Facts
+from embgeo.metrics.facts import NO_ROWS, Facts
 from embgeo.metrics.family import Family, Measurement
-from embgeo.metrics.frequency import Popularity, absent, rank_by_frequency
+from embgeo.metrics.frequency import (
+    Popularity,
+    absent,
+    explain_no_classes,
+    rank_by_frequency,
+)
 from embgeo.numerics.halves import GROUPS, measure_spread, sum_halves
 from embgeo.numerics.logistic import log_odds
 from embgeo.numerics.sampling import FOLDS, Fold, deal_folds
@@ -35,12 +40,16 @@ MIN_ROWS = 1_000
 
 
 def rows_read(m: Measurement) -> IntArray:
+    if explain_no_classes(m.facts):
+        return NO_ROWS
     at, _ = choose_probe_rows(m.facts, rank_by_frequency(m.facts))
     return np.asarray(m.facts.kept[at])
 
 
 def compute(m: Measurement) -> list[Value]:
     facts, known = m.facts, rank_by_frequency(m.facts)
+    if reason := explain_no_classes(facts):
+        return [q.PROBE_AUC.undefined(reason, convention=known.convention)]
     at, sample = choose_probe_rows(facts, known)
     rare, rows = ~known.popular[at], m.reader.take(facts.kept[at])
     folds = deal_class_folds(facts, known.popular[at])

@@ -259,7 +259,35 @@ def test_rank_order_is_read_as_order():
     assert [row[2] for row in found["frequency.by_frequency_bin"].rows][:2] == ["1 – 5", "6 – 10"]
 
 
-def test_ties_at_the_edge_are_named():
-    counts = np.where(np.arange(M) < 5, 9.0, 1.0)
-    scalar = with_counts(gaussian(41, n=M), counts)["frequency.norm_ratio"]
-    assert "45 tokens share the count at the edge, lower row numbers first" in scalar.convention
+@pytest.mark.parametrize(
+    ("above", "tied", "frequent"),
+    [(18, 5, 18), (17, 5, 22), (18, 4, 22), (18, 6, None)],
+)
+def test_tokens_of_the_count_at_the_edge_are_in_one_class(above, tied, frequent):
+    """The share is 20 of 100; ties of more than a fourth of them leave no classes."""
+    counts = np.repeat([9.0, 5.0, 1.0], [above, tied, 100 - above - tied])
+    W, order = gaussian(41, n=100), np.random.default_rng(1).permutation(100)
+    found = with_counts(W, counts), with_counts(W[order], counts[order])
+    if frequent is None:
+        assert {one["frequency.norm_ratio"].value for one in found} == {None}
+        assert all(one.popular is None for one in found)
+        return
+    popular = counts >= 5 if frequent > above else counts > 5
+    assert popular.sum() == frequent
+    assert found[0].popular.tolist() == popular.tolist()
+    assert found[1].popular.tolist() == popular[order].tolist()
+    assert value(found[0], "frequency.norm_ratio") == approx(
+        np.median(np.linalg.norm(W[popular], axis=1))
+        / np.median(np.linalg.norm(W[~popular], axis=1))
+    )
+
+
+@pytest.mark.parametrize(("occurring", "known"), [(9, False), (10, True)])
+def test_tokens_that_never_occur_are_not_frequent(occurring, known):
+    """Else the lowest rows would be, and an end of the matrix would be told from the rest."""
+    counts = np.where(np.arange(M) >= M - occurring, np.arange(M) + 1.0, 0.0)
+    found = with_counts(gaussian(41, n=M), counts)
+    for name in ("norm_ratio", "probe_auc", "neighbor_rarity_rare", "neighbor_rarity_popular"):
+        assert (found[f"frequency.{name}"].value is not None) is known
+    assert found["frequency.norm_spearman"].value is not None
+    assert (found.popular is not None) is known

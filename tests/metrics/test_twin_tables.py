@@ -179,7 +179,7 @@ def check_z(series, c, _found):
 def check_bins(table, c, _found):
     lengths, direction = naive.norms(c.W), naive.unit(c.W).sum(axis=0)
     direction /= np.linalg.norm(direction)
-    bins = naive_frequency.frequency_bins(c.counts)
+    bins = naive_frequency.frequency_bins(c.counts, c.kept)
     for number, (row, inside) in enumerate(zip(table.rows, bins, strict=True), start=1):
         counts = c.counts[inside]
         ends = f"{counts.min():,.0f} – {counts.max():,.0f}"

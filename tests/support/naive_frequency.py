@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
+from embgeo.numerics.halves import hash_numbers
 from tests.support.naive import cosine_matrix, norms
 
 
 def popular_rows(counts, share=0.2):
-    """True for the share of rows with the highest counts; of equal counts the earlier row first."""
-    order = sorted(range(len(counts)), key=lambda i: (-counts[i], i))
-    popular = np.zeros(len(counts), dtype=bool)
-    popular[order[: round(share * len(counts))]] = True
-    return popular
+    """True for counts from one that leaves some out; of these, the one nearest to the share."""
+    counts, size = np.asarray(counts), round(share * len(counts))
+    classes = [counts >= least for least in np.unique(counts)[1:]]
+    return min(classes, key=lambda popular: (abs(popular.sum() - size), -popular.sum()))
 
 
 def norm_ratio(W, popular):
@@ -88,9 +88,10 @@ def neighbor_rarity(W, popular, k, queries):
     return np.mean([[not popular[j] for j in nearest(W, q, k)] for q in queries])
 
 
-def frequency_bins(counts, bins=10):
-    """Rows by falling count in equal bins; bin 1 holds the most frequent."""
-    order = sorted(range(len(counts)), key=lambda i: (-counts[i], i))
+def frequency_bins(counts, rows, bins=10):
+    """Rows by falling count in equal bins; bin 1 holds the most frequent. A hash splits ties."""
+    hashes = hash_numbers(np.asarray(rows))
+    order = sorted(range(len(counts)), key=lambda i: (-counts[i], hashes[i]))
     share = [place * bins // len(order) for place in range(len(order))]
     return [[i for i, s in zip(order, share, strict=True) if s == b] for b in range(bins)]
 
