@@ -235,11 +235,30 @@ def test_bad_counts_are_named_with_their_line(tmp_path: Path) -> None:
             '[["the", 1], 2]',
             "[[3, 1]]",
             "word\tcount\n",
+            # Ranks and ids are no counts.
+            "word\trank\nthe\t1\nof\t2\n",
+            "id\tword\tpart\n7\tthe\t3\n",
+            "the\t0\t300\nof\t1\t200\n",
+            "the\t300\nof\t1\t200\n",
+            "".join(f"t{k}\t{k}\n" for k in range(100)),
+            json.dumps({f"t{k}": k + 1 for k in range(100)}),
         ),
     ):
         path = written(folder, content)
         with refusal(UnreadableFile):
             read_counts(path)
+
+
+def test_numbers_in_order_may_be_counts(tmp_path: Path) -> None:
+    for folder, (content, n) in each_folder(
+        tmp_path,
+        (
+            ("".join(f"t{k}\t{k}\n" for k in range(99)), 99),
+            ("".join(f"t{k}\t{k}\n" for k in (*range(99), 100)), 100),
+            ("token\tcount\n" + "".join(f"t{k}\t{k}\n" for k in range(100)), 100),
+        ),
+    ):
+        assert len(read_counts(written(folder, content)).counts) == n
 
 
 def test_counts_are_matched_by_token_and_gaps_are_said(tmp_path: Path) -> None:

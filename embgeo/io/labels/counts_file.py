@@ -16,6 +16,9 @@ from embgeo.io.labels import side_tables, vocabulary
 #: float64 holds every whole number up to here.
 LARGEST_COUNT = 2**53
 
+#: From so many numbers in order on, they are no counts.
+_FEWEST_IDS = 100
+
 _COUNTS = "counts are whole numbers from 0"
 
 _WHOLE = re.compile(r"-?\d{1,30}", re.ASCII)
@@ -110,17 +113,21 @@ def _from_lines(lines: list[str], path: Path) -> vocabulary.TokenizerVocabulary:
         if columns is not None and columns.is_named:
             token_column = columns.tokens
             order_column = columns.order
-            others = (k for k in range(len(cells)) if k not in (token_column, order_column))
-            named = next(others, None) if columns.counts is None else columns.counts
-            if named is None:
+            if columns.counts is None:
                 raise refuse(
                     path,
-                    "it has row numbers and no counts",
-                    f"give it with {argument('tokens', 'FILE')}",
+                    "its header names no counts",
+                    f"give tokens without counts with {argument('tokens', 'FILE')}",
                 )
-            count_column = named
+            count_column = columns.counts
             notes = (side_tables.header_note(path),)
             continue
+        if len(cells) > 2 and not notes:
+            raise refuse(
+                path,
+                f"line {number:,} has {len(cells)} cells, and no header names that of counts",
+                "every line is a token, a tab and a count",
+            )
         if len(cells) <= max(token_column, count_column):
             raise refuse(
                 path, f"line {number:,} has no count", "every line is a token, a tab and a count"
@@ -140,6 +147,8 @@ def _from_lines(lines: list[str], path: Path) -> vocabulary.TokenizerVocabulary:
     if order is not None:
         raw, counts = [raw[at] for at in order], [counts[at] for at in order]
         notes = (*notes, f"the tokens are in the order of the row numbers in {path.name}")
+    if not notes:
+        _check_no_ids(counts, path)
     tokens, escape_notes = side_tables.unescape(raw, path)
     if not tokens:
         raise refuse(path, "it holds no counts", "write a token and its count on each line")
@@ -176,6 +185,16 @@ def _check_count(count: object, shown: str, place: str, path: Path, way_out: str
     raise refuse(path, f"{place}: the count {shown} {why}", way_out)
 
 
+def _check_no_ids(counts: list[int], path: Path) -> None:
+    """Refuse ids and ranks, as in vocab.json: no text has so many counts in such an order."""
+    if len(counts) >= _FEWEST_IDS and counts == [*range(counts[0], counts[0] + len(counts))]:
+        raise refuse(
+            path,
+            f"its numbers {counts[0]:,} to {counts[-1]:,} in order are ids or ranks, not counts",
+            "if they are counts, write the header token<TAB>count",
+        )
+
+
 class _Pairs(list[tuple[str, Any]]):
     """The pairs of a JSON object, with repeated keys."""
 
@@ -197,6 +216,7 @@ def _from_json(data: Any, path: Path) -> vocabulary.TokenizerVocabulary:
         place, shown = f"token {ascii(token)[:40]}", ascii(count)[:40]
         number = _check_count(count if isinstance(token, str) else None, shown, place, path)
         counts[safe_text(token)] = counts.get(safe_text(token), 0) + number
+    _check_no_ids(list(counts.values()), path)
     repeated = len(pairs) - len(counts)
     notes = (f"{repeated:,} tokens are repeated in {path.name}; their counts are summed",)
     return vocabulary.TokenizerVocabulary(
