@@ -12,7 +12,7 @@ import numpy as np
 from embgeo.comparison import overlap
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.comparison.curves import track_of
-from embgeo.comparison.differences import differences
+from embgeo.comparison.differences import differences, explain_unlike
 from embgeo.comparison.film import share_plane
 from embgeo.comparison.matching import By, Matching, match_rows
 from embgeo.comparison.pair import Pair
@@ -267,9 +267,17 @@ def notes(members: Sequence[Member], pairs: Sequence[Pair]) -> tuple[str, ...]:
         found.append(
             "numbers of one matrix are over all its rows, those of two over the shared ones alone"
         )
+    found += merge_notes(names, [unlike_notes(members[0], member) for member in members])
     found += merge_notes(names, [[m.matrix_absent] if m.matrix_absent else [] for m in members])
     found += merge_notes(names, [[note.text for note in m.analysis.notes] for m in members])
     return tuple(dict.fromkeys(found))
+
+
+def unlike_notes(baseline: Member, member: Member) -> list[str]:
+    before, now = baseline.analysis.provenance, member.analysis.provenance
+    families = dict.fromkeys(scalar.quantity.family for scalar in member.analysis.scalars)
+    reasons = dict.fromkeys(explain_unlike(family, before, now) for family in families)
+    return [f"some numbers are not compared: {why}" for why in reasons if why]
 
 
 def merge_notes(names: Sequence[str], notes: Sequence[Sequence[str]]) -> list[str]:

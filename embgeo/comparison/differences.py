@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from embgeo.comparison.matching import Matching, match_rows
 from embgeo.comparison.pair import Change, Difference, Direction
 from embgeo.core.arrays import IntArray
 from embgeo.core.numbers import Z_95, student_z
+from embgeo.core.quantities.frequency import PROBE_AUC
 from embgeo.core.values import FREEDOM, Quantity, Scalar
 from embgeo.numerics.halves import (
     deal_groups,
@@ -40,6 +42,14 @@ SMALL = 1e-3
 ROUNDED_COPIES = {"float16": 2.0**-12, "bfloat16": 2.0**-9}
 INDEPENDENT = "errors of both sides added in squares, as if independent"
 PAIRED = "paired, token by token"
+#: Options that change what a number is, and not only how well it is known, and the families of
+#: these numbers; none for all.
+DEFINING: dict[str, tuple[str, ...]] = {
+    "isotropy_rows": ("isotropy",),
+    "min_norm": (),
+    "neighbors": ("frequency", "tokens"),
+    "popular_share": ("frequency",),
+}
 
 
 def differences(
@@ -63,8 +73,12 @@ def differences(
                 error = population_error(old, new, both, paired[place])
             rounding = max(find_rounding(both), find_copy_rounding(both))
             row = difference(quantity, place, old, new, error, rounding)
-            if old is not None and new is not None and (why := explain_other_pairs(old, new, both)):
-                row = difference(quantity, place, old, quantity.undefined(why))
+            if old is not None and new is not None:
+                why = explain_other_pairs(old, new, both) or explain_unlike(
+                    quantity.family, *(analysis.provenance for analysis in both)
+                )
+                if why:
+                    row = difference(quantity, place, old, quantity.undefined(why))
             if row.undefined and (old is None or new is None):
                 row = replace(row, undefined=describe_absence(members, place, quantity, old))
             rows.append(row)
@@ -183,6 +197,25 @@ def explain_other_pairs(old: Scalar, new: Scalar, analyses: Sequence[Analysis]) 
         return ""
     old_pairs, new_pairs = ("all" if one is None else f"{one:,}" for one in (before, after))
     return f"it depends on the number of pairs: {old_pairs} and {new_pairs} pairs"
+
+
+def explain_unlike(family: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Explain why the numbers of a family of two provenances are unlike ones; empty if not."""
+    earlier, options = (provenance.get("options") or {} for provenance in (before, now))
+    for name, families in DEFINING.items():
+        if family not in families and families:
+            continue
+        if name in earlier and name in options and earlier[name] != options[name]:
+            return f"the baseline was measured with {name} = {earlier[name]}, not {options[name]}"
+    first, second = (provenance.get("frequency") for provenance in (before, now))
+    if family != PROBE_AUC.family or not first or not second:
+        return ""
+    # Of unlike vocabularies, the counts differ anyway: there the source decides.
+    by = "sha256" if before.get("n") == now.get("n") else "source"
+    if (first["kind"], first[by]) == (second["kind"], second[by]):
+        return ""
+    sources = "other counts" if first["source"] == second["source"] else first["source"]
+    return f"the baseline was measured with {sources}, not {second['source']}"
 
 
 def direction(quantity: Quantity, step: float, change: Change) -> Direction:

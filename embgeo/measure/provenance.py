@@ -1,10 +1,13 @@
 """Provenance of a result: file, tensor, options, conventions, versions."""
 
+import hashlib
 import platform
 from dataclasses import asdict
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+
+import numpy as np
 
 from embgeo.core.arrays import Mask
 from embgeo.core.matrix import Matrix, Origin, tied_note
@@ -86,13 +89,16 @@ def provenance(
     matrix, origin = reader.matrix, reader.matrix.origin
     moments = measurement.shared.get(Moments, "rows")
     frequency = None
-    if matrix.frequency is not None and popular is not None:
+    sections = list(dict.fromkeys(family.section for family in measurement.families))
+    if matrix.frequency is not None and "frequency" in sections:
         frequency = {
             "kind": matrix.frequency.kind,
             "source": matrix.frequency.source,
+            # Sorted, as another order of the rows does not make them other counts.
+            "sha256": hashlib.sha256(np.sort(matrix.frequency.counts).tobytes()).hexdigest(),
             "popular_share": options.popular_share,
-            "n_popular": int(popular.sum()),
-            "n_rare": int((~popular).sum()),
+            "n_popular": 0 if popular is None else int(popular.sum()),
+            "n_rare": 0 if popular is None else int((~popular).sum()),
         }
     output = None
     if matrix.output is not None:
@@ -128,7 +134,7 @@ def provenance(
         "output": output,
         "hidden": None if matrix.hidden is None else describe_hidden(matrix.hidden),
         "reference": reference,
-        "sections": list(dict.fromkeys(family.section for family in measurement.families)),
+        "sections": sections,
         "options": asdict(options)
         | {"show_neighbors": [[token, list(others)] for token, others in options.show_neighbors]},
         "seed": options.seed,

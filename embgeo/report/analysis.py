@@ -205,6 +205,7 @@ def _frequency(analysis: Analysis) -> dict[str, Any] | None:
         "kind": stored.get("kind", ""),
         "source": str(stored.get("source", "")),
         "popular_share": f"{format_number(100 * float(stored.get('popular_share', 0)))}%",
+        "has_classes": bool(stored.get("n_popular")),
         "n_popular": f"{stored.get('n_popular', 0):,}",
         "n_rare": f"{stored.get('n_rare', 0):,}",
     }

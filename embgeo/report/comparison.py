@@ -236,8 +236,9 @@ def _frequency(comparison: Comparison) -> str:
         return ""
     share = format_number(100 * float(stored.get("popular_share", 0)))
     kind = "; only their order is known" if stored.get("kind") == "rank" else ""
+    classes = f"Frequent are the {share}% most frequent tokens, rare the rest. "
     return (
-        f"Frequent are the {share}% most frequent tokens, rare the rest. "
+        f"{classes if stored.get('n_popular') else ''}"
         f"Frequencies: {stored.get('source', '')}{kind}."
     )
 

@@ -34,6 +34,7 @@ KEPT: dict[str, type] = {
     **dict.fromkeys(("n", "d", "kept"), int),
     "sections": list,
     **dict.fromkeys(("options", "versions"), dict),
+    "frequency": dict,
 }
 #: Digits of a standard error; more would differ from machine to machine.
 ERROR_DIGITS = 3
@@ -109,6 +110,8 @@ def _read_matrix(entry: dict[str, Any]) -> Measured:
     provenance = {key: entry[key] for key in KEPT}
     for key, kind in KEPT.items():
         value = provenance[key]
+        if key == "frequency" and value is None:
+            continue
         if type(value) is not kind or (isinstance(value, int) and value < 0):
             raise TypeError(f"{key} is {value!r:.100}")
     return Measured(provenance, readings, (), absent)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from embgeo.comparison.comparison import Comparison
-from embgeo.comparison.differences import find_difference
+from embgeo.comparison.differences import explain_unlike, find_difference
 from embgeo.comparison.track import name_steps
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.quantities import suspects, tokens
@@ -26,8 +26,6 @@ from embgeo.rules.rule_value import LEVEL, VERDICT, RuleValue, deviations
 MOST_SHOWN = 10
 #: The family of quantities about a run as a whole.
 OF_RUNS = q.DUPLICATES.family
-#: Options that change what a value is, and not only how well it is known.
-DEFINING = {"isotropy_rows", "min_norm", "neighbors", "popular_share"}
 #: Families whose values depend on the number of columns.
 OF_WIDTH = ("spectrum",)
 NOT_MEASURED = "it was not measured with these files and options"
@@ -306,12 +304,10 @@ def explain_incomparable(
     rule: Rule, matrix: Measured, other: Measured, now: RuleValue, before: RuleValue
 ) -> str:
     """Explain why a value and its baseline are different quantities; empty if they are one."""
-    options, earlier = (m.provenance.get("options") or {} for m in (matrix, other))
-    # A bound of other pairs is another bound.
-    defining = DEFINING | ({"pairs"} if {now.known, before.known} & {"least", "most"} else set())
-    for name in sorted(defining & options.keys() & earlier.keys()):
-        if options[name] != earlier[name]:
-            return f"the baseline was measured with {name} = {earlier[name]}, not {options[name]}"
+    if unlike := explain_unlike(rule.family, other.provenance, matrix.provenance):
+        return unlike
+    if {now.known, before.known} & {"least", "most"} and (pairs := list_other_pairs(matrix, other)):
+        return pairs[0]  # a bound of other pairs is another bound
     if now.size != before.size and before.value is not None:
         sizes = " and ".join(
             "an unknown number" if r.size is None else f"{r.size:,}" for r in (before, now)
@@ -326,10 +322,8 @@ def explain_incomparable(
 def list_unlike(rule: Rule, matrix: Measured, other: Measured) -> list[str]:
     """List notes on facts that differ from those of the baseline."""
     notes = []
-    pairs = [(m.provenance.get("options") or {}).get("pairs", "") for m in (other, matrix)]
-    if pairs[0] != pairs[1] and matrix.reading(rule.name).known != "exact":
-        before, now = ("all" if one is None else one for one in pairs)
-        notes.append(f"the baseline was measured with pairs = {before}, not {now}")
+    if matrix.reading(rule.name).known != "exact":
+        notes += list_other_pairs(matrix, other)
     shapes = [(m.provenance.get("n"), m.provenance.get("d")) for m in (other, matrix)]
     if shapes[0] != shapes[1] and not any(None in shape for shape in shapes):
         notes.append(f"the baseline has {shapes[0][0]:,} × {shapes[0][1]:,} entries")
@@ -337,6 +331,14 @@ def list_unlike(rule: Rule, matrix: Measured, other: Measured) -> list[str]:
     if all(named) and not (is_called(*named) or is_called(*named[::-1])):
         notes.append(f"the baseline is of {other.tensor}")
     return notes
+
+
+def list_other_pairs(matrix: Measured, other: Measured) -> list[str]:
+    pairs = [(m.provenance.get("options") or {}).get("pairs", "") for m in (other, matrix)]
+    before, now = ("all" if one is None else one for one in pairs)
+    if before == now:
+        return []
+    return [f"the baseline was measured with pairs = {before}, not {now}"]
 
 
 def counterpart(

@@ -180,6 +180,22 @@ def test_every_number_of_every_member_has_a_row():
     assert len(made.differences) == 2 * len(names)
 
 
+def test_numbers_of_unlike_classes_are_not_subtracted():
+    W, counts = gaussian(1, n=50), Frequency("counts", np.arange(50.0, 0, -1), "a file")
+    members = [
+        enter_pair(Matrix(W, frequency=counts), name, sections=("cosine", "frequency"), **more)
+        for name, more in (("one", {}), ("same", {}), ("half", {"popular_share": 0.5}))
+    ]
+    made = comparison(*members)
+    for place, known in ((1, True), (2, False)):
+        rows = {row.name: row for row in made.differences_of(place)}
+        assert (rows["frequency.norm_ratio"].difference is not None) is known
+        assert rows["cosine.mean"].difference == 0.0
+    reason = "the baseline was measured with popular_share = 0.2, not 0.5"
+    assert rows["frequency.norm_ratio"].undefined == reason
+    assert f"half: some numbers are not compared: {reason}" in made.notes
+
+
 # Errors over tokens -----------------------------------------------------------------------------
 
 SETTINGS = {"sections": ("cosine", "tokens", "frequency"), "pairs": 3_000}

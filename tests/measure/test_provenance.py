@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -69,11 +70,15 @@ def test_shares_of_frequency_are_those_of_a_section_that_was_measured() -> None:
     assert found.provenance["frequency"] == {
         "kind": "counts",
         "source": "a list",
+        "sha256": hashlib.sha256(np.arange(1.0, N + 1).tobytes()).hexdigest(),
         "popular_share": 0.2,
         "n_popular": 11,
         "n_rare": 44,
     }
     assert found.popular is not None
+    never = Matrix(make_rows(), frequency=Frequency("counts", np.maximum(np.arange(N) - 50.0, 0), "a list"))
+    found = embgeo.analyze(never, sections=["frequency"], reference=False)
+    assert (found.provenance["frequency"]["n_popular"], found.popular) == (0, None)
     assert measure(frequency=counts).popular is None
 
 

@@ -211,6 +211,7 @@ def matrix(**readings: RuleValue) -> Measured:
         "kept": 5,
         "sections": ["cosine"],
         "options": {"seed": 0},
+        "frequency": None,
         "versions": {"embgeo": "0.1"},
         "command": "not kept",
     }

@@ -20,7 +20,7 @@ from embgeo.rules.rule_value import RuleValue
 from tests.support.refusals import refusal
 from tests.support.sample_comparison import sample_comparison
 
-FACTS = {
+FACTS: dict[str, Any] = {
     "file": "model.pt",
     "tensor": "encoder.weight",
     "sha256": "0" * 64,
@@ -30,12 +30,14 @@ FACTS = {
     "kept": 5000,
     "sections": ["cosine", "spectrum", "tokens"],
     "options": {"min_norm": None, "popular_share": 0.2, "pairs": 1000},
+    "frequency": {"kind": "counts", "source": "counts file a", "sha256": "a", "n_popular": 1000},
     "versions": {},
 }
 VALUES = {
     "cosine.mean": RuleValue(0.2),
     "spectrum.effective_rank": RuleValue(40.0),
     "tokens.hubness": RuleValue(1.5, size=5000),
+    "frequency.norm_ratio": RuleValue(1.25),
 }
 
 
@@ -63,11 +65,41 @@ def test_another_quantity_cannot_be_checked() -> None:
         ("spectrum.effective_rank drop <= 1", {"d": 32}, "number of columns, 64 and 32"),
         ("tokens.hubness rise <= 1", {"size": 4999}, "number of rows, 5,000 and 4,999"),
         ("tokens.hubness rise <= 1", {"size": None}, "5,000 and an unknown number"),
+        (
+            "frequency.norm_ratio rise <= 1",
+            {"options": {"popular_share": 0.5}},
+            "measured with popular_share = 0.2, not 0.5",
+        ),
+        (
+            "frequency.norm_ratio rise <= 1",
+            {"frequency": FACTS["frequency"] | {"sha256": "b"}},
+            "measured with other counts, not counts file a",
+        ),
+        (
+            "frequency.norm_ratio rise <= 1",
+            {"n": 4000, "frequency": FACTS["frequency"] | {"source": "counts file b"}},
+            "measured with counts file a, not counts file b",
+        ),
     ):
         done = check(rule, **changed)
         assert done.state == "unchecked"
         assert says in done.decision.reason
         assert check(f"{rule}, allow undefined", **changed).state == "skipped"
+
+
+def test_what_a_number_does_not_depend_on_may_differ() -> None:
+    for rule, changed in (
+        ("cosine.mean drop <= 0", {"options": {"popular_share": 0.5}}),
+        ("cosine.mean drop <= 0", {"frequency": None}),
+        ("frequency.norm_ratio drop <= 0", {"options": {"isotropy_rows": 100}}),
+        # A file by another name holds the same counts; those of other tokens are others anyway.
+        ("frequency.norm_ratio drop <= 0", {"frequency": FACTS["frequency"] | {"source": "b"}}),
+        (
+            "frequency.norm_ratio drop <= 0",
+            {"n": 4000, "frequency": FACTS["frequency"] | {"sha256": "b"}},
+        ),
+    ):
+        assert check(rule, **changed).state == "passed"
 
 
 def test_other_facts_are_noted() -> None:
@@ -182,6 +214,7 @@ def test_a_baseline_file_keeps_sizes(tmp_path: Path) -> None:
     path.write_text(baseline_file.render([Measured(FACTS | {"absent": {}}, values)], "command"))
     (read,) = baseline_file.read(path)
     assert dict(read.readings) == values
+    assert read.provenance["frequency"] == FACTS["frequency"]
     path.write_text(path.read_text().replace('"size": 7', '"size": 0'))
     with pytest.raises(Exception, match="size is 0"):
         baseline_file.read(path)

@@ -212,7 +212,7 @@ def provenance(n: int, d: int, counts: bool, untied: bool) -> dict[str, Any]:
         "conventions": {"signs": "each right singular vector has ⟨mean row, v⟩ ≥ 0"},
         "frequency": {
             "kind": "counts", "source": "counts.tsv", "popular_share": 0.2,
-            "n_popular": n // 5, "n_rare": n - n // 5,
+            "n_popular": n // 5, "n_rare": n - n // 5, "sha256": "c" * 64,
         } if counts else None,
         "output": {
             "tensor": "decoder.weight", "stored_shape": [n + 1, d], "dtype": "float32",
