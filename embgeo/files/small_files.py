@@ -92,11 +92,11 @@ def read_text(path: Path, what: str = "text") -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    r"""Split at ``\n`` and ``\r\n`` only.
+    r"""Split at ``\n`` and ``\r\n`` only; at ``\r`` where there are no others.
 
     ``str.splitlines`` also cuts at U+2028, U+0085 and form feeds, which occur in real tokens.
     """
-    lines = text.split("\n")
+    lines = text.split("\n" if "\n" in text else "\r")
     if lines[-1] == "":
         lines.pop()
     return [line[:-1] if line.endswith("\r") else line for line in lines]

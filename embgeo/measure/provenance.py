@@ -42,8 +42,16 @@ CONVENTIONS = {
 }
 
 
+#: Median norms outside of these are hardly those of embeddings.
+NORMS = (1e-12, 1e12)
+
+
 def notes(
-    matrix: Matrix, facts: Facts, hidden_left_out: int = 0, dead_output_rows: int = 0
+    matrix: Matrix,
+    facts: Facts,
+    hidden_left_out: int = 0,
+    dead_output_rows: int = 0,
+    median_norm: float = 1.0,
 ) -> tuple[Note, ...]:
     """Collect the notes about the rows that a reader needs before any number."""
     origin = matrix.origin
@@ -53,6 +61,10 @@ def notes(
         way = f"--tensor {name}{transpose} judges the output matrix"
         said.append(Note("output", f"the verdict is about the input embedding; {way}"))
     said += [Note("loading", text) for text in origin.notes]
+    if not NORMS[0] < median_norm < NORMS[1]:
+        norm = format_number(median_norm, 3)
+        asked = "were the bytes read in the right order, as the right dtype?"
+        said.append(Note("loading", f"the median norm is {norm}; {asked}"))
     longest = format_number(float(facts.small_norms.max(initial=0.0)), 3)
     padding = sum(map(facts.is_padding, facts.zero.tolist()))
     left_out: list[tuple[NoteCode, int, str]] = [

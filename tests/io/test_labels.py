@@ -199,6 +199,7 @@ def test_forms_of_a_counts_file(tmp_path: Path) -> None:
             '{"the": 3, "of": 2, "a\u00a0b": 0}',
             '[["the", 3], ["of", 2], ["a\u00a0b", 0]]',
             "the\t3\r\nof\t2\r\n\r\na\u00a0b\t0",
+            "the\t3\rof\t2\ra\u00a0b\t0\r",
         ),
     ):
         counts = read_counts(written(folder, content))

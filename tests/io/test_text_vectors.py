@@ -113,6 +113,9 @@ def test_bad_structure_is_named_with_its_line(tmp_path: Path) -> None:
             "3 0\n\n",
             "9 2000000\nthe 1 2 3\n",
             "the " + "1 " * 1_000_002 + "\n",
+            "2 4\rthe 0.5 1.5 2.5 3.5\rof 0.5 1.5 2.5 3.5\r",
+            "the 0.5 1.5 2.5 3.5\rof 0.5 1.5 2.5 3.5",
+            "the 0.5 1\rof 0.5 1\rand 0.5 1\n",
         ),
     ):
         message(written(folder, content))

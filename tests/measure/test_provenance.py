@@ -76,10 +76,19 @@ def test_shares_of_frequency_are_those_of_a_section_that_was_measured() -> None:
         "n_rare": 44,
     }
     assert found.popular is not None
-    never = Matrix(make_rows(), frequency=Frequency("counts", np.maximum(np.arange(N) - 50.0, 0), "a list"))
+    never = Matrix(
+        make_rows(), frequency=Frequency("counts", np.maximum(np.arange(N) - 50.0, 0), "a list")
+    )
     found = embgeo.analyze(never, sections=["frequency"], reference=False)
     assert (found.provenance["frequency"]["n_popular"], found.popular) == (0, None)
     assert measure(frequency=counts).popular is None
+
+
+def test_norms_that_are_hardly_those_of_embeddings_are_noted() -> None:
+    rows = make_rows() / np.nanmedian(np.linalg.norm(make_rows(), axis=1))
+    for scale, noted in ((1.0, False), (1e11, False), (1e13, True), (1e-11, False), (1e-13, True)):
+        found = embgeo.analyze(scale * rows, sections=["cosine"], reference=False)
+        assert any("right order" in note.text for note in found.notes) is noted
 
 
 def test_a_device_has_versions_of_its_own() -> None:

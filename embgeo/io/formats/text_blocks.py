@@ -85,6 +85,11 @@ def _all_blocks(path: Path) -> Iterator[LineBlock]:
         while chunk := file.read(_BLOCK_BYTES):
             if number == 1 and not rest:
                 chunk = chunk.removeprefix(BYTE_ORDER_MARK)
+                if chunk.rstrip(b"\r").count(b"\r") > chunk.count(b"\n"):
+                    raise Damaged(
+                        "its lines end with carriage returns alone",
+                        "tr '\\r' '\\n' writes the line ends of today",
+                    )
             lines = (rest + chunk).split(b"\n")
             rest = lines.pop()
             if len(rest) > MAX_LINE_BYTES:
