@@ -712,7 +712,7 @@ def test_the_lstm_learns_to_read_the_source(place: Path, tmp_path: Path) -> None
             model={**LSTM, "d": 32, "bound": 0.2, "dropout": 0.0},
             task={"smoothing": 0.0},
             optimizer={"lr": 0.02},
-            training={"batch": 300, "epochs": 120, "log_every": 100},
+            training={"batch": 300, "epochs": 80, "log_every": 100},
         )
     )
     test: Any = train_task(config, tmp_path).test
