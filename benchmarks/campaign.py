@@ -44,9 +44,8 @@ from embgeo.training.study.record import ClaimOutcome, Run, Study
 from embgeo.training.study.run_result import is_finished
 from embgeo.training.study.wording import describe_quality
 from embgeo.training.tasks import TASKS
-from embgeo.workflows.train import prepare
+from embgeo.workflows.train import make_study, prepare
 from embgeo.workflows.train_settings import parse_assignment
-from embgeo.workflows.train_study import make_study
 
 RESULTS = Path(__file__).parent / "results"
 CLAIMS_NAME = "claims.csv"

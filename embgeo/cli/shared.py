@@ -193,7 +193,8 @@ def _bar() -> Iterator[Progress]:
             return Text(f"{task.speed:,.0f}/s" if task.speed and task.total else "")
 
     console = Console(stderr=True)
-    text = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis"))
+    column = Column(no_wrap=True, overflow="ellipsis")
+    text = TextColumn("{task.description}", markup=False, table_column=column)
     columns: tuple[ProgressColumn, ...] = (text, BarColumn(10), Count())
     if console.width >= WIDE:
         columns = (text, BarColumn(), Count(), Rate(), TimeRemainingColumn())
@@ -203,7 +204,7 @@ def _bar() -> Iterator[Progress]:
         def start(what: str, rows: int) -> None:
             if tasks:
                 bars.remove_task(tasks.pop())
-            tasks.append(bars.add_task(what, total=rows or None))
+            tasks.append(bars.add_task(printable(what), total=rows or None))
 
         def advance(rows: int) -> None:
             bars.advance(tasks[-1], rows)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from embgeo.cli import completion, shared
 from embgeo.cli import options as o
 from embgeo.core.progress import Progress, RunMonitor
 from embgeo.workflows import train as workflow
-
-if TYPE_CHECKING:
-    from rich.progress import TaskID
 
 
 @shared.guarded
@@ -105,7 +101,10 @@ def train(
         folder, plan = workflow.plan_training(**arguments)
         print_found(plan, text.render_plan(plan, folder), json_, quiet=False)
         return
-    with monitor_runs(quiet) as monitor:
+    with shared.progress_bar(quiet) as progress:
+        monitor = RunMonitor(progress or Progress())
+        if not quiet:
+            monitor = replace(monitor, say=print_line)
         trained = workflow.train(
             **arguments, jobs=jobs, command=shared.command_line(), monitor=monitor
         )
@@ -127,91 +126,5 @@ def print_found(content: Any, lines: Iterable[str], json_: bool, quiet: bool) ->
         shared.print_lines(*lines)
 
 
-#: Units of the bar of all runs for each run.
-_WHOLE = 1000.0
-#: The share of a run that its steps take; the rest is evaluation and analysis.
-_STEPS = 0.95
-
-
-@contextlib.contextmanager
-def monitor_runs(quiet: bool) -> Iterator[RunMonitor]:
-    """Show bars on a terminal, lines elsewhere, and nothing if `quiet`."""
-    if quiet:
-        yield RunMonitor()
-    elif not sys.stderr.isatty():
-        yield RunMonitor(say=print_line)
-    else:
-        with draw_bars() as monitor:
-            yield monitor
-
-
 def print_line(line: str) -> None:
     print(shared.printable(line), file=sys.stderr, flush=True)
-
-
-@contextlib.contextmanager
-def draw_bars() -> Iterator[RunMonitor]:
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[shown_count]}", markup=False),
-        TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
-    with Bars(*columns, console=console, transient=True, speed_estimate_period=120.0) as shown:
-        total = shown.add_task("all runs", total=None, shown_count="")
-        state = BarState()
-
-        def expect(runs: int) -> None:
-            state.runs = runs
-            shown.update(total, total=_WHOLE * max(runs, 1), shown_count=f"0/{runs}")
-
-        def start(what: str, steps: int) -> None:
-            if state.task is not None:
-                shown.remove_task(state.task)
-            shown_count = "" if steps else " "
-            state.task = shown.add_task(
-                shared.printable(what), total=steps or None, shown_count=shown_count
-            )
-            state.steps, state.done = steps, 0
-
-        def advance(steps: int) -> None:
-            if state.task is None:
-                return
-            state.done += steps
-            shown_count = f"{state.done:,}/{state.steps:,}" if state.steps else ""
-            shown.update(state.task, advance=steps, shown_count=shown_count)
-            if state.steps and state.in_run:
-                share = min(1.0, state.done / state.steps)
-                shown.update(total, completed=_WHOLE * (state.behind + _STEPS * share))
-            if state.steps and state.done >= state.steps:
-                start("evaluating", 0)
-
-        def count(behind: int, in_run: bool) -> None:
-            state.behind, state.in_run = behind, in_run
-            shown_count = f"{behind}/{state.runs}"
-            shown.update(total, completed=_WHOLE * behind, shown_count=shown_count)
-
-        yield RunMonitor(
-            Progress(start, advance),
-            expect,
-            lambda behind: count(behind, True),
-            lambda behind: count(behind, False),
-            lambda line: console.print(shared.printable(line), markup=False, highlight=False),
-        )
-
-
-@dataclass(slots=True)
-class BarState:
-    """The state of the bars."""
-
-    runs: int = 0
-    task: TaskID | None = None
-    steps: int = 0
-    done: int = 0
-    behind: int = 0
-    in_run: bool = False

@@ -31,24 +31,14 @@ class Progress:
     advance: Callable[[int], None] = lambda _rows: None
 
 
-def _ignore(_reported: object) -> None:
-    """Drop a report."""
-
-
 @dataclass(frozen=True, slots=True)
 class RunMonitor:
-    """Receives reports of many training runs; the command line draws bars from them."""
+    """Receives reports of many training runs."""
 
     #: Progress of the current run, or of other long work.
     progress: Progress = field(default_factory=Progress)
-    #: ``expect(runs)`` before the first run.
-    expect: Callable[[int], None] = _ignore
-    #: ``begin(behind)`` before a run and ``done(behind)`` after it, with the number of runs that
-    #: have ended.
-    begin: Callable[[int], None] = _ignore
-    done: Callable[[int], None] = _ignore
     #: ``say(line)`` with the result of a run.
-    say: Callable[[str], None] = _ignore
+    say: Callable[[str], None] = lambda _line: None
 
 
 def report_bytes(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:

@@ -21,7 +21,7 @@ from embgeo.core.errors import BadOption, RunFailed, UnreadableFile
 from embgeo.core.progress import RunMonitor
 from embgeo.training.complete import complete_settings
 from embgeo.training.loop.distributed import ProcessGroup
-from embgeo.workflows.train_beside import RunsBeside, Worker, deal_gpus
+from embgeo.workflows.train_runs import RunsBeside, Worker, deal_gpus
 from tests.support.refusals import refusal
 from tests.support.training_runs import numbers, settings
 
@@ -104,7 +104,7 @@ import os, sys, threading
 from pathlib import Path
 from embgeo.core.progress import RunMonitor
 from embgeo.training.complete import complete_settings
-from embgeo.workflows.train_beside import Worker
+from embgeo.workflows.train_runs import Worker
 from tests.support.training_runs import settings
 
 text, home = sys.argv[1:]

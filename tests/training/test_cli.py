@@ -27,7 +27,8 @@ from embgeo.core.progress import RunMonitor
 from embgeo.result.analysis import load_analysis
 from embgeo.training.settings import list_presets
 from embgeo.training.study.record import STUDY, load_study
-from embgeo.workflows import train_runs, train_study
+from embgeo.workflows import train as train_workflow
+from embgeo.workflows import train_runs
 from embgeo.workflows.train import train
 from embgeo.workflows.train_runs import MEASURED, geometry_measure
 from embgeo.workflows.train_settings import as_tables, gather_settings, parse_assignment
@@ -148,15 +149,14 @@ def test_resume_finds_everything_finished(
 @pytest.mark.slow
 def test_python_gets_the_study_that_is_saved() -> None:
     lines: list[str] = []
-    monitor = RunMonitor(expect=lambda runs: lines.append(f"{runs} runs"), say=lines.append)
+    monitor = RunMonitor(say=lines.append)
     trained = train(out="words.runs", resume=True, monitor=monitor)
     assert trained is not None
     assert STUDY.to_json(trained.study) == STUDY.to_json(load_study(trained.folder))
     assert trained.report.is_file()
     assert trained.folder == Path("words.runs")
     assert (dict(trained.failed), trained.error()) == ({}, None)
-    assert lines[0] == "4 runs"
-    assert len(lines) == 5
+    assert len(lines) == 4
     with refusal(BadOption):
         train(resume=True)
 
@@ -339,7 +339,7 @@ def test_no_stale_comparison_stands_beside_a_report(
     shutil.copytree(here / "words.runs", out)
     if not ours:
         (out / "comparison" / "comparison.json").unlink()
-    monkeypatch.setattr("embgeo.workflows.train_study.compare_embeddings", lambda *_: None)
+    monkeypatch.setattr("embgeo.workflows.train.compare_embeddings", lambda *_: None)
     assert run(["train", "--resume", "-o", str(out), "-q"]) == 0
     assert (out / "comparison").exists() is not ours
 
@@ -494,41 +494,8 @@ def test_geometry_of_an_untied_model_has_the_distance_of_its_spaces() -> None:
     assert measure(W, W.copy())["subspace.distance"] == pytest.approx(0.0, abs=1e-6)
 
 
-# --- What a terminal shows -----------------------------------------------------------------------
-
-
-def test_the_bar_over_all_runs_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rich.progress import Progress as Bars
-
-    from embgeo.cli.train import draw_bars
-
-    seen: list[float] = []
-    update = Bars.update
-
-    def noted(self: Bars, task: Any, **changes: Any) -> None:
-        if "completed" in changes:
-            seen.append(changes["completed"])
-        update(self, task, **changes)
-
-    monkeypatch.setattr(Bars, "update", noted)
-    with draw_bars() as watching:
-        watching.expect(2)
-        for place in range(2):
-            watching.begin(place)
-            watching.progress.start("steps", 4)
-            watching.progress.advance(2)  # found in a saved state
-            watching.progress.advance(2)
-            watching.done(place + 1)
-            watching.progress.start("analysis", 100)
-            watching.progress.advance(10)
-            watching.say("a [bold]line[/bold]")
-    assert seen == sorted(seen)
-    assert seen[-1] == 2000.0
-    assert 475.0 in seen
-
-
 def test_methods_without_their_control_are_named() -> None:
-    describe = train_study.describe_missing
+    describe = train_workflow.describe_missing
     assert not describe({"mle": "", "cosreg": "mle"})
     assert describe({"cosreg": "mle", "frage": "mle", "factored": "mle", "sc-exp": "factored"}) == (
         "no difference is shown for cosreg, frage: mle, the control, has no run here; "

@@ -20,15 +20,15 @@ from embgeo.training.settings import parse_settings
 from embgeo.training.study.assemble import describe_tried
 from embgeo.training.study.record import StudyMethod, TriedValue
 from embgeo.training.study.run_result import load_result
-from embgeo.workflows import train_runs as train_runs_module
+from embgeo.workflows import train_runs
+from embgeo.workflows.train import train_every_run
 from embgeo.workflows.train_runs import RunsHere
-from embgeo.workflows.train_settings import parse_tuned
-from embgeo.workflows.train_tuning import (
+from embgeo.workflows.train_settings import (
     TUNING_SEED,
     Score,
     choose,
+    parse_tuned,
     read_tuning,
-    train_runs,
     tune_settings,
 )
 from tests.support.refusals import refusal
@@ -81,7 +81,7 @@ def test_no_run_has_the_seed_of_a_trial(tmp_path: Path) -> None:
     assert trial.seed == TUNING_SEED
     assert not (tmp_path / "mle" / "seed-0").exists()
     config = complete_settings(settings(compare=METHODS, tune={"lr": RATES}))
-    train_runs(config, tmp_path, rates, runs_here())
+    train_every_run(config, tmp_path, rates, runs_here())
     found = load_result(run_folder(tmp_path, "mle", 0))
     assert found.settings["optimizer"]["lr"] == 3e-2
     assert found.valid["perplexity"] != trial.valid["perplexity"]
@@ -93,7 +93,7 @@ def test_no_run_has_the_seed_of_a_trial(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_was_tried_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = tuned(tmp_path)
-    monkeypatch.setattr(train_runs_module, "attempt_run", None)
+    monkeypatch.setattr(train_runs, "attempt_run", None)
     assert tuned(tmp_path) == first
     with refusal(BadOption):
         tuned(tmp_path, [1e-4])
@@ -114,14 +114,14 @@ def test_tuning_is_resumed_to_the_same_bits(tmp_path: Path) -> None:
 
 
 def test_a_rate_that_diverges_is_not_chosen(tmp_path: Path, monkeypatch: Any) -> None:
-    trained = train_runs_module.attempt_run
+    trained = train_runs.attempt_run
 
     def diverge(config: Any, *others: Any) -> Any:
         if config.optimizer.lr > 1e-3:
             raise Diverged("the loss is not a number")
         return trained(config, *others)
 
-    monkeypatch.setattr(train_runs_module, "attempt_run", diverge)
+    monkeypatch.setattr(train_runs, "attempt_run", diverge)
     assert tuned(tmp_path) == {"mle": {LR: 1e-4}, "cosreg": {LR: 1e-4}}
     assert [one.score is None for one in tried(tmp_path, "mle")] == [False, True]
     with pytest.raises(Diverged):
@@ -163,7 +163,7 @@ def test_settings_are_tuned_one_after_the_other(
         loss = {"loss": abs(gamma - 10.0) + abs(lr - 0.3)}
         return SimpleNamespace(valid=loss, quality="loss", quantities=())
 
-    monkeypatch.setattr(train_runs_module, "attempt_run", judge)
+    monkeypatch.setattr(train_runs, "attempt_run", judge)
     lists = {"method": {"cosreg": {"gamma": [1.0, 10.0]}}, "lr": [0.1, 0.3]}
     config = complete_settings(settings(compare=METHODS, tune=lists, optimizer={"lr": 0.1}))
     found = tune_settings(config, tmp_path, runs_here())
