@@ -41,6 +41,16 @@ def test_the_conda_recipe_asks_for_the_same_packages() -> None:
     assert entry == f"embgeo = {PROJECT['scripts']['embgeo']}"
 
 
+def test_the_lowest_versions_that_are_tested_are_those_that_are_allowed() -> None:
+    lines = (ROOT / "packaging" / "lowest.txt").read_text("utf-8").splitlines()
+    tested = dict(line.split("==") for line in lines if not line.startswith("#"))
+    allowed = {name: version[2:] for name, version in map(requirement, PROJECT["dependencies"])}
+    assert tested.keys() == {name.lower() for name in allowed}
+    for name, version in allowed.items():
+        lowest = tested[name.lower()]
+        assert lowest == version or re.fullmatch(rf"{re.escape(version)}(\.0)+", lowest), name
+
+
 def test_actions_are_pinned_by_hash_and_named_by_version() -> None:
     for path in sorted((ROOT / ".github/workflows").glob("*.yml")):
         used = re.findall(r"uses: *(.*)", path.read_text("utf-8"))

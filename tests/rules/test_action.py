@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ def test_inputs_and_outputs_fit_together() -> None:
     text = (ROOT / "action.yml").read_text("utf-8")
     used = set(re.findall(r"inputs\.([\w-]+)", text))
     assert used == set(ACTION["inputs"])
-    ids = {found["id"] for found in ACTION["runs"]["steps"]}
+    ids = {found.get("id") for found in ACTION["runs"]["steps"]}
     assert set(re.findall(r"steps\.(\w+)\.outputs", text)) <= ids
     assert all(value["description"] for value in ACTION["inputs"].values())
 
@@ -222,27 +223,79 @@ def test_an_embgeo_that_does_not_start_is_an_error_and_no_failed_gate(work: Path
     assert (work / "output").read_text() == "result=error\n"
 
 
+def run_install(work: Path, python: Path, extras: str = "") -> Path:
+    """The steps before the gate; returns the folder of the environment."""
+    outputs = {"steps.python.outputs.python-path": str(python)}
+    done = run_step("key", work, {"extras": extras}, outputs)
+    assert done.returncode == 0, done.stderr
+    key, home = (line.partition("=")[2] for line in (work / "output").read_text().splitlines())
+    (work / "output").write_text("")
+    outputs |= {"steps.key.outputs.key": key, "steps.key.outputs.home": home}
+    done = run_step("install", work, {"extras": extras}, outputs)
+    assert done.returncode == 0, done.stderr
+    assert (work / "output").read_text() == f"command={home}/bin/embgeo\n"
+    (work / "output").write_text("")
+    return Path(home)
+
+
 @needs_bash
-@pytest.mark.parametrize("extras", ["", "gguf,hdf5"])
-def test_the_install_step(work: Path, extras: str) -> None:
-    """With a Python that only writes down what it is asked for."""
+def test_the_install_step(work: Path) -> None:
+    """With a Python that only writes down what it is asked for, but for the key."""
     asked = work / "asked"
     python = program(
         work / "python",
-        f'#!/bin/sh\nprintf "%s|" "$@" >> "{asked}"\necho >> "{asked}"\n'
-        'if [ "$3" = venv ]; then mkdir -p "$4/bin"; cp "$0" "$4/bin/python"; fi\n',
+        f'#!/bin/sh\nif [ "$2" = -c ]; then exec "{sys.executable}" "$@"; fi\n'
+        f'printf "%s|" "$@" >> "{asked}"\necho >> "{asked}"\n'
+        'if [ "$3" = venv ]; then mkdir -p "$5/bin"; cp "$0" "$5/bin/python"; fi\n',
     )
-    done = run_step(
-        "install", work, {"extras": extras}, {"steps.python.outputs.python-path": str(python)}
+    homes = set()
+    for extras in ("", "gguf,hdf5"):
+        home = run_install(work, python, extras)
+        homes.add(home)
+        venv, *pips = asked.read_text().splitlines()
+        asked.unlink()
+        assert venv == f"-I|-m|venv|--clear|{home}|"
+        for pip in pips:
+            assert pip.startswith("-I|-m|pip|install|")
+            assert f"|--constraint|{ROOT / 'constraints.txt'}|" in pip
+        if extras:
+            assert [pip.endswith(f"|{ROOT}[{extras}]|") for pip in pips] == [True]
+        else:
+            assert pips[0].endswith(f"|--requirement|{ROOT}/packaging/gate.txt|")
+            assert pips[1].endswith(f"|--no-deps|{ROOT}|")
+    assert len(homes) == 2
+    # What the cache has brought back and starts is not installed again.
+    program(home / "bin" / "embgeo", "#!/bin/sh\n")
+    assert run_install(work, python, "gguf,hdf5") == home
+    assert not asked.exists()
+
+
+@needs_bash
+@pytest.mark.slow
+def test_a_gate_needs_nothing_but_what_the_action_installs(
+    work: Path,
+) -> None:
+    listed = (ROOT / "packaging" / "gate.txt").read_text("utf-8").splitlines()
+    needed = {line for line in listed if not line.startswith("#")}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    known = {re.match(r"[\w-]+", text)[0] for text in project["dependencies"]}
+    assert needed < known
+    modules = {"scikit-learn": "sklearn"}
+    absent = [modules.get(name, name) for name in known - needed]
+    program(
+        work / "main.py",
+        f"import sys\nfor name in {absent}: sys.modules[name] = None\n{MAIN}",
     )
-    assert done.returncode == 0, done.stderr
-    home = work / "temp" / "embgeo"
-    venv, pip = asked.read_text().splitlines()
-    assert venv == f"-I|-m|venv|{home}|"
-    assert pip.startswith("-I|-m|pip|install|")
-    assert f"|--constraint|{ROOT / 'constraints.txt'}|" in pip
-    assert pip.endswith(f"|{ROOT}[{extras}]|" if extras else f"|{ROOT}|")
-    assert (work / "output").read_text() == f"command={home}/bin/embgeo\n"
+    rules = "verdict <= degenerate\ntokens.hubness <= 100\ncosine.mean rise <= 2 se"
+    done = run_gate(
+        work,
+        sources="cone.npy",
+        rules=rules,
+        baseline="cone.npy",
+        config="",
+        event="pull_request_target",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @needs_bash
@@ -253,9 +306,17 @@ def test_modules_of_the_checkout_are_not_run(work: Path) -> None:
     for name in ("venv.py", "pip/__main__.py", "pip/__init__.py"):
         program(work / "check out" / name, attack)
     # Without pip in the new environment nothing is downloaded: only what is imported counts.
-    python = program(work / "python", f'#!/bin/sh\nexec "{sys.executable}" "$@" --without-pip\n')
-    run_step("install", work, {}, {"steps.python.outputs.python-path": str(python)})
-    assert (work / "temp" / "embgeo").is_dir()
+    python = program(
+        work / "python",
+        f'#!/bin/sh\n[ "$2" = -c ] || more=--without-pip\nexec "{sys.executable}" "$@" $more\n',
+    )
+    outputs = {
+        "steps.python.outputs.python-path": str(python),
+        "steps.key.outputs.home": str(work / "home"),
+    }
+    run_step("key", work, {}, outputs)
+    run_step("install", work, {}, outputs)
+    assert (work / "home" / "bin").is_dir()
     assert not (work / "pwned").exists()
 
 
