@@ -97,7 +97,7 @@ class BoundedStream:
                 self._path,
                 f"its {self._codec.name} data unfold to more than {self._budget // 2**20:,} MiB "
                 f"from {self._packed:,} bytes, as a decompression bomb does",
-                "if you trust it, decompress it yourself and give the plain file",
+                "if you trust it, unpack it with gzip -d or zstd -d",
             )
         return piece
 

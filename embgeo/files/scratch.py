@@ -90,7 +90,7 @@ def _find_room(what: str) -> Iterator[None]:
     except OSError as error:
         raise Damaged(
             f"no room for {what} in {tempfile.gettempdir()} ({error.strerror or error})",
-            "free some space or let TMPDIR name a folder with more of it",
+            "set TMPDIR to a folder with more space",
         ) from error
 
 

@@ -32,7 +32,7 @@ def read_head(path: Path) -> bytes:
     """Read the first `HEAD_BYTES` bytes of a regular, non-empty file."""
     try:
         if path.exists() and not path.is_file():
-            raise refuse(path, "is not a regular file", "save it as a file first")
+            raise refuse(path, "is not a regular file", "write it to a file with cat")
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
     except OSError as error:
@@ -77,7 +77,7 @@ def decode_text(data: bytes, path: Path, what: str = "text") -> str:
             path,
             f"is not valid {'UTF-16' if encoding == 'utf-16' else 'UTF-8'} "
             f"at byte {error.start + mark:,}",
-            "save it as UTF-8",
+            "convert it with iconv -t UTF-8",
         ) from error
     lines = text.count("\n")
     # One sign beyond the basic plane makes each sign of the text take four bytes.
@@ -151,7 +151,7 @@ def safe_text(token: str) -> str:
 
 
 FOREIGN_LINK = "is a link that leads out of the folder"
-COPY_IT = "put the file itself into the folder"
+COPY_IT = "copy the file itself with cp -L"
 
 
 def is_plain_name(name: str) -> bool:

@@ -211,10 +211,10 @@ class DirectoryFile:
 def _member(info: zipfile.ZipInfo, end: int, size: int) -> ZipMember:
     name = short(info.filename)
     if info.flag_bits & _ENCRYPTED:
-        raise Damaged(f"{name} is encrypted", "unpack the archive and name the file inside")
+        raise Damaged(f"{name} is encrypted", "unzip it and name the file inside")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         method = _METHODS.get(info.compress_type, str(info.compress_type))
-        raise Damaged(f"{name} is compressed by {method}", "save it without compression")
+        raise Damaged(f"{name} is compressed by {method}", "unzip it, and zip it with -0")
     compressed = info.compress_type == zipfile.ZIP_DEFLATED
     # Of its own header the length is not yet known; it has at least these bytes and the name.
     least = info.header_offset + LOCAL_HEADER_BYTES + info.compress_size
@@ -227,7 +227,7 @@ def _member(info: zipfile.ZipInfo, end: int, size: int) -> ZipMember:
     if info.file_size > max(LARGE, MOST_RATIO * info.compress_size):
         raise Damaged(
             f"{name} would grow from {info.compress_size:,} to {info.file_size:,} bytes",
-            "if this is not an attack, save it without compression",
+            "if this is not an attack, unzip it, and zip it with -0",
         )
     return ZipMember(
         info.filename, info.header_offset, end, info.compress_size, info.file_size, compressed,

@@ -30,22 +30,18 @@ from embgeo.io.formats.format import Beside, Box, join_grid
 from embgeo.io.formats.word_lists import are_words
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
-from embgeo.io.model.checkpoint import Checkpoint, RowRanges, Tensor, unreadable
+from embgeo.io.model.checkpoint import SAVE_FLOATS, Checkpoint, RowRanges, Tensor, unreadable
 
 NAME = "Arrow table"
-RECOGNIZED = (
-    "PAR1 (Parquet), ARROW1 (Arrow, Feather version 2) or FEA1 at the start, or a stream of Arrow"
-)
+RECOGNIZED = "PAR1 (Parquet) or ARROW1 (Arrow, Feather) at the start, or a stream of Arrow"
 READ = (
     "decoded by pyarrow into memory or a temporary file; an uncompressed Arrow file of one batch "
     "is mapped"
 )
 EXTRA = "arrow"
 
-_AS_LISTS = "save the vectors as one column of lists of float32"
 _PARQUET = b"PAR1"
 _FILE = b"ARROW1"
-_OLD_FEATHER = b"FEA1"
 _CONTINUATION = b"\xff\xff\xff\xff"
 # A stream begins with any bytes of this form: a length beyond this is no schema but numbers.
 _LONGEST_SCHEMA = 16 * 2**20
@@ -65,7 +61,7 @@ _RATIO_FREE_BYTES = 256 * 2**20
 
 def sniff(head: bytes) -> bool:
     """Return a magic string, or the mark and a plausible length before the schema of a stream."""
-    if head.startswith((_PARQUET, _FILE, _OLD_FEATHER)):
+    if head.startswith((_PARQUET, _FILE)):
         return True
     length = int.from_bytes(head[4:8], "little")
     return head.startswith(_CONTINUATION) and length % 8 == 0 and 0 < length < _LONGEST_SCHEMA
@@ -77,11 +73,6 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     stamp = FileStamp.of(path)
     head, size = data[: len(_FILE)].tobytes(), len(data)
     name = "Parquet" if head.startswith(_PARQUET) else "Arrow"
-    if head.startswith(_OLD_FEATHER):
-        raise Damaged(
-            "a file of Feather version 1, which is not read",
-            "read it with pandas and write it as Parquet",
-        )
     if importlib.util.find_spec("pyarrow") is None:
         raise Damaged(f"{name} files need the package pyarrow", "pip install 'embgeo[arrow]'")
     labels = ScratchFile()
@@ -104,7 +95,7 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
         problem = f"is a column of {plain(column['type'])}, not of lists of floating-point numbers"
         name = plain(column["name"])
         dtype = TEXT if column["is_text"] else ""
-        tensors.append(unreadable(name, (answer["rows"],), dtype, problem, _AS_LISTS))
+        tensors.append(unreadable(name, (answer["rows"],), dtype, problem, SAVE_FLOATS))
     return Checkpoint(
         format=name,
         tensors=tuple(tensors),
@@ -227,7 +218,7 @@ def join_tables(folder: Path, tables: Sequence[Checkpoint]) -> Checkpoint:
     filled = [table for table in tables if any(t.shape[:1] != (0,) for t in table.tensors)]
     by_name = [{tensor.name: tensor for tensor in table.tensors} for table in filled]
     if not filled:
-        raise refuse(folder, "its Parquet files have no rows", "name another folder")
+        raise refuse(folder, "its Parquet files have no rows")
     every = dict.fromkeys(name for own in by_name for name in own)
     columns = [_join_column(name, [own.get(name) for own in by_name]) for name in every]
     if all(column.problem for column in columns):
@@ -316,7 +307,9 @@ def describe(path: str, output: str, most: int = SIDE_FILE_BYTES) -> dict[str, A
     table = open_table(path)
     names = [field.name for field in table.schema]
     if len(set(names)) < len(names):
-        raise Damaged("two of its columns have the same name", "rename one of them")
+        raise Damaged(
+            "two of its columns have the same name", "rename one with pyarrow.Table.rename_columns"
+        )
     matrices = [m for place in range(len(names)) if (m := matrix_of(table, place)) is not None]
     labels, note = label_column(table.schema)
     counts = count_column(table.schema)
@@ -575,7 +568,9 @@ def count_column(schema: Any) -> int | None:
 def refuse_missing(column: Any, row: int, what: str) -> None:
     if column.null_count:
         place = row + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
-        raise Damaged(f"row {place:,} has {what}", "leave that row out")
+        raise Damaged(
+            f"row {place:,} has {what}", "leave such rows out with pandas.DataFrame.dropna"
+        )
 
 
 def list_values(column: Any, width: int, row: int) -> Any:
@@ -591,11 +586,10 @@ def list_values(column: Any, width: int, row: int) -> Any:
             raise Damaged(
                 f"row {row + int(odd[0]):,} has {int(lengths[odd[0]]):,} numbers, "
                 f"the first one {width:,}",
-                "every row needs the same number of them",
             )
     flat = column.flatten()
     if flat.null_count:
-        raise Damaged(f"a vector of the rows from {row:,} has a missing number", "leave it out")
+        raise Damaged(f"a vector of the rows from {row:,} has a missing number")
     return flat.to_numpy(zero_copy_only=False).reshape(len(column), width)
 
 

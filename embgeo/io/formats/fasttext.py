@@ -34,6 +34,7 @@ from embgeo.io.formats.subwords import (
 from embgeo.io.formats.word_lists import decode_words, room_for_words
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.model.checkpoint import Checkpoint, Tensor
+from embgeo.io.model.parameter import BEFORE
 
 MAGIC = struct.pack("<i", 793712314)
 VERSIONS = (11, 12)
@@ -90,7 +91,7 @@ def read_dictionary(path: Path) -> Dictionary:
             raise Damaged("the sizes of its dictionary contradict each other, or it has no words")
         kept = _PRUNED.unpack_from(data, at)[0]
         if kept >= 0:
-            raise Damaged(_QUANTIZED, _USE_BIN)
+            raise Damaged(_QUANTIZED, BEFORE)
         found, counts, at = _entries(data, at + _PRUNED.size, words, labels)
     supervised = model == SUPERVISED
     # Early classifiers ignore their settings of character n-grams.
@@ -147,8 +148,7 @@ READ = "matrices are mapped; dictionary and word vectors are read into memory or
 EXTRA = ""
 
 _SHAPE = struct.Struct("<qq")
-_QUANTIZED = "is a quantized model of fastText (.ftz), which is not read"
-_USE_BIN = "use the model that it was made from (.bin), or its vectors as text (.vec)"
+_QUANTIZED = "its matrices are quantized"
 
 
 def sniff(head: bytes) -> bool:
@@ -180,7 +180,7 @@ def _read_matrix(data: Bytes, at: int) -> tuple[Floats, int]:
     if flag not in (b"\0", b"\1"):
         raise Damaged("the flag before a matrix is damaged or cut off")
     if flag == b"\1":
-        raise Damaged(_QUANTIZED, _USE_BIN)
+        raise Damaged(_QUANTIZED, BEFORE)
     rows, columns = _SHAPE.unpack(data[at + 1 : at + 1 + _SHAPE.size].tobytes())
     at += 1 + _SHAPE.size
     if rows < 0 or columns <= 0:

@@ -53,7 +53,7 @@ FOREIGN = (
             "save its vectors: numpy.save(FILE, index.reconstruct_n(0, index.ntotal))"),
     Foreign(rb".{257}ustar|BZh[1-9]|\xfd7zXZ\0|7z\xbc\xaf|Rar!\x1a|\x04\x22\x4d\x18", "",
             "is an archive, or compressed by other than gzip or zstd",
-            "unpack it and name the file inside"),
+            "unpack it (tar, xz, bunzip2) and name the file inside"),
 )  # fmt: skip
 
 _READ = (

@@ -190,7 +190,7 @@ class PluginFormat:
     def _error(self, cause: str) -> EmbgeoError:
         return EmbgeoError(
             f"the format plug-in {self._name!r} of {self._package} cannot be used ({cause})",
-            way_out=f"update {self._package}, or uninstall it",
+            way_out=f"pip install --upgrade {self._package}",
         )
 
 

@@ -220,8 +220,7 @@ def _sidecar(name: str, file: str, beside: Beside) -> Tensor:
         data = beside.open(file)
     except Missing:
         problem = f"is in {short(file)}, which is missing"
-        way_out = "put the files that gensim wrote next to it into its folder, unrenamed"
-        return unreadable(name, (), "", problem, way_out)
+        return unreadable(name, (), "", problem, "")
     try:
         return array_tensor(name, data, read_header(data, len(data)))
     except NotNumbers as error:

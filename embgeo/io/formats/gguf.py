@@ -287,7 +287,7 @@ def read(data: maps.Bytes) -> Checkpoint:
             i.shape,
             "",
             f"is of type {i.type} of ggml, which is not known",
-            "use another quantization of the model",
+            "convert it with llama-quantize of llama.cpp",
         )
         for i in header.unknown
     ]
@@ -343,7 +343,7 @@ def _dequantize(raw: maps.Bytes, info: TensorInfo, big_endian: bool) -> maps.Arr
     if big_endian:
         raise Damaged(
             f"{short(info.name)} is quantized ({kind}) in a file of big-endian byte order",
-            "use the little-endian file",
+            "convert it: gguf-convert-endian FILE little",
         )
     expand = _dequantizer(info)
     step = max(1, _BLOCK_BYTES // length)
@@ -369,7 +369,7 @@ def _dequantizer(info: TensorInfo) -> Callable[[maps.Array], maps.Array]:
         ) from error
     no_way = Damaged(
         f"{short(info.name)} is of type {kind}, which this gguf package does not dequantize",
-        "update the package, or use another quantization of the model",
+        "pip install --upgrade gguf",
     )
     if not hasattr(GGMLQuantizationType, kind):
         raise no_way

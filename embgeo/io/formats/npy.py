@@ -9,7 +9,7 @@ import numpy as np
 from embgeo.files.guard import Damaged, short
 from embgeo.files.maps import Array, Bytes, count, is_numeric, view, whole_numbers
 from embgeo.io.formats.format import Beside
-from embgeo.io.model.checkpoint import Checkpoint, Tensor
+from embgeo.io.model.checkpoint import SAVE_FLOATS, Checkpoint, Tensor
 
 NAME = "npy"
 RECOGNIZED = "begins with `\\x93NUMPY`"
@@ -69,7 +69,7 @@ class NotNumbers(Damaged):
     """A sound array of objects that are not numbers; `shape` is empty if it is not known."""
 
     def __init__(self, cause: str, shape: tuple[int, ...] = ()) -> None:
-        super().__init__(cause, "save the matrix with a number type, e.g. float32")
+        super().__init__(cause, SAVE_FLOATS)
         self.shape = shape
 
 

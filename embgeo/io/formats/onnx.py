@@ -22,6 +22,7 @@ from embgeo.io.model.checkpoint import (
     unreadable,
 )
 from embgeo.io.model.names import input_rank, output_rank
+from embgeo.io.model.parameter import BEFORE
 
 NAME = "ONNX"
 RECOGNIZED = "a protocol buffer with the first fields of an ONNX model"
@@ -67,7 +68,6 @@ _QUANTIZED = {
     "QLinearMatMul": (3, 3),
 }
 _OPERATORS = frozenset({*_QUANTIZED, "Gather", "MatMul"})
-_WAY_OUT = "use the model of floating-point numbers that it was made from"
 #: What quantizers add to the name of a weight.
 _ENDING = re.compile(r"(_(?:q\d\w*|quant\w*|transposed|int[48]|weight_only))+$", re.IGNORECASE)
 
@@ -283,7 +283,7 @@ def _name_weights(tensors: Mapping[str, Tensor], nodes: Iterable[_Node]) -> tupl
             name = weight.name
         if node.operator in _QUANTIZED:
             problem = f"is quantized (a node {node.operator} of ONNX reads its codes)"
-            made[weight.name] = unreadable(name, weight.shape, "", problem, _WAY_OUT, *parts)
+            made[weight.name] = unreadable(name, weight.shape, "", problem, BEFORE, *parts)
         elif name != weight.name and output_rank(name) in (0, 1):
             made[weight.name] = replace(weight, name=name, parts=(weight.name,))
     used = {part for one in made.values() for part in one.parts}

@@ -2,7 +2,6 @@
 
 import re
 
-from embgeo.files.guard import Damaged
 from embgeo.files.maps import Bytes
 from embgeo.io.formats import torch_distributed, torch_legacy
 from embgeo.io.formats.format import Beside
@@ -23,7 +22,6 @@ EXTRA = ""
 _NEWEST_PROTOCOL = 5
 #: joblib writes bytes that are not part of the pickle after its first array.
 _JOBLIB = b"joblib.numpy_pickle"
-_LOOKED_AT = 4096
 
 #: Pickles of protocols 0 and 1 have no magic number: they begin with a container that is memoized
 #: at once, or with a name on two lines. No text vectors begin so.
@@ -34,7 +32,7 @@ _OLD = re.compile(
 
 def sniff(head: bytes) -> bool:
     """Recognize protocols 2 to 5 by their first two bytes, 0 and 1 by `_OLD`."""
-    if torch_legacy.sniff(head) or torch_distributed.sniff(head):
+    if torch_legacy.sniff(head) or torch_distributed.sniff(head) or _JOBLIB in head:
         return False
     if head[:1] == b"\x80" and len(head) > 1:
         return 2 <= head[1] <= _NEWEST_PROTOCOL
@@ -47,14 +45,9 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     A dict of words and vectors, or a list of vectors, becomes one matrix. A vocabulary in the
     pickle with one word for each row of a matrix gives the tokens.
     """
-    if _JOBLIB in data[:_LOOKED_AT].tobytes():
-        raise Damaged(
-            "was saved by joblib, whose pickles are not read",
-            "load it with joblib and save the matrix with numpy.save",
-        )
     known: dict[str, Constructor] = {
         **TORCH,
         "torch.storage._load_from_bytes": torch_legacy.StorageLoader(),
     }
-    way_out = "save the matrix as .npy or .safetensors"
+    way_out = "save the matrix with numpy.save"
     return checkpoint_of(load(data.data, known), len(data), NAME, way_out=way_out)

@@ -191,7 +191,7 @@ def _open_shards(
             raise MissingPiece(
                 f"piece {missing} of {total} is missing",
                 where=files[0].path,
-                way_out="put all pieces of the model into one folder",
+                way_out="fetch all of them with hf download",
             )
         alone = open_file(file)
         note = f"{short(file.name)} is one of {total} shards, and others are missing"
@@ -347,7 +347,7 @@ def _with_offsets(file: Beside) -> list[tuple[Beside, _Offsets]]:
     found = [(one, stated) for one in files if (stated := _read_offsets(one))]
     if len(found) < 2 and any(any(first) for first in offsets.values()):
         cause = f"holds one piece of each matrix ({_OFFSETS}), and the others are missing"
-        raise refuse(file.path, cause, "put all pieces of the model into one folder")
+        raise refuse(file.path, cause, "fetch all of them with hf download")
     return found if len(found) > 1 else []
 
 
@@ -401,7 +401,7 @@ def _join(pieces: Sequence[tuple[Tensor, tuple[int, ...]]]) -> Tensor:
     shape = tuple(max(first[axis] + part[axis] for first, part in boxes) for axis in axes)
     if not is_grid(boxes, shape) or len({one.dtype for one, _ in pieces}) != 1:
         problem = "is in pieces that do not fill it"
-        return replace(tensor, problem=problem, way_out="put all pieces into one folder")
+        return replace(tensor, problem=problem, way_out=JOIN)
     parts = [(box, one.open) for box, (one, _) in zip(boxes, pieces, strict=True)]
     opened = partial(join_grid, parts, shape, tensor.dtype)
     return replace(tensor, shape=shape, open=opened, form=f"joined from {len(pieces)} pieces")

@@ -124,7 +124,6 @@ def _entry(name: str, facts: object) -> TensorEntry:
     if not isinstance(dtype, str) or (dtype not in DTYPES and dtype not in _PACKED):
         raise Damaged(
             f"{label} has the unknown type {short(str(dtype))}",
-            "save it with a type that safetensors knows",
         )
     shape = whole_numbers(facts.get("shape"), f"the shape of {label}")
     offsets = whole_numbers(facts.get("data_offsets"), f"the place of {label}")

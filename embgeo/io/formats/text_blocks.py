@@ -47,8 +47,13 @@ def refuse_whole_column(rows: Sequence[Sequence[bytes]], separator: str, first: 
             number = place + first
             raise Damaged(
                 f"column {number:,} holds whole numbers among decimal ones: no part of the vectors",
-                f"leave it out: cut -d '{separator}' --complement -f {number} FILE",
+                cut_out(number, separator),
             )
+
+
+def cut_out(column: int, separator: str) -> str:
+    """Return the way out for a column that is no part of the vectors."""
+    return f"leave it out: cut -d '{separator}' --complement -f {column} FILE"
 
 
 def refuse_number(

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.errors import argument
 from embgeo.files.guard import Damaged, short
 from embgeo.files.maps import Bytes, path_of
 from embgeo.io.formats import text_blocks
@@ -40,10 +41,7 @@ _JSON = re.compile(rb'\s*(\{\s*["}]|\[\s*[\[{"\-\d])')
 _FEWEST = 2
 #: Lines that show the layout.
 _LOOKED_AT = 10
-_LAYOUT = (
-    "leave a column of words, or none, and the numbers of the vectors, whose columns have one name "
-    "with running numbers (d0, d1, …) or no headings"
-)
+_LAYOUT = f"save the vectors with numpy.save, and name the rows with {argument('tokens', 'FILE')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +179,7 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     if is_labeled and layout.ids and all(map(str.isdigit, tokens)):
         raise Damaged(
             f"column {layout.ids} holds numbers that are not those of the rows",
-            "leave it out, or put words in its place",
+            text_blocks.cut_out(1, layout.separator.decode()),
         )
     if layout.has_headings:
         notes = ("the first line is taken for headings", *notes)
@@ -198,7 +196,8 @@ def _number_rows(words: Sequence[str]) -> bool:
         return False
     if (np.diff(numbers) != 1).any():
         raise Damaged(
-            "its first column numbers the rows, and they are in another order", "sort the table"
+            "its first column numbers the rows, and they are in another order",
+            "sort the lines with sort -n",
         )
     return True
 
@@ -240,9 +239,8 @@ def _refuse_uneven_line(start: int, lines: list[bytes], layout: _Layout) -> Dama
         if found != expected and line:
             return Damaged(
                 f"line {number:,} has {found:,} cells where {expected:,} are expected",
-                "every line needs the same number of them; it may be cut off there",
             )
-    return Damaged("a quoted cell spans several lines", "write it on one")
+    return Damaged("a quoted cell spans several lines")
 
 
 def _parse(layout: _Layout, start: int, lines: list[bytes]) -> npt.NDArray[np.float32]:

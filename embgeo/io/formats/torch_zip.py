@@ -81,7 +81,7 @@ def find_root(members: Iterable[str]) -> str:
         return roots[0]
     raise Damaged(
         "a zip archive that is neither a torch checkpoint, nor an .npz, nor a .keras file",
-        "unpack it and name the file inside; of a program of torch.export save the state_dict",
+        "unzip it and name the file inside; torch.save the state_dict of a program of torch.export",
     )
 
 

@@ -183,7 +183,6 @@ class WordList:
         if self._room < 0:
             raise Damaged(
                 f"its words take implausibly much memory ({len(self.tokens):,} so far)",
-                "keep its most frequent words only",
             )
         self.tokens.append(token)
 

@@ -148,7 +148,6 @@ def _split(line: bytes, number: int, columns: int) -> tuple[bytes, bytes]:
     if _DECIMAL.fullmatch(fields[0].rpartition(b" ")[2]):
         raise Damaged(
             f"line {number:,} has more than the expected {columns:,} numbers",
-            "every line needs the same number of them",
         )
     return fields[0], b" ".join(fields[1:])
 

@@ -78,7 +78,7 @@ class CorpusText:
                 is_first = False
                 if why := _describe_binary(block):
                     if not self._is_folder:
-                        raise refuse(file, why, "give text in UTF-8")
+                        raise refuse(file, why, "convert it with iconv -t UTF-8")
                     self._left_out.setdefault(why, []).append(file.name)
                     return
                 block = block.removeprefix(_MARK)
@@ -90,7 +90,6 @@ class CorpusText:
                     raise refuse(
                         file,
                         f"more than {_LONGEST_WORD / 2**20:,.3g} MiB without white space",
-                        "give plain text, words separated by white space",
                     )
                 at = _between_characters(rest)
                 whole, rest = whole + rest[:at], rest[at:]
@@ -117,7 +116,7 @@ def _files(folder: Path) -> list[Path]:
                 found.append(file)
         if len(found) > _MOST_FILES:
             raise refuse(
-                folder, f"the folder holds more than {_MOST_FILES:,} files", "join them into one"
+                folder, f"the folder holds more than {_MOST_FILES:,} files", "join them with cat"
             )
     files = [file for file in found if file.stat().st_size]
     if not files:
@@ -182,7 +181,6 @@ def count_words(tokens: Sequence[str], text: CorpusText) -> tuple[Frequency, tup
         raise LabelMismatch(
             f"none of its {total:,} words is a token of the matrix (such as {examples(tokens)})",
             where=text.path,
-            way_out="give a corpus in the language and spelling of the vocabulary",
         )
     values = np.array([found.get(key, 0) for key in keys], dtype=np.float64)
     source = f"corpus {text.name}, {total:,} words separated by white space"

@@ -19,7 +19,6 @@ LARGEST_COUNT = 2**53
 #: From so many numbers in order on, they are no counts.
 _FEWEST_IDS = 100
 
-_COUNTS = "counts are whole numbers from 0"
 
 _WHOLE = re.compile(r"-?\d{1,30}", re.ASCII)
 
@@ -61,7 +60,7 @@ def from_counts(
             f"none of its {len(table):,} tokens (such as {examples(counts.tokens)}) is a token "
             f"of the matrix (such as {examples(tokens)})",
             where=name,
-            way_out="give the counts of this model's own tokens",
+            way_out=f"count them with {argument('corpus', 'FILE')}",
         )
     if known < len(tokens):
         notes.append(
@@ -126,22 +125,16 @@ def _from_lines(lines: list[str], path: Path) -> vocabulary.TokenizerVocabulary:
             raise refuse(
                 path,
                 f"line {number:,} has {len(cells)} cells, and no header names that of counts",
-                "every line is a token, a tab and a count",
             )
         if len(cells) <= max(token_column, count_column):
-            raise refuse(
-                path, f"line {number:,} has no count", "every line is a token, a tab and a count"
-            )
+            raise refuse(path, f"line {number:,} has no count")
         raw.append(cells[token_column])
         if order_column is not None and order_column < len(cells):
             ids.append(_whole_number(cells[order_column]))
         text = cells[count_column]
         shown = ascii(text.strip(" ")[:40])
         count = _whole_number(text)
-        way_out = _COUNTS
-        if _whole_number(cells[0]) is not None and not side_tables.is_float(text):
-            way_out = "every line is a token, a tab and a count, in this order"
-        counts.append(_check_count(count, shown, f"line {number:,}", path, way_out))
+        counts.append(_check_count(count, shown, f"line {number:,}", path))
     numbers = [one for one in ids if one is not None]
     order = side_tables.order_of(numbers) if len(numbers) == len(raw) > 0 else None
     if order is not None:
@@ -151,7 +144,7 @@ def _from_lines(lines: list[str], path: Path) -> vocabulary.TokenizerVocabulary:
         _check_no_ids(counts, path)
     tokens, escape_notes = side_tables.unescape(raw, path)
     if not tokens:
-        raise refuse(path, "it holds no counts", "write a token and its count on each line")
+        raise refuse(path, "it holds no counts")
     return vocabulary.TokenizerVocabulary(
         tuple(tokens), path.name, (*notes, *escape_notes), counts=tuple(counts)
     )
@@ -173,7 +166,7 @@ def _whole_number(text: str) -> int | None:
     return int(text) if _WHOLE.fullmatch(text) else None
 
 
-def _check_count(count: object, shown: str, place: str, path: Path, way_out: str = _COUNTS) -> int:
+def _check_count(count: object, shown: str, place: str, path: Path) -> int:
     if isinstance(count, bool) or not isinstance(count, int):
         why = "is not a whole number"
     elif count < 0:
@@ -182,7 +175,7 @@ def _check_count(count: object, shown: str, place: str, path: Path, way_out: str
         why = "is larger than 2^53"
     else:
         return count
-    raise refuse(path, f"{place}: the count {shown} {why}", way_out)
+    raise refuse(path, f"{place}: the count {shown} {why}")
 
 
 def _check_no_ids(counts: list[int], path: Path) -> None:
@@ -209,7 +202,6 @@ def _from_json(data: Any, path: Path) -> vocabulary.TokenizerVocabulary:
         raise refuse(
             path,
             "its JSON is neither a dict of tokens and counts nor a list of such pairs",
-            'write {"token": count, …}',
         )
     counts: dict[str, int] = {}
     for token, count in pairs:

@@ -55,7 +55,7 @@ def _from_text(text: str, path: Path) -> TokenizerVocabulary:
             f"{short(path.name)}) > tokens.txt",
         )
     if not lines:
-        raise refuse(path, "it holds no tokens", "write one token per line")
+        raise refuse(path, "it holds no tokens")
     return _from_lines(lines, path)
 
 
@@ -78,17 +78,14 @@ def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
             raise refuse(
                 path,
                 f"entry {wrong:,} of its list is {ascii(data[wrong])[:40]}, not a token",
-                "a list of strings is expected",
             )
         if not data:
-            raise refuse(path, "it holds no tokens", "list one for each row")
+            raise refuse(path, "it holds no tokens")
         return TokenizerVocabulary(
             tuple(small_files.safe_text(token) for token in data), _source(path)
         )
     if tokenizer_files.is_keras_configuration(data):
-        raise refuse(
-            path, "is a configuration of Keras and holds no tokens", "give a file of tokens"
-        )
+        raise refuse(path, "is a configuration of Keras and holds no tokens")
     if tokenizer_files.is_tokenizer_json(data):
         return tokenizer_files.from_tokenizer_json(data, path)
     if isinstance(data, dict) and data:
@@ -96,7 +93,6 @@ def _from_json(data: Any, path: Path) -> TokenizerVocabulary:
     raise refuse(
         path,
         "its JSON is neither a list of tokens nor a dict of tokens and ids",
-        "a list of strings is expected",
     )
 
 
@@ -121,7 +117,7 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
         notes = (*notes, f"the tokens are in the order of the row numbers in {path.name}")
     tokens, escape_notes = side_tables.unescape(raw, path)
     if not tokens:
-        raise refuse(path, "it holds no tokens", "write one token per line")
+        raise refuse(path, "it holds no tokens")
     return TokenizerVocabulary(tuple(tokens), _source(path), (*notes, *escape_notes), tuple(counts))
 
 

@@ -285,7 +285,6 @@ def _by_tokenizer(
         raise LabelMismatch(
             "none of its tokens belongs to a row of the matrix",
             where=text.path,
-            way_out="give a corpus in the language of the model",
         )
     real = np.delete(values, labels.masked)
     return replace(counted, counts=values), (*notes, *missing_note(real, text.name))

@@ -71,7 +71,7 @@ def as_matrix(
     if tokens is not None:
         matrix = with_tokens(matrix, tokens)
     if rank_order and counts is not None:
-        raise BadOption("counts and rank_order exclude each other", way_out="give one of them")
+        raise BadOption("counts and rank_order exclude each other")
     if rank_order:
         matrix = matrix.with_frequency(from_rank(matrix.n))
     elif counts is not None:
@@ -113,12 +113,9 @@ def from_array(W: Any) -> MatrixOfObject:
     except Exception as error:  # the object's own conversion may raise anything
         raise BadOption(
             f"{name} gives no array ({type(error).__name__}: {error})",
-            way_out="give an array with a row for each token",
         ) from error
     if rows.dtype.kind in "OUS":
-        raise BadOption(
-            f"{name} is not a matrix of numbers", way_out="give an array with a row for each token"
-        )
+        raise BadOption(f"{name} is not a matrix of numbers")
     return MatrixOfObject(rows)
 
 

@@ -29,7 +29,6 @@ def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
         if len(found) != matrix.n:
             raise LabelMismatch(
                 f"{len(found):,} tokens for {matrix.n:,} rows",
-                way_out="give one token for each row, or a dict of token and row",
             )
         laid = RowLabels(tuple(found))
     else:
@@ -60,7 +59,7 @@ def sequence_of(tokens: Any) -> Sequence[str]:
     found = list(tokens)
     for token in found:
         if not isinstance(token, str):
-            raise BadOption(f"token {token!r} is not a str", way_out="give one str for each row")
+            raise BadOption(f"token {token!r} is not a str")
     return [safe_text(token) for token in found]
 
 
@@ -71,11 +70,10 @@ def from_vocabulary(vocabulary: Mapping[Any, Any], n: int) -> Sequence[str]:
         if not isinstance(token, str) or isinstance(row, bool) or not hasattr(row, "__index__"):
             raise BadOption(
                 f"{token!r}: {row!r} in the vocabulary is not a token with a row",
-                way_out="give a dict of str and int",
             )
         rows[int(row)] = safe_text(token)
     if not rows or min(rows) < 0:
-        raise BadOption("the vocabulary has no rows", way_out="rows count from 0")
+        raise BadOption("the vocabulary has no rows")
     last = min(max(rows), n - 1)
     read = READERS[guess_scheme(list(rows.values()))]
     found = [read(rows[row]) if row in rows else f"<row {row}>" for row in range(last + 1)]
@@ -146,17 +144,13 @@ def with_counts(matrix: Matrix, counts: Any) -> Matrix:
         return replace(matrix.with_frequency(frequency), origin=origin)
     values = check_counts(counts)
     if len(values) != matrix.n:
-        raise LabelMismatch(
-            f"{len(values):,} counts for {matrix.n:,} rows", way_out="give one count for each row"
-        )
+        raise LabelMismatch(f"{len(values):,} counts for {matrix.n:,} rows")
     return matrix.with_frequency(Frequency("counts", values, "counts by row"))
 
 
 def match_counts(matrix: Matrix, counts: Mapping[Any, Any]) -> tuple[Frequency, tuple[str, ...]]:
     if matrix.tokens is None:
-        raise LabelMismatch(
-            "counts by token, and the rows have no tokens", way_out="give tokens too"
-        )
+        raise LabelMismatch("counts by token, and the rows have no tokens")
     listed = [safe_text(str(token)) for token in counts]
     numbers = tuple(map(int, check_counts([*counts.values()])))
     found = TokenizerVocabulary(tuple(listed), "counts", counts=numbers)
@@ -169,14 +163,10 @@ def check_counts(counts: Any) -> npt.NDArray[np.float64]:
     try:
         values = np.asarray(counts, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise BadOption(
-            f"counts are not numbers ({error})", way_out="give whole numbers"
-        ) from error
+        raise BadOption(f"counts are not numbers ({error})") from error
     right = values.ndim == 1 and bool(np.isfinite(values).all())
     if not right or (values < 0).any() or (values != np.floor(values)).any():
-        raise BadOption(
-            "counts are not a list of whole numbers from 0", way_out="give one for each"
-        )
+        raise BadOption("counts are not a list of whole numbers from 0")
     if len(values) and values.max() > LARGEST_COUNT:
-        raise BadOption("a count is larger than 2^53", way_out="give counts, not hashes")
+        raise BadOption("a count is larger than 2^53")
     return values

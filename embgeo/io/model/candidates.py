@@ -231,7 +231,7 @@ def find_fault(tensor: Tensor) -> tuple[str, str]:
         problem = "is empty: DeepSpeed's ZeRO stage 3 keeps its numbers in other files"
         return problem, "join them with DeepSpeed's zero_to_fp32.py"
     sizes = "×".join(f"{size:,}" for size in tensor.shape) or "one number"
-    way_out = "save the matrix that is meant in a file of its own"
+    way_out = "save the matrix alone with numpy.save"
     return f"is stored as {sizes}, not as a matrix", way_out
 
 

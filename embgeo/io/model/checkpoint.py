@@ -22,7 +22,7 @@ from embgeo.io.model.facts import ModelFacts
 #: Most tensors of a file. Files of the largest models, with a tensor for each expert, have fewer.
 MOST_TENSORS = 200_000
 #: Way out for a tensor whose form is not read.
-SAVE_FLOATS = "save it as an array of floating-point numbers"
+SAVE_FLOATS = "save the matrix as float32 with numpy.save"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def too_many_tensors(held: int) -> Damaged:
     """Return the error for a file with more than `MOST_TENSORS`, before they are looked at."""
     return Damaged(
         f"it holds {held:,} tensors, more than {MOST_TENSORS:,}",
-        "save the embedding in a file of its own",
+        "save the embedding alone with numpy.save",
     )
 
 

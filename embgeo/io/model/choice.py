@@ -36,7 +36,7 @@ from embgeo.io.model.candidates import (
     lacks_rows,
     shape_text,
 )
-from embgeo.io.model.checkpoint import Checkpoint, Tensor, unreadable
+from embgeo.io.model.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 
 #: An unnamed matrix is the embedding if it has this many rows per column, and this many times as
 #: many rows as any other matrix has rows or columns.
@@ -416,8 +416,7 @@ def _find_vectors(checkpoint: Checkpoint, size: int | None) -> Tensor | None:
         is_like = _LIKE_EMBEDDINGS.search(above.lower()) is not None
         if len(vectors) >= _FEWEST_VECTORS and (is_like or is_large):
             problem = f"holds {len(vectors):,} vectors one by one, not a matrix"
-            way_out = "save them as one array of floating-point numbers"
-            return unreadable(above or "the file", shape, vectors[0].dtype, problem, way_out)
+            return unreadable(above or "the file", shape, vectors[0].dtype, problem, SAVE_FLOATS)
     return None
 
 
@@ -470,9 +469,8 @@ def refuse_columns(checkpoint: Checkpoint, chosen: Tensor) -> None:
 def _stopped(checkpoint: Checkpoint, tensor: Tensor, *, is_sure: bool = True) -> AmbiguousTensor:
     """Return the error for an embedding whose form cannot be read: nothing takes its place."""
     module = short(tensor.name.removesuffix(".weight")) or "the matrix"
-    way_out = tensor.way_out
-    if not is_sure:
-        way_out += f"; if it is not the embedding, choose one with {argument('tensor', 'NAME')}"
+    other = f"if it is not the embedding, choose one with {argument('tensor', 'NAME')}"
+    way_out = "; ".join(filter(None, (tensor.way_out, "" if is_sure else other)))
     return AmbiguousTensor(f"{module} {tensor.problem}", where=checkpoint.path, way_out=way_out)
 
 

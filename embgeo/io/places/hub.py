@@ -183,7 +183,7 @@ class HubFolder:
             raise Damaged(
                 f"the server ignores ranges (status {response.status_code}): all "
                 f"{self.files[file].size:,} bytes of {short(file)} would come",
-                "download the model with its own tools and name its folder",
+                "fetch it with hf download, and name its folder",
             )
         expected = f"bytes {start}-{stop - 1}/{self.files[file].size}"
         stated = response.headers.get("content-range", "")

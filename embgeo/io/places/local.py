@@ -50,7 +50,7 @@ class LocalFolder:
         path = self.path / name
         if not path.is_file():
             cause = f"the {what} {short(name)} is missing"
-            raise Missing(cause, f"put every {what} that it names next to it")
+            raise Missing(cause)
         if is_foreign_link(path):
             raise Damaged(f"the {what} {name} {FOREIGN_LINK}", COPY_IT)
         return map_file(path)

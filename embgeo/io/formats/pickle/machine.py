@@ -170,7 +170,7 @@ class Machine:
         if self.memory_left < 0:
             raise Damaged(
                 "the pickle makes or copies implausibly many objects",
-                "save the matrix as .npy or .safetensors",
+                "save the matrix with numpy.save",
             )
 
     def make(self, function: object, args: object) -> object:

@@ -36,7 +36,7 @@ def run(machine: Machine) -> object:
             machine.charge(0)
     raise Damaged(
         f"the pickle has more than {machine.most_opcodes:,} instructions",
-        "save the matrix as .npy or .safetensors",
+        "save the matrix with numpy.save",
     )
 
 
@@ -236,11 +236,13 @@ def _frame(machine: Machine) -> None:
 def _protocol(machine: Machine) -> None:
     version = machine.number(1)
     if version > 5:
-        raise Damaged(f"pickle protocol {version} is not known", "save it with protocol 5 or less")
+        raise Damaged(f"pickle protocol {version} is not known", "pickle it with protocol=5")
 
 
 def _out_of_band(_machine: Machine) -> None:
-    raise Damaged("the pickle keeps its arrays outside of the file", "pickle it without buffers")
+    raise Damaged(
+        "the pickle keeps its arrays outside of the file", "pickle it without buffer_callback"
+    )
 
 
 def _constant(value: object) -> Step:
