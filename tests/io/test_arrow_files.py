@@ -268,7 +268,7 @@ def test_without_pyarrow_the_extra_is_named(
         check_refused(arrow, path)
 
 
-def test_feather_version_1_is_named(tmp_path: Path) -> None:
+def test_feather_version_1_is_of_no_known_format(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"FEA1" + bytes(100))
     with refusal(UnreadableFile):

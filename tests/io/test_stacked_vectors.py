@@ -173,7 +173,7 @@ def test_one_row_that_stands_for_very_many(tmp_path: Path, row: Any) -> None:
         embgeo.load(path)
 
 
-def test_joblib_is_named(tmp_path: Path) -> None:
+def test_joblib_is_of_no_known_format(tmp_path: Path) -> None:
     joblib = pytest.importorskip("joblib", reason="joblib is not installed")
     joblib.dump(W, tmp_path / "a.joblib")
     joblib.dump(W, tmp_path / "b.joblib", compress=3)

@@ -78,7 +78,7 @@ class CorpusText:
                 is_first = False
                 if why := _describe_binary(block):
                     if not self._is_folder:
-                        raise refuse(file, why, "convert it with iconv -t UTF-8")
+                        raise refuse(file, why)
                     self._left_out.setdefault(why, []).append(file.name)
                     return
                 block = block.removeprefix(_MARK)
