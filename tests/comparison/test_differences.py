@@ -17,7 +17,6 @@ from embgeo.comparison.differences import (
 )
 from embgeo.comparison.overlap import interval, mean_interval, resampled_means
 from embgeo.comparison.sentences import (
-    describe_isotropy,
     describe_isotropy_move,
     explain,
     is_carried,
@@ -258,17 +257,6 @@ def test_rounding_is_not_a_difference(change, entries):
     assert (rows["tokens.norm_median"] == "equal") == (change == "rotated")
 
 
-@pytest.mark.parametrize("names", [True, False])
-def test_a_few_insignificant_differences_are_named(names, monkeypatch):
-    W, _ = alike()
-    made = comparison(counted(W, "a"), counted(W - 0.3, "b"))
-    inside = [d for d in made.differences if d.change == "not significant"]
-    monkeypatch.setattr("embgeo.comparison.sentences.MOST_NAMED", len(inside) - (not names))
-    titles = ", ".join(d.quantity.label for d in inside)
-    last = sentences(made)[-1]
-    assert last.endswith(f" differences are not significant{f': {titles}' * names}.")
-
-
 @pytest.mark.nightly
 def test_a_paired_error_is_the_spread_of_differences_over_populations():
     """Of two noisy copies of rows that are drawn anew each time."""
@@ -319,15 +307,6 @@ def test_the_bootstrap_keeps_columns_together():
 # Sentences --------------------------------------------------------------------------------------
 
 
-def i1(raw, unit, each=None):
-    found = {"isotropy.i1": raw, "isotropy.i1_unit": unit, "isotropy.i1_unit_rows": each}
-    return {
-        name: difference(Quantity(name, name, name), 1, *(PLAIN.measured(v) for v in values))
-        for name, values in found.items()
-        if values is not None
-    }
-
-
 def test_shrunken_norms_cannot_pass_for_isotropy():
     W = narrow_cone(length=3.0, ratio=3.0)
     parts = ("isotropy", "tokens")
@@ -340,34 +319,6 @@ def test_shrunken_norms_cannot_pass_for_isotropy():
     assert rows["isotropy.i1_unit"].change == "equal"
     assert made.sentences[0].startswith("I1 of unit rows stayed at ")
     assert ", only because of smaller norms (median" in describe_isotropy_move(made, 1)
-
-
-def test_raw_and_unit_isotropy_are_told_together():
-    for raw, unit, norms, words in (
-        ((0.1, 0.8), (0.2, 0.85), (2, 1), "rose from 0.1 to 0.8 (0.2 to 0.85 at"),
-        ((0.1, 0.8), (0.2, 0.2), (2, 1), "rose from 0.1 to 0.8, only because of smaller norms"),
-        ((0.1, 0.8), (0.2, 0.25), (2, 1), "rose from 0.1 to 0.8, mostly because of smaller norms"),
-        ((0.1, 0.8), (0.3, 0.2), (2, 1), "rose from 0.1 to 0.8, only because of smaller norms"),
-        ((0.8, 0.1), (0.3, 0.3), (1, 2), "fell from 0.8 to 0.1, only because of larger norms"),
-        ((0.5, 0.5), (0.3, 0.3), (1, 2), "stayed at 0.5 (0.3 at mean norm 1)"),
-        ((0.5, 0.5), (0.3, 0.4), (1, 2), "stayed at 0.5 (0.3 to 0.4 at mean norm 1)"),
-    ):
-        said = describe_isotropy(i1(raw, unit), norms)
-        assert said.startswith(f"I1 {words}")
-        assert (f"(median {norms[0]} to {norms[1]}; " in said) == ("because" in said)
-        # Norms that moved the other way explain nothing, nor do unknown ones.
-        assert "norms" not in describe_isotropy(i1(raw, unit), norms[::-1])
-        assert "norms" not in describe_isotropy(i1(raw, unit), None)
-
-
-def test_a_few_long_rows_cannot_pass_for_anisotropy():
-    for each, words in (
-        ((0.2, 0.9), " because the spread of norms changed (0.2 to 0.9 for unit rows)"),
-        ((0.9, 0.9), " because the spread of norms changed (0.9 for unit rows)"),
-        ((0.8, 0.3), " (0.3 to 0.001 at mean norm 1)"),
-    ):
-        said = describe_isotropy(i1((0.2, 0.02), (0.3, 0.001), each), (2, 1))
-        assert said == f"I1 fell from 0.2 to 0.02{words}"
 
 
 def test_a_change_is_carried_by_a_share_of_it_at_unit_scale():

@@ -10,22 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from embgeo.cli.app import run
 from embgeo.comparison.comparison import Comparison, Member, load_comparison
 from embgeo.comparison.matching import Matching
 from embgeo.comparison.moved import list_moved_tokens
-from embgeo.comparison.pair import Difference
-from embgeo.comparison.sentences import (
-    describe_isotropy_move,
-    describe_state_change,
-    sampling,
-)
 from embgeo.comparison.shifts import shifts
 from embgeo.core.numbers import format_signed
-from embgeo.core.quantities.isotropy import I1_UNIT, I1_UNIT_ROWS
 from embgeo.report import page as pages
 from embgeo.report.comparison import draw_comparison, render
 from embgeo.report.comparison_tables import (
@@ -38,7 +30,6 @@ from embgeo.result.analysis import Analysis
 from tests.support.html_page import Page
 from tests.support.outlined import drawn_or_not, drawn_pages, outline_figures
 from tests.support.sample_comparison import sample_comparison
-from tests.support.sample_values import quantity
 
 
 @cache
@@ -151,136 +142,6 @@ def test_the_first_line_says_what_became_of_the_shape_and_of_i1() -> None:
         "frequent ones in all."
     )
     assert sample_comparison(members=4).sentences[0] in page(members=4).text
-
-
-def moved(
-    raw: tuple[float, float],
-    unit: tuple[float, float] | None,
-    norm: float,
-    each: tuple[float, float] | None = None,
-) -> Comparison:
-    """Two members with these I1, whose median norms are 2 and `norm`."""
-    found = sample_comparison()
-    rows = {"isotropy.i1": raw} | ({"isotropy.i1_unit": unit} if unit else {})
-    rows |= {"isotropy.i1_unit_rows": each} if each else {}
-    members = []
-    for member, size in zip(found.members, (2.0, norm), strict=True):
-        columns = tuple(
-            replace(c, values=np.full(600, size)) if c.name == "tokens.norm" else c
-            for c in member.analysis.columns
-        )
-        members.append(replace(member, analysis=replace(member.analysis, columns=columns)))
-    differences = tuple(
-        Difference(quantity(name, name), 1, old, new, new - old)
-        for name, (old, new) in rows.items()
-    )
-    return replace(found, members=tuple(members), differences=differences)
-
-
-def test_a_rise_of_i1_that_norms_make_is_called_so() -> None:
-    for raw, unit, norm, said in (
-        ((0.1, 0.7), (0.2, 0.8), 1.0, "rose from 0.1 to 0.7 (0.2 to 0.8 at mean norm 1)"),
-        ((0.1, 0.7), (0.2, 0.8), 2.0, "rose from 0.1 to 0.7 (0.2 to 0.8 at mean norm 1)"),
-        (
-            (0.1, 0.7),
-            (0.2, 0.2),
-            1.0,
-            "rose from 0.1 to 0.7, only because of smaller norms (median "
-            "2 to 1; 0.2 at mean norm 1)",
-        ),
-        (
-            (0.1, 0.7),
-            (0.2, 0.15),
-            1.0,
-            "rose from 0.1 to 0.7, only because of smaller norms "
-            "(median 2 to 1; 0.2 to 0.15 at mean norm 1)",
-        ),
-        (
-            (0.1, 0.7),
-            (0.2, 0.25),
-            1.0,
-            "rose from 0.1 to 0.7, mostly because of smaller norms "
-            "(median 2 to 1; 0.2 to 0.25 at mean norm 1)",
-        ),
-        (
-            (0.7, 0.1),
-            (0.2, 0.3),
-            4.0,
-            "fell from 0.7 to 0.1, only because of larger norms (median "
-            "2 to 4; 0.2 to 0.3 at mean norm 1)",
-        ),
-        (
-            (0.7, 0.1),
-            (0.2, 0.3),
-            1.0,
-            "fell from 0.7 to 0.1, only because of the scale (0.2 to 0.3 at mean norm 1)",
-        ),
-        ((0.5, 0.5), (0.2, 0.2), 2.0, "stayed at 0.5 (0.2 at mean norm 1)"),
-        ((0.5, 0.5), (0.2, 0.4), 4.0, "stayed at 0.5 (0.2 to 0.4 at mean norm 1)"),
-        ((0.1, 0.7), None, 1.0, "rose from 0.1 to 0.7 as stored"),
-    ):
-        assert describe_isotropy_move(moved(raw, unit, norm), 1) == f"I1 {said}."
-
-
-def test_a_fall_of_i1_that_long_rows_make_is_called_so() -> None:
-    """As Coupled Adam does: the cone goes, and a few long rows remain."""
-    said = describe_isotropy_move(moved((0.16, 0.03), (0.21, 0.0001), 1.0, each=(0.23, 0.97)), 1)
-    assert said.endswith(
-        " 0.16 to 0.03 because the spread of norms changed (0.23 to 0.97 for unit rows)."
-    )
-    for raw, unit, each in (
-        ((0.1, 0.7), (0.2, 0.8), (0.2, 0.9)),
-        ((0.6, 0.1), (0.1, 0.2), (0.2, 0.1)),
-    ):
-        said = describe_isotropy_move(moved(raw, unit, 3.0, each=each), 1)
-        assert "because the spread" not in said
-
-
-def test_nothing_is_said_of_an_i1_that_nobody_knows() -> None:
-    assert describe_isotropy_move(replace(sample_comparison(), differences=()), 1) == ""
-
-
-def test_sampled_differences_are_counted() -> None:
-    found = sample_comparison()
-    changes = {d.change: d for d in found.differences}
-    beyond, within, exact = (changes[c] for c in ("significant", "not significant", "not judged"))
-    for rows, said in (
-        ((exact,), "none has an error over tokens"),
-        ((beyond, exact), "1 of 1 with an error over tokens is significant"),
-        ((within,), "0 of 1 with an error over tokens are significant"),
-        ((within, beyond, within), "1 of 3 with an error over tokens is significant"),
-    ):
-        assert sampling(replace(found, differences=rows), 1) == said
-
-
-def test_changes_of_state_in_words() -> None:
-    for before, after, said in (
-        ("degenerate", "degenerate", "still degenerate"),
-        ("degenerate", "mild", "less degenerate: now mild"),
-        ("mild", "degenerate", "became degenerate"),
-        ("healthy", "mild", "became mildly degenerate"),
-        ("mild", "healthy", "no longer degenerate"),
-        ("healthy", "healthy", "not degenerate, before or after"),
-        ("undecided", "mild", "undecided before, mildly degenerate after"),
-    ):
-        assert describe_state_change(before, after) == said
-
-
-def test_the_sentence_about_i1_is_of_the_scales_that_are_there() -> None:
-    for left, begins in (
-        ({I1_UNIT_ROWS.name, I1_UNIT.name}, "I1 of unit rows 0.198 → 0.9606 ("),
-        ({I1_UNIT.name}, None),
-        (set(), None),
-    ):
-        found = sample_comparison()
-        kept = tuple(
-            d
-            for d in found.differences
-            if d.name in left or d.name not in (I1_UNIT_ROWS.name, I1_UNIT.name)
-        )
-        sentences = {s.key: s.sentence for s in shifts(replace(found, differences=kept), 1)}
-        assert ("isotropy" in sentences) == (begins is not None)
-        assert sentences.get("isotropy", "").startswith(begins or "")
 
 
 def test_the_first_screen_has_one_i1_and_a_section_says_what_norms_did() -> None:
