@@ -20,6 +20,7 @@ from embgeo.cli.shared import print_lines, print_report
 from embgeo.core.progress import Progress
 from embgeo.core.text import ColoredLine, Tone
 from embgeo.report.text import markdown
+from tests.support.command import call
 
 Screen: TypeAlias = Callable[[], str]
 W = np.random.default_rng(0).standard_normal((60, 8))
@@ -104,7 +105,7 @@ def test_a_report_is_opened(found: bool, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(webbrowser, "open", lambda url: seen.append(url) or found)
     np.save(tmp_path / "w.npy", W)
     options = ["--sections", "cosine", "-o", str(tmp_path / "out"), "--open"]
-    result = CliRunner().invoke(app, ["analyze", str(tmp_path / "w.npy"), *options])
+    result = call("analyze", str(tmp_path / "w.npy"), *options)
     assert result.exit_code == 0
     assert seen == [(tmp_path / "out" / "report.html").as_uri()]
     assert ("no browser was found" in result.stderr) is not found
@@ -115,7 +116,7 @@ def test_a_smaller_result_replaces_no_fuller_one(tmp_path: Path) -> None:
 
     def analyze(*options: str) -> tuple[int, str]:
         command = ["analyze", str(tmp_path / "w.npy"), "-o", str(tmp_path / "out"), *options]
-        result = CliRunner().invoke(app, command)
+        result = call(*command)
         return result.exit_code, result.output
 
     assert analyze("--sections", "cosine,spectrum")[0] == 0
@@ -142,7 +143,7 @@ def test_a_result_of_another_file_is_replaced_only_on_request(
         np.save(tmp_path / name / "model.npy", W)
 
     def analyze(*given: str) -> tuple[int, str]:
-        result = CliRunner().invoke(app, ["analyze", *given, "--sections", "cosine"])
+        result = call("analyze", *given, "--sections", "cosine")
         return result.exit_code, result.output
 
     assert analyze("one/model.npy")[0] == 0
@@ -170,7 +171,7 @@ def test_stages_are_counted() -> None:
 
 def test_help_lists_each_option_once_in_a_group() -> None:
     for command in COMMANDS:
-        shown = CliRunner().invoke(app, [command, "--help"]).output
+        shown = call(command, "--help").output
         heads = [line[:-1] for line in shown.splitlines() if line.endswith(":") and line[0] != " "]
         known = ["Arguments", *GROUPS]
         groups = [head for head in heads if head in known]
@@ -204,7 +205,7 @@ def test_completion() -> None:
 
 
 def invoke(*arguments: object) -> str:
-    result = CliRunner().invoke(app, list(map(str, arguments)))
+    result = call(*arguments)
     assert result.exit_code in (0, 1), result.output
     return result.stdout
 

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
-from typer.testing import CliRunner
 
 import embgeo
-from embgeo.cli.app import app
 from embgeo.comparison.vocabularies import compare_rows
 from embgeo.core.matrix import Matrix
 from embgeo.report.text.vocabularies import render
+from tests.support.command import call
 from tests.support.matrices import gaussian
 
 NAMES = ("old", "new")
@@ -87,7 +86,7 @@ def test_the_command(tmp_path) -> None:
     np.save(tmp_path / "old.npy", W)
     np.save(tmp_path / "new.npy", np.vstack([W, W[:2]]))
     paths = [str(tmp_path / name) for name in ("old.npy", "new.npy")]
-    done = CliRunner().invoke(app, ["diff", *paths, "--added"])
+    done = call("diff", *paths, "--added")
     assert done.exit_code == 0, done.output
     assert "30 with the same bits, 0 changed" in done.output
     assert {path.name for path in tmp_path.iterdir()} == {"old.npy", "new.npy"}
@@ -95,11 +94,11 @@ def test_the_command(tmp_path) -> None:
     assert (change.added, change.names) == (2, ("old", "new"))
     assert [(one.reason, one.rows.tolist()) for one in change.suspects] == [("duplicate", [30, 31])]
     assert "2 duplicates of 2 tokens  row 30 row 31" in done.output
-    alone = CliRunner().invoke(app, ["diff", paths[0], "--added"])
+    alone = call("diff", paths[0], "--added")
     assert alone.exit_code == 2
     assert "--added: takes two checkpoints" in alone.output
     for idle in (("-o", "out"), ("--track",), ("--queries", "5")):
-        refused = CliRunner().invoke(app, ["diff", *paths, "--added", *idle])
+        refused = call("diff", *paths, "--added", *idle)
         assert refused.exit_code == 2
         assert "has no effect where only rows are compared" in refused.output
 

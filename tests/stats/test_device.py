@@ -14,9 +14,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
@@ -28,6 +26,7 @@ from embgeo.stats.backend.torch import open_device, resolve_device
 from embgeo.stats.resources import Resources
 from tests.metrics.test_twins import STORED
 from tests.support import naive
+from tests.support.command import call
 from tests.support.devices import MEMORY, SINGLE, WIDE, make_executor, shortages, torch
 from tests.support.matrices import ASKED, NAMES, analysis, case, gaussian
 from tests.support.refusals import refusal
@@ -451,18 +450,18 @@ def test_auto_leaves_float64_to_numpy_where_the_device_has_none(monkeypatch):
 def test_the_command_line(tmp_path):
     np.save(tmp_path / "W.npy", gaussian(107, n=40))
     arguments = ["analyze", str(tmp_path / "W.npy"), "-o", str(tmp_path / "out"), "--quiet"]
-    done = CliRunner().invoke(app, [*arguments, "--device", WIDE, "--neighbors-of", "all"])
+    done = call(*arguments, "--device", WIDE, "--neighbors-of", "all")
     assert done.exit_code == 0, done.output
     provenance = json.loads((tmp_path / "out/analysis.json").read_text())["provenance"]
     assert provenance["device"] == WIDE
     assert provenance["options"]["neighbors_of"] == "all"
-    refused = CliRunner().invoke(app, [*arguments, "--device", "gpu"])
+    refused = call(*arguments, "--device", "gpu")
     assert refused.exit_code == 2
     assert refused.output == (
         "embgeo: --device: no device is called 'gpu'; give cpu, cuda, mps or auto\n"
     )
     idle = ["--neighbors-of", "all", "--sections", "spectrum"]
-    assert CliRunner().invoke(app, [*arguments, *idle]).exit_code == 2
+    assert call(*arguments, *idle).exit_code == 2
 
 
 @pytest.mark.slow

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from typer.testing import CliRunner
 
 import embgeo
-from embgeo.cli.app import app
+from tests.support.command import call
 
 ISOTROPIC = np.random.default_rng(0).standard_normal((300, 8)).astype("f4")
 CONE = (np.random.default_rng(1).standard_normal((300, 8)) + 3).astype("f4")
@@ -26,7 +25,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> str:
-    result = CliRunner().invoke(app, list(map(str, arguments)))
+    result = call(*arguments)
     assert result.exit_code == 0, result.output
     return result.output
 

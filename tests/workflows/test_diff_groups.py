@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
 from embgeo.workflows.diff_groups import compare_groups, render_groups
+from tests.support.command import call
 
 FAST: dict[str, Any] = {"sections": "cosine"}
 
@@ -64,9 +63,9 @@ def test_the_command_prints_groups_and_writes_nothing(tmp_path: Path) -> None:
     after = write_group(tmp_path, "cosreg", [0, 1], 0.0)
     again = [word for path in after for word in ("--against", str(path))]
     held = sorted(tmp_path.iterdir())
-    said = CliRunner().invoke(app, ["diff", *map(str, before), *again, "--json", "--quiet"])
+    said = call("diff", *map(str, before), *again, "--json", "--quiet")
     assert said.exit_code == 0, said.output
     assert json.loads(said.stdout)["paired"] is True
     assert sorted(tmp_path.iterdir()) == held
-    refused = CliRunner().invoke(app, ["diff", str(before[0]), *again, "--track"])
+    refused = call("diff", str(before[0]), *again, "--track")
     assert refused.exit_code == 2

@@ -9,18 +9,15 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from typer.testing import CliRunner
 
 import embgeo
 from embgeo.cli import fetch as command
-from embgeo.cli.app import app
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.files.guard import Damaged
 from embgeo.io.places import hub as remote_hub
@@ -29,6 +26,7 @@ from embgeo.io.places.cache import SnapshotFolder
 from embgeo.io.places.names import HubName
 from embgeo.io.places.source_record import SOURCE_RECORD
 from tests.support.chat_model import DEAD, write_chat_model
+from tests.support.command import call
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.moments import drop_temporary, moments, put
 from tests.support.refusals import refusal
@@ -444,16 +442,15 @@ def test_two_revisions_are_compared(hub: ToyHub) -> None:
 @pytest.mark.slow
 def test_from_a_name_to_a_repaired_model(hub: ToyHub, tmp_path: Path) -> None:
     """The gate fails and names the rows, the repair needs no further byte, the gate passes."""
-    run = partial(CliRunner().invoke, app)
     new = tmp_path / "new"
-    gate = run(["gate", NAME, "--preset", "finetune-ready"])
+    gate = call("gate", NAME, "--preset", "finetune-ready")
     assert gate.exit_code == 1
     assert "is 79, has to be at most 0: row 2,900 w2900" in gate.output
     hub.requests.clear()
-    repaired = run(["repair", NAME, "-o", str(new), "--quiet"])
+    repaired = call("repair", NAME, "-o", str(new), "--quiet")
     assert (repaired.exit_code, repaired.output) == (0, "")
-    assert run(["gate", str(new), "--preset", "finetune-ready"]).exit_code == 0
-    assert run(["gate", NAME, "--preset", "finetune-ready"]).output == gate.output
+    assert call("gate", str(new), "--preset", "finetune-ready").exit_code == 0
+    assert call("gate", NAME, "--preset", "finetune-ready").output == gate.output
     assert not hub.requests
     record = json.loads((new / "embgeo-repair.json").read_text())
     assert record["source"] == NAME
@@ -466,7 +463,7 @@ def test_the_page_runs(tmp_path: Path) -> None:
     page = ROOT / "docs/formats.md"
     with contextlib.chdir(tmp_path):
         for command in (one for block in blocks(page, "console") for one in commands(block)):
-            seen = CliRunner().invoke(app, shlex.split(command.line)[1:]).output
+            seen = call(*shlex.split(command.line)[1:]).output
             assert agrees(command.output, seen), f"{command.line}\n{seen}"
 
 
@@ -487,6 +484,6 @@ def test_a_file_of_a_web_server(hub: ToyHub) -> None:
 def test_the_example_of_the_help_works(tmp_path: Path) -> None:
     (line,) = re.findall(r"Example: embgeo (.*)", command.fetch.__doc__ or "")
     with contextlib.chdir(tmp_path):
-        done = CliRunner().invoke(app, shlex.split(line.replace("org/name", "org/toy")))
+        done = call(*shlex.split(line.replace("org/name", "org/toy")))
     assert done.exit_code == 0, done.output
     assert np.array_equal(embgeo.load(tmp_path / "reduced").data, embgeo.load(NAME).data)

@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import embgeo
-from embgeo.cli.app import app
 from embgeo.core.errors import BadOption
 from embgeo.files import records
 from embgeo.files.records import ARRAYS_NAME
@@ -29,6 +27,7 @@ from embgeo.workflows.folders import (
     write_set,
     write_whole,
 )
+from tests.support.command import call
 from tests.support.moments import drop_temporary, moments
 from tests.support.refusals import refusal
 from tests.support.sampling import each_value
@@ -52,7 +51,7 @@ def test_nothing_is_measured_for_a_folder_that_cannot_be_written(
     monkeypatch.setattr(folders, "temporary_folder", refuse)
     monkeypatch.setattr(measuring, "open_rows", measure)
     files = ["fixtures/baseline.pt", "fixtures/cosreg.safetensors"][: 1 + (command == "diff")]
-    result = CliRunner().invoke(app, [command, *files, "-o", str(out)])
+    result = call(command, *files, "-o", str(out))
     assert result.exit_code == 2
     assert "cannot be written: Read-only file system; choose another folder" in result.output
     assert out.exists() is existing
@@ -71,7 +70,7 @@ def test_a_full_disk_loses_no_numbers(
     files = ["fixtures/baseline.pt", "fixtures/cosreg.safetensors"][: 1 + (command == "diff")]
     options = [*(["--sections", "cosine"] * (command == "analyze")), *(["--json"] * json_)]
     options += ["-o", str(tmp_path / "out")]
-    result = CliRunner().invoke(app, [command, *files, *options])
+    result = call(command, *files, *options)
     assert result.exit_code == 2
     assert "No space left on device; choose another folder" in result.stderr
     assert ('"cosine.mean"' if json_ else "mean cosine") in result.stdout.lower()

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import embgeo
-from embgeo.cli.app import app
 from embgeo.core.errors import EmbgeoError
 from embgeo.files.saved import write_text
 from embgeo.result.analysis import Analysis
 from embgeo.workflows import folders
+from tests.support.command import call
 from tests.support.moments import State, drop_temporary, moments, put, state_of
 from tests.support.sample_analysis import sample
 from tests.support.sample_comparison import sample_comparison
@@ -190,7 +189,7 @@ def test_no_output_of_a_gate_outlives_what_it_says(
     rules = {"old": "cosine.mean <= 0.5", "new": "cosine.mean >= 0.5"}
 
     def gate(rule: str) -> int:
-        return CliRunner().invoke(app, ["gate", "a.npy", "-r", rules[rule], *files]).exit_code
+        return call("gate", "a.npy", "-r", rules[rule], *files).exit_code
 
     def said(left: State) -> tuple[str, ...]:
         junit, (sarif,) = left["j.xml"] or b"", json.loads(left["s.sarif"] or b"")["runs"]

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import embgeo
-from embgeo.cli.app import app
+from tests.support.command import call
 from tests.support.sampling import each_value
 
 ROOT = Path(__file__).parents[2]
@@ -105,7 +104,7 @@ def test_a_checkpoint_elsewhere_is_not_opened(
         raise AssertionError("it was opened")
 
     monkeypatch.setattr("embgeo.workflows.saved_analysis.load_again", refuse)
-    done = CliRunner().invoke(app, ["export", str(saved), "--to", "projector"])
+    done = call("export", str(saved), "--to", "projector")
     assert done.exit_code == 2
     assert "is not in its folder; name the checkpoint with --checkpoint" in done.stderr
 
@@ -120,7 +119,7 @@ def test_a_comparison_finds_a_checkpoint_elsewhere_by_its_digest(here: Path, sec
 def test_a_checkpoint_elsewhere_that_the_user_names(here: Path, secret: Path) -> None:
     saved = save_stranger(here, secret)
     more = ["--checkpoint", str(secret)]
-    done = CliRunner().invoke(app, ["export", str(saved), "--to", "projector", *more])
+    done = call("export", str(saved), "--to", "projector", *more)
     assert done.exit_code == 0, done.output
 
 
@@ -130,13 +129,12 @@ def test_a_checkpoint_beside_the_analysis_or_below_the_working_folder(
     save_stranger(here, here / "models/original.npy", "results/saved")
     (here / "models").mkdir()
     np.save(here / "models/original.npy", W)
-    run = CliRunner().invoke
-    assert run(app, ["export", "results/saved", "--to", "projector", "-o", "a"]).exit_code == 0
+    assert call("export", "results/saved", "--to", "projector", "-o", "a").exit_code == 0
     monkeypatch.chdir(here / "results")
-    assert run(app, ["export", "saved", "--to", "projector", "-o", "b"]).exit_code == 2
+    assert call("export", "saved", "--to", "projector", "-o", "b").exit_code == 2
     np.save(here / "results/original.npy", W)
     save_stranger(here, "original.npy", "results/saved")
-    assert run(app, ["export", "saved", "--to", "projector", "-o", "b"]).exit_code == 0
+    assert call("export", "saved", "--to", "projector", "-o", "b").exit_code == 0
 
 
 # --- links as outputs ---------------------------------------------------------------------------
@@ -178,7 +176,7 @@ def test_a_link_to_nothing_is_found_before_anything_is_computed(
 
     monkeypatch.setattr("embgeo.measure.analyze.measure_rows", refuse)
     out = "dead/inside" if below and command[0] != "gate" else "dead"
-    done = CliRunner().invoke(app, [*command, out])
+    done = call(*command, out)
     assert done.exit_code == 2, done.output
     assert "is a link to nothing" in done.stderr.splitlines()[-1]
     assert sorted(os.listdir()) == before
@@ -213,7 +211,7 @@ def test_pipes_and_devices_in_saved_results_are_refused(
         path.symlink_to("/dev/zero")
     else:
         path.mkdir()
-    done = CliRunner().invoke(app, [command[0], "saved", *command[1:]])
+    done = call(command[0], "saved", *command[1:])
     assert done.exit_code == 2, done.output
     assert "unexpected" not in done.stderr
 
@@ -222,6 +220,6 @@ def test_pipes_and_devices_in_saved_results_are_refused(
 def test_a_long_settings_file_is_refused() -> None:
     np.save("a.npy", W)
     Path("embgeo.toml").write_text("#" * (2**20 + 1))
-    done = CliRunner().invoke(app, ["analyze", "a.npy", "--json", "--sections", "cosine"])
+    done = call("analyze", "a.npy", "--json", "--sections", "cosine")
     assert done.exit_code == 2
     assert "more than 1 MiB" in done.stderr
