@@ -184,7 +184,7 @@ def test_help_lists_each_option_once_in_a_group() -> None:
 def test_completion() -> None:
     for words, expected in (
         ("embgeo an", "analyze"),
-        ("embgeo analyze --me", "--memory"),
+        ("embgeo analyze --mem", "--memory"),
         ("embgeo tr", "train"),
         ("embgeo analyze --sections spec", "spectrum"),
         ("embgeo analyze --sections spectrum,cosi", "spectrum,cosine"),
