@@ -212,7 +212,7 @@ def read_arrays(path: Path, content: Json) -> Arrays:
 
 
 @cache
-def _saved_fields(kind: type) -> tuple[tuple[Field[Any], str, Any], ...]:
+def list_fields(kind: type) -> tuple[tuple[Field[Any], str, Any], ...]:
     """Return the saved fields of a dataclass with their keys and resolved types."""
     hints = get_type_hints(kind)
     saved = (entry for entry in fields(kind) if entry.metadata.get("saved", True))
@@ -223,7 +223,7 @@ def _saved_fields(kind: type) -> tuple[tuple[Field[Any], str, Any], ...]:
 def _keys(kind: type) -> tuple[str, ...]:
     """Return the keys of the table of a dataclass, those of its inline fields among them."""
     found: list[str] = []
-    for entry, key, hint in _saved_fields(kind):
+    for entry, key, hint in list_fields(kind):
         found += _keys(hint) if entry.metadata.get("inline") else (key,)
     return tuple(found)
 
@@ -256,13 +256,13 @@ def _holds_tables(hint: Any) -> bool:
 
 def _arrange_table(table: Json, kind: type, path: str) -> Json:
     known, found = _keys(kind), {}
-    later = {key for entry, key, _ in _saved_fields(kind) if entry.metadata.get("later")}
+    later = {key for entry, key, _ in list_fields(kind) if entry.metadata.get("later")}
     for key in (*known, *table):
         if key not in table and key not in later:
             raise ValueError(f"{path} lacks the field {key!r}".lstrip(". "))
         if key not in known:
             raise ValueError(f"{path} has an unknown field {key!r:.60}".lstrip(". "))
-    for entry, key, hint in _saved_fields(kind):
+    for entry, key, hint in list_fields(kind):
         if entry.metadata.get("inline"):
             found[entry.name] = {key: table[key] for key in _keys(hint)}
         elif key in table:
@@ -287,7 +287,7 @@ def plain(value: Any, arrays: Arrays, path: str = "") -> Any:
 
 def _plain_fields(record: Any, arrays: Arrays, path: str) -> Json:
     found: Json = {}
-    for entry, key, _ in _saved_fields(record.__class__):
+    for entry, key, _ in list_fields(record.__class__):
         value = getattr(record, entry.name)
         if entry.metadata.get("inline"):
             found |= _plain_fields(value, arrays, path)
