@@ -101,6 +101,24 @@ def test_the_second_time_nothing_is_asked(hub: ToyHub, monkeypatch: pytest.Monke
     assert not hub.requests
 
 
+def test_hidden_states_by_name(hub: ToyHub, model: Path, tmp_path: Path) -> None:
+    """Their ranges are fetched once, of an array of any number of axes."""
+    states = np.random.default_rng(0).standard_normal((4, 5000, 16)).astype(np.float32)
+    np.save(tmp_path / "states.npy", states)
+    hub.files["states.npy"] = (tmp_path / "states.npy").read_bytes()
+    for _ in range(2):
+        matrix = embgeo.load(model, hidden=f"{NAME}/states.npy", hash_file=False)
+        assert matrix.hidden is not None
+        np.testing.assert_array_equal(matrix.hidden.data, states.reshape(-1, 16))
+        said = "the 4×5,000×16 hidden states are read as 20,000 rows"
+        assert said in matrix.origin.notes
+        assert hub.sent < 1.1 * states.nbytes
+        assert not hub.asked("safetensors")
+        hub.requests, hub.sent = [], 0
+    with refusal():
+        embgeo.load(model, hidden=f"{NAME}/config.json")
+
+
 def flip(folder: Path) -> None:
     path = next(folder.glob("*.safetensors"))
     content = bytearray(path.read_bytes())

@@ -70,7 +70,6 @@ _WAY_OUT = "choose another folder with the environment variable EMBGEO_CACHE"
 class Listing:
     """The files of a remote folder at one commit, and those that are kept whole."""
 
-    source: str
     commit: str
     files: tuple[SourceFile, ...]
     kept: tuple[SourceFile, ...]
@@ -93,12 +92,15 @@ class KeptFolder:
 
     def __init__(
         self,
+        name: str,
         listing: Listing,
         path: Path,
         chosen: str,
         connect: Callable[[], ranges.RemoteFolder],
     ) -> None:
-        self.name, self.commit = listing.source, listing.commit
+        #: As the user wrote it: files of one folder share a listing.
+        self.name = name
+        self.commit = listing.commit
         #: The folder of its configuration and tokenizer on this machine.
         self.path = path
         #: The file that the user named; empty for the whole folder.
@@ -190,7 +192,7 @@ class KeptFolder:
 
     def _parts(self, file: str) -> Path:
         known = self.files[file]
-        version = known.sha256 or cache.hash_text(f"{self.name} {self.commit} {file}")
+        version = known.sha256 or cache.hash_text(str(self.path / file))
         return cache.own_cache() / "parts" / version
 
     def _find_part(self, file: str, start: int, stop: int) -> tuple[int, Path] | None:
@@ -275,7 +277,7 @@ def find_kept(name: HubName) -> KeptFolder | None:
         listing = read_listing(folder) if folder.is_relative_to(snapshot) else None
         if listing is not None and (not chosen or chosen in {one.name for one in listing.files}):
             at = HubName(name.repo, listing.commit, name.path, name.kind)
-            return KeptFolder(listing, folder, chosen, partial(HubFolder, at))
+            return KeptFolder(name.text, listing, folder, chosen, partial(HubFolder, at))
     return None
 
 
@@ -322,7 +324,7 @@ def open_kept(name: str, *, refresh: bool = False) -> KeptFolder:
         listing = _keep_small_files(remote, folder)
     if hub is not None:
         cache.keep_reference(home, hub.revision, remote.commit)
-    kept = KeptFolder(listing, folder, remote.chosen, lambda: remote)
+    kept = KeptFolder(remote.name, listing, folder, remote.chosen, lambda: remote)
     kept._remote = remote
     return kept
 
@@ -338,7 +340,7 @@ def _keep_small_files(remote: ranges.RemoteFolder, folder: Path) -> Listing:
         for left in folder.glob("*.part"):
             left.unlink()
         files = tuple(SourceFile(n, one.size, one.sha256) for n, one in remote.files.items())
-        listing = Listing(remote.name, remote.commit, files, list_files(folder, LISTING.file))
+        listing = Listing(remote.commit, files, list_files(folder, LISTING.file))
         LISTING.save(listing, folder)
     return listing
 
