@@ -1,5 +1,6 @@
 """``embgeo diff``: checkpoints and saved analyses next to a baseline, or over training."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,7 +10,7 @@ from embgeo.cli import options as o
 from embgeo.cli import shared
 from embgeo.cli.shared import progress_bar
 from embgeo.core.arguments import refuse_if
-from embgeo.core.errors import BadOption, argument
+from embgeo.core.errors import argument
 from embgeo.core.options import LOADING, RESOURCES
 
 
@@ -95,19 +96,16 @@ def diff(
 
     settings = find_options(config, search=not no_config, trust_settings=trust_settings)
     settings.pop("show_neighbors", None)
-    if added:
+    if added or against:
+        mode = argument("added" if added else "against")
         others = {"out": out, "track": track, "match": match, "queries": queries, "every": every}
         for name, value in others.items():
-            cause, way_out = "has no effect where only rows are compared", "leave it out"
-            refuse_if(bool(value), argument(name), cause, f"{way_out}, or {argument('added')}")
-        diff_rows(paths, {key: settings[key] for key in settings if key in LOADING}, json_, quiet)
-        return
-    if against:
-        others = {"out": out, "track": track, "match": match, "queries": queries, "every": every}
-        for name, value in others.items():
-            cause, way_out = "has no effect on groups", f"leave it out, or {argument('against')}"
-            refuse_if(bool(value), argument(name), cause, way_out)
-        diff_groups(paths, against, settings, json_, quiet)
+            refuse_if(bool(value), argument(name), f"has no effect with {mode}", "leave it out")
+        if added:
+            loading = {key: settings[key] for key in settings if key in LOADING}
+            compare_rows(paths, loading, json_, quiet)
+        else:
+            compare_groups(paths, against or [], settings, json_, quiet)
         return
     from embgeo.workflows.diff import diff as compare
     from embgeo.workflows.diff import is_measured, list_run, parse_queries
@@ -144,34 +142,24 @@ def diff(
         shared.print_report(page, quiet or json_ or format_ != "text", open_)
 
 
-def diff_groups(
+def compare_groups(
     paths: list[Path], against: list[Path], settings: dict[str, Any], json_: bool, quiet: bool
 ) -> None:
     """Print what differs between two groups by more than their seeds."""
-    from dataclasses import asdict
-
-    from embgeo.workflows.diff_groups import compare_groups, render_groups
+    from embgeo.workflows.diff import compare_groups as compare
+    from embgeo.workflows.diff import render_groups
 
     with progress_bar(quiet) as progress:
-        found = compare_groups(paths, against, progress=progress, **settings)
-    if json_:
-        shared.print_json(asdict(found))
-    elif not quiet:
-        shared.print_lines(*render_groups(found))
+        found = compare(paths, against, progress=progress, **settings)
+    shared.print_found(asdict(found), render_groups(found), json_, quiet)
 
 
-def diff_rows(paths: list[Path], loading: dict[str, Any], json_: bool, quiet: bool) -> None:
+def compare_rows(paths: list[Path], loading: dict[str, Any], json_: bool, quiet: bool) -> None:
     """Print the rows that were added, removed, moved and changed."""
-    from dataclasses import asdict
-
     from embgeo.report.text.vocabularies import render
     from embgeo.workflows.diff import compare_vocabularies
 
-    if len(paths) != 2:
-        raise BadOption("takes two checkpoints", where=argument("added"), way_out="name both")
+    refuse_if(len(paths) != 2, argument("added"), "takes two checkpoints", "name both")
     with progress_bar(quiet) as progress:
         change = compare_vocabularies(*paths, progress=progress, **loading)
-    if json_:
-        shared.print_json(asdict(change))
-    elif not quiet:
-        shared.print_lines(*render(change))
+    shared.print_found(asdict(change), render(change), json_, quiet)

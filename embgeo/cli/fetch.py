@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from embgeo.cli import options as o
-from embgeo.cli.shared import guarded, print_json, print_lines, progress_bar
+from embgeo.cli.shared import guarded, print_found, progress_bar
 
 
 @guarded
@@ -60,11 +60,9 @@ def fetch(
             progress=progress,
         )
     source = fetched.source
-    if json_:
-        print_json({"folder": str(fetched.folder), **SOURCE_RECORD.to_json(source)})
-    elif not quiet:
-        read = f"{bytes_text(source.read)} of {bytes_text(source.size)}"
-        print_lines(f"{fetched.folder}: {read}, commit {fetched.commit[:12]}")
-        for stored in source.tensors:
-            size = bytes_text(stored.stop - stored.start)
-            print_lines(f"  {stored.name}  {size} of {stored.file}")
+    read = f"{bytes_text(source.read)} of {bytes_text(source.size)}"
+    lines = [f"{fetched.folder}: {read}, commit {fetched.commit[:12]}"]
+    for stored in source.tensors:
+        lines.append(f"  {stored.name}  {bytes_text(stored.stop - stored.start)} of {stored.file}")
+    record = {"folder": str(fetched.folder), **SOURCE_RECORD.to_json(source)}
+    print_found(record, lines, json_, quiet)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from embgeo.cli import completion, shared
 from embgeo.cli import options as o
+from embgeo.cli import shared
 
 if TYPE_CHECKING:
     from embgeo.workflows.figures import FigureSet
@@ -42,7 +42,6 @@ def figures(
         o.option(
             "scatter, spectrum, film, …; docs/figures.md lists all. Repeatable. "
             "All that can be drawn by default.",
-            complete=completion.complete_one(completion.list_charts),
         ),
     ] = None,
     table: Annotated[

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embgeo.cli import completion, shared
 from embgeo.cli import options as o
+from embgeo.cli import shared
 from embgeo.cli.shared import progress_bar
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import argument
 
 if TYPE_CHECKING:
-    from embgeo.workflows.gate import Gate
-    from embgeo.workflows.gate_outputs import GateOutputs
+    from embgeo.workflows.gate import Gate, GateOutputs
 
 #: The exit code of a gate with a failed rule.
 RULE_FAILED = 1
@@ -45,7 +44,6 @@ def gate(
         str | None,
         o.option(
             "Add the rules of this preset: finetune-ready.",
-            complete=completion.complete_one(completion.list_rule_presets),
         ),
     ] = None,
     baseline: Annotated[
@@ -92,7 +90,7 @@ def gate(
     Example: embgeo gate fixtures/cosreg.safetensors --rule "cosine.mean <= 0.1"
     """
     shared.check_output(json_, format_)
-    from embgeo.workflows.gate_outputs import GateOutputs
+    from embgeo.workflows.gate import GateOutputs
 
     def command(lines: str) -> None:
         # The runner reads both streams; with --json, stdout is for JSON alone.

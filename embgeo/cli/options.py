@@ -4,30 +4,21 @@ Those of loading and measuring have no value by default, so that what was typed 
 what was not; the defaults are those of `Source` and `Options`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from embgeo.cli import completion
 from embgeo.core import options
 from embgeo.core.options import Precision as PrecisionName
 from embgeo.core.options import Queries
 from embgeo.core.source import Padding as PaddingName
 
 
-def option(
-    text: str,
-    *names: str,
-    complete: Callable[[str], list[str]] | None = None,
-    **more: Any,
-) -> Any:
-    """Return the declaration of an option with its help and the completion of its values.
-
-    By default it has the name of its parameter.
-    """
-    return typer.Option(*names, help=text, autocompletion=complete, **more)
+def option(text: str, *names: str, **more: Any) -> Any:
+    """Return the declaration of an option with its help; by default named as its parameter."""
+    return typer.Option(*names, help=text, **more)
 
 
 # --- loading --------------------------------------------------------------------------------
@@ -83,7 +74,6 @@ Sections = Annotated[
         "Sections to measure, with commas: spectrum, projection, cosine, isotropy, coordinates, "
         "frequency, subspace, hidden, tokens; all by default.",
         metavar="NAME,...",
-        complete=completion.complete_list(completion.list_sections),
     ),
 ]
 Metrics = Annotated[
@@ -153,7 +143,6 @@ Device = Annotated[
     option(
         "Device of the passes: cpu by default; auto: a GPU if there is one (docs/scale.md).",
         metavar="cpu|cuda|mps|auto",
-        complete=completion.complete_one(completion.list_devices),
     ),
 ]
 Engine = Annotated[

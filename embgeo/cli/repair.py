@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from embgeo.cli import options as o
-from embgeo.cli.shared import guarded, print_json, print_lines, progress_bar
+from embgeo.cli.shared import guarded, print_found, progress_bar
 
 if TYPE_CHECKING:
     from embgeo.workflows.repair import Repair
@@ -86,22 +87,19 @@ def repair(
             output=output,
             max_download=max_download,
         )
-    if json_:
-        from embgeo.row_repair.record import FORMAT
+    from embgeo.row_repair.record import FORMAT
 
-        record = None if done.record is None else FORMAT.to_json(done.record)
-        print_json(record)
-    elif not quiet:
-        summary(done, model)
+    record = None if done.record is None else FORMAT.to_json(done.record)
+    print_found(record, summarize(done, model), json_, quiet)
 
 
-def summary(done: Repair, model: Path) -> None:
-    """Print the replaced rows, what is left, and the folder of the new model."""
+def summarize(done: Repair, model: Path) -> Iterator[str]:
+    """Yield the replaced rows, what is left, and the folder of the new model."""
     if done.record is None:
-        print_lines(f"{model}: no row needs repair")
+        yield f"{model}: no row needs repair"
         return
     from embgeo.report.text.repair import render
 
-    notes = (f"  note: {note}" for note in done.notes)
-    end = "nothing was written" if done.folder is None else f"repaired: {done.folder}"
-    print_lines(*render(done.record, done.left), *notes, end)
+    yield from render(done.record, done.left)
+    yield from (f"  note: {note}" for note in done.notes)
+    yield "nothing was written" if done.folder is None else f"repaired: {done.folder}"

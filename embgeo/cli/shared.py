@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -120,6 +120,14 @@ def print_result(result: Any, json_: bool, quiet: bool, format_: PrintFormat) ->
         from embgeo.report.text.markdown import render
 
         print_lines(*render(result, format_))
+
+
+def print_found(content: object, lines: Iterable[str], json_: bool, quiet: bool) -> None:
+    """Print what a command found as JSON, or as lines unless `quiet`."""
+    if json_:
+        print_json(content)
+    elif not quiet:
+        print_lines(*lines)
 
 
 def print_json(content: object) -> None:

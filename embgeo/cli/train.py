@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from embgeo.cli import completion, shared
 from embgeo.cli import options as o
+from embgeo.cli import shared
 from embgeo.core.progress import Progress, RunMonitor
 from embgeo.workflows import train as workflow
 
@@ -24,7 +23,6 @@ def train(
         o.option(
             "Methods to train, such as mle,cosreg,frage.",
             metavar="NAME,NAME,…",
-            complete=completion.complete_list(completion.list_methods),
         ),
     ] = None,
     preset: Annotated[
@@ -32,7 +30,6 @@ def train(
         o.option(
             "Settings to begin with; tiny-cpu by default.",
             metavar="NAME",
-            complete=completion.complete_one(completion.list_presets),
         ),
     ] = None,
     config: Annotated[
@@ -60,7 +57,6 @@ def train(
         o.option(
             "cpu, cuda, mps or auto (the default).",
             metavar="NAME",
-            complete=completion.complete_one(completion.list_devices),
         ),
     ] = None,
     jobs: Annotated[int, o.option("Train N runs at once; same results.", metavar="N")] = 1,
@@ -99,7 +95,7 @@ def train(
     }  # fmt: skip
     if dry_run:
         folder, plan = workflow.plan_training(**arguments)
-        print_found(plan, text.render_plan(plan, folder), json_, quiet=False)
+        shared.print_found(plan, text.render_plan(plan, folder), json_, quiet=False)
         return
     with shared.progress_bar(quiet) as progress:
         monitor = RunMonitor(progress or Progress())
@@ -112,18 +108,10 @@ def train(
         return
     from embgeo.training.study.record import STUDY
 
-    print_found(STUDY.to_json(trained.study), text.render(trained.study), json_, quiet)
+    shared.print_found(STUDY.to_json(trained.study), text.render(trained.study), json_, quiet)
     shared.print_report(trained.report, quiet or json_, open_)
     if (error := trained.error()) is not None:
         raise error
-
-
-def print_found(content: Any, lines: Iterable[str], json_: bool, quiet: bool) -> None:
-    """Print a result as JSON, or as lines unless `quiet`."""
-    if json_:
-        shared.print_json(content)
-    elif not quiet:
-        shared.print_lines(*lines)
 
 
 def print_line(line: str) -> None:

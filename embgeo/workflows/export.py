@@ -34,7 +34,7 @@ from embgeo.publish.latex import numbers
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.record import STUDY_NAME, Study, load_study
 from embgeo.workflows import folders
-from embgeo.workflows.figure_files import choose_page, folder_name, load_items, make_table
+from embgeo.workflows.figures import choose_page, folder_name, load_items, make_table
 from embgeo.workflows.render import names_result
 from embgeo.workflows.saved_analysis import load_analyzed_matrix, result_name, saved_folder
 

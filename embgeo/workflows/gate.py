@@ -1,21 +1,27 @@
-"""``embgeo.gate``: rules about saved analyses, and about matrices that are measured for them."""
+"""``embgeo.gate``: rules about saved analyses, and about matrices that are measured for them.
+
+The command writes an outcome to files for CI servers, and as annotations and summary of GitHub.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, load_comparison
 from embgeo.core.arguments import as_texts, refuse_if
-from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument, writing
 from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options, known_arguments, merge_options
 from embgeo.core.progress import Progress
 from embgeo.core.quantities import QUANTITIES, quantities_of, require_known, track
 from embgeo.core.source import Source
+from embgeo.core.text import defuse
 from embgeo.files.records import NewerFormat
 from embgeo.files.saved import has_format
 from embgeo.io.load import open_checkpoint
@@ -25,6 +31,14 @@ from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import FORMAT, JSON_NAME
 from embgeo.rules import baseline_file
 from embgeo.rules.check import OF_RUNS, Measured, Outcome, check_rules, require_sense
+from embgeo.rules.outputs import (
+    as_json,
+    github_annotations,
+    github_summary,
+    junit,
+    sarif,
+    table,
+)
 from embgeo.rules.rule import Place, Rule, is_called, read_preset
 from embgeo.rules.rule_value import LEVEL, VERDICT, deviations
 from embgeo.rules.settings import (
@@ -41,6 +55,15 @@ from embgeo.workflows.settings import fit_options, load_source, read_settings
 
 #: Sections that decide the state of the verdict.
 OF_VERDICT = ("spectrum", "cosine", "isotropy")
+#: Option → the output, and how an earlier file begins; no other file is replaced.
+OUTPUTS: Mapping[str, tuple[ModuleType, tuple[bytes, ...]]] = {
+    "junit": (junit, (b"<?xml", b"<testsuite")),
+    "sarif": (sarif, (b"{",)),
+}
+#: Outputs that say that a run has no outcome, from the start of the run.
+WITH_ERRORS = {"junit": junit, "sarif": sarif}
+#: GitHub's limit for the summary of a step.
+SUMMARY_BYTES = 2**20
 
 
 @known_arguments
@@ -378,3 +401,148 @@ def update_baseline(
     )
     changed = sum(before.get(key) != value for key, value in now.items())
     return BaselineUpdate(path, len(now), changed if old else None)
+
+
+# --- what the command writes ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GateOutputs:
+    """The outputs that the options request."""
+
+    #: Files by option, see `OUTPUTS`.
+    files: Mapping[str, Path]
+    #: Writes commands for GitHub's runner.
+    command: Callable[[str], None]
+    as_json: bool = False
+    as_markdown: bool = False
+    quiet: bool = False
+    #: Whether to annotate and summarize; None: if the environment is GitHub's.
+    github: bool | None = None
+
+    @property
+    def annotates(self) -> bool:
+        return os.environ.get("GITHUB_ACTIONS") == "true" if self.github is None else self.github
+
+    @property
+    def summary(self) -> Path | None:
+        """The file that GitHub shows below the job."""
+        name = os.environ.get("GITHUB_STEP_SUMMARY")
+        return Path(name) if name and self.github is not False else None
+
+    def prepare(self, inputs: Sequence[Path]) -> None:
+        """Refuse to replace any file but earlier outputs, and mark those as unfinished.
+
+        No earlier outcome may outlive a run that is killed.
+        """
+        taken = {path.resolve() for path in inputs}
+        for name, path in self.files.items():
+            where = f"{argument(name)} {path}"
+            # A circle of links has no resolved path.
+            dead = path.is_symlink() and not path.exists()
+            if not dead and path.resolve() in taken:
+                raise BadOption("is read or written already", where=where)
+            if cause := find_obstacle(name, path):
+                raise BadOption(cause, where=where, way_out="choose another file")
+            taken.add(path.resolve())
+        for name, path in self.files.items():
+            if path.exists() and not path.is_file():
+                continue
+            if name in WITH_ERRORS:
+                write_file(path, WITH_ERRORS[name].render_error("the run did not finish"))
+            elif not path.is_symlink():
+                path.unlink(missing_ok=True)
+
+    def write(self, outcome: Outcome, say: Callable[[str], None]) -> None:
+        """Write the files, then the text for people and GitHub; `say` prints a line on stdout."""
+        for name, path in self.files.items():
+            more = (locate_in_repository,) if name == "sarif" else ()
+            write_file(path, OUTPUTS[name][0].render(outcome, *more))
+        shown: Iterable[str] = ()
+        if self.as_json:
+            shown = [as_json.render(outcome).rstrip("\n")]
+        elif self.as_markdown and not self.quiet:
+            shown = github_summary.render(outcome).splitlines()
+        elif not self.quiet:
+            shown = table.lines(outcome)
+        for text in shown:
+            say(defuse(text) if self.annotates else text)
+        if self.annotates:
+            self.command(github_annotations.render(outcome, locate_in_repository))
+        if self.summary is not None:
+            room = min(measure_room(self.summary), github_summary.MOST_BYTES)
+            append_summary(self.summary, github_summary.render(outcome, room))
+
+    @contextlib.contextmanager
+    def report_errors(self, describe: Callable[[BaseException], str]) -> Iterator[None]:
+        """Report an error to CI as a run without an outcome: neither passed nor failed."""
+        try:
+            yield
+        except (Exception, KeyboardInterrupt) as error:
+            message = describe(error)
+            with contextlib.suppress(EmbgeoError, OSError):
+                for name, output in WITH_ERRORS.items():
+                    path = self.files.get(name)
+                    if path is not None and not find_obstacle(name, path):
+                        write_file(path, output.render_error(message))
+                if self.annotates:
+                    self.command(github_annotations.render_error(message))
+                if self.summary is not None:
+                    append_summary(self.summary, github_summary.render_error(message))
+            raise
+
+
+def find_obstacle(name: str, path: Path) -> str:
+    """Find why a file must not be written to; empty for a new or empty one and an earlier output.
+
+    Devices and pipes are written to and not read.
+    """
+    try:
+        if path.is_symlink() and not path.exists():
+            return "is a link to nothing"
+        if path.is_dir():
+            return "is a folder"
+        if not path.is_file():
+            return ""
+        with path.open("rb") as stream:
+            start = stream.read(64).lstrip()
+    except OSError as error:
+        return f"cannot be used: {error.strerror}"
+    ours = not start or start.startswith(OUTPUTS[name][1])
+    return "" if ours else "exists and was not written by this option"
+
+
+def measure_room(summary: Path) -> int:
+    """Count the bytes left in the summary of the step; other tools may have written to it."""
+    with contextlib.suppress(OSError):
+        return SUMMARY_BYTES - summary.stat().st_size
+    return SUMMARY_BYTES
+
+
+def append_summary(summary: Path, text: str) -> None:
+    """Add to the summary of the step, unless it would become too long."""
+    if len(text.encode()) > measure_room(summary):
+        return
+    with (
+        writing(summary, f"{argument('no_github')} writes no summary"),
+        open(summary, "a", encoding="utf-8", newline="\n", opener=open_now) as stream,
+    ):
+        stream.write(text)
+
+
+def open_now(path: str, flags: int) -> int:
+    """Open a file to write; OSError for a pipe that nobody reads, without waiting for a reader."""
+    if not hasattr(os, "O_NONBLOCK"):  # Windows has no pipes among files
+        return os.open(path, flags, 0o666)
+    found = os.open(path, flags | os.O_NONBLOCK, 0o666)
+    os.set_blocking(found, True)
+    return found
+
+
+def locate_in_repository(file: str) -> str:
+    """Return the path of a file from the root of the checkout, as annotations name it."""
+    root = os.environ.get("GITHUB_WORKSPACE")
+    path = Path(file).resolve()
+    if root and path.is_relative_to(Path(root).resolve()):
+        return path.relative_to(Path(root).resolve()).as_posix()
+    return Path(file).as_posix()

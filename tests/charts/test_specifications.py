@@ -42,7 +42,7 @@ from embgeo.charts.training import page_names
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.values import Histogram
 from embgeo.files.saved import csv_lines
-from embgeo.workflows.figure_files import parse_parameter
+from embgeo.workflows.figures import parse_parameter
 from tests.support.chart_samples import COURSES, find_chart, specification
 from tests.support.paper_samples import large_cloud, with_cloud
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar, without

@@ -17,7 +17,7 @@ from embgeo.charts import CHARTS
 from embgeo.charts.items import ChartItem
 from embgeo.core.errors import BadOption
 from embgeo.result.analysis import load_analysis
-from embgeo.workflows.figure_files import load_items
+from embgeo.workflows.figures import load_items
 from tests.support import command, sampling
 from tests.support.paper_samples import add_neighbors, save_analyses, write_log
 from tests.support.refusals import refusal

@@ -186,14 +186,7 @@ def test_completion() -> None:
         ("embgeo an", "analyze"),
         ("embgeo analyze --mem", "--memory"),
         ("embgeo tr", "train"),
-        ("embgeo analyze --sections spec", "spectrum"),
-        ("embgeo analyze --sections spectrum,cosi", "spectrum,cosine"),
-        ("embgeo analyze --device cu", "cuda"),
-        ("embgeo figures --figure scatter-c", "scatter-centered"),
-        ("embgeo train --compare mle,cosr", "mle,cosreg"),
-        ("embgeo train --preset tiny-c", "tiny-cpu"),
-        ("embgeo train --device mp", "mps"),
-        ("embgeo gate --preset fin", "finetune-ready"),
+        ("embgeo gate --format mark", "markdown"),
     ):
         wanted = {
             "_EMBGEO_COMPLETE": "complete_bash",
@@ -237,10 +230,3 @@ def test_tokens_are_only_text_in_markdown() -> None:
     assert not any(sign in text for sign in ("@", "*", "<b>"))
     assert all(line.count("`") % 2 == 0 for line in text.splitlines())
     assert all(line[:1] in ("", "#", "|", "-", "<", "`") for line in text.splitlines())
-
-
-def test_the_completed_methods_are_all_methods() -> None:
-    from embgeo.cli.completion import METHODS
-    from embgeo.training import methods
-
-    assert list(methods.METHODS) == list(METHODS)

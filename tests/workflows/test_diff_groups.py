@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from embgeo.core.errors import BadOption
-from embgeo.workflows.diff_groups import compare_groups, render_groups
+from embgeo.workflows.diff import compare_groups, render_groups
 from tests.support.command import call
 
 FAST: dict[str, Any] = {"sections": "cosine"}
