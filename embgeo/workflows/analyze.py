@@ -105,7 +105,8 @@ def analyze(
         A checkpoint, model folder or vector file, which :func:`embgeo.load` reads; or a matrix
         with a row for each token: an array of numpy or of any library that numpy understands, a
         torch tensor, a torch module (its input embedding and, if untied, its output embedding),
-        gensim's word vectors (with tokens and counts), a DataFrame (its index names the tokens).
+        gensim's word vectors (with tokens and counts), a DataFrame of pandas or polars
+        (a column of texts, or the index, has the tokens).
     tokens : path, sequence of str, mapping of token to row, or tokenizer, optional
         Labels of the rows. With a mapping or a tokenizer (an object with ``get_vocab``), rows
         beyond the vocabulary are masked as padding. A tokenizer names the special tokens, too.

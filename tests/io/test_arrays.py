@@ -173,11 +173,34 @@ def test_a_frame_of_whole_numbers_and_gaps() -> None:
     assert as_matrix(frame).data[2].tolist() == [3.0, 3.0]
 
 
-def test_a_frame_with_words_in_a_column_says_which() -> None:
+def test_one_column_of_words_has_the_tokens_and_another_is_refused() -> None:
     frame = pd.DataFrame(ROWS).assign(word=TOKENS)
+    for one in (frame, frame.set_index("word"), frame.astype({"word": "string"})):
+        assert as_matrix(one).tokens == tuple(TOKENS)
+        assert same(as_matrix(one))
+    # A second column of words, words beside an index, or something else than words.
+    for other in (
+        frame.assign(kind=TOKENS),
+        frame.set_index(pd.Index(TOKENS)),
+        pd.DataFrame(ROWS).assign(known=True),
+        pd.DataFrame(ROWS).assign(vector=[*ROWS]),
+    ):
+        with refusal(BadOption):
+            as_matrix(other)
+
+
+def test_frames_of_polars() -> None:
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    columns = {f"x{n}": ROWS[:, n] for n in range(ROWS.shape[1])}
+    plain, named = polars.DataFrame(columns), polars.DataFrame({"word": TOKENS, **columns})
+    assert (as_matrix(plain).tokens, as_matrix(named).tokens) == (None, tuple(TOKENS))
+    assert same(as_matrix(plain))
+    assert same(as_matrix(named))
+    gaps = as_matrix(polars.DataFrame({"a": [1, 2], "b": [1, None]})).data
+    assert gaps[0].tolist() == [1.0, 1.0]
+    assert np.isnan(gaps[1, 1])
     with refusal(BadOption):
-        as_matrix(frame)
-    assert as_matrix(frame.set_index("word")).tokens == tuple(TOKENS)
+        as_matrix(named.with_columns(kind=polars.Series(TOKENS)))
 
 
 # --- gensim -----------------------------------------------------------------------------------

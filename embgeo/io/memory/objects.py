@@ -35,22 +35,38 @@ class MatrixOfObject:
 
 
 def find_in_dataframe(W: Any) -> MatrixOfObject | None:
-    """Find the numbers of a DataFrame; an index other than 0, 1, … gives the tokens."""
-    pandas = sys.modules.get("pandas")
-    if pandas is None or not isinstance(W, pandas.DataFrame):
+    """Find the numbers of a DataFrame of pandas or polars, and its tokens.
+
+    Tokens are in the one column of texts or, of pandas, in an index other than 0, 1, …
+    """
+    pandas, polars = (sys.modules.get(name) for name in ("pandas", "polars"))
+    if pandas is not None and isinstance(W, pandas.DataFrame):
+        kinds = pandas.api.types
+        numbers = [kinds.is_numeric_dtype(k) and not kinds.is_bool_dtype(k) for k in W.dtypes]
+        # Of objects, pandas looks at each: a column may hold lists.
+        texts = [kinds.is_string_dtype(W.iloc[:, at]) for at in range(W.shape[1])]
+        named = not isinstance(W.index, pandas.RangeIndex)
+        missing = {"na_value": float("nan")}
+    elif polars is not None and isinstance(W, polars.DataFrame):
+        numbers, named, missing = [kind.is_numeric() for kind in W.dtypes], False, {}
+        texts = [kind == polars.String for kind in W.dtypes]
+    else:
         return None
-    for column, kind in zip(W.columns, W.dtypes, strict=True):
-        if not pandas.api.types.is_numeric_dtype(kind) or pandas.api.types.is_bool_dtype(kind):
+    odd = [at for at, is_number in enumerate(numbers) if not is_number]
+    for at in odd:
+        if len(odd) > 1 or named or not texts[at]:
             raise BadOption(
-                f"column {column!r} of the DataFrame holds no numbers",
-                way_out="give the columns of the vectors alone; set_index names the tokens",
+                f"column {W.columns[at]!r} of the DataFrame holds no numbers",
+                way_out="give the columns of the vectors, and one of tokens",
             )
-    rows = W.to_numpy()
+    labels = list(W[W.columns[odd[0]]]) if odd else [*W.index] if named else None
+    vectors = W[[name for name, is_number in zip(W.columns, numbers, strict=True) if is_number]]
+    rows = vectors.to_numpy()
     if rows.dtype.kind not in "f":  # integers, or numbers with missing values
-        rows = W.to_numpy(dtype="float64", na_value=float("nan"))
-    named = not isinstance(W.index, pandas.RangeIndex)
-    tokens = tuple(safe_text(str(label)) for label in W.index) if named else None
-    return MatrixOfObject(rows, tokens=tokens, format="pandas DataFrame")
+        rows = vectors.to_numpy(**missing).astype(np.float64)
+    tokens = None if labels is None else tuple(safe_text(str(label)) for label in labels)
+    library = type(W).__module__.partition(".")[0]
+    return MatrixOfObject(rows, tokens=tokens, format=f"{library} DataFrame")
 
 
 def find_in_keyed_vectors(W: Any) -> MatrixOfObject | None:
