@@ -7,6 +7,7 @@ without the parts that compute them for real.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -82,6 +83,7 @@ CHARACTERS = "".join(
 )
 
 
+@cache
 def sample(
     shape: Shape = "cone",
     *,
