@@ -16,6 +16,7 @@ from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.checks import list_defaults  # noqa: E402
 from embgeo.training.models import MODELS, build, detach  # noqa: E402
 from tests.support.refusals import refusal  # noqa: E402
+from tests.support.sampling import each_value  # noqa: E402
 
 N, D, T, B = 30, 8, 6, 3
 
@@ -58,6 +59,7 @@ def test_every_model_is_one_of_the_small_ones() -> None:
     assert {type(made(name)) for name in SMALL} == set(MODELS.values())
 
 
+@each_value
 @each_model
 @each_tying
 def test_shapes(name: str, tied: bool) -> None:
@@ -68,6 +70,7 @@ def test_shapes(name: str, tied: bool) -> None:
     assert model.activation_penalty(output).shape == ()
 
 
+@each_value
 @each_model
 @each_tying
 def test_every_parameter_has_a_gradient_but_those_of_dropped_tokens(name: str, tied: bool) -> None:

@@ -34,6 +34,7 @@ from embgeo.training.methods import (  # noqa: E402
 from embgeo.training.methods.frage import class_loss, rebalance  # noqa: E402
 from tests.support.language_model import D, N, batches, counts, make_model  # noqa: E402
 from tests.support.refusals import refusal  # noqa: E402
+from tests.support.sampling import each_value  # noqa: E402
 
 METHODS: list[Any] = [m for m in REGULARIZERS if issubclass(m, Regularizer)]
 each_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: m.NAME)
@@ -95,6 +96,7 @@ def go_on(model: Any, reg: Any, optimizer: Any, data: Any) -> list[float]:
     return losses
 
 
+@each_value
 @each_method
 @pytest.mark.parametrize("sgd", [False, True])
 @pytest.mark.slow
@@ -116,6 +118,7 @@ def test_nothing_of_the_model_belongs_to_the_method(method: Any) -> None:
             assert value.untyped_storage().data_ptr() not in storages
 
 
+@each_value
 @each_method
 @pytest.mark.parametrize("sgd", [False, True])
 @pytest.mark.slow
