@@ -62,7 +62,7 @@ def check_message(message: str) -> None:
     text = text.replace(str(ROOT.parent / "shared"), "BESIDE/shared")
     text = text.replace(gettempdir(), "TEMPORARY")
     # What a compressed file takes depends on the version of zlib.
-    text = re.sub(r"\bfrom [\d,]+ (bytes|to)\b", r"from SIZE \1", text)
+    text = re.sub(r"\bfrom [\d,]+ (bytes|to [\d,]+ bytes)\b", r"from SIZE \1", text)
     text = CHANCE.sub(lambda found: f"{found[1] or ''}ANY", text)
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     _checked.append(text)
