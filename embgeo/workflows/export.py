@@ -2,11 +2,11 @@
 
 import os
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -118,49 +118,40 @@ def export(
         refuse_if(useless, errors.argument(option), cause, "leave it out")
     at_most = parse_value(at_most, Positive | None, errors.argument("at_most"))
     page = choose_page(venue, None)
-    if is_study(source):
-        return export_study(source, to, page, out, command)
-    if not isinstance(source, Analysis | str | os.PathLike):
+    item = Path(source) if isinstance(source, str | os.PathLike) else source
+    if isinstance(item, Study) or (isinstance(item, Path) and names_result(item, STUDY_NAME)):
+        return export_study(item, to, page, out, command)
+    if not isinstance(item, Analysis | Path):
         raise refuse_type(source, "source", "an analysis or a study, or the folder of one")
     if to == "latex":
-        return export_numbers(source, page, out, command)
+        return export_numbers(item, page, out, command)
     if to not in targets:
-        raise refuse_no_study(source, to, targets)
+        raise refuse_no_study(item, to, targets)
     target = targets[to]
-    item = source if isinstance(source, Analysis) else Path(source)
-    path = as_path(out, "out") if out is not None else Path(f"{name_source(item)}{target.suffix}")
-    check_free(target, path)
-    shown = item if isinstance(item, Path) else item.provenance.get("file") or ""
-    record = describe_export(to, str(shown), command)
-    folder = saved_folder(item) if isinstance(item, Path) else Path()
-    if folder is None:
-        there = Path(item).exists()  # type: ignore[arg-type]
-        cause = "no saved analysis" if there else "no such folder"
-        way_out = suggest_file(item, "make one with: embgeo analyze CHECKPOINT")  # type: ignore[arg-type]
-        raise errors.UnreadableFile(cause, where=shown, way_out=way_out)
-    analysis = load_analysis(folder) if isinstance(item, Path) else item
-    record |= {"columns": describe_columns(analysis), "analysis": analysis.provenance}
-    vectors = None
-    if target.needs_vectors:
-        home = folder if isinstance(item, Path) else None
-        vectors = read_original(analysis, home, checkpoint, at_most)
-    points = 0 if vectors is None else vectors.n
-    written = write_export(target, Request(record, analysis, vectors, binary=bytes), path)
-    return ExportedFiles(tuple(written), points, min(points, projector.SHOWN_POINTS))
+    file = item if isinstance(item, Path) else Path(str(item.provenance.get("file") or "analysis"))
+    path = choose_path(out, f"{result_name(file)}{target.suffix}", target)
+    folder = None
+    if isinstance(item, Path):
+        if (folder := saved_folder(item)) is None:
+            cause = "no saved analysis" if item.exists() else "no such folder"
+            way_out = suggest_file(item, "make one with: embgeo analyze CHECKPOINT")
+            raise errors.UnreadableFile(cause, where=item, way_out=way_out)
+        item = load_analysis(folder)
+    record = describe_export(to, str(source) if folder else item.provenance.get("file"), command)
+    record |= {"columns": describe_columns(item), "analysis": item.provenance}
+    if not target.needs_vectors:
+        return ExportedFiles(write_beside(path, partial(target.write, Request(record, item))))
+    vectors = read_original(item, folder, checkpoint, at_most)
+    request = Request(record, item, vectors, binary=bytes)
+    path = path.absolute()
+    folders.write_whole(path, partial(target.write, request), projector.FILES, ELSEWHERE)
+    written = sorted(path / name for name in folders.find_files(path, projector.FILES))
+    return ExportedFiles(tuple(written), vectors.n, min(vectors.n, projector.SHOWN_POINTS))
 
 
-def is_study(source: object) -> TypeGuard[Study | Path | str]:
-    """Tell whether the source is a study, or the folder or file of a saved one."""
-    if isinstance(source, str | os.PathLike):
-        return names_result(Path(source), STUDY_NAME)
-    return isinstance(source, Study)
-
-
-def refuse_no_study(
-    source: Analysis | Path | str, to: str, targets: Iterable[str]
-) -> errors.EmbgeoError:
+def refuse_no_study(source: Analysis | Path, to: str, targets: Iterable[str]) -> errors.EmbgeoError:
     """Return the error for a format of studies and another source."""
-    if isinstance(source, Analysis) or Path(source).exists():
+    if isinstance(source, Analysis) or source.exists():
         way_out = f"choose from {', '.join(targets)}"
         return errors.BadOption(
             "is about a study, and this is none", where=errors.argument("to", to), way_out=way_out
@@ -171,58 +162,45 @@ def refuse_no_study(
 
 
 def export_numbers(
-    source: Analysis | Path | str, page: Venue, out: Path | str | None, command: str
+    source: Analysis | Path, page: Venue, out: Path | str | None, command: str
 ) -> ExportedFiles:
     """Write the table of the main numbers of an analysis or of the members of a comparison."""
-    items = load_items([source])
-    made = make_table(numbers.TABLE, items, (), signs="both", page=page, command=command)
-    name = "analysis" if isinstance(source, Analysis) else folder_name(Path(source))
-    path = as_path(out, "out") if out is not None else Path(f"{name}.tex")
-    check_free(csv_file.TARGET, path)
-    path = path.absolute()
-    with errors.writing(path, ELSEWHERE), temporary_folder(path.parent) as fresh:
-        (fresh / path.name).write_bytes(made.files["numbers.tex"])
-        record = describe_export(
-            "latex", str(source) if not isinstance(source, Analysis) else "", command
-        )
-        written = {**record, "sources": made.record["sources"]}
-        (fresh / (path.name + csv_file.RECORD_ENDING)).write_text(as_text(written), "ascii")
-        folders.replace_files(fresh, path.parent)
-    return ExportedFiles((path,))
+    made = make_table(
+        numbers.TABLE, load_items([source]), (), signs="both", page=page, command=command
+    )
+    name = folder_name(source) if isinstance(source, Path) else "analysis"
+    path = choose_path(out, f"{name}.tex", csv_file.TARGET)
+    record = describe_export("latex", source if isinstance(source, Path) else "", command)
+    record["sources"] = made.record["sources"]
+
+    def fill(target: Path) -> None:
+        target.write_bytes(made.files["numbers.tex"])
+        beside = target.with_name(target.name + csv_file.RECORD_ENDING)
+        beside.write_text(as_text(record), "ascii")
+
+    return ExportedFiles(write_beside(path, fill))
 
 
 def export_study(
-    source: Study | Path | str, to: str, page: Venue, out: Path | str | None, command: str
+    source: Study | Path, to: str, page: Venue, out: Path | str | None, command: str
 ) -> ExportedFiles:
     forms = of_study.FORMS
     way_out = f"choose from {', '.join(forms)}"
     refuse_if(
         to not in forms, errors.argument("to", to), "is about an analysis, not a study", way_out
     )
-    item = source if isinstance(source, Study) else Path(source)
-    name = "study"
-    if isinstance(item, Path):
-        name = (item if item.is_dir() else item.parent).resolve().name or name
-    path = as_path(out, "out") if out is not None else Path(f"{name}{forms[to].suffix}")
-    check_free(csv_file.TARGET, path)
-    study = load_study(item) if isinstance(item, Path) else item
-    shown = str(item) if isinstance(item, Path) else ""
-    record = describe_export(to, shown, command)
-    path = path.absolute()
-    with errors.writing(path, ELSEWHERE), temporary_folder(path.parent) as fresh:
-        of_study.write(study, to, page, record, fresh / path.name)
-        folders.replace_files(fresh, path.parent)
-    return ExportedFiles((path,))
-
-
-def name_source(source: Analysis | Path) -> str:
+    name = ""
     if isinstance(source, Path):
-        return result_name(source)
-    return result_name(Path(str(source.provenance.get("file") or "analysis")))
+        name = (source if source.is_dir() else source.parent).resolve().name
+    path = choose_path(out, f"{name or 'study'}{forms[to].suffix}", csv_file.TARGET)
+    study = load_study(source) if isinstance(source, Path) else source
+    record = describe_export(to, source if isinstance(source, Path) else "", command)
+    return ExportedFiles(write_beside(path, partial(of_study.write, study, to, page, record)))
 
 
-def check_free(target: Target, path: Path) -> None:
-    """Refuse, before anything is read, to replace anything but an earlier export."""
+def choose_path(out: Path | str | None, usual: str, target: Target) -> Path:
+    """Return where to write, before anything is read: only an earlier export is replaced."""
+    path = Path(usual) if out is None else as_path(out, "out")
     folders.refuse_place(path, ELSEWHERE)
     with errors.looking_at(path, ELSEWHERE):
         taken = path.exists() or path.is_symlink()
@@ -230,31 +208,31 @@ def check_free(target: Target, path: Path) -> None:
     if taken and not empty and not target.is_ours(path):
         cause = "exists and was not made by this command"
         raise errors.BadOption(cause, where=path, way_out=ELSEWHERE)
+    return path
 
 
-def describe_export(to: str, source: str, command: str) -> dict[str, Any]:
+def describe_export(to: str, source: Path | str | None, command: str) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "target": to,
-        "source": printable(source),
+        "source": printable(str(source or "")),
         "command": printable(command),
         "versions": {"embgeo": VERSION, "python": platform.python_version()},
     }
 
 
-def write_export(target: Target, request: Request, path: Path) -> list[Path]:
-    """Write all files or none, and return their paths."""
+def write_beside(path: Path, fill: Callable[[Path], object]) -> tuple[Path, ...]:
+    """Write a file and those that ``fill(path)`` puts beside it, all or none; return their paths.
+
+    The record of how it was made goes without saying.
+    """
     path = path.absolute()
-    if target.needs_vectors:
-        folders.write_whole(path, partial(target.write, request), projector.FILES, ELSEWHERE)
-        return sorted(path / name for name in folders.find_files(path, projector.FILES))
     with errors.writing(path, ELSEWHERE), temporary_folder(path.parent) as fresh:
-        target.write(request, fresh / path.name)
-        # The record of how it was made goes without saying.
+        fill(fresh / path.name)
         named = sorted(one.name for one in fresh.iterdir() if one.suffix != ".json")
         folders.replace_files(fresh, path.parent)
-    return [path.parent / name for name in named]
+    return tuple(path.parent / name for name in named)
 
 
 def read_original(
@@ -266,7 +244,7 @@ def read_original(
     matrix, reason = load_analyzed_matrix(named, None if moved else folder)
     if matrix is None:
         way_out = f"name the checkpoint with {errors.argument('checkpoint')}"
-        where = folder if folder is not None and folder.name else name_source(analysis)
+        where = folder or str(analysis.provenance.get("file") or "analysis")
         raise errors.BadOption(reason, where=where, way_out=way_out)
     known = frequency(analysis)
     falling = None
