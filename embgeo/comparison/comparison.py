@@ -162,6 +162,15 @@ class Comparison:
     track : Track or None
     timing : dict of str to float
         Seconds by stage: the only part that differs between equal runs.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> import numpy as np
+    >>> W, names = np.eye(9), ["before", "after"]
+    >>> compared = embgeo.diff(W, W + 1, names=names, sections="cosine", reference=False)
+    >>> [member.name for member in compared.members], compared["cosine.mean"].quantity.title
+    (['before', 'after'], 'Mean cosine')
     """
 
     provenance: dict[str, Any]
@@ -315,13 +324,27 @@ class Comparison:
 
 
 def load_comparison(folder: Path | str) -> Comparison:
-    """Read a folder that :meth:`Comparison.save` wrote.
+    """Read a saved comparison, with its analyses.
+
+    Parameters
+    ----------
+    folder : Path or str
+        A folder that ``embgeo diff`` or :meth:`Comparison.save` wrote.
+
+    Returns
+    -------
+    Comparison
 
     Raises
     ------
     UnreadableFile
         If there is no comparison, a damaged one, or one of a format version that this embgeo does
         not know.
+
+    Examples
+    --------
+    >>> load_comparison("baseline-vs-cosreg.embgeo").sentences[0]  # doctest: +SKIP
+    'Mean cosine fell from 0.467 to 0.00469.'
     """
     folder = as_path(folder, "folder")
     saved = FORMAT.load(folder)

@@ -85,6 +85,12 @@ class EmbgeoError(Exception):
         The parameters, with the names of arguments.
     command_line_text : str
         The message with options instead of arguments.
+
+    Examples
+    --------
+    >>> error = EmbgeoError("is empty", where="W.npy", way_out=f"give {argument('tensor')}")
+    >>> str(error), error.command_line_text
+    ('W.npy: is empty; give tensor', 'W.npy: is empty; give --tensor')
     """
 
     def __init__(

@@ -103,9 +103,11 @@ class Matrix:
     data : array, shape (N, d)
         Any floating-point dtype of numpy or ml_dtypes; usually a map of the file, not a copy.
     name : str
+        In reports and legends; "W" for an array.
     tokens : tuple of str or None
         One label for each row.
     frequency : Frequency or None
+        How often each token occurs: N counts, or ranks in their place.
     masked : dict of str to int array
         Rows to leave out, by reason (``"padding beyond the vocabulary"``).
     output : Matrix or None
@@ -126,6 +128,13 @@ class Matrix:
     origin : Origin
     rounded : bool
         Whether rows are read in float32 even if they are stored in float64.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> import numpy as np
+    >>> embgeo.Matrix(np.eye(3), tokens=("a", "b", "c"))
+    <Matrix W: 3 × 3 float64, with tokens>
     """
 
     data: npt.NDArray[Any]

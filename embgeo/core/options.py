@@ -44,10 +44,12 @@ class Options:
     Attributes
     ----------
     seed : int
+        Seed of all random samples, from 0.
     min_norm : float or None
         Rows of a smaller norm are damaged; by default the gap between norms decides.
     pairs : int or None
-        Pairs sampled for the cosine distribution; None (or "all") for every pair, 0 for none.
+        Pairs of rows sampled for the cosine distribution; None (or "all") for every pair, 0 for
+        none.
     popular_share : float
         Share of frequent tokens, by falling frequency ([FRAGE] §3: 20%).
     isotropy_rows, isotropy_runs
@@ -70,6 +72,11 @@ class Options:
     ------
     BadOption
         If a value is invalid.
+
+    Examples
+    --------
+    >>> Options(seed=1, show_neighbors="king=queen,man").show_neighbors
+    (('king', ('queen', 'man')),)
     """
 
     seed: Natural = 0

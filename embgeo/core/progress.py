@@ -25,6 +25,15 @@ class Progress:
         ``start(what, rows)`` at the beginning of a pass; 0 rows if the number is unknown.
     advance : callable
         ``advance(rows)`` during the pass, from any thread.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> import numpy as np
+    >>> shown = Progress(start=lambda what, rows: print(what, rows) if rows > 1 else None)
+    >>> made = embgeo.analyze(np.eye(9), sections="cosine", reference=False, progress=shown)
+    1/3 first pass 9
+    2/3 second pass 9
     """
 
     start: Callable[[str, int], None] = lambda _what, _rows: None

@@ -455,6 +455,12 @@ def load(
     ------
     UnreadableFile, AmbiguousTensor, LabelMismatch, BadOption
         One line with cause and way out, before anything is computed.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> embgeo.load("fixtures/baseline.pt", counts="fixtures/vocab_counts.tsv")
+    <Matrix fixtures/baseline.pt: 5,000 × 64 float32, with tokens, frequency>
     """
     options = locals() | {}  # by name; nothing else is local yet
     del options["progress"]

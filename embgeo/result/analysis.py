@@ -103,6 +103,14 @@ class Analysis:
     treated : tuple of Treated
         The matrix after each treatment of the literature; not among the values, and empty for large
         matrices.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> import numpy as np
+    >>> analysis = embgeo.analyze(np.eye(9), sections="cosine", reference=False)
+    >>> analysis["cosine.mean"].value, analysis.keys()[:2]
+    (0.0, ('cosine.mean', 'cosine.std'))
     """
 
     provenance: dict[str, Any]

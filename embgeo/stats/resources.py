@@ -52,6 +52,11 @@ class Resources:
     device : str
         Where the passes run: "cpu" (numpy), "cuda", "cuda:1", "mps", or "auto" for one of the
         latter where there is one.
+
+    Examples
+    --------
+    >>> Resources(memory=2 * 10**9, threads=4)
+    Resources(memory=2000000000, threads=4, device='cpu')
     """
 
     memory: Positive | None = None

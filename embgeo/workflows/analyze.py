@@ -148,6 +148,17 @@ def analyze(
         If `W` is a path and no matrix can be read from it.
     EmbgeoError
         If no row can be analyzed, or the entries are too large to be squared.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> import numpy as np
+    >>> W = np.random.default_rng(0).standard_normal((50, 4)) + 1
+    >>> analysis = embgeo.analyze(W, sections="cosine", reference=False)
+    >>> analysis["cosine.mean"]
+    <Scalar cosine.mean: 0.5211>
+    >>> analysis.verdict.state
+    'degenerate'
     """
     source, measuring, chosen = read_settings(settings, sections)
     functions = choose_metrics(metrics)
@@ -234,9 +245,25 @@ def is_path(value: Any) -> bool:
 def load_analysis(folder: Path | str) -> Analysis:
     """Read a saved analysis from its folder.
 
+    Parameters
+    ----------
+    folder : Path or str
+        A folder that ``embgeo analyze`` or :meth:`Analysis.save` wrote.
+
+    Returns
+    -------
+    Analysis
+        The same values to the last digit; the matrix itself is not saved.
+
     Raises
     ------
     UnreadableFile
         If there is no analysis, or its format version is not known.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> embgeo.load_analysis("baseline.embgeo")["cosine.mean"]  # doctest: +SKIP
+    <Scalar cosine.mean: 0.4673>
     """
     return Analysis.of(result.load_analysis(as_path(folder, "folder")))

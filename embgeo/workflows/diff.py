@@ -115,6 +115,17 @@ def diff(
         If there are fewer than two inputs, or an option has no effect.
     EmbgeoError
         If an input cannot be read or measured.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> import numpy as np
+    >>> W = np.random.default_rng(0).standard_normal((50, 4))
+    >>> made = embgeo.diff(W, W + 1, sections="cosine", reference=False, queries=0)
+    >>> made["cosine.mean"]
+    <Difference cosine.mean: 0.5315>
+    >>> made.pairs[0]["compare.cka"]
+    <Scalar compare.cka: 1>
     """
     run = list_run(inputs, track, every)
     source, options, sections = read_settings(settings, sections)
@@ -359,6 +370,13 @@ def compare_vocabularies(
     ------
     EmbgeoError
         If a model cannot be read.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> change = embgeo.compare_vocabularies("fixtures/baseline.pt", "fixtures/baseline.pt")
+    >>> change.added, change.input.same
+    (0, 5000)
     """
     paths = [as_path(before, "before"), as_path(after, "after")]
     sources = [read_settings({**settings, "hash_file": False}, path=path)[0] for path in paths]

@@ -103,6 +103,13 @@ def export(
         If an argument is not about the format, or `out` exists and is not an export.
     EmbgeoError
         If the source cannot be read or the export cannot be written.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> analysis = embgeo.load_analysis("baseline.embgeo")  # doctest: +SKIP
+    >>> embgeo.export(analysis, "csv", "rows.csv").paths  # doctest: +SKIP
+    (PosixPath('rows.csv'), PosixPath('rows.csv.suspects.csv'))
     """
     targets = {target.name: target for target in TARGETS}
     if to not in (names := {**targets, **of_study.FORMS}):

@@ -90,6 +90,12 @@ def fetch(
         If the name has no scheme, or `out` exists.
     UnreadableFile
         If nothing is there, it may not be read, or the server sends other bytes than requested.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> embgeo.fetch("hf://org/name", max_download="2GB").folder  # doctest: +SKIP
+    PosixPath('…/embgeo/reduced/…')
     """
     given = as_written(as_path(name, "name"))
     way_out = "write hf://org/name for a model on the Hub"

@@ -182,6 +182,13 @@ def figures(
     EmbgeoError
         If a result cannot be read, a name is unknown, an argument is about nothing that is made,
         or `out` holds files of these names that embgeo did not write.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> analysis = embgeo.analyze("fixtures/cosreg.safetensors", sections="cosine", reference=False)
+    >>> sorted(embgeo.figures(analysis, figure="cosines", format="svg").files)
+    ['cosines.csv', 'cosines.json', 'cosines.svg']
     """
     named, latex = as_texts(figure, "figure"), as_texts(table, "table")
     formats, scalars, tokens = (

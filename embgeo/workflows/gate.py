@@ -113,6 +113,13 @@ def gate(
         If a rule cannot be parsed or checks nothing, or an option does not apply.
     EmbgeoError
         If a source cannot be read or measured.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> embgeo.gate("fixtures/cosreg.safetensors", rules="cosine.mean <= 0.1")
+    <Outcome passed, 1 check
+      passed: cosine.mean is 0.004687>
     """
     texts = as_texts(rules, "rules")
     planned = plan_gate(

@@ -43,6 +43,13 @@ def inspect(
     ------
     UnreadableFile
         If there is no checkpoint, or it is damaged.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> found = embgeo.inspect("fixtures/cosreg.safetensors")
+    >>> found.reason, [tensor.name for tensor in found.tensors if tensor.role == "embedding"]
+    ('the only matrix in the file', ['encoder.weight'])
     """
     from embgeo.io.load import open_checkpoint
     from embgeo.io.model.inspection import inspect_checkpoint

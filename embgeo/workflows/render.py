@@ -47,6 +47,13 @@ def render(
         If `out` exists and is not an HTML page, or there is no card of this result.
     EmbgeoError
         If `out` cannot be written.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> analysis = embgeo.analyze("fixtures/cosreg.safetensors", sections="cosine", reference=False)
+    >>> embgeo.render(analysis)[:15]
+    '<!doctype html>'
     """
     shown, compared = open_result(result)
     target = None if out is None else as_path(out, "out")

@@ -149,6 +149,12 @@ def repair(
         If the model cannot be read, or is not stored as safetensors.
     EmbgeoError
         If there is no room for the copy, or there are too few sound rows.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> embgeo.repair("fixtures/cosreg.safetensors", dry_run=True)  # no row needs repair
+    Repair(record=None, folder=None, left=None, notes=())
     """
     given = as_path(model, "model")
     out = None if out is None else as_path(out, "out")

@@ -19,7 +19,8 @@ NEEDS_TORCH = ("embgeo.training", "embgeo.callbacks")
 
 
 @pytest.mark.slow
-def test_examples_give_what_they_show() -> None:
+def test_examples_give_what_they_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     has_torch = find_spec("torch") is not None
     for module in MODULES:
         if has_torch or not module.startswith(NEEDS_TORCH):

@@ -55,7 +55,8 @@ def test_every_function_is_documented() -> None:
         made = getattr(embgeo, name)
         if inspect.isfunction(made):
             text = inspect.getdoc(made) or ""
-            assert text, name
+            for heading in ("Parameters", "Returns", "Raises", "Examples"):
+                assert f"\n{heading}\n---" in text, f"{name}: {heading}"
             for parameter in inspect.signature(made).parameters:
                 assert parameter in text, f"{name}: {parameter}"
 

@@ -314,5 +314,26 @@ STUDY = RecordFormat(
 
 
 def load_study(folder: Path | str) -> Study:
-    """Read the `folder` of a training; UnreadableFile if that is missing or damaged."""
+    """Read the record of a training.
+
+    Parameters
+    ----------
+    folder : Path or str
+        A folder that ``embgeo train`` or :func:`embgeo.train` wrote.
+
+    Returns
+    -------
+    Study
+
+    Raises
+    ------
+    UnreadableFile
+        If the record is missing or damaged, or its format version is not known.
+
+    Examples
+    --------
+    >>> import embgeo
+    >>> embgeo.load_study("wiki.runs").values("cosreg", "cosine.mean")  # doctest: +SKIP
+    {0: 0.0052, 1: 0.0049, 2: 0.0051}
+    """
     return STUDY.load(as_path(folder, "folder"))
