@@ -148,7 +148,7 @@ def _open_model(folder: Folder, chosen: str, source: Source) -> Checkpoint:
     else:
         found = join_tables(folder.path, [open_file(file) for file in files])
     # A lone shard is known by its name; any other file of several says itself that it is one.
-    if found.facts.pieces > 1 and not are_shards(folder, names):
+    if found.facts.pieces > 1 and not are_shards(names):
         raise refuse(
             files[0].path,
             f"is one of {found.facts.pieces} files of a split model",
@@ -193,7 +193,7 @@ def _find_weights(folder: Folder, open_file: Callable[[Beside], Checkpoint]) -> 
             if is_foreign_link(path / name):
                 raise refuse(path / name, FOREIGN_LINK, "name that file instead of the folder")
         return names
-    if are_shards(folder, names):
+    if are_shards(names):
         return names[:1]
     if names:
         files = [Beside(folder, name) for name in names]

@@ -113,7 +113,6 @@ def test_hdf5(tmp_path: Path, fill: Callable[[Any], None]) -> None:
     [
         ({}, bytes(44)),
         ({"compression": "gzip"}, zlib.compress(bytes(48))[:-6]),
-        ({"compression": "lzf"}, b"\x01AB\xe0\x64\x00"),
     ],
 )
 def test_chunks_of_another_size(tmp_path: Path, filters: dict[str, Any], packed: bytes) -> None:
@@ -129,7 +128,7 @@ def test_chunks_of_another_size(tmp_path: Path, filters: dict[str, Any], packed:
 
 @each_value
 @pytest.mark.usefixtures("workers_here")
-@pytest.mark.parametrize("compression", [None, "gzip", "lzf"])
+@pytest.mark.parametrize("compression", [None, "gzip"])
 @pytest.mark.parametrize("more", [{}, {"shuffle": True}, {"shuffle": True, "fletcher32": True}])
 def test_chunks(tmp_path: Path, compression: str | None, more: dict[str, bool]) -> None:
     needs("h5py")
@@ -176,6 +175,7 @@ def test_filters_that_read_beyond_damaged_data(tmp_path: Path) -> None:
 
     def fill(file: Any) -> None:
         file["sound"] = W
+        file.create_dataset("lzf", data=W, compression="lzf")
         for name, add in filters.items():
             properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
             properties.set_chunk((4, 3))
@@ -186,5 +186,5 @@ def test_filters_that_read_beyond_damaged_data(tmp_path: Path) -> None:
 
     checkpoint = open_as(hdf5_file, hdf5(tmp_path, fill))
     unread = {tensor.name: tensor.problem for tensor in checkpoint.tensors if tensor.problem}
-    assert unread.keys() == filters.keys()
+    assert unread.keys() == {"lzf", *filters}
     assert set(unread.values()) == {"is compressed by a filter that is not read"}

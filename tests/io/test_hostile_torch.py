@@ -106,23 +106,6 @@ def test_torchscript_code_is_never_run(tmp_path: Path, monkeypatch: pytest.Monke
     assert os.listdir(tmp_path) == ["a.pt"]
 
 
-@pytest.mark.parametrize(
-    "constants",
-    [
-        b"\x80\x02",
-        tensor_program(),
-    ],
-)
-def test_torchscript_constants(tmp_path: Path, constants: bytes) -> None:
-    members = {
-        "s/data.pkl": tensor_program(),
-        "s/data/0": bytes(24),
-        "s/constants.pkl": constants,
-    }
-    (tmp_path / "a.pt").write_bytes(archive_of(members))
-    check_refused(torch_zip, tmp_path / "a.pt")
-
-
 def test_system_description_is_only_skipped(tmp_path: Path) -> None:
     path = tmp_path / "a.pt"
     path.write_bytes(legacy({"w": tensor()}, system={**SYSTEM, "type_sizes": "odd"}))

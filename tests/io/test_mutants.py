@@ -26,7 +26,7 @@ from embgeo.io.model.checkpoint import Checkpoint
 from tests.io.test_safe_pickle import hostile_programs
 from tests.support.binary_files import archive_of, checkpoint, header_of
 from tests.support.binary_files import npy as npy_of
-from tests.support.mutants import PROGRAM, RAW, SAMPLES, Sample, W, deadline, mutant
+from tests.support.mutants import RAW, SAMPLES, Sample, W, deadline, mutant
 from tests.support.sampling import each_folder
 from tests.support.torch_files import MAGIC, SYSTEM, pickle_value
 
@@ -180,7 +180,7 @@ def test_hostile_fixtures() -> None:
 #: Where a pickle may hide.
 PLACES: dict[str, Callable[[bytes], bytes]] = {
     "pickle": bytes,
-    "TorchScript": lambda program: checkpoint(PROGRAM, RAW[:24], **{"constants.pkl": program}),
+    "torch": lambda program: checkpoint(program, RAW[:24]),
     "torch legacy": lambda program: b"".join(map(pickle_value, (MAGIC, 1001, SYSTEM))) + program,
     "npy": lambda program: npy_of(header_of("'|O'", "(1,)"), program),
     "npz": lambda program: archive_of({"w.npy": npy_of(header_of("'|O'", "(1,)"), program)}),

@@ -74,7 +74,6 @@ STORED = {
     "contiguous": {},
     "chunked": {"chunks": (7, 3)},
     "gzip": {"chunks": (7, 3), "compression": "gzip", "shuffle": True, "fletcher32": True},
-    "lzf": {"compression": "lzf"},
 }
 
 

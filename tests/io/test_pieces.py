@@ -135,23 +135,6 @@ def test_half_of_the_vocabulary_under_any_name_is_refused(tmp_path: Path) -> Non
         assert not caught.value.ways_out
 
 
-@pytest.mark.parametrize("axis", [0, 1])
-def test_offsets_of_torch_distributed_join_pieces(axis: int, tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    import torch
-    from safetensors.torch import save_file as save_torch
-
-    name, cut = "model.embed_tokens.weight", 70 if axis == 0 else 5
-    for rank, part in enumerate(np.split(W, [cut], axis)):
-        offsets = [0, 0]
-        offsets[axis] = cut * rank
-        stated = {"DCP_SHARDING_INFO": json.dumps({name: {"saved_offsets": offsets}})}
-        file = tmp_path / f"shard-0000{rank + 1}-model-00001-of-00001.safetensors"
-        save_torch({name: torch.from_numpy(part.copy())}, file, metadata=stated)
-    for given in (tmp_path, *tmp_path.iterdir()):
-        np.testing.assert_array_equal(embgeo.load(given).data, W)
-
-
 def gguf_file(path: Path, number: int, total: int, tensors: dict[str, Any], **facts: int) -> None:
     gguf = pytest.importorskip("gguf")
     writer = gguf.GGUFWriter(path, "llama")
@@ -313,16 +296,16 @@ def test_the_configuration_says_which_files_are_slices(axis: int, tmp_path: Path
         embgeo.load(path)
 
 
-def test_offsets_join_files_of_any_name(tmp_path: Path) -> None:
+def test_pieces_that_state_their_offsets_are_refused(tmp_path: Path) -> None:
+    """As torch.distributed.checkpoint writes them for the Hub."""
     for name, part in zip("ab", np.split(W, 2), strict=True):
         first = {"w.embed_tokens.weight": {"saved_offsets": [0 if name == "a" else N // 2, 0]}}
         stated = {"DCP_SHARDING_INFO": json.dumps(first)}
         save_file({"w.embed_tokens.weight": part}, tmp_path / f"{name}.safetensors", stated)
     for given in (tmp_path, tmp_path / "a.safetensors", tmp_path / "b.safetensors"):
-        np.testing.assert_array_equal(embgeo.load(given).data, W)
-    (tmp_path / "a.safetensors").unlink()
-    with refusal():
-        embgeo.load(tmp_path / "b.safetensors")
+        with refusal() as caught:
+            embgeo.load(given)
+        assert not caught.value.ways_out
 
 
 def test_the_first_file_of_a_split_gguf_may_hold_metadata_alone(tmp_path: Path) -> None:

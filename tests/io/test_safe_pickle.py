@@ -18,7 +18,7 @@ import pytest
 
 import embgeo
 from embgeo.files.guard import Damaged
-from embgeo.io.formats.pickle import machine, objects, opcodes, tree
+from embgeo.io.formats.pickle import machine, objects, tree
 from embgeo.io.formats.pickle.loading import load
 from embgeo.io.formats.pickle.numpy_arrays import PickledArray
 from embgeo.io.formats.pickle.objects import Stub
@@ -615,8 +615,8 @@ def test_the_readme_states_the_modules_and_limits() -> None:
         f"{machine.MOST_OPCODES:,} opcodes",
         f"{machine.MOST_MEMORY // 2**20} MiB",
         f"{objects._MOST_STATES} states",
-        f"{opcodes._LONGEST_NAME:,} bytes for a name",
-        f"{opcodes._LONGEST_INTEGER:,} for an integer",
+        f"{machine._LONGEST_NAME:,} bytes for a name",
+        f"{machine._LONGEST_INTEGER:,} for an integer",
         f"{tree.DEEPEST} levels",
         f"{tree.MOST_LEAVES:,} arrays",
         f"{tree.MOST_REPEATS:,} repeated entries",

@@ -192,16 +192,6 @@ def test_torchscript(torch: Any, tmp_path: Path, way: str) -> None:
     assert matrix.tokens == (tuple(WORDS) if way == "script" else None)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_frozen_torchscript_keeps_its_tensors_as_constants(torch: Any, tmp_path: Path) -> None:
-    model = scripted(torch)
-    torch.jit.freeze(torch.jit.script(model)).save(str(tmp_path / "a.pt"))
-    found = arrays(open_checkpoint(tmp_path / "a.pt"))
-    assert all(name.startswith("constants.") for name in found)
-    weights = [value for value in found.values() if value.shape == (9, 3)]
-    assert same_bits(weights[0], model.embedding.weight.detach().numpy())
-
-
 def test_a_distcp_file_alone_leads_to_its_folder(torch: Any, tmp_path: Path) -> None:
     torch.save(torch.ones(2, 3), tmp_path / "a.pt")
     (tmp_path / "b.pt").write_bytes((tmp_path / "a.pt").read_bytes() * 2)

@@ -93,10 +93,6 @@ def torch_zip(program: bytes = PROGRAM, **more: bytes) -> bytes:
     return checkpoint(program, RAW[:24], byteorder=b"little", **more)
 
 
-def script(program: bytes) -> bytes:
-    return torch_zip(program, **{"constants.pkl": program, "constants/0": RAW[:24]})
-
-
 def distributed(folder: Path) -> bytes:
     base, piece = "torch.distributed.checkpoint", checkpoint(PIECE, RAW[:24])
     (folder / "__0_0.distcp").write_bytes(piece * 2)
@@ -224,7 +220,6 @@ SAMPLES = (
     Sample("safetensors", of(WEIGHTS), is_whole=True),
     Sample("index", of(INDEX, s__safetensors=WEIGHTS), file="model.safetensors.index.json"),
     Sample("torch", of(PROGRAM), torch_zip, is_whole=True),
-    Sample("TorchScript", of(PROGRAM), script),
     Sample("torch legacy", of(legacy({"a": tensor()})), is_whole=True),
     Sample("torch distributed", distributed, file=".metadata", open="."),
     Sample("pickle 0", of(pickled(0)), is_whole=True),

@@ -187,9 +187,9 @@ _MOST_WORDS = 4_000_000
 # Strings of variable length are objects of Python until they are written.
 _WORDS_AT_A_TIME = 4096
 
-_DEFLATE, _SHUFFLE, _FLETCHER32, _LZF = 1, 2, 3, 32000
+_DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3
 #: HDF5's szip, nbit and scale-offset read beyond the end of damaged data; others are plug-ins.
-_FILTERS = frozenset({_DEFLATE, _SHUFFLE, _FLETCHER32, _LZF})
+_FILTERS = frozenset({_DEFLATE, _SHUFFLE, _FLETCHER32})
 # Fletcher32 adds its checksum behind the packed bytes of a chunk.
 _CHECKSUM_BYTES = 4
 _PIECE = 2**20
@@ -249,8 +249,7 @@ def check_chunks(dataset: h5py.Dataset) -> None:
         return
     properties = dataset.id.get_create_plist()
     filters = [properties.get_filter(place)[0] for place in range(properties.get_nfilters())]
-    packers = [kind for kind in filters if kind in (_DEFLATE, _LZF)]
-    if len(packers) > 1 or _FLETCHER32 in filters[:-1]:
+    if filters.count(_DEFLATE) > 1 or _FLETCHER32 in filters[:-1]:
         raise Damaged("its filters come in an order that is not read")
     size = math.prod(dataset.chunks) * dataset.id.get_type().get_size()
     chunks: list[Any] = []
@@ -258,9 +257,9 @@ def check_chunks(dataset: h5py.Dataset) -> None:
     for chunk in chunks:
         used = [kind for place, kind in enumerate(filters) if not chunk.filter_mask >> place & 1]
         found = chunk.size - (_CHECKSUM_BYTES if _FLETCHER32 in used else 0)
-        if _DEFLATE in used or _LZF in used:
+        if _DEFLATE in used:
             packed = dataset.id.read_direct_chunk(chunk.chunk_offset)[1][:found]
-            found = inflated_size(packed, size) if _DEFLATE in used else unpacked_size(packed)
+            found = inflated_size(packed, size)
         if found != size:
             raise Damaged(f"a chunk unpacks to {found:,} bytes in place of {size:,}")
 
@@ -274,29 +273,6 @@ def inflated_size(packed: bytes, most: int) -> int:
         if not piece and not packed:
             break
         size += len(piece)
-    return size
-
-
-def unpacked_size(packed: bytes) -> int:
-    """Count the bytes that an LZF stream unpacks to.
-
-    A control byte below 32 is followed by one literal byte more than it says. Others are a copy of
-    earlier bytes: two more than their upper three bits say, with a byte of extra length after 7,
-    and a byte of its place.
-    """
-    place = size = 0
-    while place < len(packed):
-        control = packed[place]
-        if control < 32:
-            place += control + 2
-            size += control + 1
-        else:
-            length = control >> 5
-            if length == 7:
-                place += 1
-                length += packed[place]
-            place += 2
-            size += length + 2
     return size
 
 

@@ -2,26 +2,22 @@
 
 A slice holds a part of the rows or of the columns of each matrix. The name of its file says so by
 the scheme of the program that wrote it, or its siblings do: files whose names differ in one number
-and that hold tensors of the same names. Only torch.distributed.checkpoint states the offsets of its
-pieces, which are joined.
+and that hold tensors of the same names.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
 
 import numpy as np
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile
-from embgeo.files.guard import Damaged, MissingPiece, list_short, reading, refuse, short
+from embgeo.files.guard import MissingPiece, list_short, reading, refuse, short
 from embgeo.files.small_files import HEAD_BYTES
 from embgeo.io.formats import gguf, safetensors
-from embgeo.io.formats.format import Beside, Folder, is_grid, join_grid
+from embgeo.io.formats.format import Beside, Folder
 from embgeo.io.model import names
 from embgeo.io.model.candidates import count_slices
 from embgeo.io.model.checkpoint import Checkpoint, Tensor
@@ -36,55 +32,51 @@ _Offsets = dict[str, tuple[int, ...]]
 class Scheme:
     """Names of the slices that a program writes, and what joins them."""
 
-    names: re.Pattern[str]
+    names: str
     way_out: str
     #: Whether a file is a slice even without siblings.
     is_alone: bool = False
 
 
-def _scheme(pattern: str, way_out: str, *, is_alone: bool = False) -> Scheme:
-    return Scheme(re.compile(pattern), way_out, is_alone)
-
-
 #: `rank` is the number of the slice, `total` that of all; ``{folder}`` is the folder of the file.
 SCHEMES = (
-    _scheme(
+    Scheme(
         r"^model_world_size_(?P<total>\d+)_rank_(?P<rank>\d+)\.",
         "join the ranks with verl: python -m verl.model_merger merge --backend fsdp "
         "--local_dir {folder} --target_dir whole",
     ),
-    _scheme(
+    Scheme(
         r"^(?:bf16_|fp16_)?zero_pp_rank_(?P<rank>\d+)_mp_rank_\d+_",
         "join the pieces of DeepSpeed's ZeRO: python {above}/zero_to_fp32.py {above} {above}/whole",
         is_alone=True,
     ),
-    _scheme(
+    Scheme(
         r"^mp_rank_(?P<rank>\d{2,})(?=[_.]|$)",
         "join them with the program that wrote them, such as Megatron-LM's "
         "tools/checkpoint/convert.py --target-tensor-parallel-size 1",
     ),
-    _scheme(
+    Scheme(
         r"^layer_\d+-model_(?P<rank>\d+)-model_states",
         "join them with GPT-NeoX's tools/ckpts/convert_neox_to_hf.py",
     ),
-    _scheme(
+    Scheme(
         r"^consolidated\.(?P<rank>\d{2,})\.",
         "join them with convert_llama_weights_to_hf.py of transformers",
     ),
-    _scheme(
+    Scheme(
         r"\.tp(?P<rank>\d{2,})(?=[._])",
         "join them with PaddleNLP's llm/tools/merge_tp_and_pp_params.py",
         is_alone=True,
     ),
-    _scheme(
+    Scheme(
         r"^model(?P<rank>\d+)-mp(?P<total>\d+)\.",
         "use the checkpoint that DeepSeek's convert.py was given",
     ),
-    _scheme(
+    Scheme(
         r"^model-rank-(?P<rank>\d+)-part-\d+",
         "use the checkpoint that vLLM's save_sharded_state.py was given",
     ),
-    _scheme(
+    Scheme(
         r"(?:^|[-_.])tp[-_]rank[-_](?P<rank>\d+)(?:-of-(?P<total>\d+))?",
         "join them with nanotron's examples/llama/convert_nanotron_to_hf.py",
     ),
@@ -106,8 +98,12 @@ _COMPARED = (
     ".pkl", ".pickle",
 )  # fmt: skip
 _SHARD = re.compile(r"^(.*)-(\d{5})-of-(\d{5})(\.(?:gguf|safetensors|bin))$")
-#: torch.distributed.checkpoint in the Hub's format: JSON of offsets by tensor.
+#: What torch.distributed.checkpoint writes into the metadata of pieces for the Hub.
 _OFFSETS = "DCP_SHARDING_INFO"
+_CONSOLIDATE = (
+    "join them with consolidate_safetensors_files of "
+    "torch.distributed.checkpoint._consolidate_hf_safetensors"
+)
 # More siblings are steps of a run: each is opened. Patterns take time with the length of a name.
 _MOST_SLICES, _MOST_FILES, _LONGEST_NAME = 64, 1024, 200
 # Copies share all rows, slices none, and steps of a run those of tokens that were not seen.
@@ -119,19 +115,21 @@ def open_pieces(file: Beside, facts: ModelFacts, open_file: OpenFile) -> Checkpo
     if file.name not in _names(file.folder):
         return None
     refuse_slice(file)
-    if files := _with_offsets(file):
-        return _join_offsets(files, open_file)
     if (shard := _SHARD.match(file.name)) is not None and int(shard[3]) > 1:
         return _open_shards(file, shard, facts, open_file)
     return _open_numbered(file, facts, open_file)
 
 
 def refuse_slice(file: Beside) -> None:
-    """Refuse a file whose name, or whose folder's name, is that of one slice of several."""
+    """Refuse a file whose name, or whose folder's name, is that of one slice of several.
+
+    Or whose metadata state where its pieces lie, as torch.distributed.checkpoint writes them for
+    the Hub.
+    """
     folder = file.folder.path
     for name in (file.name, folder.absolute().name):
         for scheme in SCHEMES:
-            found = scheme.names.search(name)
+            found = re.search(scheme.names, name)
             if found is None:
                 continue
             total = int(found.groupdict().get("total") or 0)
@@ -147,6 +145,10 @@ def refuse_slice(file: Beside) -> None:
                 f"{which}, each with a part of every matrix",
                 scheme.way_out.format(folder=folder, above=folder.parent),
             )
+
+    if _is_piece(file):
+        cause = f"holds one piece of each matrix, perhaps all of it ({_OFFSETS})"
+        raise refuse(file.path, cause, _CONSOLIDATE)
 
 
 def _names(folder: Folder) -> Iterable[str]:
@@ -166,13 +168,11 @@ def _siblings(name: str, names: Iterable[str], span: tuple[int, int]) -> dict[in
     return dict(sorted(found.items()))
 
 
-def are_shards(folder: Folder, names: Sequence[str]) -> bool:
-    """Tell whether files are all shards of one model, or pieces whose offsets are stated."""
+def are_shards(names: Sequence[str]) -> bool:
+    """Tell whether files are all shards of one model."""
     found = [_SHARD.match(name) for name in names]
     stems = {(m[1], m[3], m[4]) if m else None for m in found}
-    if len(stems) == 1 and None not in stems:
-        return True
-    return bool(names) and all(_read_offsets(Beside(folder, name)) for name in names)
+    return len(stems) == 1 and None not in stems
 
 
 def _open_shards(
@@ -337,71 +337,12 @@ def _known(facts: ModelFacts, own: ModelFacts) -> ModelFacts:
     return own if facts == ModelFacts() else facts
 
 
-def _with_offsets(file: Beside) -> list[tuple[Beside, _Offsets]]:
-    """List the files of a folder that state offsets of pieces, with them, if `file` is one."""
-    offsets = _read_offsets(file)
-    if not offsets:
-        return []
-    others = [name for name in file.folder.sizes if name.endswith(".safetensors")][:_MOST_FILES]
-    files = [Beside(file.folder, name) for name in others]
-    found = [(one, stated) for one in files if (stated := _read_offsets(one))]
-    if len(found) < 2 and any(any(first) for first in offsets.values()):
-        cause = f"holds one piece of each matrix ({_OFFSETS}), and the others are missing"
-        raise refuse(file.path, cause, "fetch all of them with hf download")
-    return found if len(found) > 1 else []
-
-
-def _read_offsets(file: Beside) -> _Offsets:
-    """Read the offsets that a file states; empty for most files."""
+def _is_piece(file: Beside) -> bool:
+    """Tell whether the header of a file states where its tensors lie in larger ones."""
     if not file.name.endswith(".safetensors"):
-        return {}
-    try:
-        data = file.folder.open(file.name)
-        start = safetensors.LENGTH_BYTES
+        return False
+    with reading(file.path, safetensors.NAME):
+        data, start = file.folder.open(file.name), safetensors.LENGTH_BYTES
         length = int.from_bytes(data[:start].tobytes(), "little")
-        length = min(length, safetensors.LONGEST_HEADER)
-        # Headers of large models take seconds to parse.
-        if _OFFSETS.encode() not in data[start : start + length].tobytes():
-            return {}
-        metadata: Any = safetensors.read_header(data)[1].get(safetensors.METADATA)
-        stated = json.loads(metadata[_OFFSETS])
-        return {name: tuple(map(int, one["saved_offsets"])) for name, one in stated.items()}
-    except (Damaged, OSError, LookupError, TypeError, ValueError, AttributeError):
-        return {}
-
-
-def _join_offsets(files: Sequence[tuple[Beside, _Offsets]], open_file: OpenFile) -> Checkpoint:
-    """Join the pieces of each tensor at the offsets that the files state."""
-    opened = [(open_file(file), offsets) for file, offsets in files]
-    pieces: dict[str, list[tuple[Tensor, tuple[int, ...]]]] = {}
-    for checkpoint, offsets in opened:
-        for tensor in checkpoint.tensors:
-            first = offsets.get(tensor.name, (0,) * len(tensor.shape))
-            pieces.setdefault(tensor.name, []).append((tensor, first))
-    whole = opened[0][0]
-    note = f"joined from {len(files)} files: {list_short([f.name for f, _ in files])}"
-    return replace(
-        whole,
-        tensors=tuple(map(_join, pieces.values())),
-        files=tuple(file for one, _ in opened for file in one.files),
-        notes=(*whole.notes, note),
-    )
-
-
-def _join(pieces: Sequence[tuple[Tensor, tuple[int, ...]]]) -> Tensor:
-    """Return the whole tensor; with a problem if its pieces are not the cells of a grid."""
-    tensor = pieces[0][0]
-    if len(pieces) == 1 and not any(pieces[0][1]):
-        return tensor
-    boxes = [(first, one.shape) for one, first in pieces]
-    axes = range(len(tensor.shape))
-    if any(len(first) != len(part) or len(part) != len(axes) for first, part in boxes):
-        problem = "is in pieces whose offsets contradict each other"
-        return replace(tensor, problem=problem, way_out=JOIN)
-    shape = tuple(max(first[axis] + part[axis] for first, part in boxes) for axis in axes)
-    if not is_grid(boxes, shape) or len({one.dtype for one, _ in pieces}) != 1:
-        problem = "is in pieces that do not fill it"
-        return replace(tensor, problem=problem, way_out=JOIN)
-    parts = [(box, one.open) for box, (one, _) in zip(boxes, pieces, strict=True)]
-    opened = partial(join_grid, parts, shape, tensor.dtype)
-    return replace(tensor, shape=shape, open=opened, form=f"joined from {len(pieces)} pieces")
+        end = start + min(length, safetensors.LONGEST_HEADER)
+        return _OFFSETS.encode() in data[start:end].tobytes()

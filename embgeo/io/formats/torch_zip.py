@@ -2,8 +2,7 @@
 
 The archive has one folder: ``data.pkl`` describes the object, and each ``data/KEY`` is a storage,
 uncompressed and aligned, so that tensors are views of the mapped file. A TorchScript archive has
-the same layout; ``constants.pkl`` and ``constants/KEY`` hold the tensors of its code, which are all
-tensors of a frozen module.
+the same layout; the tensors of its code, ``constants.pkl``, have no names and are not read.
 """
 
 from collections.abc import Iterable
@@ -14,22 +13,18 @@ from embgeo.files.maps import SWAPPED, Bytes
 from embgeo.io.formats.format import Beside
 from embgeo.io.formats.pickle.contents import checkpoint_of
 from embgeo.io.formats.pickle.loading import load
-from embgeo.io.formats.pickle.machine import MOST_OPCODES
 from embgeo.io.formats.pickle.objects import Global, Leaf, Stub
 from embgeo.io.formats.torch_tensors import TORCH, Storage, storage_bytes
 from embgeo.io.model.checkpoint import Checkpoint
 
 NAME = "torch checkpoint"
 SCRIPT_NAME = "TorchScript archive"
-RECOGNIZED = "a zip archive with data.pkl in its one folder; TorchScript by constants.pkl or code/"
+RECOGNIZED = "a zip archive with data.pkl in its one folder; TorchScript by code/"
 READ = "tensors are mapped where the archive stores them uncompressed; data.pkl is read"
 EXTRA = ""
 
 _PICKLE = "data.pkl"
-_CONSTANTS = "constants.pkl"
 _LONGEST_ORDER = 8
-# The constants of a frozen module are its tensors; a graph has no more of them than a state_dict.
-_MOST_IN_CONSTANTS = 1_000_000
 
 
 def sniff(head: bytes) -> bool:
@@ -41,33 +36,24 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     archive = zip_members.archive_in(data)
     _refuse_several(archive)
     root = find_root(archive.members)
-    constants = None
     is_scripted = any(name.startswith(f"{root}code/") for name in archive.members)
-    if f"{root}{_CONSTANTS}" in archive.members:
-        is_scripted = True
-        constants = _object(archive, root, _CONSTANTS, _MOST_IN_CONSTANTS)
-    name = SCRIPT_NAME if is_scripted else NAME
-    found = _object(archive, root, _PICKLE)
-    return checkpoint_of(found, len(data), name, constants=constants)
+    found = _object(archive, root)
+    return checkpoint_of(found, len(data), SCRIPT_NAME if is_scripted else NAME)
 
 
 def saved_tensor(data: Bytes) -> Leaf:
     """Return the tensor that ``torch.save`` wrote into a part of a file."""
     archive = zip_members.archive_in(data)
-    leaf = _object(archive, find_root(archive.members), _PICKLE)
+    leaf = _object(archive, find_root(archive.members))
     if not isinstance(leaf, Leaf) or leaf.problem:
         raise Damaged("a piece is not a saved tensor that can be read")
     leaf.check()
     return leaf
 
 
-def _object(
-    archive: zip_members.Archive, root: str, pickle: str, most: int = MOST_OPCODES
-) -> object:
-    """Load a pickle of the archive; its storages are in the folder of the same name."""
-    program = archive.bytes_of(f"{root}{pickle}", whole=True)
-    storages = ZipStorages(archive, root, pickle.removesuffix(".pkl"))
-    return load(program.data, TORCH, storages.find, most)
+def _object(archive: zip_members.Archive, root: str) -> object:
+    program = archive.bytes_of(f"{root}{_PICKLE}", whole=True)
+    return load(program.data, TORCH, ZipStorages(archive, root).find)
 
 
 def find_root(members: Iterable[str]) -> str:
@@ -99,9 +85,9 @@ def _refuse_several(archive: zip_members.Archive) -> None:
 class ZipStorages:
     """Maps persistent ids to storages."""
 
-    def __init__(self, archive: zip_members.Archive, root: str, folder: str) -> None:
+    def __init__(self, archive: zip_members.Archive, root: str) -> None:
         self.archive = archive
-        self.folder = f"{root}{folder}/"
+        self.folder = f"{root}data/"
         self.swapped = SWAPPED
         if f"{root}byteorder" in archive.members:
             order = archive.start_of(f"{root}byteorder", _LONGEST_ORDER).tobytes()

@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embgeo.core.arguments import refuse_if
-from embgeo.core.errors import EmbgeoError, argument
+from embgeo.core.errors import argument
 from embgeo.files.guard import refuse, suggest_file
-from embgeo.files.maps import number_type
-from embgeo.files.small_files import read_json
 from embgeo.io.places import names
-from embgeo.io.places.cache import find_revision, find_snapshot, find_whole_snapshot
+from embgeo.io.places.cache import find_revision, find_whole_snapshot
 from embgeo.io.places.kept import KeptFolder, find_kept, open_kept
-from embgeo.io.places.local import read_facts
-from embgeo.io.places.source_record import bytes_text
 
 #: ``org/name`` with one of these endings is a path, not a model of the Hub.
 FILE_ENDINGS = frozenset(
@@ -79,30 +75,12 @@ def find_place(path: Path | str) -> SourcePlace:
     raise refuse(
         given,
         "there is no such file, and no such model in the cache",
-        f"if it is a model on the Hub, name it {bare.text}{_expected_size(bare)}",
+        f"if it is a model on the Hub, name it {bare.text}",
     )
 
 
 def _of_kept(kept: KeptFolder, given: str) -> SourcePlace:
     return SourcePlace(kept.path, given, names.short_name(given), kept=kept)
-
-
-def _expected_size(name: names.HubName) -> str:
-    """Estimate the bytes to fetch for a model from its small files in the Hub's cache."""
-    snapshot = find_snapshot(name)
-    if snapshot is None:
-        return ""
-    try:
-        known = read_facts(snapshot)
-        width = number_type(known.dtype or "float32").itemsize
-        entries = (known.vocabulary or 0) * (known.columns or 0)
-        needed = bytes_text((2 if known.tied is False else 1) * entries * width)
-        index = snapshot / "model.safetensors.index.json"
-        total = read_json(index)["metadata"]["total_size"] if index.is_file() else 0
-        stated = f" of {bytes_text(int(total))}" if total else ""
-    except (EmbgeoError, ArithmeticError, LookupError, TypeError, ValueError):
-        return ""
-    return f" (fetches about {needed}{stated})" if entries else ""
 
 
 def _of_path(path: Path, given: str) -> SourcePlace:

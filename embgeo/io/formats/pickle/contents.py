@@ -23,22 +23,15 @@ _PADDLE = "StructuredToParameterName@@"
 _BFLOAT16 = "whole numbers of 16 bits are read as bfloat16, as Paddle writes them"
 
 
-def checkpoint_of(
-    root: object, size: int, name: str, *, constants: object = None, way_out: str = ""
-) -> Checkpoint:
+def checkpoint_of(root: object, size: int, name: str, *, way_out: str = "") -> Checkpoint:
     """Collect the arrays and tensors of an unpickled object, and the word lists next to them.
 
-    Tensors of the second object `constants` are named ``constants.…``. `size` is that of
-    the file, and `way_out` is for one without a tensor.
+    `size` is that of the file, and `way_out` is for one without a tensor.
     """
-    vectors = _open_vectors(root, size, name) if constants is None else None
-    if vectors is not None:
+    if (vectors := _open_vectors(root, size, name)) is not None:
         return vectors
     found = walk(root)
-    leaves = found.leaves
-    if constants is not None:
-        leaves = leaves + walk({"constants": constants}).leaves
-    tensors, notes = tensors_of(leaves), tuple[str, ...]()
+    tensors, notes = tensors_of(found.leaves), tuple[str, ...]()
     if isinstance(root, dict) and _PADDLE in root and any(t.dtype == "uint16" for t in tensors):
         tensors, notes = tuple(map(_as_bfloat16, tensors)), (_BFLOAT16,)
     if not tensors:

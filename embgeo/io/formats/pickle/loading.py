@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from embgeo.files.guard import Damaged
-from embgeo.io.formats.pickle.machine import MOST_OPCODES, PAIR_COST, Constructor, Machine
+from embgeo.io.formats.pickle.machine import MOST_OPCODES, PAIR_COST, Constructor, Machine, run
 from embgeo.io.formats.pickle.numpy_arrays import NUMPY
 from embgeo.io.formats.pickle.objects import Global, LatinText, LongText, Stub, as_key
-from embgeo.io.formats.pickle.opcodes import run
 
 #: Cost of an entry of a copied list: more than its place, as the search for arrays and
 #: vocabularies goes through it again.
