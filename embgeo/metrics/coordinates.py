@@ -30,6 +30,9 @@ from embgeo.stats.statistic import Statistic
 SHOWN = 10
 #: Least variance of a wide coordinate, as a multiple of the median one.
 WIDE = 25.0
+#: Wide coordinates stand apart: the narrowest of them has more than this many times the variance of
+#: the next. Where variances fall as k^−1.5, the first has 2.8 times that of the second.
+GAP = 3.0
 OF_VARIANCE = (q.VARIANCE_RATIO, q.ROGUE_COORDINATES, q.ROGUE_SHARE)
 CONVENTION = "coordinates ranked by their sum of squares"
 
@@ -91,11 +94,14 @@ def measure_variances(variance: FloatArray, all_rows_equal: str) -> list[Scalar]
     if not median > largest * 2.0**-52:
         reason = "half of the coordinates do not vary"
         return [x.undefined(reason) for x in OF_VARIANCE]
-    wide = variance >= WIDE * median
+    falling = np.sort(variance)[::-1]
+    wide = int(np.count_nonzero(falling >= WIDE * median))
+    apart = np.flatnonzero(falling[:wide] > GAP * falling[1 : wide + 1])
+    count = int(apart.max(initial=-1)) + 1
     return [
         q.VARIANCE_RATIO.measured(float(largest) / median),
-        q.ROGUE_COORDINATES.measured(int(wide.sum())),
-        q.ROGUE_SHARE.measured(float(variance[wide].sum()) / total),
+        q.ROGUE_COORDINATES.measured(count),
+        q.ROGUE_SHARE.measured(float(falling[:count].sum()) / total),
     ]
 
 

@@ -170,9 +170,11 @@ def test_a_coordinate_is_no_worse_than_the_cone_it_makes():
         assert found.state == (state or "healthy")
 
 
-@pytest.mark.parametrize(("power", "cut", "fault"), [(0.5, 256, False), (0.5, 5, True)])
+@pytest.mark.parametrize(
+    ("power", "cut", "fault"), [(0.5, 256, False), (0.7, 256, False), (0.5, 5, True)]
+)
 def test_variances_that_fall_gradually_are_no_rogue_coordinates(power, cut, fault):
-    """λ_k ∝ 1/k in nearly principal axes; the same first five, and a gap below them."""
+    """λ_k ∝ k^(−2·power) in nearly principal axes; the same first five, and a gap below them."""
     scale = np.arange(1.0, 257.0) ** -power
     scale[cut:] = scale[-1]
     found = verdict(normal(1500, 256) * scale)

@@ -105,7 +105,9 @@ def isotropy(c: Case):
 
 def coordinates(c: Case):
     variance = c.W.var(axis=0)
-    wide = variance >= 25 * np.median(variance)
+    lower = [max([v for v in variance if v < own], default=0.0) for own in variance]
+    apart = (variance >= 25 * np.median(variance)) & (variance > 3 * np.array(lower))
+    wide = variance >= min(variance[apart], default=np.inf)
     left = naive.without_top_coordinate(c.W)
     return {
         "variance_ratio": variance.max() / np.median(variance),

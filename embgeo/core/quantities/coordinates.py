@@ -16,8 +16,10 @@ VARIANCE_RATIO = Quantity(
 ROGUE_COORDINATES = Quantity(
     "coordinates.rogue_coordinates",
     "Wide coordinates",
-    "Coordinates with at least 25 times the variance of the median one: five times its spread.",
-    "#{k : Var(w_k) ≥ 25·median_j Var(w_j)}",
+    "Coordinates with at least 25 times the variance of the median one, five times its spread, "
+    "that stand apart: each has more than three times the variance of any other. 0 where variances "
+    "fall gradually.",
+    "largest k : v_k ≥ 25·median v and v_k > 3·v_(k+1), v = falling Var(w_j)",
     _ROGUE,
     why="verdict: rogue coordinates",
 )

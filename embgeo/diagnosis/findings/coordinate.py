@@ -11,9 +11,6 @@ from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.findings.spectrum import explain_by_norms
 from embgeo.diagnosis.question import Answer, Question
 
-#: Wide coordinates stand apart if the narrowest of them has more than this many times the variance
-#: of the next: where variances fall as k^−1.5, the first has 2.8 times that of the second.
-GAP = 3.0
 #: Fewer wide coordinates than these may be the first ones by chance.
 LEAST_LEADING = 4
 
@@ -45,11 +42,6 @@ def _by_variance(a: finding.Numbers) -> Answer | None:
         limits.ROGUE_VARIANCE.state(float(share)), limits.ROGUE_SPREAD.state(float(ratio))
     )
     count = int(wide)
-    # Where variances fall gradually, coordinates are much like principal axes, and shares of
-    # directions are the spectrum's.
-    odds = finding.relative_odds(float(share), finding.ordinary_share(a, max(1, count)))
-    if _fall_gradually(a, count) and limits.TOP_ODDS.state(odds) != "degenerate":
-        state = "healthy"
     lead = "The widest coordinate carries " if count < 2 else f"{count:,} coordinates carry "
     which = "" if count < 2 else " the widest of them"
     parts: list[finding.Part] = [
@@ -61,16 +53,6 @@ def _by_variance(a: finding.Numbers) -> Answer | None:
     ]
     who = "one coordinate carries" if count < 2 else f"{count:,} coordinates carry"
     return state, parts, f"{who} {finding.format_percent(float(share))} of the variance"
-
-
-def _fall_gradually(a: finding.Numbers, wide: int) -> bool:
-    """Tell whether no gap lies below the wide coordinates, or they are not a few."""
-    table = finding.find_table(a, coordinates.LARGEST)
-    if not wide or table is None:
-        return False
-    at = table.columns.index("variance")
-    variances = sorted((float(row[at] or 0.0) for row in table.rows), reverse=True)
-    return wide >= len(variances) or variances[wide - 1] <= GAP * variances[wide]
 
 
 def advise_on_coordinates(a: finding.Numbers) -> str:
