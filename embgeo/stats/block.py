@@ -45,7 +45,7 @@ class Block:
         self.wide = backend.wide
         self._read_paired = read_paired
         self._products: dict[tuple[int, int | None], tuple[Any, Array]] = {}
-        self._splits: dict[float, tuple[Block | None, Block | None]] = {}
+        self._splits: dict[float, tuple[Block, Block]] = {}
 
     def take(self, chosen: slice | npt.NDArray[Any]) -> Block:
         """Select rows of the block by a slice, positions or a mask on the host."""
@@ -62,12 +62,12 @@ class Block:
         """Split into rows of at most this norm and longer ones, once; None for none."""
         if norm not in self._splits:
             short = self.wide.to_host(self.norms) <= norm
-            found: tuple[Block | None, Block | None] = self, None
+            # Not kept: a block that refers to itself lives until garbage is collected.
+            if short.all():
+                return self, None
             if not short.any():
-                found = None, self
-            elif not short.all():
-                found = self.take(short), self.take(~short)
-            self._splits[norm] = found
+                return None, self
+            self._splits[norm] = self.take(short), self.take(~short)
         return self._splits[norm]
 
     @cached_property
