@@ -16,6 +16,7 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
+from embgeo.training.data import load_corpus  # noqa: E402
 from embgeo.training.loop.checkpoint import hold_folder, save_state, write  # noqa: E402
 from embgeo.training.loop.log import RunLog  # noqa: E402
 from embgeo.training.loop.loop import RunLoop, train_run  # noqa: E402
@@ -269,6 +270,33 @@ def test_another_text_is_refused(tmp_path: Path) -> None:
         train_run(config, other, tmp_path, measure=None, progress=silent(), command="")
 
 
+def test_splits_that_changed_places_are_refused(tmp_path: Path) -> None:
+    """Their hashes are the same. The same splits in another folder are not refused."""
+    text = {name: tmp_path / name for name in ("here", "moved", "swapped")}
+    for name, folder in text.items():
+        folder.mkdir()
+        splits = ("valid", "test") if name == "swapped" else ("test", "valid")
+        for split, word in zip(("train", *splits), "abc", strict=True):
+            (folder / f"{split}.txt").write_text(f"{word} a b c d e\n" * 40, "utf-8")
+    tables = {"steps": 4, "epochs": 4, "save_steps": 1}
+
+    def train(where: str, home: Path, progress: Any = None) -> Any:
+        config = settings(training=tables, data={"path": str(text[where])})
+        found = load_corpus(text[where])
+        return train_run(
+            config, found, home, measure=None, progress=progress or silent(), command=""
+        )
+
+    begun, finished = tmp_path / "begun", tmp_path / "finished"
+    with pytest.raises(Stopped):
+        train("here", begun, stopping(3))
+    train("here", finished)
+    for home in (begun, finished):
+        with refusal(BadOption):
+            train("swapped", home)
+        train("moved", home)
+
+
 def test_a_damaged_state_is_refused_in_one_line(tmp_path: Path) -> None:
     config = interrupted(tmp_path)
     path = tmp_path / "state.pt"
@@ -293,7 +321,7 @@ class _MakesAFolder:
 def test_a_hostile_state_runs_nothing(tmp_path: Path) -> None:
     home, marker = tmp_path / "run", tmp_path / "marker"
     config = interrupted(home)
-    torch.save({"format": 1, "identity": _MakesAFolder(marker)}, home / "state.pt")
+    torch.save({"format": 2, "identity": _MakesAFolder(marker)}, home / "state.pt")
     with refusal(UnreadableFile):
         run(config, home)
     assert not marker.exists()

@@ -30,7 +30,7 @@ VOCABULARY_NAME = "vocabulary.tsv"
 #: The vocabulary of the source language of translations, if it has its own.
 SOURCE_NAME = "vocabulary.source.tsv"
 STATE_NAME = "state.pt"
-FORMAT = 1
+FORMAT = 2
 START_AGAIN = "remove the file to start again"
 _PLAIN = (bool, int, float, str, bytes, NoneType)
 
@@ -159,7 +159,10 @@ def fingerprint(model: Any) -> str:
 
 
 def identity(tables: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
-    """Return what must be the same to resume a run: settings, and hashes of the text."""
+    """Return what must be the same to resume a run: settings, and the text by name and hash.
+
+    By hash alone, a validation and a test split that changed places would not be noticed.
+    """
     kept = {
         name: (
             {key: v for key, v in table.items() if key not in FREE.get(name, ())}
@@ -168,7 +171,7 @@ def identity(tables: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
         )
         for name, table in tables.items()
     }
-    return {"settings": kept, "files": sorted(files.values())}
+    return {"settings": kept, "files": dict(files)}
 
 
 def read_identity(folder: Path) -> dict[str, Any] | None:
@@ -192,13 +195,14 @@ def require_same(before: Any, now: Any, where: Path) -> None:
 
 def describe_difference(before: Any, now: Any, name: str = "") -> str:
     """Name a setting in which two identities differ, with both values."""
+    if name == "files":
+        moved = sorted(before.values()) == sorted(now.values())
+        return "its files have other names" if moved else "the text is another one"
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
             if before.get(key) != now.get(key):
                 inner = f"{name}.{key}" if name else str(key)
                 return describe_difference(before.get(key), now.get(key), inner)
-    if name == "files":
-        return "the text is another one"
     return f"{name.removeprefix('settings.')} was {before!r} and is {now!r}"
 
 
