@@ -37,8 +37,7 @@ for precision in float32 tf32 bf16; do
         -o "$out/works-$precision"
 done
 # 2. A few minutes: steps against plain torch.
-for step in lstm:wt2 translation:base llama:preset xl:preset mixture:preset rcnn:preset \
-    skip-gram:preset; do
+for step in lstm:wt2 translation:base llama:preset xl:preset; do
     part "step-${step%:*}" python benchmarks/steps.py "${step%:*}" --size $(size "${step#*:}") \
         --device $device
 done

@@ -1,4 +1,4 @@
-"""Units a second of the models of `embgeo train`, next to plain torch of the same size.
+"""Tokens a second of the models of `embgeo train`, next to plain torch of the same size.
 
     python benchmarks/steps.py MODEL [--size SIZE] [--device cpu|cuda] [--rounds K]
 
@@ -7,9 +7,9 @@ pytorch trains, from its description; for `translation`, `torch.nn.Transformer`.
 `embgeo train` itself. Before any time is taken, both start from the same weights without dropout,
 and the losses and the gradients of the embedding have to agree in two steps, the second from the
 state of the first. Then all take turns, one step each, in an order that
-moves on with every round; a ratio is the median over rounds of our units a second (tokens,
-documents, pairs of words) over the peer's of the same round, with its quartiles. On a CPU, the
-seconds are those of the processor, which other programs disturb less.
+moves on with every round; a ratio is the median over rounds of our tokens a second over the peer's
+of the same round, with its quartiles. On a CPU, the seconds are those of the processor, which other
+programs disturb less.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ if __name__ == "__main__":
 from benchmarks.harness.steps import show_ratios, time_steps
 from benchmarks.harness.zipf import zipf_corpus
 from embgeo.training.data import Vocabulary
-from embgeo.training.data.documents import DocumentCorpus, TokenStream
 from embgeo.training.data.encoding import join_sequences
-from embgeo.training.data.labeled_corpus import LabeledCorpus, LabeledDocuments
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit
 from embgeo.training.data.tokenizer import END_ROW
 from embgeo.training.loop.distributed import ProcessGroup, numerics
@@ -46,13 +44,13 @@ from embgeo.training.loop.loop import Trainer
 from embgeo.training.models.blocks import encode_places
 from embgeo.training.settings import from_tables, merge_tables
 
-CLASSES, NEGATIVES, SMOOTHING = 4, 5, 0.1
+SMOOTHING = 0.1
 #: A tensor of the peer, and the one of ours that it starts as.
 Pairs = list[tuple[Tensor, Tensor]]
 
 
 class Lstm(nn.Module):
-    """The example's model, tied, perhaps with a mixture of softmaxes as it is published."""
+    """The example's model, tied."""
 
     def __init__(self, s: Any, p: float) -> None:
         super().__init__()
@@ -60,32 +58,19 @@ class Lstm(nn.Module):
         self.rnn = nn.LSTM(s.d, s.d, s.layers, dropout=p)
         self.decoder = nn.Linear(s.d, s.n)
         self.decoder.weight = self.embedding.weight
-        self.experts = s.experts
-        if s.experts > 1:
-            self.latent = nn.Linear(s.d, s.experts * s.d)
-            self.prior = nn.Linear(s.d, s.experts, bias=False)
 
     def loss(self, batch: Any, state: Any) -> tuple[Tensor, Any]:
         states, state = self.rnn(self.drop(self.embedding(batch.inputs)), state)
         states = self.drop(states).flatten(0, 1)
-        if self.experts == 1:
-            log_p = F.log_softmax(self.decoder(states), dim=-1)
-        else:
-            latent = torch.tanh(self.latent(states)).view(-1, self.embedding.embedding_dim)
-            p = torch.softmax(self.decoder(latent), dim=-1).view(len(states), self.experts, -1)
-            log_p = torch.log((p * torch.softmax(self.prior(states), dim=-1)[..., None]).sum(dim=1))
-        return F.nll_loss(log_p, batch.targets.flatten()), tuple(part.detach() for part in state)
+        loss = F.cross_entropy(self.decoder(states), batch.targets.flatten())
+        return loss, tuple(part.detach() for part in state)
 
     def list_pairs(self, ours: Any) -> Pairs:
-        pairs = [
+        return [
             (self.embedding.weight, ours.embedding.weight),
             (self.decoder.bias, ours.decoder.bias),
+            *zip(self.rnn.parameters(), ours.lstms.parameters(), strict=True),
         ]
-        if self.experts > 1:
-            for own, name in ((self.latent, "latent"), (self.prior, "prior")):
-                theirs = getattr(ours.mixture, name)
-                pairs += zip(own.parameters(), theirs.parameters(), strict=True)
-        return [*pairs, *zip(self.rnn.parameters(), ours.lstms.parameters(), strict=True)]
 
 
 class LlamaBlock(nn.Module):
@@ -312,60 +297,6 @@ class Translator(nn.Module):
         return pairs
 
 
-class Rcnn(nn.Module):
-    """Recurrent layers that walk over the places, the layer on top, the maximum over the tokens."""
-
-    def __init__(self, s: Any, p: float) -> None:
-        super().__init__()
-        self.embedding, self.drop = nn.Embedding(s.n, s.d), nn.Dropout(p)
-        self.left, self.right = nn.RNNCell(s.d, s.d), nn.RNNCell(s.d, s.d)
-        self.start = nn.Parameter(torch.zeros(2, s.d))
-        self.combine, self.classes = nn.Linear(3 * s.d, s.d), nn.Linear(s.d, CLASSES)
-
-    def loss(self, batch: Any, _state: Any) -> tuple[Tensor, Any]:
-        x, walk = self.drop(self.embedding(batch.rows)), range(batch.rows.shape[1])
-        real = torch.arange(len(walk), device=x.device) < batch.lengths.to(x.device)[:, None]
-        left = self.walk(self.left, self.start[0], x, real, walk)
-        right = self.walk(self.right, self.start[1], x, real, reversed(walk))
-        hidden = torch.tanh(self.combine(torch.cat([left, x, right], dim=-1)))
-        scores = self.classes(hidden.where(real[:, :, None], -torch.inf).amax(dim=1))
-        return F.cross_entropy(scores, batch.classes), None
-
-    def walk(self, cell: Any, start: Tensor, x: Tensor, real: Tensor, places: Any) -> Tensor:
-        """What each place sees of those before it on the walk."""
-        state, seen = start.expand(len(x), -1), {}
-        for t in places:
-            seen[t] = state
-            state = torch.where(real[:, t, None], cell(x[:, t], state), state)
-        return torch.stack([seen[t] for t in sorted(seen)], dim=1)
-
-    def list_pairs(self, ours: Any) -> Pairs:
-        pairs = [(self.embedding.weight, ours.embedding.weight), (self.start, ours.start)]
-        for cell, layer in ((self.left, ours.left), (self.right, ours.right)):
-            pairs += [(p, getattr(layer, f"{name}_l0")) for name, p in cell.named_parameters()]
-        for own, theirs in ((self.combine, ours.combine), (self.classes, ours.classes)):
-            pairs += zip(own.parameters(), theirs.parameters(), strict=True)
-        return pairs
-
-
-class SkipGram(nn.Module):
-    def __init__(self, s: Any, _p: float) -> None:
-        super().__init__()
-        self.embedding, self.contexts = (nn.Embedding(s.n, s.d, sparse=True) for _ in range(2))
-
-    def loss(self, batch: Any, _state: Any) -> tuple[Tensor, Any]:
-        u, v = self.embedding(batch.words), self.contexts(batch.contexts)
-        near = F.logsigmoid((u * v).sum(dim=1)).mean()
-        far = F.logsigmoid(-(u @ self.contexts(batch.negatives).T)).mean()
-        return -(near + NEGATIVES * far), None
-
-    def list_pairs(self, ours: Any) -> Pairs:
-        return [
-            (self.embedding.weight, ours.embedding.weight),
-            (self.contexts.weight, ours.decoder.weight),
-        ]
-
-
 # --- Data that nobody wrote -----------------------------------------------------------------------
 
 
@@ -387,24 +318,6 @@ def draw_translations(s: Any) -> Any:
     return ParallelCorpus("drawn", vocabulary, split, split, split, "target tokens", (), {})
 
 
-def draw_labeled(s: Any) -> Any:
-    """Documents of `length` tokens at most, and half at least."""
-    generator = np.random.default_rng(0)
-    lengths = generator.integers(s.length // 2, s.length + 1, 8 * s.batch)
-    drawn, ends = zipf_corpus(s.n, int(lengths.sum())), np.cumsum([0, *lengths])
-    documents = LabeledDocuments(drawn.train, ends, generator.integers(0, CLASSES, len(lengths)))
-    names = tuple(f"c{i}" for i in range(CLASSES))
-    return LabeledCorpus("drawn", drawn.vocabulary, *[documents] * 3, "documents", (), {}, names)
-
-
-def draw_documents(s: Any) -> Any:
-    """A text in documents of 200 words."""
-    drawn = zipf_corpus(s.n, s.tokens)
-    stream = TokenStream(drawn.train.astype(np.int32), np.arange(s.tokens, dtype=np.int32) // 200)
-    valid = stream.take(1_000)
-    return DocumentCorpus("drawn", drawn.vocabulary, stream, valid, None, "words", (), {})
-
-
 # --- What is compared -----------------------------------------------------------------------------
 
 PLAIN = {"alpha": 0.0, "beta": 0.0, "embedding_dropout": 0.0, "weight_dropout": 0.0}
@@ -413,7 +326,7 @@ DROPOUTS = ("input_dropout", "hidden_dropout", "output_dropout")
 
 def awd_lstm(s: Any, p: float, **more: Any) -> dict[str, Any]:
     own = {"d": s.d, "hidden": s.d, "layers": s.layers, **dict.fromkeys(DROPOUTS, p)}
-    return {"model": {"name": "awd-lstm", **own, "experts": s.experts, **more}}
+    return {"model": {"name": "awd-lstm", **own, **more}}
 
 
 def vd_lstm(s: Any, p: float) -> dict[str, Any]:
@@ -441,16 +354,6 @@ def encoder_decoder(s: Any, p: float) -> dict[str, Any]:
     return {"task": {"name": "translation", "smoothing": SMOOTHING}, "model": model}
 
 
-def rcnn(s: Any, p: float) -> dict[str, Any]:
-    own = {"d": s.d, "context": s.d, "hidden": s.d, "dropout": p}
-    return {"task": {"name": "classification"}, "model": {"name": "rcnn", **own}}
-
-
-def skip_gram(s: Any, _p: float) -> dict[str, Any]:
-    task = {"name": "skipgram", "negatives": NEGATIVES, "shared": s.shared}
-    return {"task": task, "model": {"name": "skip-gram", "d": s.d}}
-
-
 @dataclass(frozen=True)
 class Case:
     """A peer, our models beside it, of which the first is checked, and their sizes."""
@@ -466,8 +369,6 @@ class Case:
     lr: float = 1e-3
     clip: float = 0.0
     dropout: float = 0.1
-    #: Steps that are timed together.
-    steps: int = 1
 
     def size(self, name: str) -> Any:
         return SimpleNamespace(**{**self.usual, **self.sizes[name]})
@@ -489,23 +390,9 @@ CASES = {
             # The larger one of its examples, on WikiText-2.
             "wt2": {"n": 33_278, "d": 650, "batch": 20, "bptt": 35, "dropout": 0.5},
         },
-        {"layers": 2, "experts": 1, "dropout": 0.2},
+        {"layers": 2, "dropout": 0.2},
         "sgd",
         20.0,
-        0.25,
-    ),
-    "mixture": Case(
-        Lstm,
-        draw_text,
-        {"mixture of softmaxes": plain_lstm},
-        {
-            "tiny": {"n": 50, "d": 8, "batch": 3, "bptt": 4},
-            # As mos-cpu, with two layers.
-            "preset": {"n": 3_000, "d": 96, "batch": 20, "bptt": 20},
-        },
-        {"layers": 2, "experts": 3},
-        "sgd",
-        1.0,
         0.25,
     ),
     "llama": Case(
@@ -549,30 +436,6 @@ CASES = {
         },
         lr=1e-4,
     ),
-    "rcnn": Case(
-        Rcnn,
-        draw_labeled,
-        {"RCNN": rcnn},
-        {
-            "tiny": {"n": 50, "d": 6, "batch": 5, "length": 8},
-            # The presets imdb-cpu and 20ng-cpu.
-            "preset": {"n": 30_000, "d": 100, "batch": 64, "length": 100},
-        },
-        {"dropout": 0.5},
-    ),
-    "skip-gram": Case(
-        SkipGram,
-        draw_documents,
-        {"skip-gram": skip_gram},
-        {
-            "tiny": {"n": 60, "d": 8, "batch": 16, "shared": 8, "tokens": 4_000},
-            "preset": {"n": 20_000, "d": 100, "batch": 1_024, "shared": 128, "tokens": 600_000},
-        },
-        {},
-        "sgd",
-        0.5,
-        steps=100,
-    ),
 }
 
 
@@ -596,8 +459,7 @@ class Script:
             for their, own in self.model.list_pairs(ours.model):
                 their.copy_(own)
         make = torch.optim.SGD if case.optimizer == "sgd" else torch.optim.Adam
-        # Gradients of skip-gram have few rows, which no fused step takes.
-        self.optimizer = make(self.model.parameters(), lr=case.lr, fused=case.steps == 1)
+        self.optimizer = make(self.model.parameters(), lr=case.lr, fused=True)
 
     def step(self) -> Tensor:
         batch: Any = self.batches.take()
@@ -627,7 +489,7 @@ def check(case: Case, s: Any, device: str) -> None:
         losses = ours.loss(batch)[1], theirs.model.loss(batch, theirs.state)[0]
         matrices = ours.model.embedding.weight, theirs.model.embedding.weight
         gradients = [
-            torch.autograd.grad(loss, matrix)[0].to_dense()
+            torch.autograd.grad(loss, matrix)[0]
             for loss, matrix in zip(losses, matrices, strict=True)
         ]
         require("loss", *losses)
@@ -640,10 +502,6 @@ def require(what: str, found: Tensor, expected: Tensor) -> None:
     difference = float((found - expected).detach().abs().max())
     if not difference <= 1e-3 * float(expected.detach().abs().max()):
         raise SystemExit(f"the {what} of ours and of the peer are {difference:.2g} apart")
-
-
-def repeat(step: Callable[[], object], times: int) -> Callable[[], object]:
-    return lambda: [step() for _ in range(times)]
 
 
 def main() -> None:
@@ -665,14 +523,13 @@ def main() -> None:
         feed = make_loop(case, next(iter(case.ours)), s, p, device)
         steps = {"plain torch": Script(case, s, p, feed).step}
         steps |= {name: loop.step for name, loop in loops.items()}
-        steps = {name: repeat(step, case.steps) for name, step in steps.items()}
         taken = make_loop(case, next(iter(case.ours)), s, p, device).batches
-        units = case.steps * statistics.mean(taken.take().units for _ in range(8))
+        units = statistics.mean(taken.take().units for _ in range(8))
         times = time_steps(steps, device, max(2, options.rounds))
     print(
         f"{options.model} {vars(s)}, {device}, torch {torch.__version__}, {options.rounds} rounds\n"
     )
-    print("| model | units a second | over the peer's | quartiles |\n|---|---|---|---|")
+    print("| model | tokens a second | over the peer's | quartiles |\n|---|---|---|---|")
     for name, spent in times.items():
         rate = units / statistics.median(spent)
         print(f"| {name} | {rate:,.0f} | {show_ratios(times['plain torch'], spent)} |")

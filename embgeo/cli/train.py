@@ -81,8 +81,8 @@ def train(
 
     Presets, of language models: tiny-cpu, overfit-cpu, tiny-llama-cpu, xl-cpu, mos-cpu, ptb-inan,
     ptb-rhn, ptb-mos, wt2-cycle, wt2-paper, wt2-mos, wt103-xl-small, wt103-xl, wt103-llama; of
-    translation: multi30k-cpu, multi30k-lstm-cpu, tatoeba-cpu, iwslt14, wmt14-base, wmt14-big; of
-    classes: trec-cpu, 20ng-cpu, imdb-cpu; of word vectors: skipgram-cpu, skipgram-enwik9.
+    translation: multi30k-cpu, multi30k-lstm-cpu, iwslt14, wmt14-base, wmt14-big; of classes:
+    20ng-cpu, imdb-cpu; of word vectors: skipgram-cpu, skipgram-enwik9.
 
     Example: embgeo train --data fixtures/pydocs.txt.gz --dry-run
     """

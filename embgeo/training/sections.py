@@ -23,13 +23,11 @@ class DataSettings:
     ----------
     path : str
         A file or a folder.
-    unit : {"stream", "sentences"}, optional
     min_count, size : int, optional
         Fewest occurrences in the training split for a token to have a row; most rows.
-    tokenizer : str, optional
-        A ``tokenizer.json``.
     bpe : int, optional
-        Rows of a byte-level tokenizer to learn from the training split, in place of words.
+        Rows of a byte-level tokenizer to learn from the training split, in place of words. The text
+        is then a stream: ``<|endoftext|>`` precedes each article of WikiText and follows each file.
     tokens, skip : int, optional
         Number of tokens of the training split to use, behind the first `skip`.
     shuffle : bool
@@ -38,12 +36,10 @@ class DataSettings:
     """
 
     path: str = ""
-    unit: str | None = None
     min_count: Whole | None = None
     size: Whole | None = None
-    tokenizer: str | None = None
-    bpe: int | None = None
-    tokens: Whole | None = None
+    bpe: Annotated[int, Meta(ge=257)] | None = None
+    tokens: Annotated[int, Meta(ge=100)] | None = None
     skip: Natural | None = None
     shuffle: bool = True
 

@@ -30,8 +30,7 @@ OF_SCHEDULE = ("warm_up", "start", "end", "after", "rate", "warm_up_steps")
 
 #: A setting that chooses, and the settings that depend on it; None: all but the shared ones.
 CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
-    ("data", "tokenizer", ("size", "min_count", "bpe")),
-    ("data", "bpe", ("size", "min_count", "tokenizer", "unit")),
+    ("data", "bpe", ("size", "min_count")),
     ("task", "name", None),
     ("model", "name", None),
     ("optimizer", "kind", (*OF_OPTIMIZER, "embedding_lr")),
@@ -255,8 +254,8 @@ def put(tables: dict[str, Any], keys: Sequence[str], value: Any) -> None:
 def merge_tables(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Replace some values of settings; None removes a key.
 
-    A change of model, optimizer or schedule removes the settings of the earlier one. A tokenizer
-    removes the settings of the vocabulary, because it has its own.
+    A change of model, optimizer or schedule removes the settings of the earlier one. A tokenizer to
+    learn removes the settings of the vocabulary, because it has its own.
     """
     merged = dict(tables)
     for name, key, belonging in CHOICES:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 USUAL_PRESET = "tiny-cpu"
 _KEY = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 #: Settings of a user's file that are paths, relative to its folder.
-_PATHS = (("data", "path"), ("data", "tokenizer"), ("task", "wordsim"), ("training", "start"))
+_PATHS = (("data", "path"), ("task", "wordsim"), ("training", "start"))
 
 
 def gather_settings(

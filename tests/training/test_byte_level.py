@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import gzip
 import hashlib
 import json
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +104,27 @@ def test_the_first_tokens_only(folder: Path, corpus: Corpus) -> None:
     assert found.tokenizer == corpus.tokenizer
 
 
-def test_what_cannot_be_learned(folder: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_learned(tmp_path: Path) -> None:
     with refusal(BadOption):
-        load_corpus(folder, bpe=100)
+        settings(data={"bpe": 256})
+    assert settings(data={"bpe": 257}).data.bpe == 257
     (tmp_path / "short.txt").write_text("short\n")
     with refusal(UnreadableFile):
         load_corpus(tmp_path / "short.txt", bpe=300)
+
+
+def test_a_missing_package_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load = builtins.__import__
+
+    def without(name: str, *arguments: Any) -> Any:
+        if name.partition(".")[0] == "tokenizers":
+            raise ImportError(name)
+        return load(name, *arguments)
+
+    monkeypatch.delitem(sys.modules, "tokenizers", raising=False)
+    monkeypatch.setattr(builtins, "__import__", without)
+    with refusal(BadOption):
+        load_corpus(folder, bpe=300)
 
 
 # --- Windows ------------------------------------------------------------------------------------
@@ -161,7 +178,6 @@ def test_text_for_less_than_a_batch_of_windows() -> None:
 def test_settings_that_exclude_each_other() -> None:
     for tables in (
         {"data": {"bpe": 300, "size": 10}},
-        {"data": {"bpe": 300, "unit": "stream"}},
         {"training": {"windows": "random", "random_lengths": True}},
         {"training": {"windows": "any"}},
         {"task": {"name": "lm", "z_loss": -1.0}},

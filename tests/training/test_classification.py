@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +21,7 @@ from embgeo.training.complete import complete_settings
 from embgeo.training.data.documents import list_texts
 from embgeo.training.data.labeled_corpus import (
     LabeledDocuments,
-    cut_fold,
+    cut_tenth,
     find_splits,
     read_labeled,
     split_tokens,
@@ -166,38 +165,24 @@ def test_layouts_are_read_as_classes_and_texts(tmp_path: Path) -> None:
         assert found == [("1", "a b"), ("x y", "c\u2028d")]
 
 
-def test_a_class_and_a_text_are_read_as_latin_1_where_they_are_not_utf_8(tmp_path: Path) -> None:
-    path = tmp_path / "mr.all"
-    path.write_bytes("0 café ,\n1 a b\n".encode("latin-1"))
-    assert read_labeled(path) == [("0", "café ,"), ("1", "a b")]
-    path.write_bytes("0 café ,\n1 \n".encode())
-    assert read_labeled(path) == [("0", "café ,"), ("1", "")]
-
-
-def test_compressed_latin_1_is_read_like_plain(tmp_path: Path) -> None:
-    path = tmp_path / "mr.all.gz"
-    path.write_bytes(gzip.compress("0 café ,\n1 a b\n".encode("latin-1")))
-    assert read_labeled(path) == [("0", "café ,"), ("1", "a b")]
-
-
 def test_siblings_of_a_training_file_are_its_splits(tmp_path: Path) -> None:
-    for name in ("sst.train", "sst.dev", "sst.test", "trec.test", "mr.all"):
-        (tmp_path / name).write_text("0 a\n", "utf-8")
-    found = find_splits(tmp_path / "sst.train")
+    for name in ("sst.train.tsv", "sst.dev.tsv", "sst.test.tsv", "trec.test.tsv", "mr.tsv"):
+        (tmp_path / name).write_text("0\ta\n", "utf-8")
+    found = find_splits(tmp_path / "sst.train.tsv")
     assert {split: file.name for split, file in found.items()} == {
-        "train": "sst.train",
-        "valid": "sst.dev",
-        "test": "sst.test",
+        "train": "sst.train.tsv",
+        "valid": "sst.dev.tsv",
+        "test": "sst.test.tsv",
     }
     assert list(find_splits(tmp_path)) == list(found)
-    assert list(find_splits(tmp_path / "mr.all")) == ["train"]
+    assert list(find_splits(tmp_path / "mr.tsv")) == ["train"]
 
 
-def test_folds_part_the_documents_of_each_class() -> None:
+def test_a_tenth_of_the_documents_of_each_class_is_cut() -> None:
     texts = [("ab"[i % 3 == 0], str(i)) for i in range(90)]
-    held = [cut_fold(texts, fold, 1)[1] for fold in range(10)]
-    assert sorted(one for fold in held for one in fold) == sorted(texts)
-    assert {tuple(sorted(label for label, _ in fold)) for fold in held} == {(*"aaaaaabbb",)}
+    rest, held = cut_tenth(texts, 1)
+    assert sorted(rest + held) == sorted(texts)
+    assert sorted(label for label, _ in held) == [*"aaaaaabbb"]
 
 
 def test_posts_lose_headers_and_quotes_and_texts_their_tags() -> None:
@@ -287,11 +272,11 @@ def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> Non
 BAD = {
     "no label": ("train.jsonl", '{"text": "a"}\n'),
     "no JSON": ("train.jsonl", "a\n"),
-    "no text": ("mr.all", "0 a\n1\n"),
+    "another format": ("mr.all", "0 a\n1 b\n"),
     "one column": ("train.tsv", "0\ta\n1\n"),
     "open quote": ("train.csv", '0,"a\n'),
-    "one class": ("mr.all", "0 a\n" * 12),
-    "binary": ("mr.all", "0 a\0\n"),
+    "one class": ("mr.tsv", "0\ta\n" * 12),
+    "binary": ("mr.tsv", "0\ta\0\n"),
 }
 
 
@@ -308,10 +293,8 @@ def test_a_test_part_alone_and_bad_settings_are_refused(place: Path, tmp_path: P
     (tmp_path / "test.csv").write_text("0,a\n", "utf-8")
     for tables in (
         {"data": {"path": str(tmp_path)}},
-        {"task": {"fold": 10}},
         {"task": {"merge": "comp.*"}},
         {"task": {"merge": ["e*|s*"]}},
-        {"data": {"tokenizer": "x.json"}},
         {"training": {"batch": 1000}},
         {"compare": ["al"]},
         {"compare": ["adversarial"]},
@@ -328,7 +311,7 @@ def test_a_name_that_is_too_long_is_one_line(find: Callable[[Path], Any], tmp_pa
 
 
 def test_presets_are_complete() -> None:
-    for name in ("trec-cpu", "20ng-cpu", "imdb-cpu"):
+    for name in ("20ng-cpu", "imdb-cpu"):
         config = complete_settings(load_preset(name))
         assert config.compare == ("mle", "frage")
         assert config.method["frage"]["hidden"] == 150

@@ -470,11 +470,11 @@ def test_settings_on_the_line_stand_over_those_of_files(tmp_path: Path) -> None:
 
 def test_a_file_means_paths_beside_itself(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
-    own.write_text('[data]\npath = "text.txt"\ntokenizer = "sub/t.json"\n')
-    data = gather_settings(config=own).data
-    assert (data.path, data.tokenizer) == (str(tmp_path / "text.txt"), str(tmp_path / "sub/t.json"))
-    on_the_line = gather_settings(config=own, settings=("data.tokenizer=t.json",)).data
-    assert on_the_line.tokenizer == "t.json"
+    own.write_text('[data]\npath = "text.txt"\n[training]\nstart = "sub/run"\n')
+    found = gather_settings(config=own)
+    assert found.data.path == str(tmp_path / "text.txt")
+    assert found.training.start == str(tmp_path / "sub/run")
+    assert gather_settings(config=own, settings=("data.path=t.txt",)).data.path == "t.txt"
 
 
 def test_another_model_starts_from_its_own_settings(tmp_path: Path) -> None:

@@ -78,8 +78,6 @@ def test_published_corpora_have_the_published_numbers(
     assert small.name == name
     assert len(small.train) == 50_000
     assert any("not to be compared with published" in note for note in small.notes)
-    stream = load_corpus(DATA / name, unit="stream", tokens=1000)
-    assert not any("compared" in note or "another text" in note for note in stream.notes)
 
 
 def wikitext(path: Path, text: str = " \n = A = \n \n some <unk> words \n" * 20) -> Path:
@@ -187,15 +185,12 @@ def test_paragraphs_are_kept_whole(tmp_path: Path) -> None:
     assert set(counted.values()) == {2}
 
 
-@pytest.mark.parametrize("unit", ["stream", "sentences"])
-def test_a_stream_and_a_short_text_are_cut_at_the_end(tmp_path: Path, unit: str) -> None:
+def test_a_short_text_is_cut_at_the_end(tmp_path: Path) -> None:
     text = write(tmp_path / "t.txt", " ".join(f"w{n % 7}" for n in range(1000)))
-    corpus = load_corpus(text, unit=unit)
+    corpus = load_corpus(text)
     assert corpus.test is not None
     assert len(corpus.valid) == len(corpus.test) == 50
-    start = 900 if unit == "stream" else 901
-    assert words_of(corpus, corpus.valid[:2]) == f"w{start % 7} w{(start + 1) % 7}"
-    assert (corpus.vocabulary.end is None) == (unit == "stream")
+    assert words_of(corpus, corpus.valid[:2]) == f"w{901 % 7} w{902 % 7}"
     assert any("last tenth" in note for note in corpus.notes)
 
 
@@ -273,12 +268,11 @@ def test_minimum_count_of_three_where_nothing_is_asked(tmp_path: Path) -> None:
 
 
 def test_tokens_bounds_the_training_text_and_its_counts(tmp_path: Path) -> None:
-    for unit in ("sentences", "stream"):
-        for path in (folder(tmp_path), write(tmp_path / "one" / "text.txt", SENTENCES * 100)):
-            whole, part = (load_corpus(path, unit=unit, tokens=n) for n in (None, 101))
-            assert len(part.train) == part.vocabulary.counts.sum() == 101
-            assert words_of(part, part.train) == words_of(whole, whole.train[:101])
-            assert words_of(part, part.valid) == words_of(whole, whole.valid)
+    for path in (folder(tmp_path), write(tmp_path / "one" / "text.txt", SENTENCES * 100)):
+        whole, part = (load_corpus(path, tokens=n) for n in (None, 101))
+        assert len(part.train) == part.vocabulary.counts.sum() == 101
+        assert words_of(part, part.train) == words_of(whole, whole.train[:101])
+        assert words_of(part, part.valid) == words_of(whole, whole.valid)
 
 
 def test_any_white_space_separates_words_and_only_line_ends_end_lines(tmp_path: Path) -> None:
@@ -297,7 +291,7 @@ def test_pieces_of_long_texts_are_joined_without_a_seam(
     assert found.vocabulary.tokens == expected.vocabulary.tokens
     assert np.array_equal(found.train, expected.train)
     one_line = folder(tmp_path / "b", text.replace("\n", " "), valid="w1 ü")
-    assert len(load_corpus(one_line, unit="stream", min_count=1).train) == 1000
+    assert len(load_corpus(one_line, min_count=1).train) == 1001
 
 
 def test_compressed_texts_are_known_by_their_bytes(tmp_path: Path) -> None:
@@ -383,16 +377,11 @@ def test_halves_are_the_whole(tmp_path: Path, split: bool) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"unit": "lines"},
         {"min_count": 0},
         {"min_count": 1000},
         {"size": 2},
         {"size": -5},
-        {"size": 1, "unit": "stream"},
-        {"tokens": 3},
         {"skip": 10**9},
-        {"tokenizer": Path("t.json"), "size": 9},
-        {"tokenizer": Path("t.json"), "min_count": 9},
     ],
 )
 def test_options_that_make_no_sense(tmp_path: Path, options: dict[str, object]) -> None:

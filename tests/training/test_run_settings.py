@@ -68,7 +68,6 @@ def test_settings_of_tasks_of_a_wrong_type_are_refused() -> None:
     for name, own in (
         ("skipgram", {"wordsim": 3}),
         ("classification", {"merge": 3}),
-        ("translation", {"columns": 3}),
         ("translation", {"target": "x/y"}),
     ):
         with refusal(BadOption):
@@ -77,13 +76,13 @@ def test_settings_of_tasks_of_a_wrong_type_are_refused() -> None:
 
 #: Of each task, settings that it cannot use: they used to be ignored in silence.
 UNUSED = {
-    "skipgram-cpu": ("data.bpe", "data.unit", "data.tokenizer", "evaluation.tokens"),
-    "trec-cpu": ("data.skip", "data.tokens", "model.bias_init", "training.bptt", "training.start"),
+    "skipgram-cpu": ("data.bpe", "evaluation.tokens"),
+    "imdb-cpu": ("data.skip", "data.tokens", "model.bias_init", "training.bptt", "training.start"),
     "multi30k-cpu": ("data.min_count", "data.shuffle", "training.accumulate", "evaluation.stride"),
 }
 GIVEN = {
-    "data.unit": "stream",
-    "data.tokenizer": "t.json",
+    "data.bpe": 300,
+    "data.tokens": 100,
     "data.shuffle": False,
     "model.bias_init": "log-counts",
     "training.start": "runs",
@@ -250,16 +249,10 @@ def test_evaluations_that_make_no_sense() -> None:
 
 def test_a_tokenizer_leaves_the_size_of_a_vocabulary_of_words() -> None:
     """The usual preset has one, and there is no way to unset it on the line."""
-    config = load_preset("tiny-cpu").updated(
-        {"data": {"tokenizer": "tokenizer.json", "tokens": 500}}
-    )
-    assert (config.data.size, config.data.tokenizer, config.data.tokens) == (
-        None,
-        "tokenizer.json",
-        500,
-    )
-    both = load_preset("tiny-cpu").updated({"data": {"tokenizer": "tokenizer.json", "size": 9}})
-    assert both.data.size == 9  # asked for, and then refused by `load_corpus`
+    config = load_preset("tiny-cpu").updated({"data": {"bpe": 300, "tokens": 500}})
+    assert (config.data.size, config.data.bpe, config.data.tokens) == (None, 300, 500)
+    both = load_preset("tiny-cpu").updated({"data": {"bpe": 300, "size": 9}})
+    assert both.data.size == 9  # asked for, and then refused
 
 
 def test_few_steps_are_evaluated_on_a_part_of_the_splits() -> None:

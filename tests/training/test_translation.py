@@ -24,12 +24,7 @@ import embgeo
 from embgeo.report.text.study import table
 from embgeo.training.complete import complete_settings
 from embgeo.training.data.encoding import join_sequences
-from embgeo.training.data.parallel_corpus import (
-    ParallelSplit,
-    cut_pairs,
-    find_parallel,
-    read_columns,
-)
+from embgeo.training.data.parallel_corpus import ParallelSplit, find_parallel
 from embgeo.training.data.tokenizer import END_ROW, BytePairs
 from embgeo.training.evaluation import translation as translation_module
 from embgeo.training.evaluation.translation import BeamSettings, search_beams, take_best
@@ -535,17 +530,6 @@ def has_sacrebleu() -> bool:
     return bool(sacrebleu)
 
 
-def test_no_sentence_of_a_split_is_in_another() -> None:
-    generator = np.random.default_rng(0)
-    pairs = [(f"a{i}", f"b{j}") for i, j in generator.integers(0, 300, (200, 2))]
-    splits = cut_pairs(pairs)
-    assert sorted(pair for split in splits.values() for pair in split) == sorted(pairs)
-    for one, other in itertools.combinations(splits.values(), 2):
-        for side in (0, 1):
-            assert not {pair[side] for pair in one} & {pair[side] for pair in other}
-    assert min(len(splits["valid"]), len(splits["test"])) >= 5
-
-
 BAD = {
     "lines": ({"train.en": "a\nb\n"}, {}),
     "empty": ({"train.en": ""}, {}),
@@ -567,9 +551,7 @@ BAD = {
             "compare": ["mle", "shared"],
         },
     ),
-    "tokenizer": ({}, {"data": {"tokenizer": "x.json"}}),
     "cache": ({}, {"evaluation": {"cache": True}}),
-    "columns": ({}, {"task": {"columns": "en"}}),
     "tied": ({}, {"model": {"tied": True}}),
     "layers": ({}, {"model": {**LSTM, "layers": 1}}),
     "three-way": ({}, {"task": {"joint": False}}),
@@ -595,27 +577,6 @@ def test_a_split_with_one_language_alone_is_refused(tmp_path: Path) -> None:
     (tmp_path / "train.de").write_text("a\n", "utf-8")
     with refusal():
         find_parallel(tmp_path, "de", "en", "")
-
-
-def test_an_empty_column_moves_no_other(tmp_path: Path) -> None:
-    path = tmp_path / "deu.txt"
-    path.write_text("\tein Mann\tCC-BY\n\nthe dog\tder Hund\tCC-BY\r\n", "utf-8")
-    assert read_columns(path, ["en", "de", "by"], "de", "en") == [("der Hund", "the dog")]
-    assert read_columns(path, ["en", "de", "by"], "de", "by")[0] == ("ein Mann", "CC-BY")
-
-
-def test_columns_of_a_file_are_languages(tmp_path: Path) -> None:
-    pytest.importorskip("sacrebleu")
-    path = tmp_path / "deu.txt"
-    lines = [f"the {a} {b}\tder {a} {b}" for a in "abcdefgh" for b in "abcdefgh"]
-    path.write_text("\n".join(lines) + "\n", "utf-8")
-    config = settings(path, task={"columns": ["en", "de"]})
-    dataset = make_task(config).load(config)
-    assert all(text.startswith("the ") for text in dataset.train.texts)
-    for tables in ({}, {"columns": ["en", "x", "de"]}):
-        bad = settings(path, task=tables)
-        with refusal():
-            make_task(bad).load(bad)
 
 
 # --- Runs -----------------------------------------------------------------------------------------
@@ -793,7 +754,7 @@ def test_the_bootstrap_pairs_sentences() -> None:
 
 
 def test_presets_are_complete() -> None:
-    for name in ("multi30k-cpu", "multi30k-lstm-cpu", "tatoeba-cpu", "iwslt14", "wmt14-base"):
+    for name in ("multi30k-cpu", "multi30k-lstm-cpu", "iwslt14", "wmt14-base"):
         config = complete_settings(load_preset(name))
         assert config.compare[0] == "mle"
         assert make_task(config).NAME == "translation"

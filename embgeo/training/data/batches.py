@@ -8,10 +8,12 @@ import torch
 from torch import Tensor
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.errors import BadOption
+from embgeo.core.errors import BadOption, argument
 from embgeo.training.checks import whole
 from embgeo.training.loop.distributed import ProcessGroup
 
+#: The way out of too little text.
+SMALLER_BATCH = f"lower it with {argument('settings', 'training.batch=N')}"
 #: Merity et al. (2018): window lengths are drawn around bptt, one in twenty around half of it.
 _HALVED = 0.05
 _DEVIATION = 5.0
@@ -66,7 +68,7 @@ def refuse_state(before: str, now: str) -> BadOption:
     """Return the error for a state of other data."""
     return BadOption(
         f"the state is of {before}, the data have {now}",
-        way_out="resume with the settings and the text that the run began with",
+        way_out=f"choose another folder with {argument('out')}",
     )
 
 
@@ -102,7 +104,7 @@ def columns(rows: IntArray, batch: int) -> Tensor:
         raise BadOption(
             f"{len(rows):,} tokens are too few for {batch:,} streams of two tokens",
             where="batch",
-            way_out="give a smaller batch or more text",
+            way_out=SMALLER_BATCH,
         )
     return torch.from_numpy(rows[: length * batch].reshape(batch, length).T.copy())
 
@@ -139,7 +141,7 @@ class Batches(BatchIterator):
             raise BadOption(
                 f"streams of shape {tuple(columns.shape)} have no target",
                 where="batch",
-                way_out="give a smaller batch or more text",
+                way_out=SMALLER_BATCH,
             )
         self.columns, self.bptt, self.random_lengths = columns, bptt, random_lengths
         self._generator = torch.Generator().manual_seed(seed)
@@ -210,7 +212,7 @@ class RandomWindows(DrawnBatches):
             raise BadOption(
                 f"{len(rows):,} tokens are too few for {batch:,} windows of {bptt:,}",
                 where="batch",
-                way_out="give a smaller batch or more text",
+                way_out=SMALLER_BATCH,
             )
         self.rows, self.batch, self.bptt = rows, batch, bptt
         self.group, self.seed = group, seed
@@ -256,7 +258,6 @@ def streams(
         raise BadOption(
             f"{len(rows):,} tokens leave nothing to predict",
             where="evaluation",
-            way_out="give a split of two tokens or more",
         )
     length = -(-predicted // batch)
     batch = -(-predicted // length)

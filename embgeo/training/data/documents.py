@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.errors import UnreadableFile
+from embgeo.core.errors import UnreadableFile, argument
 from embgeo.training.data import text
 from embgeo.training.data.encoding import Ids, Words, describe_part, join_sequences
 from embgeo.training.data.vocabulary import Dataset, Vocabulary
@@ -53,7 +53,7 @@ def read_word_pairs(folder: Path) -> tuple[WordPairs, ...]:
         raise UnreadableFile(
             "holds no EN-WS-353-ALL.txt (lines of two words and a score, with tabs between them)",
             where=folder,
-            way_out="give a folder with sets of word similarity by task.wordsim",
+            way_out=f"name their folder with {argument('settings', 'task.wordsim=FOLDER')}",
         )
     return tuple(read_set(name, path) for name, path in found.items())
 
@@ -147,7 +147,7 @@ def load_documents(
             f"fewer than {FEWEST_TOKENS} words that occur {min_count:,} times or more are left for "
             "training or validation",
             where=path,
-            way_out="give more text, in lines, or a smaller min_count or skip of [data]",
+            way_out=f"lower {argument('settings', 'data.min_count=N')}",
         )
     notes = (
         *describe_part(len(read.rows), tokens, skip, "words of the text"),
@@ -171,7 +171,7 @@ def list_texts(path: Path) -> list[Path]:
         raise UnreadableFile(
             f"the folder holds no text ({', '.join(_ENDINGS)}; plain, .gz or .zst)",
             where=path,
-            way_out="give a text, or a folder of texts",
+            way_out=f"name another with {argument('data')}",
         )
     return found
 
@@ -187,7 +187,6 @@ def describe_coverage(similarity: tuple[WordPairs, ...], vocabulary: Vocabulary,
                 f"{covered} of the {len(one.pairs):,} pairs of {SETS[one.name][0]} have both words "
                 f"in the vocabulary of the text, and {LEAST_PAIRS} are needed",
                 where=path,
-                way_out="give more text of the language of the pairs",
             )
         parts.append(f"{SETS[one.name][0]} {covered:,} of {len(one.pairs):,}")
     return f"pairs that have both words: {'; '.join(parts)}"

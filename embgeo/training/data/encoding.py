@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.errors import UnreadableFile
+from embgeo.core.errors import UnreadableFile, argument
 from embgeo.training.data.layouts import SPLITS
 from embgeo.training.data.text import pieces
 from embgeo.training.data.vocabulary import END
@@ -42,7 +42,7 @@ class Words(dict[str, int]):
             raise UnreadableFile(
                 f"the text has more than {MOST_TYPES:,} different words",
                 where=self.path,
-                way_out="check that it is a text, or give a tokenizer.json",
+                way_out=f"learn pieces of them with {argument('settings', 'data.bpe=4096')}",
             )
         return [list(map(self.__getitem__, line.split())) for line in lines]
 
@@ -99,7 +99,7 @@ def encode_files(
                 raise UnreadableFile(
                     f"the text has more than {MOST_TOKENS:,} tokens",
                     where=path,
-                    way_out="take its beginning with tokens = N",
+                    way_out=f"take its beginning with {argument('settings', 'data.tokens=N')}",
                 )
         if len(text.ids) > text.lines[-1]:
             text.end_line()
@@ -141,21 +141,19 @@ PIECE = 1000
 _FEWEST_UNITS = 200
 
 
-def cut_text(
-    text: EncodedText, *, stream: bool, seed: int, shuffle: bool = False
-) -> tuple[dict[str, Ids], str]:
+def cut_text(text: EncodedText, *, seed: int, shuffle: bool) -> tuple[dict[str, Ids], str]:
     """Cut off a twentieth of the tokens each for validation and test, and say how.
 
-    In sentences, whole paragraphs are drawn (or lines, with fewer than 200 paragraphs), so that
-    each split of a text that is sorted by subject has all subjects. A stream, or a text with fewer
-    than 200 lines, has its splits at the end.
+    Whole paragraphs are drawn (or lines, with fewer than 200 paragraphs), so that each split of a
+    text that is sorted by subject has all subjects. A text with fewer than 200 lines has its splits
+    at the end.
 
     `shuffle`: whether pieces of the drawn training text, whole paragraphs (or lines) of some 1,000
     tokens together, are shuffled, so that the subject of its end does not decide the last steps.
     """
     units = {"paragraphs": text.paragraphs, "lines": text.lines}
     for name, ends in units.items():
-        if len(ends) >= _FEWEST_UNITS and not stream:
+        if len(ends) >= _FEWEST_UNITS:
             parts = _draw_splits(ends, len(text.ids), seed)
             sizes = np.diff(ends, prepend=0)
             cut = {split: text.ids[np.repeat(parts == k, sizes)] for k, split in enumerate(SPLITS)}

@@ -12,18 +12,16 @@ from pathlib import Path
 import numpy as np
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.files.guard import cannot_read
 from embgeo.training.data.encoding import RowSequences, Words, join_sequences
 from embgeo.training.data.layouts import SPLIT_NAMES
 from embgeo.training.data.text import (
-    BYTE_ORDER_MARK,
     TAG,
     find_ending,
     hash_files,
     is_folder,
     list_folder,
-    read_blocks,
     read_lines,
 )
 from embgeo.training.data.vocabulary import UNKNOWN, Dataset, ranked
@@ -47,9 +45,7 @@ def find_splits(path: Path) -> dict[str, Path]:
             raise BadOption(
                 f"the folder has {len(named)} files with “train” in their names",
                 where=path,
-                way_out="give the training file itself"
-                if named
-                else "give a folder with the training part, or a single file to cut",
+                way_out=f"name the training file with {argument('data')}",
             )
         train = named[0]
     if not train.is_file():
@@ -69,12 +65,14 @@ def read_labeled(path: Path) -> list[LabeledText]:
 
     ``.jsonl``: objects with ``label`` and ``text``. ``.csv`` and ``.tsv``: with a header, the
     columns of these names; without, the class comes first, and the text is the last column of a
-    ``.tsv`` and all others of a ``.csv``. Anything else: lines of a class, a blank and a text, in
-    UTF-8 or else Latin-1.
+    ``.tsv`` and all others of a ``.csv``.
     """
-    found = list(READERS.get(find_ending(path), read_pairs)(path))
+    reader = READERS.get(find_ending(path))
+    if reader is None:
+        raise UnreadableFile(f"labeled texts are {', '.join(READERS)}", where=path)
+    found = list(reader(path))
     if not found:
-        raise UnreadableFile("it has no documents", where=path, way_out="give labeled texts")
+        raise UnreadableFile("it has no documents", where=path)
     return found
 
 
@@ -129,24 +127,6 @@ def read_columns(
         yield row[label].strip(), row[text] if named else join(row)
 
 
-def read_pairs(path: Path) -> Iterator[LabeledText]:
-    """Yield a class, a blank and a text in each line."""
-    data = b"".join(read_blocks(path)).removeprefix(BYTE_ORDER_MARK)
-    if b"\0" in data:
-        raise UnreadableFile("it is binary, not text", where=path, way_out="give plain text")
-    try:
-        whole = data.decode("utf-8")
-    except UnicodeDecodeError:
-        whole = data.decode("latin-1")
-    for number, line in enumerate(whole.split("\n"), 1):
-        label, blank, text = line.rstrip("\r").partition(" ")
-        if not line.strip():
-            continue
-        if not label or not blank:
-            raise refuse_line(path, number, "is not a class, a blank and a text")
-        yield label, text
-
-
 #: By the suffix of a file's name.
 READERS: dict[str, Callable[[Path], Iterator[LabeledText]]] = {
     ".jsonl": read_jsonl,
@@ -157,11 +137,13 @@ READERS: dict[str, Callable[[Path], Iterator[LabeledText]]] = {
 
 def refuse_line(path: Path, number: int, what: str) -> UnreadableFile:
     """Return the error for a line that cannot be read."""
-    return UnreadableFile(f"line {number:,} {what}", where=path, way_out="correct the line")
+    return UnreadableFile(f"line {number:,} {what}", where=path)
 
 
 #: One document in this many is for validation, and for testing, where a corpus lacks that part.
-FOLDS = 10
+TENTH = 10
+#: The way out where classes do not fit.
+MERGE = f"choose classes with {argument('settings', 'task.merge=…')}"
 #: The part of the name of a training file that follows the name of the corpus.
 _SUFFIX = re.compile(r"[._-]?train.*|\.[a-z]+$")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -192,7 +174,6 @@ def load_labeled(
     length: int,
     strip: bool,
     merge: Sequence[str],
-    fold: int,
     min_count: int,
     size: int | None,
 ) -> LabeledCorpus:
@@ -200,11 +181,11 @@ def load_labeled(
     files = find_splits(path)
     splits = {split: merge_classes(read_labeled(file), merge) for split, file in files.items()}
     notes = []
-    for split, chosen, seed in (("test", fold, 1), ("valid", 0, 0)):
+    for split, seed in (("test", 1), ("valid", 0)):
         if split not in splits:
-            splits["train"], splits[split] = cut_fold(splits["train"], chosen, seed)
+            splits["train"], splits[split] = cut_tenth(splits["train"], seed)
             notes.append(
-                f"{split}: one document in {FOLDS} of each class, drawn from the training part, "
+                f"{split}: one document in {TENTH} of each class, drawn from the training part, "
                 "the same for all methods and seeds"
             )
     classes = {label: n for n, label in enumerate(sorted({label for label, _ in splits["train"]}))}
@@ -212,7 +193,7 @@ def load_labeled(
         raise BadOption(
             f"there are {len(classes)} classes, and two or more are needed",
             where=path,
-            way_out="check the labels, and merge of [task]",
+            way_out=MERGE,
         )
     words = Words(path)
     encoded = {}
@@ -221,11 +202,11 @@ def load_labeled(
             raise UnreadableFile(
                 f"the {split} split has the class {min(strange)!r}, which the training split lacks",
                 where=path,
-                way_out="leave it out with merge of [task]",
+                way_out=MERGE,
             )
         if not texts:
             raise UnreadableFile(
-                f"there are no documents for the {split} split", where=path, way_out="give more"
+                f"there are no documents for the {split} split", where=path, way_out=MERGE
             )
         tokens = (split_tokens(text, strip=strip)[:length] for _, text in texts)
         # A document without words is one unknown word.
@@ -269,14 +250,12 @@ def merge_classes(texts: list[LabeledText], merge: Sequence[str]) -> list[Labele
     return [(name, text) for label, text in texts if (name := find_class(label)) is not None]
 
 
-def cut_fold(
-    texts: list[LabeledText], fold: int, seed: int
-) -> tuple[list[LabeledText], list[LabeledText]]:
-    """Split into the rest and one of `FOLDS` folds, drawn class by class."""
+def cut_tenth(texts: list[LabeledText], seed: int) -> tuple[list[LabeledText], list[LabeledText]]:
+    """Split into the rest and one document in `TENTH`, drawn class by class."""
     labels, held = np.array([label for label, _ in texts]), set()
     generator = np.random.default_rng(seed)
     for label in np.unique(labels):
-        held |= {*generator.permutation(np.flatnonzero(labels == label))[fold::FOLDS].tolist()}
+        held |= {*generator.permutation(np.flatnonzero(labels == label))[::TENTH].tolist()}
     rest = [text for place, text in enumerate(texts) if place not in held]
     return rest, [text for place, text in enumerate(texts) if place in held]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from embgeo.core.errors import UnreadableFile
+from embgeo.core.errors import UnreadableFile, argument
 from embgeo.files.guard import cannot_read
 from embgeo.training.data.text import is_folder
 
@@ -109,7 +109,7 @@ def find_layout(path: Path) -> CorpusLayout:
         raise UnreadableFile(
             "the folder has a training split but no validation split",
             where=path,
-            way_out="call one of its files valid.txt, or give a single text",
+            way_out=f"name a single text with {argument('data')}",
         )
     if rest := found.pop("", []):
         notes += (f"{len(rest):,} texts that belong to no split are left out",)
@@ -143,7 +143,7 @@ def _texts(folder: Path) -> tuple[list[Path], tuple[str, ...]]:
         raise UnreadableFile(
             "the folder holds no text (.txt, .tokens, .raw; plain, .gz or .zst)",
             where=folder,
-            way_out="give a text, or a folder of texts",
+            way_out=f"name another with {argument('data')}",
         )
     notes = []
     if outside:
@@ -162,7 +162,7 @@ def _files(folder: Path) -> Iterator[Path]:
             raise UnreadableFile(
                 f"the folder holds more than {_MOST_FILES:,} files",
                 where=folder,
-                way_out="join them into one",
+                way_out="join them with cat",
             )
         for name in sorted(names):
             file = Path(place, name)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption
-from embgeo.training.data.batches import DrawnBatches
+from embgeo.training.data.batches import SMALLER_BATCH, DrawnBatches
 from embgeo.training.data.documents import TokenStream
 from embgeo.training.loop.distributed import ProcessGroup
 
@@ -135,7 +135,7 @@ class NeighborBatches(DrawnBatches):
             raise BadOption(
                 f"a batch of {batch:,} pairs, and the text has about {expected:,.0f}",
                 where="batch",
-                way_out="give a smaller batch or more text",
+                way_out=SMALLER_BATCH,
             )
         super().__init__(self.blocks * self.per_block)
 

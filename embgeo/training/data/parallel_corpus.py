@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.training.data.encoding import RowSequences, join_sequences
 from embgeo.training.data.layouts import SPLIT_NAMES, SPLITS
-from embgeo.training.data.text import COMPRESSED, hash_files, is_folder, list_folder, read_lines
+from embgeo.training.data.text import COMPRESSED, hash_files, list_folder, read_lines
 from embgeo.training.data.tokenizer import END_ROW, BytePairs
 from embgeo.training.data.vocabulary import Dataset, Vocabulary
 
 #: A sentence and its translation.
 Pair = tuple[str, str]
-PairsBySplit = dict[str, list[Pair]]
 
 _ENDING = rf"(?:{'|'.join(map(re.escape, COMPRESSED))})?"
-#: Validation and test of a single file have one pair in this many each, and this many at most.
-PART, MOST = 20, 2_000
 
 
 def find_parallel(path: Path, source: str, target: str, test: str) -> dict[str, tuple[Path, Path]]:
@@ -58,10 +52,11 @@ def find_parallel(path: Path, source: str, target: str, test: str) -> dict[str, 
         if (pair := next(pairs, None)) is None:
             shown = f"{known[0]}.{source} and {known[0]}.{target}"
             missing = f"there is {files[0][0].name}, but no .{target}" if files else f"no {shown}"
+            settings = " ".join(f"task.{name}=…" for name in ("source", "target", "test"))
             raise BadOption(
                 f"the {split} split is missing: {missing}",
                 where=path,
-                way_out="check source, target and test of [task]",
+                way_out=f"name it by {argument('settings', settings)}",
             )
         found[split] = pair
     return found
@@ -71,78 +66,12 @@ def read_parallel(source: Path, target: Path) -> list[Pair]:
     """Read two files with a sentence a line; pairs with an empty side are left out."""
     one, other = ([line.strip() for line in read_lines(path)] for path in (source, target))
     if len(one) != len(other):
-        raise UnreadableFile(
-            f"it has {len(one):,} lines, and {target.name} has {len(other):,}",
-            where=source,
-            way_out="give files whose lines translate each other",
-        )
-    return require_pairs(list(zip(one, other, strict=True)), source)
-
-
-def read_columns(path: Path, columns: Sequence[str], source: str, target: str) -> list[Pair]:
-    """Read a file with columns between tabs, whose languages are `columns`."""
-    for language in (source, target):
-        if language not in columns:
-            raise BadOption(
-                f"no column is {language!r}",
-                where=path,
-                way_out=f'name the columns in [task]: columns = ["{target}", "{source}"]',
-            )
-    places = columns.index(source), columns.index(target)
-    pairs = []
-    for number, line in enumerate(read_lines(path), 1):
-        if not line.strip():
-            continue
-        fields = line.rstrip("\r\n").split("\t")  # keeps empty columns, the first too
-        if len(fields) <= max(places):
-            raise UnreadableFile(
-                f"line {number:,} has {len(fields)} columns, and {max(places) + 1} are needed",
-                where=path,
-                way_out="correct the line",
-            )
-        pairs.append((fields[places[0]].strip(), fields[places[1]].strip()))
-    return require_pairs(pairs, path)
-
-
-def require_pairs(pairs: list[Pair], path: Path) -> list[Pair]:
-    """Return the pairs without an empty side, at least one."""
-    full = [pair for pair in pairs if all(pair)]
+        cause = f"it has {len(one):,} lines, and {target.name} has {len(other):,}"
+        raise UnreadableFile(cause, where=source)
+    full = [pair for pair in zip(one, other, strict=True) if all(pair)]
     if not full:
-        raise UnreadableFile("it has no sentences", where=path, way_out="give sentences")
+        raise UnreadableFile("it has no sentences", where=source)
     return full
-
-
-def cut_pairs(pairs: list[Pair]) -> PairsBySplit:
-    """Cut three splits that share no sentence on either side.
-
-    Pairs that share a sentence, directly or through others, stay together.
-    """
-    known: dict[tuple[int, str], int] = {}
-    ends = np.array(
-        [[known.setdefault((side, pair[side]), len(known)) for side in (0, 1)] for pair in pairs]
-    )
-    n = len(known)
-    graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
-    group = connected_components(graph, directed=False)[1][ends[:, 0]]
-    group = np.unique(group, return_inverse=True)[1]
-    sizes = np.bincount(group)
-    order = np.random.default_rng(0).permutation(len(sizes))
-    # The largest groups are for training.
-    order = order[np.argsort(sizes[order] > max(1, len(pairs) // 1_000), kind="stable")]
-    place = np.empty(len(sizes), dtype=np.int64)
-    part = min(len(pairs) // PART, MOST) or 1
-    place[order] = np.minimum((np.cumsum(sizes[order]) - 1) // part, 2)
-    names = ("valid", "test", "train")
-    found: PairsBySplit = {name: [] for name in SPLITS}
-    for pair, number in zip(pairs, group, strict=True):
-        found[names[place[number]]].append(pair)
-    if not all(found.values()):
-        raise BadOption(
-            f"{len(pairs):,} pairs cannot be cut into three splits without a common sentence",
-            where="data",
-            way_out="give more pairs, or a folder with a file for each split",
-        )
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +114,6 @@ def load_parallel(
     *,
     source: str,
     target: str,
-    columns: Sequence[str],
     test: str,
     length: int,
     size: int,
@@ -197,23 +125,15 @@ def load_parallel(
 
     `one_matrix`: whether both languages share a matrix, and so the counts. `note`: a further note.
     """
-    if is_folder(path):
-        found = find_parallel(path, source, target, test)
-        files = [file for pair in found.values() for file in pair]
-        splits = {split: read_parallel(*pair) for split, pair in found.items()}
-        origin = f"the test split is {found['test'][0].name} and {found['test'][1].name}"
-    else:
-        files = [path]
-        splits = cut_pairs(list(dict.fromkeys(read_columns(path, columns, source, target))))
-        origin = (
-            f"{len(splits['valid']):,} pairs are for validation and {len(splits['test']):,} for "
-            "testing, the same for all methods and seeds; no sentence of one split is in another"
-        )
+    files = find_parallel(path, source, target, test)
+    splits = {split: read_parallel(*pair) for split, pair in files.items()}
     read, written = zip(*splits["train"], strict=True)
     if joint:
         pieces = (BytePairs((text for pair in splits["train"] for text in pair), size),) * 2
+        learned = f"{pieces[1].size:,} pieces of words by byte-pair encoding of both sides"
     else:
         pieces = (BytePairs(read, size), BytePairs(written, size))
+        learned = f"{pieces[0].size:,} and {pieces[1].size:,} pieces of words, each of its side"
     encoded = {}
     for split, pairs in splits.items():
         sides = zip(pieces, zip(*pairs, strict=True), strict=True)
@@ -226,20 +146,18 @@ def load_parallel(
         raise BadOption(
             f"every pair of the training split has more than {length:,} tokens on a side",
             where=path,
-            way_out="make length of [task] larger",
+            way_out=f"raise {argument('settings', 'task.length=N')}",
         )
     counts = [
         np.bincount(side.rows, minlength=own.size)
         for side, own in zip((train.source, train.target), pieces, strict=True)
     ]
-    learned = f"{pieces[1].size:,} pieces of words by byte-pair encoding of both sides"
-    if not joint:
-        learned = f"{pieces[0].size:,} and {pieces[1].size:,} pieces of words, each of its side"
     summary = (
         f"{source} to {target}: {len(train):,} pairs to train on, "
         f"{len(whole) - len(train):,} with more than {length:,} tokens are left out; "
         f"{learned} for training"
     )
+    origin = f"the test split is {files['test'][0].name} and {files['test'][1].name}"
     return ParallelCorpus(
         name=f"{path.resolve().name} {source}–{target}",
         vocabulary=pieces[1].vocabulary(np.sum(counts, axis=0) if one_matrix else counts[1]),
@@ -247,7 +165,7 @@ def load_parallel(
         valid=encoded["valid"],
         test=encoded["test"],
         notes=(origin, summary, note),
-        files=hash_files(path, files),
+        files=hash_files(path, (file for pair in files.values() for file in pair)),
         unit="target tokens",
         pieces=pieces[1],
         source_vocabulary=None if one_matrix else pieces[0].vocabulary(counts[0]),

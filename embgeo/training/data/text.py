@@ -31,9 +31,8 @@ def pieces(path: Path) -> Iterator[str]:
             yield block.decode("utf-8")
         except UnicodeDecodeError as error:
             line += block.count(b"\n", 0, error.start)
-            raise UnreadableFile(
-                f"line {line:,} is not UTF-8", where=path, way_out="save the text as UTF-8"
-            ) from error
+            cause, way_out = f"line {line:,} is not UTF-8", "convert it with iconv -t UTF-8"
+            raise UnreadableFile(cause, where=path, way_out=way_out) from error
         line += block.count(b"\n")
 
 
@@ -86,19 +85,14 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
     for number, block in enumerate(read_blocks(path)):
         if number == 0:
             if block.startswith(_UTF16_MARKS):
-                raise UnreadableFile(
-                    "it is UTF-16, not UTF-8", where=path, way_out="save the text as UTF-8"
-                )
+                way_out = "convert it with iconv -f UTF-16 -t UTF-8"
+                raise UnreadableFile("it is UTF-16, not UTF-8", where=path, way_out=way_out)
             block = block.removeprefix(BYTE_ORDER_MARK)
         if b"\0" in block:
-            raise UnreadableFile("it is binary, not text", where=path, way_out="give plain text")
+            raise UnreadableFile("it is binary, not text", where=path)
         whole, rest = _cut(rest + block)
         if len(rest) > _BLOCK:
-            raise UnreadableFile(
-                "it has more than a MiB without white space",
-                where=path,
-                way_out="give plain text, words separated by spaces",
-            )
+            raise UnreadableFile("it has more than a MiB without white space", where=path)
         if whole:
             yield whole
     if rest:
@@ -116,7 +110,7 @@ def read_blocks(path: Path) -> Iterator[bytes]:
     except OSError as error:
         raise cannot_read(path, error) from error
     if empty:
-        raise UnreadableFile("the file is empty", where=path, way_out="give a text")
+        raise UnreadableFile("the file is empty", where=path)
 
 
 def _cut(data: bytes) -> tuple[bytes, bytes]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.files.guard import cannot_read
 from embgeo.training.checks import whole
 from embgeo.training.data.layouts import SPLITS
@@ -105,11 +105,8 @@ def ranked(
     specials = {UNKNOWN, END} if end else {UNKNOWN}
     whole("min_count", min_count)
     if size is not None and size <= len(specials):
-        raise BadOption(
-            f"{size:,} rows leave no room for words",
-            where="size",
-            way_out=f"give {len(specials) + 1} or more, such as 5000",
-        )
+        way_out = f"raise it with {argument('settings', 'data.size=5000')}"
+        raise BadOption(f"{size:,} rows leave no room for words", where="size", way_out=way_out)
     kept = [i for i, word in enumerate(words) if counts[i] >= min_count and word not in specials]
     kept.sort(key=lambda i: (-counts[i], words[i]))
     own = {word: int(counts[i]) for i, word in enumerate(words) if word in specials}
@@ -121,7 +118,7 @@ def ranked(
         raise BadOption(
             f"no word of the training text occurs {min_count:,} times",
             where="min_count",
-            way_out="lower it, or give more text",
+            way_out=f"lower it with {argument('settings', 'data.min_count=1')}",
         )
     listed = [(words[i], int(counts[i])) for i in kept]
     if end:
@@ -154,7 +151,7 @@ def place_words(
         raise BadOption(
             f"the vocabulary of the weights has neither {strange!r} nor {UNKNOWN}",
             where="data",
-            way_out="give the text that they were trained on",
+            way_out=f"name the text that they were trained on with {argument('data')}",
         )
     row_of = np.array([row.get(word, elsewhere) for word in words], dtype=np.int64)
     counts = np.bincount(row_of[train], minlength=len(row)).astype(np.int64)
@@ -199,7 +196,7 @@ def read_vocabulary(path: Path) -> Vocabulary:
 
 
 def _not_a_vocabulary(cause: str, path: Path) -> UnreadableFile:
-    return UnreadableFile(cause, where=path, way_out="give the vocabulary.tsv of a run")
+    return UnreadableFile(cause, where=path, way_out=f"name a run with {argument('start')}")
 
 
 def log_unigram(counts: IntArray) -> FloatArray:
@@ -220,7 +217,5 @@ def unigram_perplexity(counts: IntArray, rows: IntArray) -> float:
     A language model that is not below it has learned less than the frequencies of the tokens.
     """
     if len(rows) < 2:
-        raise BadOption(
-            f"{len(rows)} tokens hold none to predict", way_out="give a split with more text"
-        )
+        raise BadOption(f"{len(rows)} tokens hold none to predict")
     return math.exp(-log_unigram(counts)[rows[1:]].mean())

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training.checks import flag, natural, require, share, texts, whole
+from embgeo.training.checks import flag, share, texts, whole
 from embgeo.training.data import labeled_corpus
 from embgeo.training.data.batches import DrawnBatches
 from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
@@ -182,8 +182,6 @@ class ClassificationTask(task.Task):
     merge : sequence of str
         Patterns of classes to merge, such as ``"comp.*|sci.crypt"``; documents of other classes are
         left out. Empty: no class is merged.
-    fold : int
-        Which tenth of a corpus without a test split is for testing: 0 to 9.
     """
 
     NAME: ClassVar[str] = "classification"
@@ -194,17 +192,10 @@ class ClassificationTask(task.Task):
     USES: ClassVar = {"data": ("min_count", "size"), "training": ("accumulate",)}
 
     def __init__(
-        self, *, length: int = 100, strip: bool = False, merge: Sequence[str] = (), fold: int = 0
+        self, *, length: int = 100, strip: bool = False, merge: Sequence[str] = ()
     ) -> None:
         self.length, self.strip = whole("length", length), flag("strip", strip)
         self.merge = texts("merge", merge, 'give a list of patterns: ["comp.*", "rec.*"]')
-        self.fold = natural("fold", fold)
-        require(
-            "fold",
-            fold,
-            fold < labeled_corpus.FOLDS,
-            f"give a whole number below {labeled_corpus.FOLDS}",
-        )
 
     def load(self, config: StudySettings) -> labeled_corpus.LabeledCorpus:
         chosen = config.data
@@ -213,7 +204,6 @@ class ClassificationTask(task.Task):
             length=self.length,
             strip=self.strip,
             merge=self.merge,
-            fold=self.fold,
             min_count=MIN_COUNT if chosen.min_count is None else chosen.min_count,
             size=SIZE if chosen.size is None else chosen.size,
         )

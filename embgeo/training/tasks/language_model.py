@@ -87,13 +87,11 @@ class LanguageModeling(Task):
         chosen, start = config.data, config.training.start
         return load_corpus(
             Path(chosen.path),
-            unit=chosen.unit,
             min_count=chosen.min_count,
             size=chosen.size,
-            tokenizer=None if chosen.tokenizer is None else Path(chosen.tokenizer),
             bpe=chosen.bpe,
             tokens=chosen.tokens,
-            skip=chosen.skip,
+            skip=chosen.skip or 0,
             shuffle=chosen.shuffle,
             vocabulary=None
             if start is None
@@ -196,7 +194,7 @@ def split_positions(model: LanguageModel, method: Regularizer, positions: int) -
 def refuse_together(config: StudySettings) -> None:
     """Refuse settings that exclude each other."""
     data, training = config.data, config.training
-    for name in ("tokenizer", "unit", "size", "min_count"):
+    for name in ("size", "min_count"):
         if data.bpe is not None and getattr(data, name) is not None:
             raise BadOption(
                 f"bpe of [data] learns a tokenizer, and {name} is given", way_out="leave one out"

@@ -34,7 +34,7 @@ class Losses:
 
 #: Settings that a task uses or not, by table; every task uses the others.
 OF_SOME_TASKS = {
-    "data": ("unit", "min_count", "size", "tokenizer", "bpe", "tokens", "skip", "shuffle"),
+    "data": ("min_count", "size", "bpe", "tokens", "skip", "shuffle"),
     "model": ("bias_init",),
     "training": (
         "bptt",

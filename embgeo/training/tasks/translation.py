@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,7 +22,6 @@ from embgeo.training.checks import (
     nonnegative,
     require,
     share,
-    texts,
     whole,
 )
 from embgeo.training.data.batches import DrawnBatches
@@ -149,8 +148,6 @@ class TranslationTask(task.Task):
     ----------
     source, target : str
         Languages, as file names end: ``train.de`` and ``train.en``.
-    columns : sequence of str
-        The languages of the columns of a single file with tabs.
     test : str
         How the file names of the test split begin; empty for the first of several.
     length : int
@@ -183,7 +180,6 @@ class TranslationTask(task.Task):
         *,
         source: str = "de",
         target: str = "en",
-        columns: Sequence[str] = (),
         test: str = "",
         length: int = 100,
         smoothing: float = 0.1,
@@ -199,7 +195,6 @@ class TranslationTask(task.Task):
             require(name, value, named, "give a name")
         require("target", target, source != target, "give another language than that of source")
         self.source, self.target, self.test = source, target, test
-        self.columns = texts("columns", columns, 'give a list of languages: ["en", "de"]')
         self.length = whole("length", length)
         self.smoothing = share("smoothing", smoothing)
         self.search = translation.BeamSettings(
@@ -225,7 +220,6 @@ class TranslationTask(task.Task):
             Path(chosen.path),
             source=self.source,
             target=self.target,
-            columns=self.columns,
             test=self.test,
             length=self.length,
             size=SIZE if chosen.size is None else chosen.size,

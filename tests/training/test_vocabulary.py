@@ -1,0 +1,63 @@
+"""Vocabularies as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from embgeo.core.errors import UnreadableFile
+from embgeo.io.labels.counts_file import read_counts
+from embgeo.training.data import Vocabulary, read_vocabulary, write_vocabulary
+from tests.support.refusals import refusal
+from tests.support.sampling import each_folder
+
+HOSTILE = (
+    "plain", "tab\there", "line\nend", "return\r", "back\\slash", "\\n", "\\", "",
+    " ", "\u2028", "\x0b", "\0", "{\"a\": 1}", "[[", "token\tcount", "#", "=SUM(A1)",
+    "<script>", "\ufeffmark", "<eos>", "<unk>", "名",
+)  # fmt: skip
+
+
+def vocabulary(tokens: tuple[str, ...]) -> Vocabulary:
+    counts = np.arange(len(tokens), 0, -1)
+    row = {token: place for place, token in enumerate(tokens)}
+    return Vocabulary(tokens, counts, row.get("<unk>"), row.get("<eos>"))
+
+
+def test_hostile_tokens_survive_whichever_comes_first(tmp_path: Path) -> None:
+    for folder, first in each_folder(tmp_path, range(len(HOSTILE))):
+        written = vocabulary(HOSTILE[first:] + HOSTILE[:first])
+        write_vocabulary(written, folder / "vocabulary.tsv")
+        found = read_vocabulary(folder / "vocabulary.tsv")
+        assert found.tokens == written.tokens
+        assert found.counts.tolist() == written.counts.tolist()
+        assert (found.unknown, found.end) == (written.unknown, written.end)
+        counts = read_counts(folder / "vocabulary.tsv")
+        assert counts.tokens == written.tokens
+        assert list(counts.counts) == written.counts.tolist()
+
+
+def test_plain_vocabularies_look_as_the_fixture_does(tmp_path: Path) -> None:
+    fixture = Path(__file__).parents[2] / "fixtures" / "vocab_counts.tsv"
+    found = read_vocabulary(fixture)
+    assert found.unknown is not None
+    write_vocabulary(found, tmp_path / "vocabulary.tsv")
+    again = read_vocabulary(tmp_path / "vocabulary.tsv")
+    assert again.tokens == found.tokens == read_counts(fixture).tokens
+
+
+def test_files_that_are_no_vocabularies(tmp_path: Path) -> None:
+    for folder, content in each_folder(
+        tmp_path,
+        (b"", b"word\n", b"word\t-1\n", b"word\tx\n", b"a\tb\t1\n", b"w\t1\n\n", b"\xff\t1\n"),
+    ):
+        path = folder / "vocabulary.tsv"
+        path.write_bytes(content)
+        with refusal(UnreadableFile):
+            read_vocabulary(path)
+        with refusal(UnreadableFile):
+            read_vocabulary(folder / "no.tsv")
