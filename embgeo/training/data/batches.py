@@ -13,7 +13,7 @@ from embgeo.training.checks import whole
 from embgeo.training.loop.distributed import ProcessGroup
 
 #: The way out of too little text.
-SMALLER_BATCH = f"lower it with {argument('settings', 'training.batch=N')}"
+SMALLER_BATCH = f"lower training.batch with {argument('settings', 'training.batch=N')}"
 #: Merity et al. (2018): window lengths are drawn around bptt, one in twenty around half of it.
 _HALVED = 0.05
 _DEVIATION = 5.0

@@ -68,7 +68,7 @@ def load_corpus(
     there = len(ids["train"])
     if skip >= there > 0:
         cause = f"skip is {skip:,}, and the training split has {there:,} tokens"
-        way_out = f"lower it with {argument('settings', 'data.skip=N')}"
+        way_out = f"lower data.skip with {argument('settings', 'data.skip=N')}"
         raise BadOption(cause, where="data", way_out=way_out)
     ids["train"] = ids["train"][skip:][:tokens]
     for split, found in ids.items():

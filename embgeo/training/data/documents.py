@@ -53,7 +53,7 @@ def read_word_pairs(folder: Path) -> tuple[WordPairs, ...]:
         raise UnreadableFile(
             "holds no EN-WS-353-ALL.txt (lines of two words and a score, with tabs between them)",
             where=folder,
-            way_out=f"name their folder with {argument('settings', 'task.wordsim=FOLDER')}",
+            way_out=f"set task.wordsim with {argument('settings', 'task.wordsim=FOLDER')}",
         )
     return tuple(read_set(name, path) for name, path in found.items())
 
@@ -147,7 +147,7 @@ def load_documents(
             f"fewer than {FEWEST_TOKENS} words that occur {min_count:,} times or more are left for "
             "training or validation",
             where=path,
-            way_out=f"lower {argument('settings', 'data.min_count=N')}",
+            way_out=f"lower data.min_count with {argument('settings', 'data.min_count=N')}",
         )
     notes = (
         *describe_part(len(read.rows), tokens, skip, "words of the text"),

@@ -42,7 +42,7 @@ class Words(dict[str, int]):
             raise UnreadableFile(
                 f"the text has more than {MOST_TYPES:,} different words",
                 where=self.path,
-                way_out=f"learn pieces of them with {argument('settings', 'data.bpe=4096')}",
+                way_out=f"set data.bpe with {argument('settings', 'data.bpe=4096')}",
             )
         return [list(map(self.__getitem__, line.split())) for line in lines]
 
@@ -99,7 +99,7 @@ def encode_files(
                 raise UnreadableFile(
                     f"the text has more than {MOST_TOKENS:,} tokens",
                     where=path,
-                    way_out=f"take its beginning with {argument('settings', 'data.tokens=N')}",
+                    way_out=f"set data.tokens with {argument('settings', 'data.tokens=N')}",
                 )
         if len(text.ids) > text.lines[-1]:
             text.end_line()

@@ -143,7 +143,7 @@ def refuse_line(path: Path, number: int, what: str) -> UnreadableFile:
 #: One document in this many is for validation, and for testing, where a corpus lacks that part.
 TENTH = 10
 #: The way out where classes do not fit.
-MERGE = f"choose classes with {argument('settings', 'task.merge=…')}"
+MERGE = f"set task.merge with {argument('settings', 'task.merge=…')}"
 #: The part of the name of a training file that follows the name of the corpus.
 _SUFFIX = re.compile(r"[._-]?train.*|\.[a-z]+$")
 _TOKEN = re.compile(r"\w+|[^\w\s]")

@@ -52,11 +52,10 @@ def find_parallel(path: Path, source: str, target: str, test: str) -> dict[str, 
         if (pair := next(pairs, None)) is None:
             shown = f"{known[0]}.{source} and {known[0]}.{target}"
             missing = f"there is {files[0][0].name}, but no .{target}" if files else f"no {shown}"
-            settings = " ".join(f"task.{name}=…" for name in ("source", "target", "test"))
             raise BadOption(
                 f"the {split} split is missing: {missing}",
                 where=path,
-                way_out=f"name it by {argument('settings', settings)}",
+                way_out=f"set task.source, task.target or task.test with {argument('settings')}",
             )
         found[split] = pair
     return found
@@ -146,7 +145,7 @@ def load_parallel(
         raise BadOption(
             f"every pair of the training split has more than {length:,} tokens on a side",
             where=path,
-            way_out=f"raise {argument('settings', 'task.length=N')}",
+            way_out=f"raise task.length with {argument('settings', 'task.length=N')}",
         )
     counts = [
         np.bincount(side.rows, minlength=own.size)

@@ -104,7 +104,7 @@ class BytePairs(Tokenizer):
             raise BadOption(
                 f"the text has {self.size - 1:,} characters, and {size:,} rows do not suffice",
                 where="size",
-                way_out=f"raise it with {argument('settings', 'data.size=N')}",
+                way_out=f"raise data.size with {argument('settings', 'data.size=N')}",
             )
 
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:

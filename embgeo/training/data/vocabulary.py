@@ -105,7 +105,7 @@ def ranked(
     specials = {UNKNOWN, END} if end else {UNKNOWN}
     whole("min_count", min_count)
     if size is not None and size <= len(specials):
-        way_out = f"raise it with {argument('settings', 'data.size=5000')}"
+        way_out = f"raise data.size with {argument('settings', 'data.size=5000')}"
         raise BadOption(f"{size:,} rows leave no room for words", where="size", way_out=way_out)
     kept = [i for i, word in enumerate(words) if counts[i] >= min_count and word not in specials]
     kept.sort(key=lambda i: (-counts[i], words[i]))
@@ -118,7 +118,7 @@ def ranked(
         raise BadOption(
             f"no word of the training text occurs {min_count:,} times",
             where="min_count",
-            way_out=f"lower it with {argument('settings', 'data.min_count=1')}",
+            way_out=f"lower data.min_count with {argument('settings', 'data.min_count=1')}",
         )
     listed = [(words[i], int(counts[i])) for i in kept]
     if end:
