@@ -6,7 +6,6 @@ import contextlib
 import json
 import shlex
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from embgeo.training import plugins
 from embgeo.training.loop.loop import train_run
 from embgeo.training.methods import METHODS
 from embgeo.training.methods.definitions import find_method
-from embgeo.training.models import MODELS, model_class
+from embgeo.training.models import MODELS
 from embgeo.training.settings import read_settings
 from embgeo.training.study.record import load_study
 from embgeo.training.tasks import TASKS, make_task
@@ -306,7 +305,6 @@ def test_a_plugin_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
         with refusal():
             train(folder, path)
         assert not any("mine" in known for known in KNOWN)
-        assert not plugins.list_files()
         assert not (folder / "runs").exists()
 
 
@@ -362,29 +360,6 @@ def test_what_is_about_language_models_is_refused_for_other_tasks(tmp_path: Path
     settings = {**SMALL, "task.name": "bigrams", "model.name": "bigram"}
     with refusal(BadOption):
         train(tmp_path, file, compare="mle", settings=settings, start=tmp_path)
-
-
-def test_an_installed_package_adds_by_entry_points(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    info = tmp_path / "site" / "grus-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: grus\n")
-    (info / "entry_points.txt").write_text(
-        "[embgeo.train.models]\ngrus-own = grus:Own\ngrus-none = grus:NONE\n"
-    )
-    (tmp_path / "site" / "grus.py").write_text(
-        "from embgeo.training.models import VdLstm\n\n\nclass Own(VdLstm):\n"
-        "    NAME = 'grus-own'\n\n    def layers_of(self, rows, state):\n        1 / 0\n\n\n"
-        "NONE = None\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path / "site")
-    monkeypatch.delitem(sys.modules, "grus", raising=False)
-    assert model_class("grus-own").NAME == "grus-own"
-    with refusal(BadOption):
-        model_class("grus-none")
-    with refusal(), plugins.naming_plugins(None):
-        model_class("grus-own")(4, d=2).layers_of(None, None)
 
 
 HUNGRY = """

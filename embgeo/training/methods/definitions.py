@@ -26,7 +26,7 @@ from embgeo.core.settings import refuse_unknown
 from embgeo.training.methods import METHODS, Factorization, Method, Regularizer, Step, Tying
 from embgeo.training.methods.method import FACTORED, UNTIED
 from embgeo.training.methods.regularizer import list_settings
-from embgeo.training.registry import check_defaults, check_name, find, is_name
+from embgeo.training.registry import check_defaults, check_name, is_name
 from embgeo.training.study.record import Role
 
 BASE, PARTS, MODEL = "base", "parts", "model"
@@ -105,8 +105,8 @@ def find_method(name: str, tables: MethodTables = NO_TABLES, where: str = "compa
 
 def find_known(name: object, where: str, tables: MethodTables = NO_TABLES) -> Method:
     """Find a method by name; an unknown one is refused with suggestions."""
-    if isinstance(name, str) and (found := find("method", METHODS, name, check_method)) is not None:
-        return found
+    if isinstance(name, str) and name in METHODS:
+        return METHODS[name]
     defined = (key for key, table in tables.items() if BASE in table or PARTS in table)
     known = [*METHODS, *defined]
     raise refuse_name("method", name, known, where)

@@ -46,7 +46,7 @@ def build(name: str, n_tokens: int, settings: Mapping[str, Any]) -> LanguageMode
 
 def model_class(name: str) -> type[LanguageModel]:
     """Find a language model by name, also among plug-ins."""
-    return require("model", MODELS, name, check_model)
+    return require("model", MODELS, name)
 
 
 def check_model(kind: type[LanguageModel]) -> str:

@@ -39,7 +39,7 @@ TASKS: dict[str, type[Task]] = {
 
 def make_task(config: StudySettings) -> Task:
     name, settings = config.task.name, config.task.settings
-    found = require("task", TASKS, name, check_task)
+    found = require("task", TASKS, name)
     refuse_unknown(settings, list_defaults(found), f"[task] of {name}")
     with name_table("[task]"):
         return found(**settings)
