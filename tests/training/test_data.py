@@ -119,17 +119,17 @@ def test_splits_by_name(tmp_path: Path) -> None:
     assert corpus.name == tmp_path.name
 
 
-def test_splits_by_names_of_folders_and_without_a_test_split(tmp_path: Path) -> None:
-    write(tmp_path / "training" / "b.txt", "a dog ran\n" * 20)
-    write(tmp_path / "training" / "a.txt", "the cat sat\n" * 20)
-    write(tmp_path / "dev" / "deep" / "er" / "x.text", "a cat ran\n")
+def test_several_files_of_a_split_and_no_test_split(tmp_path: Path) -> None:
+    write(tmp_path / "training_b.txt", "a dog ran\n" * 20)
+    write(tmp_path / "a.train.txt", "the cat sat\n" * 20)
+    write(tmp_path / "dev.text", "a cat ran\n")
     write(tmp_path / "notes.txt", "no split")
+    write(tmp_path / "test.pdf", "no text")
     corpus = load_corpus(tmp_path)
     assert words_of(corpus, corpus.train[[0, -2]]) == "the ran"
     assert words_of(corpus, corpus.valid) == "a cat ran <eos>"
     assert corpus.test is None
-    assert set(corpus.files) == {"training/a.txt", "training/b.txt", "dev/deep/er/x.text"}
-    assert any("1 texts that belong to no split" in note for note in corpus.notes)
+    assert set(corpus.files) == {"training_b.txt", "a.train.txt", "dev.text"}
 
 
 def test_a_text_of_sentences_is_cut_by_a_draw_of_whole_lines(tmp_path: Path) -> None:
@@ -192,18 +192,6 @@ def test_a_short_text_is_cut_at_the_end(tmp_path: Path) -> None:
     assert len(corpus.valid) == len(corpus.test) == 50
     assert words_of(corpus, corpus.valid[:2]) == f"w{901 % 7} w{902 % 7}"
     assert any("last tenth" in note for note in corpus.notes)
-
-
-def test_a_folder_of_texts_without_splits(tmp_path: Path) -> None:
-    for number in range(4):
-        write(tmp_path / f"{number}.txt", f"the {number}\n" * 100)
-    write(tmp_path / "README.txt", "about the text")
-    write(tmp_path / ".hidden.txt", "hidden")
-    write(tmp_path / "model.bin", "another kind")
-    corpus = load_corpus(tmp_path)
-    assert set(corpus.files) == {f"{number}.txt" for number in range(4)}
-    assert any("README.txt" in note for note in corpus.notes)
-    assert {"0", "1", "2", "3"} <= {corpus.vocabulary.tokens[row] for row in corpus.valid}
 
 
 def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
@@ -343,6 +331,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "pipe": lambda p: pipe(p / "t.txt"),
     "empty folder": lambda p: p,
     "no validation": lambda p: write(p / "train.txt", SENTENCES * 20).parent,
+    "no training": lambda p: write(p / "valid.txt", SENTENCES * 20).parent,
     "empty split": lambda p: folder(p, valid=""),
     "blank split": lambda p: folder(p, test="\n"),
 }
@@ -401,7 +390,3 @@ def test_hostile_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with refusal(UnreadableFile):
             load_corpus(path)
         assert len(load_corpus(path, tokens=500, size=50).train) == 500
-    with monkeypatch.context() as patch:
-        patch.setattr(layouts, "_MOST_FILES", 2)
-        with refusal(UnreadableFile):
-            load_corpus(path)

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.training.study.outcomes import (
-    KINDS,
+    LEAST_UNITS,
     MOST_BLOCKS,
     OUTCOMES,
     Outcomes,
@@ -62,7 +62,7 @@ def test_only_the_same_units_and_numbers_are_compared() -> None:
         assert bootstrap({0: before}, {0: other}, number) is None
         assert bootstrap({0: before}, {0: after}, number.replace("test", "valid")) is None
         assert bootstrap({0: before}, {0: after}, "cosine.mean") is None
-        few = replace(before, units=before.units[: KINDS[before.kind].least - 1])
+        few = replace(before, units=before.units[: LEAST_UNITS - 1])
         assert bootstrap({0: few}, {0: few}, number) is None
         mixed = CASES["documents" if kind == "text" else "text"][0]
         assert bootstrap({0: mixed}, {0: after}, number) is None
@@ -127,7 +127,7 @@ def test_scores_are_those_of_scikit_learn(classes: int) -> None:
     generator = np.random.default_rng(0)
     truth, given = generator.integers(0, classes, (2, 60))
     given[given == 1] = 0
-    weights = generator.integers(0, 3, 60).astype(float)
+    weights = generator.integers(0, 3, 60)
     for one in (None, weights):
         found = score_classes(truth, given, one)
         assert found["accuracy"] == pytest.approx(accuracy_score(truth, given, sample_weight=one))

@@ -9,13 +9,7 @@ from embgeo.core.values import format_number
 from embgeo.training.data.documents import WordPairs
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.study.numbers import ALL, SETS
-from embgeo.training.study.outcomes import (
-    KINDS,
-    LEAST_PAIRS,
-    Outcomes,
-    draw_correlations,
-    spearman,
-)
+from embgeo.training.study.outcomes import LEAST_UNITS, Outcomes, draw_scores, spearman
 from embgeo.training.study.spread import take_percentiles
 
 
@@ -55,11 +49,10 @@ def describe_intervals(found: Outcomes) -> str:
     parts = []
     for name in found.names:
         pairs = found.of_set(name)
-        if pairs is None or (rho := spearman(*pairs)) is None or len(pairs[1]) < LEAST_PAIRS:
+        if pairs is None or (rho := spearman(*pairs)) is None or len(pairs[1]) < LEAST_UNITS:
             continue
-        drawn = draw_correlations([pairs[0]], pairs[1], KINDS["pairs"].draws, [1.0])
-        if len(drawn):
-            low, high = (format_number(end, 2) for end in take_percentiles(drawn))
-            n = len(pairs[1])
-            parts.append(f"{SETS[name][0]} {format_number(rho, 3)} ({low} to {high}; {n:,} pairs)")
+        drawn = draw_scores(found, name)
+        low, high = (format_number(end, 2) for end in take_percentiles(drawn[np.isfinite(drawn)]))
+        n = len(pairs[1])
+        parts.append(f"{SETS[name][0]} {format_number(rho, 3)} ({low} to {high}; {n:,} pairs)")
     return f"ρ (95% over other pairs, a bootstrap): {'; '.join(parts)}"

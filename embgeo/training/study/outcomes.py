@@ -7,12 +7,11 @@ same ones, so that a bootstrap draws them for all runs at once.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.files.records import RecordFormat
@@ -26,7 +25,17 @@ LEAST_PAIRS = 10
 #: Length of the longest n-grams that BLEU counts.
 ORDERS = 4
 
+#: Fewest units of an interval.
+LEAST_UNITS = 20
+
 UnitKind = Literal["text", "documents", "sentences", "pairs"]
+#: Scores by kind; those of pairs are named after their sets.
+SCORES: dict[UnitKind, tuple[str, ...]] = {
+    "text": ("perplexity",),
+    "documents": (ACCURACY, MACRO_F1),
+    "sentences": (BLEU,),
+    "pairs": (),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +73,24 @@ class Outcomes:
             own = own[~np.isnan(own[:, 2])]
         return np.nan_to_num(own[:, 2]), own[:, 1]
 
+    def select(self, score: str) -> FloatArray | None:
+        """Return the units that a score is about; None for one that is about others."""
+        if self.kind == "pairs":
+            pairs = self.of_set(score)
+            return None if pairs is None else np.stack(pairs, axis=1)
+        return self.table() if score in SCORES[self.kind] else None
+
     def shared(self, score: str) -> tuple[bytes, int] | None:
         """Return a digest of what has to be the same in all runs, and the number of units.
 
         None for a score that is not about the units.
         """
-        if score not in KINDS[self.kind].scores and self.kind != "pairs":
+        units = self.select(score)
+        if units is None:
             return None
-        if self.kind == "pairs":
-            pairs = self.of_set(score)
-            if pairs is None:
-                return None
-            same, n = pairs[1], len(pairs[1])
-        else:
-            n = len(self.units)
-            column = {"text": 1, "documents": 0}.get(self.kind)
-            same = np.array([]) if column is None else self.table()[:, column]
-        digest = hashlib.sha256(same.tobytes() + self.references.encode()).digest()
-        return digest, n
+        column = {"text": 1, "documents": 0, "pairs": 1}.get(self.kind)
+        same = np.array([]) if column is None else units[:, column]
+        return hashlib.sha256(same.tobytes() + self.references.encode()).digest(), len(units)
 
 
 def check(found: Outcomes) -> None:
@@ -118,7 +127,8 @@ def bootstrap(
 
     All runs have the same units in a draw, while the seeds, and so the models, stay as they are
     (Koehn, "Statistical significance tests for machine translation evaluation", EMNLP 2004, §3).
-    None without a common seed, for another number or split, and with too few or different units.
+    The difference of a perplexity is that of its logarithm. None without a common seed, for another
+    number or split, and with too few or different units.
     """
     split, _, score = number.partition(".")
     held = [
@@ -130,15 +140,34 @@ def bootstrap(
     known = {(one.kind, one.shared(score)) for one in held}
     if len(known) != 1:
         return None
-    ((name, units),) = known
-    kind = KINDS[name]
-    if units is None or units[1] < kind.least:
+    ((_, units),) = known
+    if units is None or units[1] < LEAST_UNITS:
         return None
-    differences = kind.differences(held, score, draws or kind.draws)
-    return take_percentiles(differences) if len(differences) else None
+    scores = [draw_scores(one, score, draws) for one in held]
+    pairs = zip(scores[::2], scores[1::2], strict=True)
+    drawn = np.mean([b - a for a, b in pairs], axis=0)
+    defined = drawn[np.isfinite(drawn)]
+    return take_percentiles(defined) if len(defined) else None
 
 
-# --- Blocks of text -------------------------------------------------------------------------------
+def draw_scores(found: Outcomes, score: str, draws: int | None = None) -> FloatArray:
+    """Return a score of the outcomes in each draw of their units, the same draws for all runs.
+
+    `score` is one that `Outcomes.select` knows; NaN where it is undefined.
+    """
+    units = found.select(score)
+    assert units is not None
+    n = len(units)
+    draws = draws or (2_000 if found.kind == "text" else 1_000)
+    weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), draws)
+    if found.kind == "documents":
+        truth, given = units.T.astype(np.int64)
+        return score_classes(truth, given, weights)[score]
+    if found.kind == "pairs":
+        chosen = np.repeat(np.tile(np.arange(n), draws), weights.ravel()).reshape(draws, n)
+        return correlate_ranks(*units.T[:, chosen])
+    sums = weights.astype(np.float64) @ units
+    return compute_bleu(sums) if found.kind == "sentences" else sums[:, 0] / sums[:, 1]
 
 
 def merge_blocks(split: str, windows: Sequence[tuple[float, int]]) -> Outcomes:
@@ -149,50 +178,31 @@ def merge_blocks(split: str, windows: Sequence[tuple[float, int]]) -> Outcomes:
     return Outcomes("text", split, tuple((float(s[0]), int(s[1])) for s in sums))
 
 
-def compare_losses(held: Sequence[Outcomes], _score: str, draws: int) -> FloatArray:
-    """Return the mean of ln(perplexity after / perplexity before) in each draw of blocks."""
-    tables = [one.table() for one in held]
-    tokens, n = tables[0][:, 1], len(tables[0])
-    pairs = zip(tables[::2], tables[1::2], strict=True)
-    steps = np.mean([b[:, 0] - a[:, 0] for a, b in pairs], axis=0)
-    drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=draws)
-    return np.asarray(drawn @ steps / (drawn @ tokens))
-
-
-# --- Documents ------------------------------------------------------------------------------------
-
-
 def score_classes(
-    truth: IntArray, given: IntArray, weights: FloatArray | None = None
-) -> dict[str, float]:
-    """Return the accuracy and macro-F1 of documents with integer weights; at least one document.
+    truth: IntArray, given: IntArray, weights: IntArray | None = None
+) -> dict[str, FloatArray]:
+    """Return the accuracy and macro-F1 of documents, at least one.
 
     As in scikit-learn, macro-F1 is the mean over classes that occur in `truth` or `given`.
+
+    `weights`: how often each document counts, perhaps in several draws; shape (…, n). The scores
+    have shape (…).
     """
     n = int(max(truth.max(), given.max())) + 1
-    table = np.bincount(truth * n + given, weights, n * n).reshape(n, n)
-    right = np.diag(table)
-    both = table.sum(axis=0) + table.sum(axis=1)
-    f1 = 2.0 * right[both > 0] / both[both > 0]
-    return {ACCURACY: float(right.sum() / table.sum()), MACRO_F1: float(f1.mean())}
-
-
-def compare_classes(held: Sequence[Outcomes], score: str, draws: int) -> FloatArray:
-    """Return the mean difference of the score in each draw of documents."""
-    # Documents with the same classes in all models are drawn as one group, which is faster.
-    columns = [held[0].table()[:, 0], *(one.table()[:, 1] for one in held)]
-    groups, sizes = np.unique(np.array(columns, dtype=np.int64), axis=1, return_counts=True)
-    truth, given = groups[0], groups[1:]
-    generator, n = np.random.default_rng(0), int(sizes.sum())
-    differences = []
-    for _ in range(draws):
-        weights = generator.multinomial(n, sizes / n).astype(np.float64)
-        scores = [score_classes(truth, one, weights)[score] for one in given]
-        differences.append(np.mean(np.subtract(scores[1::2], scores[::2])))
-    return np.array(differences)
-
-
-# --- Translations ---------------------------------------------------------------------------------
+    if weights is None:
+        weights = np.ones(len(truth), dtype=np.int64)
+    order = np.argsort(truth * n + given, kind="stable")
+    cells, starts = np.unique((truth * n + given)[order], return_index=True)
+    table = np.zeros((*weights.shape[:-1], n * n))
+    table[..., cells] = np.add.reduceat(weights[..., order], starts, axis=-1)
+    table = table.reshape(*weights.shape[:-1], n, n)
+    right = np.diagonal(table, axis1=-2, axis2=-1)
+    both = table.sum(axis=-2) + table.sum(axis=-1)
+    f1 = np.divide(2.0 * right, both, out=np.zeros_like(both), where=both > 0)
+    return {
+        ACCURACY: right.sum(axis=-1) / table.sum(axis=(-2, -1)),
+        MACRO_F1: f1.sum(axis=-1) / (both > 0).sum(axis=-1),
+    }
 
 
 def compute_bleu(counts: FloatArray) -> FloatArray:
@@ -218,18 +228,6 @@ def compute_bleu(counts: FloatArray) -> FloatArray:
     return np.asarray(100.0 * np.exp(exponent))
 
 
-def compare_translations(held: Sequence[Outcomes], _score: str, draws: int) -> FloatArray:
-    """Return the mean difference of BLEU in each draw of sentences."""
-    n = len(held[0].units)
-    weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), draws)
-    scores = [compute_bleu(weights.astype(np.float64) @ one.table()) for one in held]
-    pairs = zip(scores[::2], scores[1::2], strict=True)
-    return np.asarray(np.mean([b - a for a, b in pairs], axis=0))
-
-
-# --- Pairs of words -------------------------------------------------------------------------------
-
-
 def spearman(first: FloatArray, second: FloatArray) -> float | None:
     """Return Spearman's ρ with mean ranks for ties; None for few pairs or a constant side."""
     if len(first) < LEAST_PAIRS:
@@ -250,43 +248,3 @@ def correlate_ranks(first: FloatArray, second: FloatArray) -> FloatArray:
     lengths = np.sqrt((a * a).sum(axis=-1) * (b * b).sum(axis=-1))
     with np.errstate(invalid="ignore"):
         return np.asarray((a * b).sum(axis=-1) / lengths)
-
-
-def draw_correlations(
-    sides: Sequence[FloatArray], gold: FloatArray, draws: int, shares: npt.ArrayLike
-) -> FloatArray:
-    """Draw a weighted sum of ρ in each draw of pairs, without undefined draws."""
-    n = len(gold)
-    chosen = np.random.default_rng(0).integers(0, n, (draws, n))
-    weights = np.asarray(shares, dtype=np.float64)
-    found = sum(
-        share * correlate_ranks(cosines[chosen], gold[chosen])
-        for share, cosines in zip(weights, sides, strict=True)
-    )
-    drawn = np.asarray(found, dtype=np.float64)
-    return np.asarray(drawn[np.isfinite(drawn)])
-
-
-def compare_similarities(held: Sequence[Outcomes], score: str, draws: int) -> FloatArray:
-    """Return the mean difference of ρ in each draw of pairs, without undefined draws."""
-    pairs = [pair for one in held if (pair := one.of_set(score)) is not None]
-    shares = np.resize([-2.0, 2.0], len(pairs)) / len(pairs)
-    return draw_correlations([cosines for cosines, _ in pairs], pairs[0][1], draws, shares)
-
-
-class Kind(NamedTuple):
-    """How units of a kind are compared."""
-
-    scores: tuple[str, ...]
-    differences: Callable[[Sequence[Outcomes], str, int], FloatArray]
-    draws: int = 1_000
-    #: Fewest units of an interval.
-    least: int = 20
-
-
-KINDS: dict[UnitKind, Kind] = {
-    "text": Kind(("perplexity",), compare_losses, 2_000),
-    "documents": Kind((ACCURACY, MACRO_F1), compare_classes),
-    "sentences": Kind((BLEU,), compare_translations),
-    "pairs": Kind((), compare_similarities, least=LEAST_PAIRS),
-}

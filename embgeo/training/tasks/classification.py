@@ -273,4 +273,5 @@ class ClassificationScores(SplitEvaluator):
             self.dataset.unit: len(documents),
         }
         pairs = tuple(zip(truth.tolist(), given.tolist(), strict=True))
-        return {**scores, **score_classes(truth, given)}, Outcomes("documents", split, pairs)
+        scores |= {name: float(one) for name, one in score_classes(truth, given).items()}
+        return scores, Outcomes("documents", split, pairs)
