@@ -15,7 +15,7 @@ from embgeo.core.arrays import FloatArray
 from embgeo.result.analysis import Analysis
 
 if TYPE_CHECKING:
-    from embgeo.training.study.log import Log
+    from embgeo.training.study.log import Curves
     from embgeo.training.study.record import Role, Run, Study, StudyMethod
 
 
@@ -168,8 +168,5 @@ def method_curves(runs: Sequence[Run]) -> dict[str, StepCurve]:
     return step_curves
 
 
-def log_curves(log: Log) -> dict[str, StepCurve]:
-    return {
-        name: StepCurve(steps, values, log.titles.get(name, ""))
-        for name, (steps, values) in log.curves.items()
-    }
+def log_curves(curves: Curves) -> dict[str, StepCurve]:
+    return {name: StepCurve(steps, values) for name, (steps, values) in curves.items()}

@@ -9,7 +9,7 @@ from embgeo.charts.items import ChartItem, StepCurve, Unrelated
 from embgeo.charts.panels import find_span, is_wide
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace, tokens
 from embgeo.core.values import Cell
-from embgeo.training.study.log import name_of_output
+from embgeo.training.study.log import OF_OUTPUT
 
 #: The first panels, in this order, with short titles. The name of a number of two matrices ends in
 #: the other member.
@@ -26,7 +26,7 @@ TITLES: dict[str, str] = {
     isotropy.I1_UNIT.name: isotropy.I1_UNIT.label,
     isotropy.I2.name: isotropy.I2.label,
     **{
-        name_of_output(quantity.name): f"{quantity.label}, output matrix"
+        f"{OF_OUTPUT}{quantity.name}": f"{quantity.label}, output matrix"
         for quantity in (cosine.MEAN, isotropy.I1_UNIT, spectrum.EFFECTIVE_RANK)
     },
     isotropy.ISOSCORE.name: isotropy.ISOSCORE.label,

@@ -35,7 +35,7 @@ from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspa
 from embgeo.files.records import ARRAYS_NAME, digest_of
 from embgeo.io.load import load, open_checkpoint
 from embgeo.result.saved import JSON_NAME
-from embgeo.training.study.log import name_of_output
+from embgeo.training.study.log import OF_OUTPUT
 
 if TYPE_CHECKING:
     from embgeo.core.progress import Progress
@@ -94,7 +94,7 @@ def geometry_measure(
             return of_matrix(Matrix(W, frequency=counted))
         twin = Matrix(output, "output", frequency=counted)
         own = of_matrix(Matrix(W, frequency=counted, output=twin))
-        return own | {name_of_output(name): value for name, value in of_matrix(twin).items()}
+        return own | {f"{OF_OUTPUT}{name}": value for name, value in of_matrix(twin).items()}
 
     return measure
 

@@ -23,7 +23,7 @@ from embgeo.report.study_tables import first_heads, heads, method_rows
 from embgeo.report.text.study import render as render_text
 from embgeo.report.text.study import table
 from embgeo.training.study.assemble import assemble_study, warn_of_methods
-from embgeo.training.study.log import LOG_NAME, Log
+from embgeo.training.study.log import LOG_NAME
 from embgeo.training.study.numbers import OF_CLASSIFICATION
 from embgeo.training.study.outcomes import OUTCOMES, Outcomes
 from embgeo.training.study.record import (
@@ -214,15 +214,6 @@ def test_the_unigram_model_has_a_row_and_a_method_above_it_a_warning() -> None:
     assert line.split() == ["unigram", "107"]
 
 
-def test_what_a_missing_bias_costs_is_read_off_the_seeds_that_both_have() -> None:
-    trained = [bare_run("mle", seed, test__perplexity=50.0 + seed) for seed in range(3)]
-    trained += [bare_run("re", seed, test__perplexity=1.1 * (50.0 + seed)) for seed in (1, 2, 5)]
-    (found,) = warn_of_methods(trained)
-    assert (found.code, found.method) == ("no_output_bias", "re")
-    assert "+10.0% from that of mle (the mean of 2 seeds)" in found.text
-    assert not warn_of_methods(trained[:3])
-
-
 def test_a_low_i1_that_long_rows_make_is_named_next_to_that_of_unit_rows() -> None:
     def warned(unit: float, rows: float) -> tuple[str, ...]:
         numbers = {"isotropy__i1_unit": unit, "isotropy__i1_unit_rows": rows}
@@ -401,7 +392,7 @@ def test_a_run_without_log_or_test_split(tmp_path: Path) -> None:
 
 def test_long_curves_are_thinned_and_keep_their_ends() -> None:
     steps = np.arange(10_000.0)
-    (curve,) = thin_curves(Log({"x": (steps, steps**2)})).values()
+    (curve,) = thin_curves({"x": (steps, steps**2)}).values()
     assert len(curve.steps) == MOST_POINTS
     assert (curve.steps[0], curve.steps[-1]) == (0.0, 9_999.0)
     assert curve.values[-1] == 9_999.0**2

@@ -13,7 +13,7 @@ import numpy as np
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.assemble import assemble_study
-from embgeo.training.study.log import LOG_NAME, Log
+from embgeo.training.study.log import LOG_NAME
 from embgeo.training.study.record import Prediction, Role, Run, Study, StudyMethod
 from embgeo.training.study.run_result import (
     OUTPUT_FOLDER,
@@ -140,7 +140,7 @@ def train_sample(made: Made, *, hostile: bool = False) -> FinishedRun:
         for name, value in entry.items():
             curves.setdefault(name, {})[float(step)] = value
     kept = thin_curves(
-        Log({n: (np.array(list(c)), np.array(list(c.values()))) for n, c in curves.items()})
+        {n: (np.array(list(c)), np.array(list(c.values()))) for n, c in curves.items()}
     )
     own = result(made, hostile=hostile)
     place = f"{made.method}/seed-{made.seed}"

@@ -28,12 +28,10 @@ def test_curves_are_sorted_by_step_and_the_last_word_counts(tmp_path: Path) -> N
             '{"step": 20, "cosine.mean": 0.3}\n',
         )
     )
-    steps, values = log.curves["cosine.mean"]
+    steps, values = log["cosine.mean"]
     assert steps.tolist() == [10, 20]
     assert values.tolist() == [0.1, 0.3]
-    assert log.curves["loss"][0].tolist() == [20]
-    assert log.last("cosine.mean") == 0.3
-    assert log.last("no.such") is None
+    assert log["loss"][0].tolist() == [20]
 
 
 def test_what_is_no_number_is_skipped(tmp_path: Path) -> None:
@@ -45,13 +43,13 @@ def test_what_is_no_number_is_skipped(tmp_path: Path) -> None:
             '"g": Infinity, "h": 2}\n',
         )
     )
-    assert set(log.curves) == {"h"}
-    assert np.isfinite(log.curves["h"][1]).all()
+    assert set(log) == {"h"}
+    assert np.isfinite(log["h"][1]).all()
 
 
 def test_a_last_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     log = read_log(write_whole(tmp_path, '{"step": 1, "a.b": 1}\n{"step": 2, "a.'))
-    assert log.curves["a.b"][0].tolist() == [1]
+    assert log["a.b"][0].tolist() == [1]
 
 
 def test_lines_that_are_no_entries_are_refused_by_number(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_the_best_weights_are_kept(tmp_path: Path) -> None:
     # The numbers of these weights are logged at their step, not at that of the end.
     last = numbers(tmp_path)[-1]
     assert (last["step"], "valid.loss" in last) == (step, True)
-    steps, values = read_log(tmp_path / "metrics.jsonl").curves["valid.loss"]
+    steps, values = read_log(tmp_path / "metrics.jsonl")["valid.loss"]
     assert values[steps == step] == pytest.approx(best, rel=1e-6)
     assert max(values) > best
     assert found.notes == (

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from statistics import geometric_mean
 from typing import Any
 
 from embgeo.core.arguments import is_number
@@ -203,29 +202,7 @@ def warn_of_methods(runs: Sequence[Run]) -> tuple[StudyWarning, ...]:
     split = quality_name(runs).partition(".")[0]
     found = [warn_of_unigram(method, own, split) for method, own in by_method.items()]
     found += [warn_of_long_rows(method, own) for method, own in by_method.items()]
-    found.append(warn_of_bias(by_method.get("mle", []), by_method.get("re", []), split))
     return tuple(warning for warning in found if warning is not None)
-
-
-def warn_of_bias(mle: Sequence[Run], re: Sequence[Run], split: str) -> StudyWarning | None:
-    """Warn of what RE loses without an output bias, its only difference from MLE."""
-    name = f"{split}.perplexity"
-    with_bias = {run.seed: run.numbers[name] for run in mle if name in run.numbers}
-    ratios = [
-        run.numbers[name] / with_bias[run.seed]
-        for run in re
-        if name in run.numbers and run.seed in with_bias
-    ]
-    if not ratios:
-        return None
-    change = 100.0 * (geometric_mean(ratios) - 1.0)
-    seeds = "1 seed" if len(ratios) == 1 else f"the mean of {len(ratios)} seeds"
-    return StudyWarning(
-        "no_output_bias",
-        "re",
-        f"re has no output bias, and differs from mle in nothing else: its perplexity is "
-        f"{change:+.1f}% from that of mle ({seeds}), which no comparison with untied shows",
-    )
 
 
 def warn_of_unigram(method: str, runs: Sequence[Run], split: str) -> StudyWarning | None:

@@ -6,7 +6,7 @@ line may be incomplete, as in a run that is still writing.
 """
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,64 +17,35 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.files.settings import read_document
 
 LOG_NAME = "metrics.jsonl"
-
 #: Prefix of the names of numbers of the output matrix of an untied model.
 OF_OUTPUT = "output."
+#: Ascending steps and values by name; both of shape (m,), m ≥ 1.
+Curves = Mapping[str, tuple[FloatArray, FloatArray]]
 
 
-def name_of_output(name: str) -> str:
-    """Name of a number of the output matrix of an untied model."""
-    return f"{OF_OUTPUT}{name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    """Curves over the steps of a training run."""
-
-    #: Ascending steps and values by name; both of shape (m,), m ≥ 1.
-    curves: dict[str, tuple[FloatArray, FloatArray]]
-    #: Axis titles by name; other curves have their name as title.
-    titles: dict[str, str] = field(default_factory=dict)
-
-    def last(self, name: str) -> float | None:
-        """Return the value at the last step; None without such a curve."""
-        return float(self.curves[name][1][-1]) if name in self.curves else None
-
-
-def read_log(path: Path) -> Log:
+def read_log(path: Path) -> Curves:
     """Read a ``metrics.jsonl``."""
     found: dict[str, dict[float, float]] = {}
-    lines = read_document(path, "give the log of a run").split("\n")
+    lines = read_document(path).split("\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        entry = _entry(line)
-        if entry is None:
+        try:
+            entry = json.loads(line)
+            step = entry.pop("step")
+            if not is_number(step):
+                raise ValueError("its step is not a number")
+        except (ValueError, RecursionError, AttributeError, LookupError, TypeError) as error:
             if number == len(lines):
                 continue  # no newline behind it: cut off while it was written
-            raise UnreadableFile(
-                f"line {number:,} is not a JSON object with a number as its step",
-                where=path,
-                way_out='lines look like {"step": 100, "cosine.mean": 0.1}',
-            )
-        step, numbers = entry
-        for name, value in numbers.items():
-            found.setdefault(name, {})[step] = value
+            cause = f"line {number:,} is not a JSON object with a number as its step"
+            raise UnreadableFile(cause, where=path) from error
+        for name, value in entry.items():
+            if is_number(value):
+                found.setdefault(name, {})[float(step)] = float(value)
     if not found:
-        raise UnreadableFile("holds no numbers by step", where=path, way_out="give another run")
-    return Log({name: _sorted(values) for name, values in found.items()})
-
-
-def _entry(line: str) -> tuple[float, dict[str, float]] | None:
-    try:
-        d = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(d, dict) or not is_number(d.get("step")):
-        return None
-    return float(d["step"]), {k: float(v) for k, v in d.items() if k != "step" and is_number(v)}
-
-
-def _sorted(values: dict[float, float]) -> tuple[FloatArray, FloatArray]:
-    steps = np.array(sorted(values), dtype=np.float64)
-    return steps, np.array([values[step] for step in steps.tolist()], dtype=np.float64)
+        raise UnreadableFile("holds no numbers by step", where=path)
+    curves = {
+        name: np.array(sorted(held.items()), dtype=np.float64) for name, held in found.items()
+    }
+    return {name: (curve[:, 0], curve[:, 1]) for name, curve in curves.items()}

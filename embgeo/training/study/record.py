@@ -19,9 +19,9 @@ from embgeo.files.records import RecordFormat
 #: Methods and sentences that a `repr` shows.
 MOST_SHOWN = 8
 
-#: Why to doubt a method's numbers: perplexity not below that of a unigram model, an isotropy that a
-#: few long rows decide, or a missing output bias that costs perplexity.
-WarningCode = Literal["not_below_unigram", "long_rows", "no_output_bias"]
+#: Why to doubt a method's numbers: perplexity not below that of a unigram model, or an isotropy
+#: that a few long rows decide.
+WarningCode = Literal["not_below_unigram", "long_rows"]
 
 #: A matrix of a model: the input embedding, the output matrix, or the source embedding of a
 #: translation model.

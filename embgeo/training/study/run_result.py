@@ -11,7 +11,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.core.values import Quantity
 from embgeo.files.records import RecordFormat
 from embgeo.result.analysis import Analysis, load_analysis
-from embgeo.training.study.log import LOG_NAME, Log, read_log
+from embgeo.training.study.log import LOG_NAME, Curves, read_log
 from embgeo.training.study.numbers import OF_A_SPLIT, PARAMETERS, PEAK, SECONDS, SECONDS_PER_TOKEN
 from embgeo.training.study.outcomes import OUTCOMES, Outcomes
 from embgeo.training.study.record import ROLES, Prediction, Role, TrainingCurve
@@ -137,10 +137,10 @@ def read_run(study: Path, home: Path) -> FinishedRun:
     return FinishedRun(place, result, curves, analyses, outcomes)
 
 
-def thin_curves(log: Log) -> dict[str, TrainingCurve]:
-    """Return every curve of the log, thinned evenly to `MOST_POINTS`, both ends kept."""
+def thin_curves(curves: Curves) -> dict[str, TrainingCurve]:
+    """Return every curve, thinned evenly to `MOST_POINTS`, both ends kept."""
     found = {}
-    for name, (steps, values) in log.curves.items():
+    for name, (steps, values) in curves.items():
         n = len(steps)
         most = min(n, MOST_POINTS) - 1
         places = [round(i * (n - 1) / max(most, 1)) for i in range(most + 1)]
