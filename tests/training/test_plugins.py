@@ -280,6 +280,9 @@ def test_an_error_of_a_plugin_in_training_is_one_line(tmp_path: Path) -> None:
         compare = "moment-match" if program == "gru" else "cosreg"
         with refusal():
             train(folder, path, compare=compare, settings=settings)
+        for _, added in plugins._LOADED.values():  # else the next one has the names of this one
+            plugins.forget(added)
+        plugins._LOADED.clear()
 
 
 @pytest.mark.slow
