@@ -53,7 +53,7 @@ def test_plain_vocabularies_look_as_the_fixture_does(tmp_path: Path) -> None:
 def test_files_that_are_no_vocabularies(tmp_path: Path) -> None:
     for folder, content in each_folder(
         tmp_path,
-        (b"", b"word\n", b"word\t-1\n", b"word\tx\n", b"a\tb\t1\n", b"w\t1\n\n", b"\xff\t1\n"),
+        (b"", b"word\n", b"word\t-1\n", b"word\tx\n", b"a\tb\t1\n", b"\xff\t1\n"),
     ):
         path = folder / "vocabulary.tsv"
         path.write_bytes(content)

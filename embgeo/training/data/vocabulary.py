@@ -1,7 +1,6 @@
 """The vocabulary of a corpus: tokens in the order of their rows, with their counts."""
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,19 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
-from embgeo.core.errors import BadOption, UnreadableFile, argument
-from embgeo.files.guard import cannot_read
+from embgeo.core.errors import BadOption, argument
+from embgeo.io.labels.counts_file import read_counts
 from embgeo.training.checks import whole
 from embgeo.training.data.layouts import SPLITS
 
 UNKNOWN = "<unk>"
 END = "<eos>"
 
-_ESCAPES = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
-_ESCAPED = str.maketrans(_ESCAPES)
-_MEANT = {written: character for character, written in _ESCAPES.items()}
-_ESCAPE = re.compile(r"\\.")
-_LINE = re.compile(r"([^\t]*)\t([0-9]{1,18})")
+_ESCAPED = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 _HEADER = "token\tcount\n"
 #: Beginnings of a file that readers of counts take for a byte order mark or JSON.
 _MISLEADING = ("\ufeff", "{", "[")
@@ -175,28 +170,10 @@ def write_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
 
 def read_vocabulary(path: Path) -> Vocabulary:
     """Read a file of `write_vocabulary`; special tokens are recognized by their names."""
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise cannot_read(path, error) from error
-    except UnicodeDecodeError as error:
-        raise _not_a_vocabulary("it is not UTF-8", path) from error
-    lines = text.removeprefix(_HEADER).removesuffix("\n").split("\n")
-    tokens, counts = [], []
-    for number, line in enumerate(lines, 1):
-        match = _LINE.fullmatch(line)
-        if not match:
-            raise _not_a_vocabulary(f"line {number:,} is not a token, a tab and a count", path)
-        tokens.append(_ESCAPE.sub(lambda escape: _MEANT.get(escape[0], escape[0]), match[1]))
-        counts.append(int(match[2]))
-    row = {token: place for place, token in enumerate(tokens)}
-    return Vocabulary(
-        tuple(tokens), np.array(counts, dtype=np.int64), row.get(UNKNOWN), row.get(END)
-    )
-
-
-def _not_a_vocabulary(cause: str, path: Path) -> UnreadableFile:
-    return UnreadableFile(cause, where=path, way_out=f"name a run with {argument('start')}")
+    found = read_counts(path)
+    counts = np.array(found.counts, dtype=np.int64)
+    row = {token: place for place, token in enumerate(found.tokens)}
+    return Vocabulary(tuple(found.tokens), counts, row.get(UNKNOWN), row.get(END))
 
 
 def log_unigram(counts: IntArray) -> FloatArray:
