@@ -187,22 +187,23 @@ def from_tables(tables: Mapping[str, Any], where: Where = None) -> StudySettings
     refuse_unknown(tables, hints, "settings", where, inner)
     parsed: dict[str, Any] = {}
     for name, value in tables.items():
-        if name in ("compare", "seeds", "plugins"):
-            parsed[name] = parse_value(value, hints[name], name, where)
-            continue
-        _require_table(name, value, where)
-        if name == "tune":
-            parsed[name] = _parse_tuned(value, where)
-        elif name == "method":
-            for method, own in value.items():
-                _require_table(f"method.{method}", own, where)
-            parsed[name] = dict(value)
+        hint: Any = hints[name]
+        if name == "method":
+            methods = parse_value(value, dict[str, Any], "[method]", where)
+            parsed[name] = {
+                method: parse_value(own, dict[str, Any], f"[method.{method}]", where)
+                for method, own in methods.items()
+            }
+        elif name == "tune":
+            parsed[name] = _parse_tuned(parse_value(value, dict[str, Any], "[tune]", where), where)
+        elif not is_dataclass(hint):
+            parsed[name] = parse_value(value, hint, name, where)
         else:
-            known = {entry.name for entry in fields(hints[name])}
-            if "settings" in known:  # of the model or task, which knows them itself
+            known = {entry.name for entry in fields(hint)} - {"settings"}
+            if hasattr(hint, "settings") and isinstance(value, Mapping):
+                # Those of the model or task, which knows them itself.
                 own = {key: entry for key, entry in value.items() if key not in known}
-                value = {k: v for k, v in value.items() if k in known and k not in own}
-                value = {**value, "settings": own}
+                value = {k: v for k, v in value.items() if k in known} | {"settings": own}
             parsed[name] = settings.parse_table(hints[name], value, f"[{name}]", where)
     return StudySettings(**parsed)
 
@@ -228,11 +229,6 @@ def _parse_tuned(table: Mapping[str, Any], where: Where, outer: str = "") -> dic
             raise BadOption(f"{name} of [tune] is not tuned", where=where, way_out=way_out)
         found[name] = values
     return found
-
-
-def _require_table(name: str, value: Any, where: Where) -> None:
-    if not isinstance(value, Mapping):
-        raise BadOption(f"{name} is not a table", where=where, way_out=f"write [{name}]")
 
 
 def put(tables: dict[str, Any], keys: Sequence[str], value: Any) -> None:
