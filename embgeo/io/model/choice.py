@@ -19,8 +19,6 @@ from embgeo.files.guard import list_short, refuse, short, without_collection
 from embgeo.files.maps import TEXT, count
 from embgeo.io.model import names
 from embgeo.io.model.candidates import (
-    PADDING_ROWS,
-    PADDING_SHARE,
     CandidateGroup,
     collect_evidence,
     contradicts,
@@ -32,6 +30,7 @@ from embgeo.io.model.candidates import (
     input_rank,
     is_lone_output,
     is_named_by,
+    is_padded,
     is_real,
     lacks_rows,
     shape_text,
@@ -129,7 +128,9 @@ def choose(
         )
     n = chosen.shape[1] if transpose else chosen.shape[0]
     option = None if output in (None, "none") else find_named(checkpoint, str(output), "output")
-    found = find_output(checkpoint, groups, chosen, n, option, left_out=output == "none")
+    found = OutputChoice()
+    if output != "none":
+        found = find_output(checkpoint, groups, chosen, n, option)
     readable = [group for group in groups if group.is_readable]
     return Choice(
         input=chosen,
@@ -539,20 +540,24 @@ def find_output(
     chosen: Tensor,
     n: int,
     named: Tensor | None,
-    *,
-    left_out: bool,
 ) -> OutputChoice:
     """Find the output matrix over the same n tokens, and how it is tied."""
     own = next(group for group in groups if chosen in group.members)
-    if left_out:
-        return OutputChoice()
     if named is not None:
         return _check_named(checkpoint, own, chosen, n, named)
     shared = [t.name for t in own.members if t is not chosen]
     if any(names.output_rank(name) is not None for name in shared):
         tied_by = f"{', '.join(map(short, shared))} shares the storage of {short(chosen.name)}"
         return OutputChoice(tied_by=tied_by)
-    unread = _find_unread(checkpoint, groups)
+    outputs = [
+        best[1]
+        for group in groups
+        if group is not own
+        and (best := group.best(names.output_rank))
+        and best[0] == 0
+        and _is_outer(checkpoint, best[1])
+    ]
+    unread = next((output for output in outputs if output.problem), None)
     if unread is not None:
         module = short(unread.name.removesuffix(".weight"))
         note = f"the output matrix {module} {unread.problem}, and is left out"
@@ -569,7 +574,7 @@ def find_output(
         return OutputChoice(notes=(f"{several}; choose one with --output",))
     if candidates:
         return OutputChoice(candidates[0], candidates[0].shape[0] != n)
-    return _over_fewer_tokens(checkpoint, groups, own, chosen, n)
+    return _over_other_tokens(checkpoint, outputs, chosen, n)
 
 
 def _check_named(
@@ -580,17 +585,17 @@ def _check_named(
         way_out = "leave it out; the model is tied"
         cause = f"{option} is the input embedding itself"
         raise BadOption(cause, where=checkpoint.path, way_out=way_out)
-    if n not in named.shape and _is_padded(named, chosen, n):
+    if n in named.shape:
+        return OutputChoice(named, named.shape[0] != n)
+    if _is_longer(named, chosen, n):
         return OutputChoice(named)
-    if n not in named.shape and not _is_over_fewer(named, chosen, n):
-        raise BadOption(
-            f"{option} ({shape_text(named.shape, named.dtype)}) has no dimension of {n:,} tokens",
-            where=checkpoint.path,
-            way_out="name the output matrix over the same tokens",
-        )
-    if n not in named.shape:
+    if _is_over_fewer(named, chosen, n):
         return OutputChoice(named, notes=(_note_fewer(named, n),))
-    return OutputChoice(named, named.shape[0] != n)
+    raise BadOption(
+        f"{option} ({shape_text(named.shape, named.dtype)}) has no dimension of {n:,} tokens",
+        where=checkpoint.path,
+        way_out="name the output matrix over the same tokens",
+    )
 
 
 def _is_over_fewer(tensor: Tensor, chosen: Tensor, n: int) -> bool:
@@ -599,46 +604,32 @@ def _is_over_fewer(tensor: Tensor, chosen: Tensor, n: int) -> bool:
     return _SHARED * n <= rows < n and columns == chosen.shape[1] and tensor.row_ids is None
 
 
-def _is_padded(tensor: Tensor, chosen: Tensor, n: int) -> bool:
-    """Tell whether a matrix has the width of the embedding, and rows beyond its tokens."""
+def _is_longer(tensor: Tensor, chosen: Tensor, n: int) -> bool:
+    """Tell whether a matrix has the width of the embedding, and padding beyond its tokens."""
     rows, columns = tensor.shape
-    beyond = rows - n
-    return 0 < beyond <= max(PADDING_ROWS, int(PADDING_SHARE * n)) and columns == chosen.shape[1]
+    return rows > n and is_padded(rows, n) and columns == chosen.shape[1]
 
 
-def _over_fewer_tokens(
-    checkpoint: Checkpoint,
-    groups: list[CandidateGroup],
-    own: CandidateGroup,
-    chosen: Tensor,
-    n: int,
+def _over_other_tokens(
+    checkpoint: Checkpoint, surest: list[Tensor], chosen: Tensor, n: int
 ) -> OutputChoice:
-    """Return an output with the surest of names whose rows are fewer than those of the input."""
+    """Return an output with the surest of names that has fewer or more rows than the input."""
     if names.side(chosen.name) == "encoder":
         return OutputChoice()  # the output matrix may be over the decoder's tokens
-    surest = [
-        best[1]
-        for group in groups
-        if group is not own
-        and group.is_readable
-        and (best := group.best(names.output_rank))
-        and best[0] == 0
-        and _is_outer(checkpoint, best[1])
-    ]
     known = checkpoint.facts.vocabulary
     draft = [t for t in surest if t.row_ids is not None and t.shape[1] == chosen.shape[1]]
-    if len(draft) == 1 and chosen.row_ids is None and not checkpoint.facts.tied:
+    if len(draft) == 1 and chosen.row_ids is None:
         rows = f"{draft[0].shape[0]:,} of {n:,} tokens, by the ids of the file"
         return OutputChoice(draft[0], notes=(f"{short(draft[0].name)} has rows for {rows}",))
     fewer = [t for t in surest if _is_over_fewer(t, chosen, n) and t.shape[0] == known]
     if len(fewer) == 1:
         return OutputChoice(fewer[0], notes=(_note_fewer(fewer[0], n),))
-    padded = [t for t in surest if _is_padded(t, chosen, n)]
-    if len(padded) == 1 and not checkpoint.facts.tied:
-        more = padded[0].shape[0] - n
-        note = f"{short(padded[0].name)} has {more:,} rows more than there are tokens, left out"
-        return OutputChoice(padded[0], notes=(note,))
-    if surest and not checkpoint.facts.tied:
+    longer = [t for t in surest if _is_longer(t, chosen, n)]
+    if len(longer) == 1:
+        more = longer[0].shape[0] - n
+        note = f"{short(longer[0].name)} has {more:,} rows more than there are tokens, left out"
+        return OutputChoice(longer[0], notes=(note,))
+    if surest:
         note = f"{describe(surest[0])} is over other ids than the embedding, and is left out"
         return OutputChoice(notes=(note,))
     return _note_unknown_form(checkpoint, n)
@@ -677,21 +668,6 @@ def _note_fewer(tensor: Tensor, n: int) -> str:
 def _is_outer(checkpoint: Checkpoint, tensor: Tensor) -> bool:
     is_copy = names.is_prediction_copy(tensor.name, checkpoint.facts.layers)
     return not is_copy and names.layer_of(tensor.name) is None
-
-
-def _find_unread(checkpoint: Checkpoint, groups: list[CandidateGroup]) -> Tensor | None:
-    """Find a parameter with the surest name of an output, whose form cannot be read."""
-    return next(
-        (
-            best[1]
-            for group in groups
-            if not group.is_readable
-            and (best := group.best(names.output_rank))
-            and best[0] == 0
-            and _is_outer(checkpoint, best[1])
-        ),
-        None,
-    )
 
 
 def _output_candidates(
