@@ -624,7 +624,8 @@ def _over_other_tokens(
     fewer = [t for t in surest if _is_over_fewer(t, chosen, n) and t.shape[0] == known]
     if len(fewer) == 1:
         return OutputChoice(fewer[0], notes=(_note_fewer(fewer[0], n),))
-    longer = [t for t in surest if _is_longer(t, chosen, n)]
+    # One row more does not say which row is the extra one.
+    longer = [t for t in surest if _is_longer(t, chosen, n) and t.shape[0] > n + 1]
     if len(longer) == 1:
         more = longer[0].shape[0] - n
         note = f"{short(longer[0].name)} has {more:,} rows more than there are tokens, left out"

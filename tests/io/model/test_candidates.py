@@ -365,6 +365,17 @@ def test_an_output_with_rows_of_padding_is_measured_without_them(
     assert (cut.output is None) == equal
 
 
+def test_an_output_with_one_row_more_is_left_out_unless_it_is_named(tmp_path: Path) -> None:
+    head = rows(N + 1)
+    folder = write(tmp_path, {"wte.weight": rows(N), "lm_head.weight": head})
+    matrix = embgeo.load(folder)
+    assert matrix.output is None
+    assert any("is over other ids than the embedding" in note for note in matrix.origin.notes)
+    named = embgeo.load(folder, output="lm_head.weight").output
+    assert named is not None
+    np.testing.assert_array_equal(named.data, head[:N])
+
+
 @pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
 def test_an_output_without_a_usable_row_is_left_out(value: float, tmp_path: Path) -> None:
     tensors = {"wte.weight": rows(N), "lm_head.weight": np.full((N, D), value, np.float32)}
