@@ -346,35 +346,6 @@ def _receive() -> Iterator[bytes]:
         yield piece
 
 
-HIDDEN_STATES = TensorRole(
-    "hidden_tensor",
-    "the hidden states",
-    "hidden states are an array whose last axis is as wide as the embedding",
-)
-
-
-def flatten(checkpoint: Checkpoint) -> Checkpoint:
-    """Reshape tensors to matrices: all axes but the last become one."""
-
-    def flatten_tensor(tensor: Tensor) -> Tensor:
-        if len(tensor.shape) < 3:
-            return tensor
-        shape = (count(tensor.shape[:-1]), tensor.shape[-1])
-        return replace(tensor, shape=shape, open=lambda: tensor.open().reshape(shape))
-
-    return replace(checkpoint, tensors=tuple(map(flatten_tensor, checkpoint.tensors)))
-
-
-def shape_note(checkpoint: Checkpoint, states: Matrix) -> tuple[str, ...]:
-    """Return a note on hidden states that are stored with more than two axes."""
-    stored = next(t for t in checkpoint.stored if t.name == states.origin.tensor)
-    if len(stored.shape) == 2:
-        return ()
-    shape = "×".join(f"{size:,}" for size in stored.shape)
-    named = f" of {short(stored.name)}" if stored.name else ""
-    return (f"the {shape} hidden states{named} are read as {states.n:,} rows",)
-
-
 @known_arguments
 def load(
     path: Path | str,
@@ -487,20 +458,19 @@ def open_source(
 def _open_and_read(
     source: Source,
     progress: ByteProgress | None = None,
-    role: TensorRole = EMBEDDING,
-    prepare: Callable[[Checkpoint], Checkpoint] | None = None,
     *,
+    role: TensorRole = EMBEDDING,
     on_demand: bool = False,
 ) -> tuple[Checkpoint, Matrix]:
-    """Read the matrix of a source, wherever it lies; `prepare` changes what was opened."""
+    """Read the matrix of a source, wherever it lies."""
     place = find_place(source.path)
     kept = place.kept
     with nullcontext() if kept is None else kept.naming():
         if kept is not None:
             kept.most = source.most_bytes
         checkpoint = open_place(place, source)
-        if prepare is not None:
-            checkpoint = prepare(checkpoint)
+        if role is HIDDEN_STATES:
+            checkpoint = flatten(checkpoint)
         selection = _select(checkpoint, source, role)
         if kept is not None:
             selection = _plan(kept, selection)
@@ -510,8 +480,7 @@ def _open_and_read(
             source=replace(source, path=place.given),
             checkpoint=replace(selection.checkpoint, notes=notes),
         )
-        matrix = _read(selection, progress, on_demand=on_demand)
-    return checkpoint, _rename(matrix, place.name) if place.name else matrix
+        return checkpoint, _read(selection, place.name, progress, on_demand=on_demand)
 
 
 def _select(checkpoint: Checkpoint, source: Source, role: TensorRole = EMBEDDING) -> Selection:
@@ -543,30 +512,19 @@ def _plan(kept: KeptFolder, selection: Selection) -> Selection:
     return replace(selection, checkpoint=checkpoint)
 
 
-def _rename(matrix: Matrix, name: str) -> Matrix:
-    output = matrix.output
-    if output is not None:
-        output = replace(output, name=f"{name} (output)")
-    return replace(matrix, name=name, output=output)
+def read_matrix(checkpoint: Checkpoint, source: Source) -> Matrix:
+    """Read the matrix that a source selects; checks labels and counts before it reads a tensor."""
+    return _read(_select(checkpoint, source))
 
 
-def read_matrix(
-    checkpoint: Checkpoint,
-    source: Source,
+def _read(
+    selection: Selection,
+    name: str = "",
     progress: ByteProgress | None = None,
-    role: TensorRole = EMBEDDING,
     *,
     on_demand: bool = False,
 ) -> Matrix:
-    """Read the matrix that a source selects; checks labels and counts before it reads a tensor."""
-    return _read(_select(checkpoint, source, role), progress, on_demand=on_demand)
-
-
-def _read(selection: Selection, progress: ByteProgress | None, *, on_demand: bool) -> Matrix:
-    """Label and count the rows, then read them.
-
-    `on_demand` says whether rows that have to be decoded are read when they are needed.
-    """
+    """Label and count the rows, then read them."""
     labeling = count_rows(selection, label_rows(selection), progress)
     source, checkpoint, choice = selection.source, selection.checkpoint, selection.choice
     # Files that were unpacked and removed have no stamp, and those with a digest lie elsewhere.
@@ -604,7 +562,7 @@ def _read(selection: Selection, progress: ByteProgress | None, *, on_demand: boo
         is_tied = is_tied_as_configured(checkpoint, choice, data, output, cut)
     matrix = Matrix(
         data,
-        name=checkpoint.path.name or checkpoint.path.resolve().name,
+        name=name or checkpoint.path.name or checkpoint.path.resolve().name,
         tokens=tuple(map(safe_text, labels.tokens)) if labels else None,
         frequency=labeling.frequency,
         masked={PADDING_REASON: labels.masked} if labels and len(labels.masked) else {},
@@ -708,6 +666,37 @@ def _find_unreachable_rows(
     return tuple(np.flatnonzero(laid).tolist())
 
 
+# --- hidden states ------------------------------------------------------------------------------
+
+HIDDEN_STATES = TensorRole(
+    "hidden_tensor",
+    "the hidden states",
+    "hidden states are an array whose last axis is as wide as the embedding",
+)
+
+
+def flatten(checkpoint: Checkpoint) -> Checkpoint:
+    """Reshape tensors to matrices: all axes but the last become one."""
+
+    def flatten_tensor(tensor: Tensor) -> Tensor:
+        if len(tensor.shape) < 3:
+            return tensor
+        shape = (count(tensor.shape[:-1]), tensor.shape[-1])
+        return replace(tensor, shape=shape, open=lambda: tensor.open().reshape(shape))
+
+    return replace(checkpoint, tensors=tuple(map(flatten_tensor, checkpoint.tensors)))
+
+
+def shape_note(checkpoint: Checkpoint, states: Matrix) -> tuple[str, ...]:
+    """Return a note on hidden states that are stored with more than two axes."""
+    stored = next(t for t in checkpoint.stored if t.name == states.origin.tensor)
+    if len(stored.shape) == 2:
+        return ()
+    shape = "×".join(f"{size:,}" for size in stored.shape)
+    named = f" of {short(stored.name)}" if stored.name else ""
+    return (f"the {shape} hidden states{named} are read as {states.n:,} rows",)
+
+
 def _with_hidden_states(matrix: Matrix, source: Source) -> Matrix:
     assert source.hidden is not None
     of_states = Source(
@@ -717,6 +706,6 @@ def _with_hidden_states(matrix: Matrix, source: Source) -> Matrix:
         max_download=source.max_download,
         hash_file=source.hash_file,
     )
-    opened, states = _open_and_read(of_states, role=HIDDEN_STATES, prepare=flatten)
+    opened, states = _open_and_read(of_states, role=HIDDEN_STATES)
     notes = (*matrix.origin.notes, *shape_note(opened, states))
     return replace(matrix, hidden=states, origin=replace(matrix.origin, notes=notes))

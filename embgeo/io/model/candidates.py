@@ -115,6 +115,7 @@ def has_vocabulary(tensor: Tensor, facts: ModelFacts) -> bool:
 
 def is_padded(rows: int, known: int) -> bool:
     """Tell whether a matrix has the rows of `known` ids, perhaps with padding."""
+    # Padding of a tiny vocabulary is no more than its tokens: else it is another matrix.
     return 0 <= rows - known <= max(min(PADDING_ROWS, known), int(PADDING_SHARE * known))
 
 
@@ -158,6 +159,7 @@ def count_slices(tensor: Tensor, others: tuple[Tensor, ...], facts: ModelFacts) 
         return 1  # tokens are columns
     if 1 < n < known:
         for pieces in _SLICES:
+            # Megatron pads the vocabulary to a multiple of 128 for each rank.
             padded = n * pieces - known
             if 0 <= padded < 128 * pieces and padded < known / 4:
                 return pieces
