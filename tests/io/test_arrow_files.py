@@ -499,3 +499,32 @@ def test_texts_that_are_too_long_name_no_rows(
     short = "the texts of column text take more than 0.0004768 MiB and do not name the rows"
     assert (short in matrix.origin.notes) is (limit == 500)
     assert (matrix.tokens is None) is (limit == 500)
+
+
+@pytest.mark.usefixtures("workers_here")
+def test_both_sides_of_what_a_table_may_promise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    write_parquet(path, table())
+    monkeypatch.setattr("embgeo.io.formats.arrow._MOST_RATIO", 0)
+    for free in (VECTORS.nbytes, VECTORS.nbytes - 1):
+        monkeypatch.setattr("embgeo.io.formats.arrow._RATIO_FREE_BYTES", free)
+        if free == VECTORS.nbytes:
+            found = {t.name: t for t in open_checkpoint(path).tensors}
+            assert found["emb"].ranges is not None
+            np.testing.assert_array_equal(found["emb"].ranges.read(60, 70), VECTORS[60:70])
+            np.testing.assert_array_equal(found["emb"].open(), VECTORS)
+            assert (found["id"].shape, found["id"].dtype, found["id"].ranges) == (
+                (N,),
+                "int64",
+                None,
+            )
+            np.testing.assert_array_equal(found["id"].open(), np.arange(N))
+        else:
+            check_refused(arrow, path)
+    write_parquet(path, table().select(["id"]))
+    monkeypatch.setattr("embgeo.io.formats.arrow._RATIO_FREE_BYTES", N)
+    assert open_checkpoint(path).tensors[0].shape == (N,)
+    monkeypatch.setattr("embgeo.io.formats.arrow._RATIO_FREE_BYTES", N - 1)
+    check_refused(arrow, path)

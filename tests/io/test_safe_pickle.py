@@ -18,7 +18,7 @@ import pytest
 
 import embgeo
 from embgeo.files.guard import Damaged
-from embgeo.io.formats.pickle import machine, objects, tree
+from embgeo.io.formats.pickle import objects, tree
 from embgeo.io.formats.pickle.loading import load
 from embgeo.io.formats.pickle.numpy_arrays import PickledArray
 from embgeo.io.formats.pickle.objects import Stub
@@ -548,13 +548,6 @@ def test_a_module_under_two_names_has_its_tensors_under_both() -> None:
     assert names == ["encoder.weight", "decoder.weight", "extra.0"]
 
 
-def test_every_cut_of_a_pickle_is_refused() -> None:
-    program = pickle.dumps({"w": np.ones((2, 3)), "id_to_word": {0: "a"}}, protocol=4)
-    for end in range(len(program)):
-        with pytest.raises((Damaged, ValueError, LookupError)):
-            read(program[:end])
-
-
 def test_arrays_too_long_to_be_text_stay_in_the_file() -> None:
     for protocol in PROTOCOLS:
         array = np.random.default_rng(0).integers(0, 256, 3_000_000).astype(np.uint8)
@@ -604,39 +597,6 @@ def test_nothing_reaches_below_a_mark() -> None:
         with refusal(Damaged):
             read(b"\x80\x02" + program)
         assert read(b"\x80\x02K\x01(0.") == 1
-
-
-def test_the_readme_states_the_modules_and_limits() -> None:
-    folder = Path(machine.__file__).parent
-    text = (folder / "README.md").read_text("utf-8")
-    for module in folder.glob("[!_]*.py"):
-        assert f"| `{module.name}` |" in text
-    for limit in (
-        f"{machine.MOST_OPCODES:,} opcodes",
-        f"{machine.MOST_MEMORY // 2**20} MiB",
-        f"{objects._MOST_STATES} states",
-        f"{machine._LONGEST_NAME:,} bytes for a name",
-        f"{machine._LONGEST_INTEGER:,} for an integer",
-        f"{tree.DEEPEST} levels",
-        f"{tree.MOST_LEAVES:,} arrays",
-        f"{tree.MOST_REPEATS:,} repeated entries",
-    ):
-        assert limit in text
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        np.arange(180.0).reshape(90, 2).tolist(),
-        [(0.5, 1.5)] * 3,
-        bytes(4096),
-    ],
-)
-def test_what_is_no_array_stops_the_choice(value: object, tmp_path: Path) -> None:
-    held = {"embeddings": value, "projection": np.ones((16, 8), "f4")}
-    (tmp_path / "a.pkl").write_bytes(pickle.dumps(held, 4))
-    with refusal():
-        embgeo.load(tmp_path / "a.pkl")
 
 
 def test_objects_of_other_packages_are_no_arrays(tmp_path: Path) -> None:

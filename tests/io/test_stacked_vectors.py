@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
+from embgeo.io.formats.stacked import FEWEST
 from embgeo.io.load import open_checkpoint
 from tests.support.refusals import refusal
 from tests.support.sampling import each_folder, each_value
@@ -218,3 +219,24 @@ def test_storages_in_bytes_that_lie(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(program.replace(b"\nU", b"\nC") + b"\x85R.")
     with pytest.raises(UnreadableFile):
         embgeo.load(path)
+
+
+def test_how_many_vectors_are_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    for n, d in ((FEWEST, 2), (FEWEST, D), (N, 2)):
+        np.savez(path, **dict(zip(WORDS, W[:n, :d], strict=False)))
+        matrix = embgeo.load(path)
+        np.testing.assert_array_equal(matrix.data, W[:n, :d])
+        assert matrix.tokens == WORDS[:n]
+    for name, rows in (
+        ("w{}", list(W[: FEWEST - 1])),
+        ("w{}", list(W[:, :1])),
+        ("w{}", [*W[:-1], W[-1].astype("f8")]),
+        ("layers.{}.weight", list(W)),
+        ("{}/bias:0", list(W)),
+        ("w{}", list(np.tile(W[:, None], (1, 2, 1)))),
+    ):
+        np.savez(path, **{name.format(k): row for k, row in enumerate(rows)})
+        assert len(open_checkpoint(path).tensors) == len(rows)
+    np.savez(path, **{str(k + 1): row for k, row in enumerate(W)})  # not from 0 on: names
+    assert embgeo.load(path).tokens == tuple(str(k + 1) for k in range(N))

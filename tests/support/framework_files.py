@@ -48,11 +48,11 @@ def gguf_text(text: str | bytes) -> bytes:
 
 
 def gguf_value(value: Any) -> bytes:
-    """A text, a number of 32 bits, or a list of either, with its type."""
+    """A text, a number, or a list of either, with its type."""
     if isinstance(value, str):
         return struct.pack("<I", 8) + gguf_text(value)
     if isinstance(value, int):
-        return struct.pack("<II", 4, value)
+        return struct.pack("<IQ", 10, value) if value >= 2**32 else struct.pack("<II", 4, value)
     inner = [gguf_value(item) for item in value]
     kind = inner[0][:4] if inner else struct.pack("<I", 4)
     return (

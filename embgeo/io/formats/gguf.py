@@ -304,7 +304,7 @@ def read(data: maps.Bytes) -> Checkpoint:
 
 
 def _read_facts(header: GGUFHeader) -> ModelFacts:
-    """Read the sizes in the metadata; the architecture is the first part of their keys."""
+    """Read the sizes in the metadata; their keys begin with the architecture."""
     found: dict[str, int] = {}
     for key, value in header.metadata.items():
         end = key.rpartition(".")[2]
@@ -315,9 +315,7 @@ def _read_facts(header: GGUFHeader) -> ModelFacts:
         layers -= found.get("nextn_predict_layers", 0)
     stored, pieces = header.metadata.get(TOKENS), header.metadata.get(_PIECES)
     tokens = len(stored) if isinstance(stored, list) else None
-    architecture = header.metadata.get("general.architecture")
     return ModelFacts(
-        architecture=architecture if isinstance(architecture, str) else "",
         vocabulary=tokens or found.get("vocab_size"),
         columns=found.get("embedding_length"),
         layers=layers,
