@@ -387,23 +387,6 @@ def test_files_are_written_and_written_again() -> None:
     assert len(json.loads(Path("ci/s.sarif").read_text())["runs"][0]["results"]) == 1
 
 
-def test_an_earlier_outcome_does_not_outlive_a_run_that_is_killed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    options = ("--junit", "j.xml", "--sarif", "s.sarif")
-    gate("round.npy", "-r", HOLDS, *options)
-    seen = []
-
-    def look(*_: object) -> None:
-        seen.append((JUnitXml.fromfile("j.xml").errors, "did not" in Path("s.sarif").read_text()))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("embgeo.workflows.gate.Gate.check", look)
-    assert call("round.npy", "-r", HOLDS, *options).exit_code == 2
-    assert seen == [(1, True)]
-    assert "interrupted" in Path("j.xml").read_text()
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_links_and_pipes_are_written_to() -> None:
     Path("target.xml").touch()

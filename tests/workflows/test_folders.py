@@ -57,6 +57,7 @@ def test_nothing_is_measured_for_a_folder_that_cannot_be_written(
     assert out.exists() is existing
 
 
+@each_value
 @pytest.mark.parametrize("json_", [False, True])
 @pytest.mark.parametrize("command", ["analyze", "diff"])
 @pytest.mark.slow

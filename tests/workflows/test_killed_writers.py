@@ -1,6 +1,6 @@
 """Every writer, killed before each of its writes: what is read then is the old or the new result.
 
-``repair`` and training runs are killed in processes of their own (test_repair.py, test_resume.py).
+Those of ``repair`` are in test_repair.py; training runs are killed in test_resume.py.
 """
 
 from __future__ import annotations
