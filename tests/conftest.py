@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -23,6 +24,11 @@ hypothesis.settings.load_profile("embgeo")
 
 # Until the tests are collected, none of which is ever garbage; they are not searched for any later.
 gc.disable()
+
+# Compiled files are kept, also where the environment asks for none: without them each worker
+# rewrites the asserts of all tests, and each program that a test starts compiles the package.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # As many workers as cores: threads of BLAS would only wait for one another.
