@@ -139,15 +139,11 @@ def fetch_array(
     *,
     memory: int = MOST_MEMORY,
     **arguments: Any,
-) -> Array | int:
-    """Read an array that a job writes to `output`, or return the offset that it gives."""
+) -> Array:
+    """Read an array that a job writes to `output`."""
     output, size = ScratchFile(), count(shape) * dtype.itemsize
     try:
-        offset = run_limited(
-            job, library, seconds, memory=memory, output=str(output.path), **arguments
-        )
-        if offset is not None:
-            return int(offset)
+        run_limited(job, library, seconds, memory=memory, output=str(output.path), **arguments)
         if output.path.stat().st_size != size:
             raise Damaged("it does not hold the numbers that it promises")
         # A map keeps the file after its removal; Windows removes it with the process.

@@ -23,7 +23,7 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.matrix import FileStamp
 from embgeo.files.guard import Damaged, plain, refuse
 from embgeo.files.limited import MOST_MEMORY, fetch_array, run_limited
-from embgeo.files.maps import TEXT, Array, Bytes, count, map_file, path_of, view
+from embgeo.files.maps import TEXT, Array, Bytes, count, path_of
 from embgeo.files.scratch import ScratchFile
 from embgeo.files.small_files import SIDE_FILE_BYTES, safe_text
 from embgeo.io.formats.format import Beside, Box, join_grid
@@ -34,10 +34,7 @@ from embgeo.io.model.checkpoint import SAVE_FLOATS, Checkpoint, RowRanges, Tenso
 
 NAME = "Arrow table"
 RECOGNIZED = "PAR1 (Parquet) or ARROW1 (Arrow, Feather) at the start, or a stream of Arrow"
-READ = (
-    "decoded by pyarrow into memory or a temporary file; an uncompressed Arrow file of one batch "
-    "is mapped"
-)
+READ = "decoded by pyarrow into memory or a temporary file"
 EXTRA = "arrow"
 
 _PARQUET = b"PAR1"
@@ -201,7 +198,7 @@ def _values(
     # Each call opens the path again.
     if FileStamp.of(path) != stamp:
         raise Damaged("the file was changed or replaced while it was read")
-    return view(map_file(path)[found:], dtype, shape) if isinstance(found, int) else found
+    return found
 
 
 # Tables of several files
@@ -295,7 +292,6 @@ class BatchedTable:
     rows: int
     #: Called with columns, rows of a batch, and the row groups to read (None: all).
     batches: Callable[[list[int], int, range | None], Iterator[Any]]
-    mapped: Any = None
     groups: tuple[int, ...] = ()  # rows of each row group, where single ones can be read
 
 
@@ -352,23 +348,23 @@ def write_labels(table: BatchedTable, place: int, out: TextIO, most: int) -> boo
 
 def write_values(
     path: str, output: str, matrix: dict[str, Any], start: int, stop: int, rows: list[int] | None
-) -> int | None:
-    """Write rows of a matrix to the output file, or give their offset in the mapped file.
+) -> None:
+    """Write rows of a matrix to the output file.
 
     `rows` selects rows of a Parquet file: ascending, each once.
     """
     table = open_table(path)
     with open(output, "wb") as out:
         if rows is None:
-            return write_rows(table, matrix, range(start, stop), out)
+            write_rows(table, matrix, range(start, stop), out)
+            return
         group = np.searchsorted(np.cumsum(table.groups), rows, side="right")
         for part in np.split(np.array(rows), np.flatnonzero(np.diff(group) > 1) + 1):
             write_rows(table, matrix, part, out)
-    return None
 
 
-def write_rows(table: BatchedTable, matrix: dict[str, Any], rows: Any, out: BinaryIO) -> int | None:
-    """Write a range or an array of rows, or return the offset of a matrix in the mapped file."""
+def write_rows(table: BatchedTable, matrix: dict[str, Any], rows: Any, out: BinaryIO) -> None:
+    """Write a range or an array of rows."""
     start, stop = int(rows[0]), int(rows[-1]) + 1
     groups, row = choose_groups(table.groups, start, stop)
     width = matrix["width"] or 1
@@ -384,9 +380,6 @@ def write_rows(table: BatchedTable, matrix: dict[str, Any], rows: Any, out: Bina
             block = batch.column(0).to_numpy(zero_copy_only=False)
         else:
             block = list_values(batch.column(0), width, first)
-        place = offset_in(table, block)
-        if place is not None and len(block) == table.rows:
-            return place
         if not isinstance(rows, range):
             low, high = np.searchsorted(rows, (first, first + len(block)))
             block = block[rows[low:high] - first]
@@ -395,7 +388,6 @@ def write_rows(table: BatchedTable, matrix: dict[str, Any], rows: Any, out: Bina
             break
     if row < stop or row > table.rows:
         raise Damaged(f"it holds {row:,} rows and says {table.rows:,}")
-    return None
 
 
 def choose_groups(groups: tuple[int, ...], start: int, stop: int) -> tuple[range | None, int]:
@@ -467,14 +459,14 @@ def open_ipc(path: str, *, is_file: bool) -> BatchedTable:
             yield batch.select(names)
 
     rows = sum(batch.num_rows for batch in batches([0], 0, None)) if len(reader.schema) else 0
-    return BatchedTable(reader.schema, rows, batches, whole if is_file else None)
+    return BatchedTable(reader.schema, rows, batches)
 
 
 def file_batches(part: Any, reader: Any) -> Iterator[Any]:
     """Yield the batches of an Arrow file; `part` reads some of the columns, `reader` all.
 
-    pyarrow copies a part of the columns, but not a whole batch without compression: a single batch
-    is read whole, so that it can be mapped, unless that takes too much memory.
+    pyarrow copies a part of the columns, but not a whole batch without compression, which may be
+    larger than the memory: a single batch is read whole, unless that takes too much.
     """
     if part.num_record_batches == 1:
         with contextlib.suppress(MemoryError):
@@ -591,11 +583,3 @@ def list_values(column: Any, width: int, row: int) -> Any:
     if flat.null_count:
         raise Damaged(f"a vector of the rows from {row:,} has a missing number")
     return flat.to_numpy(zero_copy_only=False).reshape(len(column), width)
-
-
-def offset_in(table: BatchedTable, block: Any) -> int | None:
-    """Return the offset of mapped numbers in the file; None if they are decoded."""
-    if table.mapped is None or not block.flags.c_contiguous or not len(block):
-        return None
-    start = block.__array_interface__["data"][0] - table.mapped.address
-    return start if 0 <= start <= table.mapped.size - block.nbytes else None

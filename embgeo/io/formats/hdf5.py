@@ -160,7 +160,7 @@ def _array(
         return view(
             map_file(held.file)[place : place + size], dtype, shape, swapped=facts["swapped"]
         )
-    found = fetch_array(
+    return fetch_array(
         f"{__name__}:write_values",
         _LIBRARY,
         _READING + size / _SLOWEST,
@@ -169,8 +169,6 @@ def _array(
         path=str(held.file.resolve()),
         keys=facts["keys"],
     )
-    assert not isinstance(found, int)
-    return found
 
 
 # In the limited process
