@@ -115,8 +115,8 @@ NeighborsOf = Annotated[
     Queries | None,
     option(
         "Rows whose neighbors are searched, for hubs, rarity and intrinsic dimension: a sample by "
-        "default. All of them take as long as --pairs all, and bring the treatments of large "
-        "matrices to the page."
+        "default. All of them take as long as --pairs all. page searches those of all tokens for "
+        "the report alone, where rows are many in their leading coordinates: some are missed."
     ),
 ]
 Precision = Annotated[

@@ -117,7 +117,9 @@ def recall_neighbors(analysis: Analysis, places: IntArray, queries: IntArray) ->
     most `ALL_ROWS` it does not order equally near ones by their row numbers.
     """
     every, nearest = len(analysis.rows), analysis.nearest
-    if nearest is None or every <= ALL_ROWS or not np.array_equal(places, np.arange(every)):
+    if nearest is None or nearest.recall < 1.0 or every <= ALL_ROWS:
+        return None
+    if not np.array_equal(places, np.arange(every)):
         return None
     rounded = analysis.provenance["options"]["precision"] != "float64"
     if rounded or nearest.neighbors.shape[1] < NEIGHBORS:

@@ -17,7 +17,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 #: Rows whose neighbors are searched.
-Queries: TypeAlias = Literal["sample", "all"]
+Queries: TypeAlias = Literal["sample", "page", "all"]
 #: A further plane of the map.
 Plane: TypeAlias = Literal["none", "tsne"]
 #: Precision of sums of products.
@@ -58,8 +58,10 @@ class Options:
         Whether to estimate errors over tokens of the spectrum from single rows.
     neighbors : int
         k of every neighbor search.
-    neighbors_of : {"sample", "all"}
-        Rows whose neighbors are searched for hubs, rarity and the intrinsic dimension.
+    neighbors_of : {"sample", "page", "all"}
+        Rows whose neighbors are searched for hubs, rarity and the intrinsic dimension: a sample, or
+        all. "page": a sample for these, and all for the report, from their leading coordinates
+        where rows are many.
     plane : {"none", "tsne"}
         A further plane of the map: t-SNE of up to 5,000 rows, by scikit-learn.
     precision : {"float64", "float32"}

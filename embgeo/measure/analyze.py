@@ -14,13 +14,12 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.options import Options
 from embgeo.core.progress import Progress
 from embgeo.core.quantities import spectrum
-from embgeo.core.rows import NearestRows
-from embgeo.core.treated import Treated
+from embgeo.core.rows import CANDIDATES, NearestRows
 from embgeo.core.values import Column, Halves, Histogram, Points, Scalar, Series, Table, Value
 from embgeo.measure.passes import Passes, check_usable, check_width, open_rows
 from embgeo.measure.provenance import count_dead_output_rows, notes, provenance
 from embgeo.measure.reference import NOTE, SECTIONS, Reference
-from embgeo.measure.what_if import treat_matrix
+from embgeo.measure.what_if import WhatIf, can_be_treated
 from embgeo.metrics import Facts
 from embgeo.metrics.frequency import explain_no_classes, rank_by_frequency
 from embgeo.metrics.hubs import is_sampled
@@ -28,6 +27,7 @@ from embgeo.metrics.neighbors import ALL, find_all_neighbors
 from embgeo.metrics.suspects import join_sides
 from embgeo.result.analysis import Analysis
 from embgeo.stats import TopNeighbors
+from embgeo.stats.likely_nearest import find_likely_nearest
 from embgeo.stats.reader import RowReader
 from embgeo.stats.resources import Resources
 
@@ -35,6 +35,9 @@ from embgeo.stats.resources import Resources
 TREATED = {"spectrum", "cosine", "isotropy", "projection"}
 #: Products of entries for the neighbors of all rows: 30,522 × 768, about 20 s of one core.
 ALL_PRODUCTS = 4 * 10**11
+#: The same where neighbors for the page are asked for: 50,257 × 768, a minute of one core. Of more
+#: rows they are searched in their leading coordinates.
+PAGE_PRODUCTS = 10**12
 #: The same of a comparison: 11,000 × 768, a second or two.
 COMPARED_PRODUCTS = 5 * 10**10
 #: Suspects of a reason whose nearest rows are searched, at most.
@@ -106,6 +109,8 @@ def measure_rows(
     clock = Clock()
     measurement = Passes(reader, options, sections)
     compared = sections if reference else ()
+    sections_measured = {family.section for family in measurement.families}
+    measurement.shared.keeps_scatter = page and sections_measured >= TREATED
     with measurement.quiet():
         reader.stage = count_stages(measurement, compared, 1)
         measurement.first_pass()
@@ -116,9 +121,23 @@ def measure_rows(
         if maps_all_rows(measurement, page):
             find_all_neighbors(measurement.facts, reader, measurement.shared)
             clock.lap("neighbors on the map")
-        measurement.second_pass()
+        likely = find_likely(measurement) if page else None
+        clock.lap("neighbors on the map")
+        what_if = None
+        if measurement.shared.keeps_scatter:
+            what_if = WhatIf(measurement) if can_be_treated(measurement) else None
+            measurement.shared.release_scatter()
+            clock.lap("what if")
+        measurement.second_pass(what_if.statistics if what_if else ())
         clock.lap("second pass")
-        return complete(measurement, compared, command, clock, page)
+        analysis = complete(measurement, compared, command, clock, page)
+        if likely is not None:
+            analysis = replace(analysis, nearest=likely)
+        if what_if is not None:
+            treated, places = what_if.finish()
+            clock.lap("what if")
+            analysis = replace(analysis, treated=treated, treated_places=places)
+        return analysis
 
 
 def complete(
@@ -146,17 +165,13 @@ def complete(
     searched = page and "tokens" in seen
     measurement.shared.nearest = add_mapped_rows(measurement, values, searched)
     clock.lap("neighbors on the map")
-    treated: tuple[Treated, ...] = ()
-    if page and measurement.facts.listed is None and seen.keys() >= TREATED:
-        treated = treat_matrix(measurement.reader, measurement.facts)
-        clock.lap("what if")
     referenced = [name for name in seen if is_compared(name, compared)]
     note: dict[str, Any] | None = None
     if referenced:
         measurement.reader.stage = count_stages(measurement, compared, 3 + len(seen))
         values, note = with_reference(values, measurement, referenced)
         clock.lap("reference")
-    return replace(assemble(measurement, values, note, command, clock.seconds), treated=treated)
+    return assemble(measurement, values, note, command, clock.seconds)
 
 
 def add_output_suspects(measurement: Passes, values: list[Value]) -> list[Value]:
@@ -239,6 +254,8 @@ def maps_all_rows(measurement: Passes, page: bool) -> bool:
     facts, m = measurement.facts, measurement.facts.m
     sections = {family.section for family in measurement.families}
     most = ALL_PRODUCTS if page and "tokens" in sections else COMPARED_PRODUCTS
+    if page and facts.options.neighbors_of == "page":
+        most = PAGE_PRODUCTS
     return (
         "projection" in sections
         and ("tokens" not in sections or is_sampled(facts))
@@ -247,6 +264,28 @@ def maps_all_rows(measurement: Passes, page: bool) -> bool:
         and measurement.options.neighbors < m
         and m * m * facts.d // 2 <= most
     )
+
+
+def find_likely(measurement: Passes) -> NearestRows | None:
+    """Find the neighbors of all rows for the page where that was asked for and rows are many."""
+    facts, m, k = measurement.facts, measurement.facts.m, measurement.options.neighbors
+    sections = {family.section for family in measurement.families}
+    if (
+        facts.options.neighbors_of != "page"
+        or "projection" not in sections
+        or m * m * facts.d // 2 <= PAGE_PRODUCTS
+        or k > CANDIDATES // 2
+        or m <= 2 * CANDIDATES
+        or not measurement.reader.is_local
+        or facts.listed is not None
+    ):
+        return None
+    rng, vectors = facts.generator("likely neighbors"), measurement.shared.eigen.vectors
+    found = find_likely_nearest(
+        measurement.reader, facts.kept, k, vectors, rng, "neighbors of all rows"
+    )
+    listed = list_nearest(facts, facts.kept, found.neighbors, found.cosines)
+    return replace(listed, recall=found.recall)
 
 
 def add_mapped_rows(measurement: Passes, values: Iterable[Value], page: bool) -> NearestRows | None:

@@ -106,9 +106,9 @@ class Passes(Measurement):
         self.facts = self.facts.after_sifting(self.reader)
         self._leave_out_absent()
 
-    def second_pass(self) -> None:
+    def second_pass(self, more: Sequence[Statistic] = ()) -> None:
         """Decompose the sums of the first pass, and feed the rows to further statistics."""
-        statistics = self.request_second()
+        statistics = [*self.request_second(), *more]
         if statistics:
             self.reader.announce("second pass", self.facts.m)
             self.reader.fold(statistics)

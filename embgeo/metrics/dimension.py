@@ -153,7 +153,7 @@ def measure_halves(
 def find_nearest(m: Measurement, rows: IntArray) -> tuple[IntArray, FloatArray]:
     """Find the nearest rows of the queries, or of all rows if requested, and the distances."""
     facts, shared = m.facts, m.shared
-    if facts.options.neighbors_of == "sample":
+    if facts.options.neighbors_of != "all":
         one = shared.find(NearestDistances)
         return np.asarray(one.neighbors), np.asarray(one.distances)
     takes_part, shift, near = among(facts, rows), find_shift(shared), count_near(m)

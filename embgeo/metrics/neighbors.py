@@ -273,7 +273,7 @@ def list_queries(facts: Facts) -> IntArray:
     rows = [draw_hub_queries(facts)]
     known = None if explain_no_classes(facts) else rank_by_frequency(facts)
     rows.append(choose_shown_rows(facts, known))
-    if known and facts.options.neighbors_of == "sample":  # all rows are asked by themselves
+    if known and facts.options.neighbors_of != "all":  # all rows are asked by themselves
         rows += draw_class_queries(facts, known)
     return np.unique(np.concatenate(rows))
 

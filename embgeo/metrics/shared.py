@@ -31,6 +31,7 @@ from embgeo.stats import (
     RowHashes,
     RowSums,
     StackedQR,
+    TreatedRows,
 )
 from embgeo.stats.moments import are_few
 from embgeo.stats.statistic import Statistic
@@ -101,6 +102,8 @@ class SharedStatistics:
         self.suspects: list[Suspects] = []
         #: Share of the entries that are exactly zero, in a sample of rows.
         self.zero_entries: float | None = None
+        #: Whether scatter matrices are kept until `release_scatter`.
+        self.keeps_scatter = False
         self._singular_values: dict[Spectrum, FloatArray] = {}
         self._eigh = eigh
 
@@ -110,8 +113,9 @@ class SharedStatistics:
             self.statistics[statistic.key] = statistic
             if isinstance(statistic, Moments) and statistic.name == "unit":
                 _ = self.unit_eigenvalues  # the last that needs the scatter
-                statistic.forget_scatter()
-            elif isinstance(statistic, LogPartition | GroupSquares):
+                if not self.keeps_scatter:
+                    statistic.forget_scatter()
+            elif isinstance(statistic, LogPartition | GroupSquares | TreatedRows):
                 statistic.forget_directions()
                 for name in ("single", "single_centered"):
                     self.__dict__.pop(name, None)
@@ -138,6 +142,14 @@ class SharedStatistics:
     def sums(self) -> RowSums:
         """Sums of the rows, and of the rows divided by their norms."""
         return self.find(RowSums)
+
+    def release_scatter(self) -> None:
+        """Forget the scatter matrices that were kept."""
+        if self.keeps_scatter:
+            _ = self.eigen_centered
+            self.keeps_scatter = False
+            self.moments.forget_scatter()
+            self.unit_moments.forget_scatter()
 
     @property
     def is_rough(self) -> bool:
@@ -294,5 +306,6 @@ class SharedStatistics:
             _ = self._uncentered  # while there is a scatter
         few = self.moments.few
         found = self.moments.factor if few else self.moments.scatter
-        self.moments.forget_scatter()
+        if not self.keeps_scatter:
+            self.moments.forget_scatter()
         return signed_eigen_of_rows(found) if few else signed_eigen(found, None, self._eigh)

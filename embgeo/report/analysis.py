@@ -12,7 +12,7 @@ from typing import Any
 
 from embgeo.charts.items import ChartItem
 from embgeo.core.quantities import coordinates, cosine, frequency, isotropy, spectrum, tokens
-from embgeo.core.treated import fit_products
+from embgeo.core.rows import CANDIDATES, MEASURING
 from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds
 from embgeo.diagnosis.finding import RANK, Finding, find_scalar
@@ -134,7 +134,9 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "published_source": SOURCE,
         "warnings": analysis.notes,
         "treatments": list_numbers(analysis),
-        "absences": absences | explain_no_treatments(analysis),
+        "absences": absences,
+        "sampled": analysis.treated_places and analysis.treated_places.sampled,
+        "recall": describe_recall(analysis),
         "not_found": list_empty_tables(analysis),
         "figures": gallery,
         "defined": frozenset(q.name for q in found),
@@ -161,14 +163,16 @@ def _context(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def explain_no_treatments(analysis: Analysis) -> dict[str, str]:
-    """Say why nothing is shown of what treatments would do, where the size is the reason."""
-    n, d = analysis.kept, int(analysis.provenance.get("d") or 0)
-    if analysis.treated or fit_products(n, d):
-        return {}
-    asked = analysis.provenance.get("options", {}).get("neighbors_of") == "all"
-    way = "give more --memory" if asked else "embgeo analyze --neighbors-of all measures them"
-    return {"what if": f"treatments of {n:,} × {d:,} take longer than all else; {way}"}
+def describe_recall(analysis: Analysis) -> str:
+    """Describe how many of the true neighbors the page shows, where it does not show all."""
+    nearest = analysis.nearest
+    if nearest is None or nearest.recall == 1.0:
+        return ""
+    return (
+        f"Neighbors of all tokens are those of the largest cosine among the {CANDIDATES} that are "
+        f"nearest in the leading coordinates: {100.0 * nearest.recall:.1f}% of the true nearest "
+        f"{nearest.neighbors.shape[1]} of {MEASURING} sampled tokens."
+    )
 
 
 def list_empty_tables(analysis: Analysis) -> list[str]:

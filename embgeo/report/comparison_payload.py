@@ -58,8 +58,8 @@ def build(comparison: Comparison, most: int = payload.MOST_ROWS) -> payload.Payl
             for place in places
         ],
         "search": {
-            "time": payload.tell_search_time(baseline.kept, int(baseline.provenance["d"])),
-            "way": "embgeo analyze --neighbors-of all does it for a matrix; then compare the "
+            **payload.explain_search(baseline),
+            "way": "embgeo analyze --neighbors-of page does it for a matrix; then compare the "
             "analyses.",
         },
         "boxes": boxes(comparison, places, keys),

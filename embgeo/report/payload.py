@@ -18,13 +18,16 @@ from embgeo.core.quantities import cosine, isotropy, projection, spectrum, token
 from embgeo.core.suspects import REASONS
 from embgeo.core.text import ACCENTS, HIDDEN, LIMIT, NAMED
 from embgeo.core.treated import (
-    CODE,
     MOST_ASKED_PRODUCTS,
     TREATMENTS,
-    UNIT,
-    UNIT_CODE,
+    UNIT_AFTER,
     Treated,
+    TreatedPlaces,
+    base_of,
     count_neighbor_products,
+    find_unit_axes,
+    place_treated,
+    write_code,
 )
 from embgeo.core.values import Column, Points, Quantity
 from embgeo.diagnosis.finding import find_scalar
@@ -72,11 +75,7 @@ def build(analysis: Analysis, most: int = MOST_ROWS) -> Payload | None:
         "views": pack_views(analysis, analysis.points, rows, block),
         "columns": pack_columns(analysis.columns, rows, block),
         "nearest": pack_nearest(analysis, rows, block),
-        "search": {
-            "time": tell_search_time(analysis.kept, int(analysis.provenance["d"])),
-            "way": "embgeo analyze --neighbors-of all does it, --show-neighbors TOKEN for one.",
-            "treated": explain_none_treated(analysis),
-        },
+        "search": explain_search(analysis),
         "listed": list_findings(analysis, rows),
         "states": pack_states(analysis, rows, block),
         "left_out": list_left_out(analysis),
@@ -195,50 +194,67 @@ def pack_columns(
     return out
 
 
-def tell_search_time(n: int, d: int) -> str:
-    """Tell how long an analysis with the neighbors of all rows takes.
+def explain_search(analysis: Analysis) -> dict[str, str]:
+    """Explain why a token has no neighbors, as stored and after a treatment, and the way out.
 
-    It searches the nearest rows by cosine and by distance, and of matrices that are not too large
-    those after five treatments.
-
-    >>> tell_search_time(2_000, 64), tell_search_time(50_257, 768), tell_search_time(128_256, 1_024)
-    ('less than a minute', 'about 5 minutes', 'about 12 minutes')
+    Of matrices that are not too large, those after the treatments are searched with all neighbors.
     """
+    n, d = analysis.kept, int(analysis.provenance["d"])
+    asked = analysis.provenance.get("options", {}).get("neighbors_of") == "all"
     treated = count_neighbor_products(n, d)
-    products = n * n * d + (treated if treated <= MOST_ASKED_PRODUCTS else 0)
+    fits = treated <= MOST_ASKED_PRODUCTS
+    way = (
+        " of so large a matrix"
+        if asked or not fits
+        else "; embgeo analyze --neighbors-of all does it"
+    )
+    return {
+        "time": tell_minutes(n * n * d // 2),
+        "way": "embgeo analyze --neighbors-of page does it, --show-neighbors TOKEN for one.",
+        "treated": f"not searched after a treatment{way}",
+        "first": "not searched for unit rows",
+    }
+
+
+def tell_minutes(products: int) -> str:
+    """Tell how long a search of so many products of entries takes.
+
+    >>> tell_minutes(10**9), tell_minutes(10**12), tell_minutes(8 * 10**12)
+    ('less than a minute', 'about a minute', 'about 6 minutes')
+    """
     minutes = round(products / PRODUCTS_A_MINUTE)
     if minutes < 2:
         return "about a minute" if minutes else "less than a minute"
     return f"about {minutes:,} minutes"
 
 
-def explain_none_treated(analysis: Analysis) -> str:
-    """Explain why a token has no neighbors after a treatment."""
-    asked = analysis.provenance.get("options", {}).get("neighbors_of") == "all"
-    way = " of so large a matrix" if asked else "; embgeo analyze --neighbors-of all does it"
-    return f"not searched after a treatment{way}"
-
-
 def pack_nearest(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[str, Any] | None:
-    """Return the nearest rows by cosine, as places on the page.
-
-    A neighbor that is not on the page has the place of the row itself.
-    """
+    """Return the nearest rows by cosine, as places on the page; `rows` is None for all rows."""
     nearest = analysis.nearest
     if nearest is None:
         return None
     place = np.full(len(analysis.rows), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
     shown = place[nearest.rows] >= 0
-    asked, near = place[nearest.rows[shown]], place[nearest.neighbors[shown]]
-    near = np.where(near < 0, asked[:, None], near)
-    whole = np.uint16 if len(rows) <= 2**16 else np.uint32
+    asked = place[nearest.rows[shown]]
+    known = len(asked) == len(rows)
     return {
-        "k": near.shape[1],
-        "rows": block.add(asked.astype(whole)),
-        "near": block.add(near.ravel().astype(whole)),
+        "k": nearest.neighbors.shape[1],
+        "rows": None if known else block.add(asked.astype(np.uint32)),
+        "near": pack_near(place, asked, nearest.neighbors[shown], len(rows), block),
         "cosines": block.add_floats(nearest.cosines[shown].ravel().astype(np.float64), -1.0, 1.0),
     }
+
+
+def pack_near(
+    place: IntArray, asked: IntArray, near: IntArray, shown: int, block: DataBlock
+) -> dict[str, Any]:
+    """Pack the places on the page of the nearest rows, in as many bits as the largest place has.
+
+    A neighbor that is not on the page has the place of the row itself.
+    """
+    places = place[near]
+    return block.add_bits(np.where(places < 0, asked[:, None], places), (shown - 1).bit_length())
 
 
 def pack_states(analysis: Analysis, rows: IntArray, block: DataBlock) -> list[dict[str, Any]]:
@@ -314,53 +330,68 @@ def list_numbers(analysis: Analysis) -> list[tuple[Quantity, str]]:
     return [(q, format_optional(getattr(stored, field), 3)) for q, field in NUMBERS]
 
 
-def pack_treatments(analysis: Analysis, rows: IntArray, block: DataBlock) -> list[dict[str, Any]]:
-    """Return every treatment with its numbers and these rows; empty if none was measured."""
-    return [pack_treatment(analysis, treated, rows, block) for treated in analysis.treated]
+def pack_treatments(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[str, Any] | None:
+    """Pack every treatment, and what its map is made of; None if none was measured."""
+    places = analysis.treated_places
+    if places is None:
+        return None
+    unit = find_unit_axes(places)
+    columns = [*places.xs[rows].T.astype(np.float64), *places.norms[rows].T.astype(np.float64)]
+    return {
+        "sampled": places.sampled,
+        "columns": [block.add_floats(c, float(c.min()), float(c.max())) for c in columns],
+        "mean": places.mean.tolist(),
+        "deviations": places.deviations.tolist(),
+        "unit": {name: getattr(unit, name).tolist() for name in ("turn", "shift", "deviations")},
+        "list": [pack_treatment(analysis, places, one, rows, block) for one in analysis.treated],
+    }
 
 
 def pack_treatment(
-    analysis: Analysis, treated: Treated, rows: IntArray, block: DataBlock
+    analysis: Analysis,
+    places: TreatedPlaces,
+    treated: Treated,
+    rows: IntArray,
+    block: DataBlock,
 ) -> dict[str, Any]:
-    xy = treated.xy.astype(np.float64)
-    low, high = xy[rows].min(axis=0), xy[rows].max(axis=0)
-    axes = [block.add_floats(xy[rows, i], float(low[i]), float(high[i])) for i in (0, 1)]
+    """Pack the numbers of a treatment, and the part of its plane that the map shows."""
+    base, near = base_of(treated.name), None
+    if base != "none":
+        xy = place_treated(places, treated.name)
+    else:
+        xy = analysis.points[0].xy / (1.0 if treated.name == base else places.norms[:, :1])
+    if treated.neighbors.size:
+        place = np.full(len(analysis.rows), -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        asked = np.arange(len(rows))
+        near = pack_near(place, asked, treated.neighbors[rows], len(rows), block)
     return {
         "name": treated.name,
-        "title": TREATMENTS[treated.name.removesuffix(UNIT)],
-        "code": "\n".join(
-            filter(
-                None,
-                (CODE[treated.name.removesuffix(UNIT)], treated.name.endswith(UNIT) * UNIT_CODE),
-            )
-        ),
-        "numbers": [format_optional(getattr(treated, field), 3) for _, field in NUMBERS],
-        "exact": [getattr(treated, field) for _, field in NUMBERS],
+        "title": TREATMENTS[base],
+        "code": write_code(treated.name),
+        "numbers": [tell_number(treated, field) for _, field in NUMBERS],
         "cosines": treated.cosines.tolist(),
-        "x": axes[0],
-        "y": axes[1],
         "box": list(fit_view(xy).box),
         "mean": xy.mean(axis=0).tolist(),
-        "near": pack_near(treated, rows, len(analysis.rows), block),
+        "near": near,
         "k": treated.neighbors.shape[1],
     }
 
 
-def pack_near(
-    treated: Treated, rows: IntArray, kept: int, block: DataBlock
-) -> dict[str, Any] | None:
-    """Pack the places on the page of the nearest rows; a missing one has the place of the row."""
-    if not treated.neighbors.size:
-        return None
-    place = np.full(kept, -1, dtype=np.int64)
-    place[rows] = np.arange(len(rows))
-    near = place[treated.neighbors[rows]]
-    near = np.where(near < 0, np.arange(len(rows))[:, None], near)
-    return block.add(near.ravel().astype(np.uint16 if len(rows) <= 2**16 else np.uint32))
+def tell_number(treated: Treated, field: str) -> str:
+    """Tell a number after a treatment, with a sign if it is estimated, or why there is none."""
+    value = getattr(treated, field)
+    if value is not None:
+        return "≈ " * (field in treated.sampled) + format_optional(value, 3)
+    if treated.name.endswith(UNIT_AFTER):
+        return "not estimated"
+    return "none: no direction differs"
 
 
 #: A column whose extremes lie further out than this many times its bulk keeps 32 bits.
 HEAVY_TAIL = 64.0
+#: Numbers whose bits are packed at a time; a multiple of 8.
+BITS_AT_ONCE = 2**18
 
 
 class DataBlock:
@@ -383,6 +414,16 @@ class DataBlock:
         self.parts += [raw, b"\0" * padding]
         self.size += len(raw) + padding
         return {"at": at, "length": len(array), "type": array.dtype.name}
+
+    def add_bits(self, values: IntArray, bits: int) -> dict[str, Any]:
+        """Add whole numbers of so many bits each, the highest bit first."""
+        packed = []
+        flat, shifts = values.ravel(), np.arange(bits - 1, -1, -1)
+        for at in range(0, len(flat), BITS_AT_ONCE):
+            part = (flat[at : at + BITS_AT_ONCE, None] >> shifts) & 1
+            packed.append(np.packbits(part.astype(np.uint8).ravel()))
+        described = self.add(np.concatenate([np.zeros(0, np.uint8), *packed]))
+        return {**described, "bits": bits, "count": len(flat)}
 
     def add_floats(self, values: FloatArray, low: float, high: float) -> dict[str, Any]:
         """Add numbers in 16 bits from `low` to `high`, or in 32 where a heavy tail needs them."""

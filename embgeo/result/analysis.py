@@ -30,7 +30,7 @@ from embgeo.core.quantities import (
 from embgeo.core.rows import NearestRows
 from embgeo.core.suspects import Suspects
 from embgeo.core.text import visible
-from embgeo.core.treated import Treated
+from embgeo.core.treated import Treated, TreatedPlaces
 from embgeo.diagnosis.verdict import Verdict, judge
 from embgeo.files.records import ARRAYS_NAME, read_arrays
 from embgeo.files.saved import DAMAGE
@@ -101,8 +101,10 @@ class Analysis:
     timing : dict of str to float
         Seconds by stage: the only part of the result that differs between equal runs.
     treated : tuple of Treated
-        The matrix after each treatment of the literature; not among the values, and empty for large
-        matrices.
+        The matrix after each treatment of the literature; not among the values, and empty where
+        rows are too few.
+    treated_places : TreatedPlaces or None
+        What the map after every treatment is made of.
 
     Examples
     --------
@@ -131,6 +133,7 @@ class Analysis:
     popular: Mask | None = None
     timing: dict[str, float] = field(default_factory=dict)
     treated: tuple[Treated, ...] = ()
+    treated_places: TreatedPlaces | None = None
 
     def __getitem__(self, name: v.Quantity | str) -> v.Value:
         """Return the value of a quantity, or with a name.
@@ -336,7 +339,6 @@ def _check_rows(analysis: Analysis) -> None:
     lengths = {len(part) for part in per_row if part is not None}
     if analysis.nearest is not None:
         check_nearest(analysis.nearest, count)
-    for treated in analysis.treated:
-        check_treated(treated, count)
+    check_treated(analysis.treated, analysis.treated_places, count)
     if not lengths <= {count} or analysis.provenance.get("listed", analysis.kept) != count:
         raise ValueError(f"not everything has {count:,} rows")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from embgeo.core import values as v
 from embgeo.core.rows import NearestRows
 from embgeo.core.suspects import Suspects
-from embgeo.core.treated import TREATMENTS, UNIT, Treated
+from embgeo.core.treated import TREATMENTS, Treated, TreatedPlaces, base_of
 from embgeo.files.records import RecordFormat
 from embgeo.numerics.halves import HALVES
 
@@ -36,8 +36,9 @@ class SavedAnalysis:
     halves: tuple[v.Halves, ...]
     suspects: tuple[Suspects, ...]
     timing: dict[str, float]
-    #: The matrix after each treatment; empty for large matrices.
+    #: The matrix after each treatment, and what its map is made of.
     treated: tuple[Treated, ...]
+    treated_places: TreatedPlaces | None
 
 
 def _check(saved: SavedAnalysis) -> None:
@@ -83,12 +84,19 @@ def check_shapes(values: Iterable[v.Value]) -> None:
             raise ValueError(f"the arrays of {value.name} do not have the shapes of one")
 
 
-def check_treated(treated: Treated, rows: int) -> None:
-    """Raise ValueError unless this is what a known treatment leaves of this number of rows."""
-    near = treated.neighbors
-    fits = treated.name.removesuffix(UNIT) in TREATMENTS and treated.cosines.ndim == 1
-    fits = fits and treated.xy.shape == (rows, 2) and near.ndim == 2 and len(near) in (0, rows)
-    if not fits or (near.size and not 0 <= near.min() <= near.max() < rows):
+def check_treated(treated: tuple[Treated, ...], places: TreatedPlaces | None, rows: int) -> None:
+    """Raise ValueError unless these are known treatments, with the arrays of so many rows."""
+    fits = not treated or places is not None
+    for one in treated:
+        near = one.neighbors
+        fits = fits and base_of(one.name) in TREATMENTS and one.cosines.ndim == 1
+        fits = fits and near.ndim == 2 and len(near) in (0, rows)
+        fits = fits and (not near.size or 0 <= near.min() <= near.max() < rows)
+    if places is not None:
+        axes = len(places.mean)
+        fits = fits and places.xs.shape == (rows, axes) and places.deviations.shape == (axes - 2,)
+        fits = fits and places.norms.shape == (rows, 4)
+    if not fits:
         raise ValueError("the numbers after a treatment do not belong to these rows")
 
 
@@ -123,6 +131,7 @@ def pack_nearest(nearest: NearestRows) -> dict[str, npt.NDArray[Any]]:
         "nearest/rows": nearest.rows.astype(np.int32),
         "nearest/neighbors": nearest.neighbors.astype(np.int32),
         "nearest/cosines": nearest.cosines,
+        "nearest/recall": np.array(nearest.recall),
     }
 
 
@@ -131,12 +140,15 @@ def unpack_nearest(arrays: dict[str, npt.NDArray[Any]]) -> NearestRows | None:
     if "nearest/rows" not in arrays:
         return None
     rows, near = (arrays[f"nearest/{part}"].astype(np.int64) for part in ("rows", "neighbors"))
-    return NearestRows(rows, near, arrays["nearest/cosines"].astype(np.float32))
+    recall = float(arrays["nearest/recall"])
+    return NearestRows(rows, near, arrays["nearest/cosines"].astype(np.float32), recall)
 
 
 def check_nearest(nearest: NearestRows, rows: int) -> None:
     """Raise ValueError unless shapes fit, and all row numbers are below `rows`."""
     near, asked = nearest.neighbors, nearest.rows
+    if not 0.0 <= nearest.recall <= 1.0:
+        raise ValueError("the recall of the nearest rows is no share")
     if near.shape != nearest.cosines.shape or near.shape[:-1] != asked.shape or near.ndim != 2:
         raise ValueError("the nearest rows and their cosines have different shapes")
     for places in (near, asked):

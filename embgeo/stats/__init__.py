@@ -17,6 +17,7 @@ from embgeo.stats.per_row import (
     UnitProjections,
 )
 from embgeo.stats.sums import GroupSums, PairedSums, RowSums, SumWithout, WeightedSum
+from embgeo.stats.treated import TreatedRows
 
 #: Every statistic; the tests of the monoid law run over this tuple.
 STATISTICS = (
@@ -42,6 +43,7 @@ STATISTICS = (
     StackedQR,
     TopNeighbors,
     NearestDistances,
+    TreatedRows,
     UnitProjections,
     WeightedSum,
 )
@@ -70,6 +72,7 @@ __all__ = [
     "StackedQR",
     "SumWithout",
     "TopNeighbors",
+    "TreatedRows",
     "UnitProjections",
     "WeightedSum",
 ]

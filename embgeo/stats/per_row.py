@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ CANCELLED = 1e-3
 class PerRow(Statistic):
     """Base of the statistics that keep a fixed number of values per row."""
 
-    STATE = ("_index", "_values")
+    STATE: ClassVar[tuple[str, ...]] = ("_index", "_values")
 
     def clear(self) -> None:
         self._index: list[IntArray | range] = []

@@ -65,13 +65,13 @@ def check_in_cluster(source: Source, options: Options, device: str) -> None:
     """Refuse options that need the whole matrix in one place."""
     away, sample = "leave it out", "leave it out: a sample is taken"
     states = "measure them by themselves: embgeo analyze FILE --hidden STATES --sections hidden"
-    everywhere = "needs all rows in one place"
+    everywhere, of = "needs all rows in one place", options.neighbors_of
     for refused, where, cause, way_out in (
         (device != "cpu", argument("device"), "a cluster measures on the processor", away),
         (source.rows is not None, argument("rows"), "cannot be cut on a cluster", away),
         (source.hidden is not None, argument("hidden"), "not measured on a cluster", states),
         (options.pairs is None, argument("pairs", "all"), everywhere, sample),
-        (options.neighbors_of == "all", argument("neighbors_of", "all"), everywhere, sample),
+        (of != "sample", argument("neighbors_of", of), everywhere, sample),
         (options.plane != "none", argument("plane", options.plane), everywhere, away),
         (str(source.path) == "-", "-", "stdin cannot be read twice", "name a file"),
     ):

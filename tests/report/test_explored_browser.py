@@ -13,7 +13,14 @@ import pytest
 import embgeo
 from embgeo.core.arrays import FloatArray
 from embgeo.core.matrix import Frequency, Matrix
-from embgeo.core.treated import TREATMENTS
+from embgeo.core.treated import (
+    TREATMENTS,
+    UNIT_AFTER,
+    UNIT_FIRST,
+    base_of,
+    place_treated,
+    write_code,
+)
 from embgeo.report.analysis import render
 from embgeo.report.comparison import render as render_comparison
 from tests.support.browser import (
@@ -30,7 +37,7 @@ from tests.support.sampling import each_value
 
 pytestmark = [pytest.mark.browser, NEEDS_BROWSER]
 
-N, D = 500, 10
+N, D = 500, 11
 SECTIONS = ("spectrum", "cosine", "isotropy", "projection")
 #: Texts and tables that are wider than their boxes, where these do not scroll.
 CUT = """
@@ -55,12 +62,17 @@ def make_rows() -> FloatArray:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("pages")
+def analysis() -> embgeo.Analysis:
     frequency = Frequency("counts", np.arange(N, 0, -1.0), "made")
     matrix = Matrix(make_rows(), tokens=tuple(f"t{i}" for i in range(N)), frequency=frequency)
+    return embgeo.analyze(matrix, reference=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, analysis: embgeo.Analysis) -> Path:
+    path = tmp_path_factory.mktemp("pages")
     with outline_figures():
-        page = render(embgeo.analyze(matrix, reference=False))
+        page = render(analysis)
         (path / "page.html").write_text(page, encoding="utf-8")
         track = render_comparison(sample_comparison(members=5, track=True))
         (path / "track.html").write_text(track, encoding="utf-8")
@@ -92,64 +104,67 @@ def test_a_click_on_any_token_shows_its_true_neighbors(page: Any) -> None:
     assert [name.split()[0] for name in shown] == [f"t{i}" for i in expected[7]]
 
 
-def treat(name: str, unit: bool) -> FloatArray:
-    rows = make_rows()
-    if name != "none":
-        rows = rows - rows.mean(axis=0)
-        u, s, vt = np.linalg.svd(rows, full_matrices=False)
-        if name.startswith("top-"):
-            s = np.where(np.arange(D) < int(name[-1]), 0.0, s)
-        rows = (u * s @ vt) if name != "whiten" else u * np.sqrt(N)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True) if unit else rows
+def treat(name: str) -> FloatArray:
+    held = {"W": make_rows(), "np": np}
+    exec(write_code(name), held)
+    return np.asarray(held["W"]) * (np.sqrt(N) if base_of(name) == "whiten" else 1.0)
 
 
 SET_TREATMENT = """
 const [place, unit] = arguments;
-const set = (id, field, value, event) => {
-  document.getElementById(id)[field] = value;
+const set = (id, value, event) => {
+  document.getElementById(id).value = value;
   document.getElementById(id).dispatchEvent(new Event(event));
 };
-set("treatment-unit", "checked", unit, "change");
-set("treatment", "value", place, "input");
+set("treatment-unit", unit, "change");
+set("treatment", place, "input");
 return [...document.querySelectorAll("#treatment-numbers [data-number]")].map((c) => c.textContent);
 """
+PLACED = "const { x, y } = embgeo.map.view; return [Array.from(x), Array.from(y)];"
 
 
 @each_value
-@pytest.mark.parametrize("unit", [False, True])
-@pytest.mark.parametrize("name", TREATMENTS)
-def test_the_slider_shows_the_analysis_of_the_treated_matrix(
-    page: Any, name: str, unit: bool
+@pytest.mark.parametrize("unit", ["", "first", "after"])
+@pytest.mark.parametrize("base", TREATMENTS)
+def test_the_slider_shows_the_treated_matrix(
+    page: Any, analysis: embgeo.Analysis, base: str, unit: str
 ) -> None:
-    shown = page.execute_script(SET_TREATMENT, list(TREATMENTS).index(name), unit)
-    rows = treat(name, unit)
+    shown = page.execute_script(SET_TREATMENT, list(TREATMENTS).index(base), unit)
+    when = "after" if base == "none" and unit else unit
+    name = {"": base, "first": UNIT_FIRST + base, "after": base + UNIT_AFTER}[when]
+    rows = treat(name)
     found = embgeo.analyze(rows, sections=SECTIONS, reference=False)
-    numbers = ("cosine.mean", "spectrum.effective_rank", "spectrum.top_share")
-    for cell, value in zip(shown, (found[number].value for number in numbers), strict=False):
-        assert float(cell.replace("−", "-")) == pytest.approx(value, rel=6e-3, abs=1e-9)
-    if name != "whiten":
-        value = found["isotropy.i1_unit_rows"].value
-        assert float(shown[3]) == pytest.approx(value, rel=6e-3)
-        x, y = page.execute_script(
-            "const { x, y } = embgeo.map.view; return [Array.from(x), Array.from(y)]"
-        )
-        xy = found["projection.svd2"].xy
-        span = np.ptp(xy, axis=0)
-        for axis, places in enumerate((x, y)):
-            sign = np.sign(xy[:, axis] @ places)
-            assert np.abs(sign * np.array(places) - xy[:, axis]).max() < span[axis] * 1e-4
+    numbers = ["cosine.mean", "spectrum.effective_rank", "spectrum.top_share"]
+    if base == "whiten" and unit != "after":
+        assert shown[3] == "none: no direction differs"
     else:
-        assert shown[3].startswith("none") is not unit
-    assert page.execute_script(NEAR) == list_neighbors(rows)
+        numbers.append("isotropy.i1_unit_rows")
+    for cell, number in zip(shown, numbers, strict=False):
+        value = found[number].value
+        assert float(cell.replace("−", "-")) == pytest.approx(value, rel=6e-3, abs=1e-9)
+    assert text(page, "#treatment-code") == write_code(name)
+    assert analysis.treated_places is not None
+    xy = analysis.points[0].xy
+    if name == "none" + UNIT_AFTER:
+        xy = xy / analysis.treated_places.norms[:, :1]
+    elif base != "none":
+        xy = place_treated(analysis.treated_places, name)
+    places = np.array(page.execute_script(PLACED)).T
+    # What is left of a norm without most directions is a small difference of 16-bit numbers.
+    near = {"": 5e-5, "first": 2e-4, "after": 2e-2}[unit]
+    assert np.abs(places - xy).max() < np.ptp(xy, axis=0).max() * near
+    known = base == "none" or unit != "first"
+    assert page.execute_script(NEAR) == (list_neighbors(rows) if known else [[]] * N)
 
 
 def test_another_plane_resets_the_treatment(page: Any) -> None:
-    page.execute_script(SET_TREATMENT, 2, True)
+    page.execute_script(SET_TREATMENT, 2, "first")
     page.execute_script(
         "const view = document.getElementById('view');"
         "view.value = 'projection.pca2'; view.dispatchEvent(new Event('change'));"
     )
     assert page.execute_script("return document.getElementById('treatment').value") == "0"
+    assert page.execute_script("return document.getElementById('treatment-unit').value") == ""
     assert text(page, "#treatment-name") == "as stored"
     assert page.execute_script("return embgeo.map.view.key") == "projection.pca2"
 

@@ -11,8 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import embgeo
 from embgeo.charts import CHARTS
 from embgeo.charts.items import ChartItem
 from embgeo.core.text import LIMIT, visible
@@ -346,10 +348,19 @@ def test_every_question_has_a_name_for_the_line_of_healthy_findings() -> None:
     assert {*CHECKED, "suspects"} == {question.QUESTION.key for question in FINDINGS}
 
 
-@pytest.mark.parametrize(("d", "said"), [(4_000, True), (8, False)])
 @pytest.mark.slow
-def test_a_matrix_too_large_for_treatments_says_so(d: int, said: bool) -> None:
-    analysis = sample(n=400)
-    wide = replace(analysis, provenance={**analysis.provenance, "d": d}, treated=())
-    reason = f"What if: treatments of 400 × {d:,} take longer than all else"
-    assert (reason in Page(render(wide)).text) is said
+def test_the_page_says_what_is_estimated_and_how_many_neighbors_are_missed() -> None:
+    analysis = embgeo.analyze(np.random.default_rng(0).standard_normal((400, 6)))
+    assert analysis.treated_places is not None
+    assert analysis.nearest is not None
+    text = Page(render(analysis)).text
+    assert "≈ and the histogram" not in text
+    assert "leading coordinates" not in text
+    changed = replace(
+        analysis,
+        treated_places=replace(analysis.treated_places, sampled=399),
+        nearest=replace(analysis.nearest, recall=0.9944),
+    )
+    text = Page(render(changed)).text
+    assert "≈ and the histogram: from 399 rows drawn at random" in text
+    assert "99.4% of the true nearest 10 of 500 sampled tokens" in text

@@ -395,7 +395,7 @@ def test_a_walk_from_token_to_token_and_back_by_a_link(page: Any) -> None:
     assert "not searched for this token: for all 2,000 it takes less than a minute" in text(
         page, "#card"
     )
-    assert "embgeo analyze --neighbors-of all does it, --show-neighbors TOKEN for one." in text(
+    assert "embgeo analyze --neighbors-of page does it, --show-neighbors TOKEN for one." in text(
         page, "#card"
     )
     assert "Select the 1,000 tokens that have them" in text(page, "#card button:last-child")

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import embgeo
-from embgeo.report.payload import MOST_UNITS, build, thin
+from embgeo.core.rows import NearestRows
+from embgeo.report.payload import BITS_AT_ONCE, MOST_UNITS, DataBlock, build, thin
 from embgeo.report.token_states import list_left_out
 from embgeo.result.analysis import Analysis
 from tests.support.sample_analysis import HOSTILE, sample
@@ -27,6 +28,9 @@ def column(raw: bytes, described: dict[str, Any]) -> Any:
     stored = np.frombuffer(
         raw, np.dtype(described["type"]).newbyteorder("<"), described["length"], described["at"]
     )
+    if "bits" in described:
+        held = np.unpackbits(stored)[: described["count"] * described["bits"]]
+        return held.reshape(-1, described["bits"]) @ (2 ** np.arange(described["bits"])[::-1])
     if "low" not in described:
         return stored
     return described["low"] + stored * (described["high"] - described["low"]) / 65535
@@ -88,8 +92,9 @@ def test_nearest_rows_have_their_places_on_the_page() -> None:
     assert payload is not None
     raw = gzip.decompress(base64.b64decode(payload.block))
     described = payload.meta["nearest"]
-    rows, near, cosines = (column(raw, described[key]) for key in ("rows", "near", "cosines"))
-    asked = payload.rows[rows]
+    near, cosines = (column(raw, described[key]) for key in ("near", "cosines"))
+    assert described["rows"] is None  # all
+    asked = payload.rows
     assert set(asked) == set(payload.rows) & set(analysis.nearest.rows)
     places = np.searchsorted(analysis.nearest.rows, asked)
     expected = analysis.nearest.neighbors[places]
@@ -101,6 +106,31 @@ def test_nearest_rows_have_their_places_on_the_page() -> None:
     assert cosines.reshape(expected.shape) == pytest.approx(
         analysis.nearest.cosines[places], abs=2e-5
     )
+
+
+def test_places_of_neighbors_take_as_many_bits_as_the_largest() -> None:
+    rng = np.random.default_rng(0)
+    for largest, bits in ((2**16 - 1, 16), (2**16, 17), (1, 1)):
+        block = DataBlock()
+        values = rng.integers(0, largest, (BITS_AT_ONCE + 3, 2), endpoint=True)
+        described = block.add_bits(values, largest.bit_length())
+        assert described["bits"] == bits
+        assert described["length"] == -(-2 * bits * len(values) // 8)
+        assert np.array_equal(column(b"".join(block.parts), described), values.ravel())
+
+
+def test_some_nearest_rows_have_the_places_of_those_that_were_asked() -> None:
+    analysis = sample()
+    assert analysis.nearest is not None
+    some = NearestRows(*(part[::2] for part in nearest_parts(analysis)))
+    meta, raw = unpack(replace(analysis, nearest=some))
+    assert np.array_equal(column(raw, meta["nearest"]["rows"]), some.rows)
+    assert np.array_equal(column(raw, meta["nearest"]["near"]), some.neighbors.ravel())
+
+
+def nearest_parts(analysis: Analysis) -> tuple[Any, Any, Any]:
+    assert analysis.nearest is not None
+    return analysis.nearest.rows, analysis.nearest.neighbors, analysis.nearest.cosines
 
 
 def test_a_page_without_nearest_rows_says_so() -> None:

@@ -34,6 +34,7 @@ from embgeo.stats import (
     StackedQR,
     SumWithout,
     TopNeighbors,
+    TreatedRows,
     UnitProjections,
     WeightedSum,
 )
@@ -126,6 +127,23 @@ MAKERS = {
     "projection": (Projection2, lambda: Projection2("svd2", DIRECTIONS[:, :2], np.full(D, 0.1))),
     "sum without a coordinate": (SumWithout, lambda: SumWithout(3, D)),
     "row sums": (RowSums, lambda: RowSums(D)),
+    "treated rows": (
+        TreatedRows,
+        lambda: TreatedRows(
+            "",
+            np.full(D, 0.1),
+            False,
+            DIRECTIONS[:, :4],
+            (1, 2),
+            np.arange(1.0, D + 1.0),
+            DIRECTIONS,
+            np.arange(1.0, D + 1.0),
+        ),
+    ),
+    "treated unit rows": (
+        TreatedRows,
+        lambda: TreatedRows("unit", np.full(D, 0.1), True, DIRECTIONS[:, :4], (1, 3), np.ones(D)),
+    ),
     "unit projections": (UnitProjections, lambda: UnitProjections("axes", DIRECTIONS[:, :4])),
     "row hashes": (RowHashes, lambda: RowHashes(D)),
     "QR": (StackedQR, lambda: StackedQR("uncentered", D)),

@@ -46,7 +46,7 @@ async function start() {
   };
   const toggleLasso = wireControls(data, store, map, lasso);
   new Gestures(map, lasso, toggleLasso);
-  if (data.treatments.length) {
+  if (data.treated) {
     const stored = () => map.setView(data.views.find((v) => v.key === byId("view").value));
     const whatIf = new WhatIf(data, store, map, stored);
     byId("view").addEventListener("change", () => whatIf.reset());

@@ -19,7 +19,7 @@ class Card {
       if (own.listed[row]) this.add("p", `Listed under: ${own.listed[row].join(", ")}`);
       const after = map.treated ? ` (${map.treated.title})` : "";
       const line = this.add("p", `Nearest by cosine${after}: `);
-      if (map.treated && !map.treated.near) line.append(own.search.treated);
+      if (map.treated && !map.treated.near) line.append(map.treated.name.startsWith(UNIT_FIRST) ? own.search.first : own.search.treated);
       else if (!map.treated && !own.nearest.has(row)) this.explainNone(own, line);
       for (const { row: near, cosine } of map.nearestTo(row)) {
         const said = cosine === undefined ? "" : ` ${formatCosine(cosine)}`;

@@ -20,8 +20,23 @@ async function unpack(text) {
   return new Response(stream).arrayBuffer();
 }
 
-function readColumn(buffer, { at, length, type, low, high }) {
+// Whole numbers of so many bits each, the highest bit first.
+function readBits(bytes, bits, count) {
+  const found = new Uint32Array(count);
+  let held = 0;
+  let known = 0;
+  for (let i = 0, at = 0; i < count; i++) {
+    for (; known < bits; known += 8) held = (held << 8) | bytes[at++];
+    known -= bits;
+    found[i] = held >>> known;
+    held &= (1 << known) - 1;
+  }
+  return found;
+}
+
+function readColumn(buffer, { at, length, type, low, high, bits, count }) {
   const stored = new ARRAYS[type](buffer, at, length);
+  if (bits !== undefined) return readBits(stored, bits, count);
   if (low === undefined) return stored;
   const step = (high - low) / 65535;
   return Float32Array.from(stored, (v) => low + v * step);
@@ -83,29 +98,41 @@ function readRows(part, meta, buffer, tokens) {
       const [rows, serious, norms, values, group] = [own.rows, own.serious, own.norms, own.values, own.group].map(read);
       return { ...own, rows, serious, norms, values, group, tokens: readTokens(buffer, own.tokens, rows.length) };
     }),
-    treatments: (part.treatments ?? []).map((treatment) => ({
-      ...treatment,
-      x: readColumn(buffer, treatment.x),
-      y: readColumn(buffer, treatment.y),
-      near: treatment.near && readColumn(buffer, treatment.near),
-    })),
+    treated: part.treatments && {
+      ...part.treatments,
+      columns: part.treatments.columns.map((column) => readColumn(buffer, column)),
+      list: part.treatments.list.map((treatment) => ({
+        ...treatment,
+        near: treatment.near && readColumn(buffer, treatment.near),
+      })),
+    },
   };
 }
 
-// By row: the nearest rows by cosine that are on the page, each with its cosine.
+// The nearest rows by cosine that are on the page, each with its cosine, of the rows that have them.
 function readNearest(described, buffer) {
-  const found = new Map();
-  if (!described) return found;
+  if (!described) return { size: 0, has: () => false, get: () => undefined };
   const { k } = described;
   const near = readColumn(buffer, described.near);
   const cosines = readColumn(buffer, described.cosines);
-  readColumn(buffer, described.rows).forEach((row, place) => {
-    const own = [];
-    for (let i = place * k; i < (place + 1) * k; i++) {
-      if (near[i] !== row) own.push({ row: near[i], cosine: cosines[i] });
-    }
-    found.set(row, own);
-  });
+  const asked = described.rows && new Map([...readColumn(buffer, described.rows)].map((row, at) => [row, at]));
+  const size = near.length / k;
+  return {
+    size,
+    has: (row) => (asked ? asked.has(row) : true),
+    get: (row) => {
+      const at = asked ? asked.get(row) : row;
+      return at === undefined ? undefined : listNear(near, k, at, row, cosines);
+    },
+  };
+}
+
+// A neighbor that is not on the page has the place of the row itself.
+function listNear(near, k, at, row, cosines = null) {
+  const found = [];
+  for (let i = at * k; i < (at + 1) * k; i++) {
+    if (near[i] !== row) found.push({ row: near[i], cosine: cosines?.[i] });
+  }
   return found;
 }
 

@@ -254,7 +254,7 @@ class Scatter {
   // The nearest tokens by cosine; none where they were not searched. Tokens that are close in this
   // plane are no neighbors: most of the distance lies outside of it.
   nearestTo(row) {
-    if (this.treated) return this.treated.near ? nearAfter(this.treated, row) : [];
+    if (this.treated) return this.treated.near ? listNear(this.treated.near, this.treated.k, row, row) : [];
     return this.data.nearest.get(row) ?? [];
   }
 

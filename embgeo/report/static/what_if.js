@@ -1,43 +1,52 @@
-// What if: the map, numbers and neighbors after a treatment; all of them were measured with the others.
+// What if: the map, numbers and neighbors after a treatment.
 
-const UNIT_ENDING = "+unit";
-const STOPS = { none: "stored", mean: "mean off", "top-1": "top 1 off", "top-2": "2 off", "top-3": "3 off", whiten: "whitened" };
+const UNIT_FIRST = "unit+";
+const UNIT_AFTER = "+unit";
+const STOPS = { none: "stored", mean: "mean off", standardize: "scaled", whiten: "whitened" };
+const APPROXIMATE = "With rows of norm 1, places are approximate: in the plane of the top directions of the rows as stored.";
 
 class WhatIf {
   constructor(data, store, map, showStored) {
     Object.assign(this, { data, store, map, showStored });
     this.slider = byId("treatment");
     this.unit = byId("treatment-unit");
-    this.names = data.treatments.map((treatment) => treatment.name).filter((name) => !name.endsWith(UNIT_ENDING));
+    this.known = new Map(data.treated.list.map((treatment) => [treatment.name, treatment]));
+    this.names = [...this.known.keys()].filter((name) => !name.includes("unit"));
     this.slider.max = this.names.length - 1;
     this.slider.addEventListener("input", () => this.show());
     this.unit.addEventListener("change", () => this.show());
     for (const name of this.names) {
       const stop = document.createElement("span");
-      stop.textContent = STOPS[name];
+      stop.textContent = STOPS[name] ?? `${name.slice(4)} off`;
       byId("treatment-stops").append(stop);
     }
-    this.bars = data.treatments[0].cosines.map((_, i) => {
+    this.stored = this.known.get("none");
+    this.bars = this.stored.cosines.map((_, i) => {
       const bar = shape(byId("treatment-cosines"), "rect", "bar-chosen");
       place(bar, { x: i + 0.06, width: 0.88 });
       return bar;
     });
-    this.describe(data.treatments[0]);
+    this.describe(this.stored);
   }
 
-  // Equal cosines, so equal neighbors, with and without unit rows.
-  get treatment() {
+  // Rows that are stored are divided by their norms before and after alike.
+  get shown() {
     const name = this.names[this.slider.value];
-    const find = (wanted) => this.data.treatments.find((treatment) => treatment.name === wanted);
-    return { shown: find(this.unit.checked ? name + UNIT_ENDING : name), base: find(name) };
+    const when = name === "none" && this.unit.value ? "after" : this.unit.value;
+    return this.known.get((when === "first" ? UNIT_FIRST : "") + name + (when === "after" ? UNIT_AFTER : ""));
   }
 
   show() {
-    const { shown, base } = this.treatment;
-    const stored = shown === this.data.treatments[0];
-    this.map.treated = base.name === "none" ? null : base;
-    if (stored) this.showStored();
-    else this.map.setView({ ...shown, labels: ["axis 1", "axis 2"] });
+    const { shown, map } = this;
+    // Equal cosines, so equal neighbors, with and without unit rows afterwards.
+    const base = this.known.get(shown.name.replace(UNIT_AFTER, ""));
+    map.treated = base === this.stored ? null : base;
+    if (shown === this.stored) this.showStored();
+    else {
+      const caption = shown.name.includes("unit") ? APPROXIMATE : "";
+      const places = placeTreated(this.data.treated, this.data.views[0], shown.name);
+      map.setView({ ...shown, ...places, labels: ["axis 1", "axis 2"], caption });
+    }
     this.describe(shown);
     if (this.store.pinned >= 0) this.store.pin(this.store.pinned);
   }
@@ -45,21 +54,19 @@ class WhatIf {
   // Another plane is one of the stored rows.
   reset() {
     this.slider.value = 0;
-    this.unit.checked = false;
+    this.unit.value = "";
     this.map.treated = null;
-    this.describe(this.data.treatments[0]);
+    this.describe(this.stored);
   }
 
   describe(treatment) {
-    const title = treatment.title + (treatment.name.endsWith(UNIT_ENDING) ? ", rows of norm 1" : "");
-    byId("treatment-name").textContent = title;
+    const when = this.unit.value ? `, ${this.unit.selectedOptions[0].textContent}` : "";
+    byId("treatment-name").textContent = treatment.title + when;
     byId("treatment-code").textContent = treatment.code;
     byId("treatment-code").hidden = !treatment.code;
-    this.slider.setAttribute("aria-valuetext", title);
+    this.slider.setAttribute("aria-valuetext", treatment.title + when);
     const cells = document.querySelectorAll("#treatment-numbers [data-number]");
-    cells.forEach((cell, i) => {
-      cell.textContent = treatment.exact[i] === null ? "none: no direction differs" : treatment.numbers[i];
-    });
+    cells.forEach((cell, i) => (cell.textContent = treatment.numbers[i]));
     const top = Math.max(...treatment.cosines);
     this.bars.forEach((bar, i) => {
       const height = (40 * treatment.cosines[i]) / top;
@@ -68,11 +75,37 @@ class WhatIf {
   }
 }
 
-// Neighbors after a treatment: places on the page; a missing one has the place of the row.
-function nearAfter(treatment, row) {
-  const found = [];
-  for (let i = row * treatment.k; i < (row + 1) * treatment.k; i++) {
-    if (treatment.near[i] !== row) found.push({ row: treatment.near[i] });
+// The rows in the plane of their two strongest directions, as `place_treated` of embgeo finds them.
+function placeTreated({ columns, mean, deviations, unit }, stored, name) {
+  const axes = mean.length;
+  const [norms, ...treatedNorms] = columns.slice(axes);
+  const base = name.replace(UNIT_FIRST, "").replace(UNIT_AFTER, "");
+  const first = name.startsWith(UNIT_FIRST);
+  const off = base.startsWith("top-") ? Number(base.slice(4)) : 0;
+  const along = (axis) => {
+    if (!first) return columns[axis];
+    const out = new Float32Array(norms.length).fill(-unit.shift[axis]);
+    for (let c = 0; c < axes; c++) {
+      const part = unit.turn[c][axis];
+      if (part) for (let i = 0; i < out.length; i++) out[i] += (part * (columns[c][i] + mean[c])) / norms[i];
+    }
+    return out;
+  };
+  const at = base === "standardize" ? axes - 2 : off;
+  let places = base === "none" ? [stored.x, stored.y] : [along(at), along(at + 1)];
+  if (base === "whiten") {
+    const scales = first ? unit.deviations : deviations;
+    places = places.map((values, j) => values.map((v) => v / scales[j]));
   }
-  return found;
+  if (name.endsWith(UNIT_AFTER)) {
+    const own = base === "none" ? norms : treatedNorms[{ standardize: 1, whiten: 2 }[base] ?? 0];
+    const lengths = own.map((length, i) => {
+      let square = length * length;
+      for (let c = 0; c < off; c++) square -= columns[c][i] ** 2;
+      // Rounding may leave less than the plane holds.
+      return Math.sqrt(Math.max(square, places[0][i] ** 2 + places[1][i] ** 2));
+    });
+    places = places.map((values) => values.map((v, i) => v / lengths[i]));
+  }
+  return { x: places[0], y: places[1] };
 }
