@@ -131,7 +131,7 @@ def pack_nearest(nearest: NearestRows) -> dict[str, npt.NDArray[Any]]:
         "nearest/rows": nearest.rows.astype(np.int32),
         "nearest/neighbors": nearest.neighbors.astype(np.int32),
         "nearest/cosines": nearest.cosines,
-        "nearest/recall": np.array(nearest.recall),
+        "nearest/recall": np.array([nearest.recall]),
     }
 
 
@@ -140,8 +140,11 @@ def unpack_nearest(arrays: dict[str, npt.NDArray[Any]]) -> NearestRows | None:
     if "nearest/rows" not in arrays:
         return None
     rows, near = (arrays[f"nearest/{part}"].astype(np.int64) for part in ("rows", "neighbors"))
-    recall = float(arrays["nearest/recall"])
-    return NearestRows(rows, near, arrays["nearest/cosines"].astype(np.float32), recall)
+    recall = arrays["nearest/recall"]
+    if recall.shape != (1,):
+        raise ValueError("the recall of the nearest rows is not one number")
+    cosines = arrays["nearest/cosines"].astype(np.float32)
+    return NearestRows(rows, near, cosines, float(recall[0]))
 
 
 def check_nearest(nearest: NearestRows, rows: int) -> None:
