@@ -66,7 +66,15 @@ FREE = ("absent", "provenance.conventions", "provenance.masked", "scalars", "ser
 VALUES = ("scalars.*", *(f"{kind}[]" for kind in (
     "series", "histograms", "points", "columns", "tables", "halves")))  # fmt: skip
 ARRAYS = {"rows", "tokens_utf8", "tokens_end", "counts", "popular"}
-ARRAYS |= {"points/*", "columns/*", "halves/*", "nearest/*", "suspects/*", "treated/*"}
+ARRAYS |= {
+    "points/*",
+    "columns/*",
+    "halves/*",
+    "nearest/*",
+    "suspects/*",
+    "treated/*",
+    "treated_places/*",
+}
 
 
 @pytest.fixture(scope="module")

@@ -345,7 +345,10 @@ def test_arrays_of_a_shape_that_would_be_broadcast(folder, cut):
     with np.load(folder / ARRAYS_NAME) as stored:
         arrays = dict(stored)
     for name, array in arrays.items():
-        np.savez(folder / ARRAYS_NAME, **arrays | {name: CUTS[cut](array)})
+        changed = CUTS[cut](array)
+        if changed.shape == array.shape:  # one number is one entry
+            continue
+        np.savez(folder / ARRAYS_NAME, **arrays | {name: changed})
         content = json.loads((folder / JSON_NAME).read_text())
         content[DIGEST] = digest_of(folder / ARRAYS_NAME)
         (folder / JSON_NAME).write_text(json.dumps(content))

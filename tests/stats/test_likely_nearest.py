@@ -65,7 +65,7 @@ def test_as_many_coordinates_are_used_as_hold_the_true_neighbors(
     monkeypatch.setattr(
         likely, "choose_candidates", lambda c, q: widths.append(c.shape[1]) or choose(c, q)
     )
-    for decay, width in ((2.0, 4), (0.3, 40)):
+    for decay, width in ((2.0, 4), (0.3, 16)):
         nearest = analyze(make_rows(decay), monkeypatch).nearest
         assert nearest is not None
         assert widths[-1] == width
