@@ -339,10 +339,6 @@ def llama(s: Any, _p: float) -> dict[str, Any]:
     return {"model": model, "training": {"windows": "random"}}
 
 
-def compiled_llama(s: Any, p: float) -> dict[str, Any]:
-    return merge_tables(llama(s, p), {"training": {"compile": True}})
-
-
 def transformer_xl(s: Any, p: float) -> dict[str, Any]:
     own = {"d": s.d, "layers": s.layers, "heads": s.heads, "feedforward": s.inner}
     return {"model": {"name": "transformer-xl", "memory": s.bptt, "dropout": p, **own}}
@@ -398,7 +394,7 @@ CASES = {
     "llama": Case(
         Llama,
         draw_text,
-        {"llama": llama, "llama, compiled": compiled_llama},
+        {"llama": llama},
         {
             "tiny": {"n": 50, "d": 16, "layers": 2, "inner": 24, "batch": 4, "bptt": 8},
             "preset": {"n": 4_096, "d": 128, "layers": 4, "inner": 352, "batch": 16, "bptt": 128},

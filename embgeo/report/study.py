@@ -97,7 +97,6 @@ def describe_methods(study: Study, comparison: Comparison | None) -> dict[str, A
         ],
         "shared_deviations": shared,
         "run_rows": run_rows(study),
-        "predictions": prediction_rows(study),
         "shared_settings": study_tables.settings_text(
             {k: v for k, v in settings.items() if k != "method"}
         ),
@@ -166,23 +165,6 @@ def run_rows(study: Study) -> list[dict[str, str]]:
             "initial": run.initial[:12],
         }
         for run in study.runs
-    ]
-
-
-def prediction_rows(study: Study) -> list[dict[str, Any]]:
-    """Return each position with what every method expects there, in the shown runs."""
-    runs = [study.choose_shown_run(method.name) for method in study.methods]
-    same = [run for run in runs if run.predictions]
-    return [
-        {
-            "context": visible(" ".join(held[0].context)),
-            "target": visible(held[0].target),
-            "expected": [
-                (visible(run.method), [(visible(word), 100.0 * p) for word, p in one.predicted])
-                for run, one in zip(same, held, strict=True)
-            ],
-        }
-        for held in zip(*(run.predictions for run in same), strict=False)
     ]
 
 

@@ -119,7 +119,6 @@ def heads(study: record.Study) -> tuple[Head, ...]:
         (f"{first}.rare", "perplexity, rare words"),
         (f"{first}.popular", "perplexity, frequent words"),
         (f"{other}.{score}", wording.describe_quality(f"{other}.{score}")),
-        (f"{first}.unknown", "p(unknown word)"),
         (f"{first}.cache", "with cache"),
         (f"{first}.dynamic", "dynamic"),
         *((name, wording.describe_quality(name)) for name in own_scores(study) if name != quality),

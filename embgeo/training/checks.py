@@ -55,7 +55,6 @@ def require_real(range_: str, fits: Callable[[float], bool]) -> Callable[[str, f
 
 
 share = require_real("from 0 to below 1", lambda value: 0.0 <= value < 1.0)
-unit = require_real("from 0 to 1", lambda value: 0.0 <= value <= 1.0)
 nonnegative = require_real("from 0", lambda value: value >= 0.0)
 positive = require_real("above 0", lambda value: value > 0.0)
 

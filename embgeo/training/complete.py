@@ -24,14 +24,13 @@ def complete_settings(config: StudySettings) -> StudySettings:
     known = list_defaults(kind)
     refuse_unknown(config.model.settings, known, f"[model] of {config.model.name}")
     chosen = config.optimizer
-    sgd = chosen.kind == "sgd"
     with name_table("[optimizer]"):
         build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
         own = optimizers.complete_optimizer(chosen.kind, set_fields(chosen, OF_OPTIMIZER))
     # Methods that are not compared may be added later, and stay as they are.
     methods = dict(config.method)
     for name in config.compare:
-        table = find_method(name, config.method).complete(config.method.get(name, {}), sgd=sgd)
+        table = find_method(name, config.method).complete(config.method.get(name, {}))
         methods |= {name: table} if table else {}
     schedule = {**list_defaults(SCHEDULES[chosen.schedule]), **set_fields(chosen, OF_SCHEDULE)}
     found = replace(

@@ -9,7 +9,6 @@ from msgspec import Meta
 Natural = Annotated[int, Meta(ge=0)]
 Whole = Annotated[int, Meta(ge=1)]
 Nonnegative = Annotated[float, Meta(ge=0)]
-Positive = Annotated[float, Meta(gt=0)]
 Share = Annotated[float, Meta(ge=0, lt=1)]
 Unit = Annotated[float, Meta(ge=0, le=1)]
 Precision = Literal["float32", "tf32", "bf16"]
@@ -80,15 +79,12 @@ class OptimizerSettings:
         Weight decay is decoupled from the gradient.
     lr : float
         The highest learning rate of the schedule.
-    weight_decay, betas, eps, momentum
+    weight_decay, betas, eps
         Parameters of the optimizer, where it has them.
-    embedding_lr : float, optional
-        Learning rate of the embeddings (input, output and positions) as a multiple of `lr`; by
-        default 1.
-    decay : {"matrices", "weights", "all"}
+    decay : {"matrices", "all"}
         Which parameters `weight_decay` applies to. "matrices": weight matrices of layers, but not
         biases, gains of norms, or embeddings (input, output and positions, plain or factored).
-        "weights": plain embeddings, too. "all": every parameter, as in the published AWD-LSTM.
+        "all": every parameter, as in the published AWD-LSTM.
     schedule : {"constant", "one-cycle", "epoch-decay", "inverse-sqrt", "linear", "cosine"}
     warm_up, start, end : float
         one-cycle: the share of the run in which the rate rises, and its factors at both ends;
@@ -110,22 +106,20 @@ class OptimizerSettings:
     """
 
     kind: Literal["adamw", "sgd"] = "adamw"
-    lr: float | None = None
-    weight_decay: float | None = None
-    betas: tuple[float, float] | None = None
-    eps: float | None = None
-    momentum: float | None = None
-    embedding_lr: Positive | None = None
-    decay: Literal["matrices", "weights", "all"] = "matrices"
+    lr: Nonnegative | None = None
+    weight_decay: Nonnegative | None = None
+    betas: tuple[Share, Share] | None = None
+    eps: Nonnegative | None = None
+    decay: Literal["matrices", "all"] = "matrices"
     schedule: Literal[
         "constant", "one-cycle", "epoch-decay", "inverse-sqrt", "linear", "cosine"
     ] = "constant"
-    warm_up: float | None = None
-    start: float | None = None
-    end: float | None = None
-    after: int | None = None
-    rate: float | None = None
-    warm_up_steps: int | None = None
+    warm_up: Unit | None = None
+    start: Unit | None = None
+    end: Unit | None = None
+    after: Natural | None = None
+    rate: Unit | None = None
+    warm_up_steps: Natural | None = None
     asgd: bool = False
     window: Whole = 5
     finetune: Natural | None = None
@@ -158,9 +152,6 @@ class TrainingSettings:
         Windows per step of the optimizer.
     precision : {"float32", "tf32", "bf16"}
         tf32 has an effect on CUDA only; bf16 is autocast.
-    compile : bool, optional
-        Compile the layers of a language model that carries no state of its own by torch.compile,
-        which needs a C++ compiler on a CPU. Sums are then rounded differently.
     device : str
         auto, cpu, cuda, cuda:1, mps, …
     threads : int, optional
@@ -192,7 +183,6 @@ class TrainingSettings:
     clip: Nonnegative = 0.0
     accumulate: Whole = 1
     precision: Precision = "float32"
-    compile: bool | None = None
     device: str = "auto"
     #: Millions of threads end the process.
     threads: Annotated[int, Meta(ge=1, le=1024)] | None = None
@@ -233,9 +223,6 @@ class EvaluationSettings:
         Share of the types, most frequent first, that count as frequent.
     test : bool
         Evaluate the test split at the end, if there is one.
-    observe : int, optional
-        Positions, evenly spaced over the first 20,000 tokens of the last split, at which the run
-        keeps hidden states (``hidden.npy``); at some of them predictions, for the report.
     cache, dynamic : bool
         Also evaluate with a continuous cache, and dynamically, at the end.
     """
@@ -250,7 +237,6 @@ class EvaluationSettings:
     same_length: bool | None = None
     popular: Share = 0.2
     test: bool = True
-    observe: Annotated[int, Meta(ge=2)] | None = None
     cache: bool = False
     dynamic: bool = False
 

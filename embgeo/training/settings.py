@@ -25,7 +25,7 @@ STUDY_SETTINGS_NAME = "train.toml"
 SHARED_BY_MODELS = ("bias_init",)
 
 #: Settings of [optimizer] for the optimizer and for the schedule.
-OF_OPTIMIZER = ("lr", "weight_decay", "betas", "eps", "momentum")
+OF_OPTIMIZER = ("lr", "weight_decay", "betas", "eps")
 OF_SCHEDULE = ("warm_up", "start", "end", "after", "rate", "warm_up_steps")
 
 #: A setting that chooses, and the settings that depend on it; None: all but the shared ones.
@@ -33,7 +33,7 @@ CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
     ("data", "bpe", ("size", "min_count")),
     ("task", "name", None),
     ("model", "name", None),
-    ("optimizer", "kind", (*OF_OPTIMIZER, "embedding_lr")),
+    ("optimizer", "kind", OF_OPTIMIZER),
     ("optimizer", "schedule", OF_SCHEDULE),
 )
 

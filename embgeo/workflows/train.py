@@ -10,7 +10,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -207,16 +207,15 @@ def train(
 def plan_training(data: Path | str | None = None, **arguments: Any) -> tuple[Path, dict[str, Any]]:
     """Return the folder and the runs of :func:`train` with these arguments; nothing is written.
 
-    The plan is JSON-ready: corpus, model, epochs, seeds, methods with their sizes, steps and least
-    memory, and the free memory of a GPU.
+    The plan is JSON-ready: corpus, model, epochs, seeds, methods with their sizes
+    and steps.
     """
     require_torch()
     from embgeo.training.plugins import naming_plugins
 
     with naming_plugins(arguments.get("plugins")):
         settings, dataset, folder = prepare(data, **arguments)
-        from embgeo.training.loop.check import find_free_memory, plan_runs
-        from embgeo.training.loop.distributed import find_device
+        from embgeo.training.loop.check import plan_runs
         from embgeo.training.loop.facts import describe_dataset
 
         plan = {
@@ -224,8 +223,7 @@ def plan_training(data: Path | str | None = None, **arguments: Any) -> tuple[Pat
             "model": settings.tables()["model"],
             "epochs": settings.training.epochs,
             "seeds": list(settings.seeds),
-            "methods": [asdict(plan) for plan in plan_runs(settings, dataset)],
-            "free_memory": find_free_memory(find_device(settings.training.device)),
+            "methods": plan_runs(settings, dataset),
             "tuned": {name: list(values) for name, values in settings.tune.items()},
         }
     return folder, plan

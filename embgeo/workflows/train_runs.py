@@ -133,7 +133,6 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
     The analyses of an output matrix and a source embedding are in folders inside.
     """
     from embgeo.stats.resources import Resources
-    from embgeo.training.evaluation.observed import HIDDEN_NAME
     from embgeo.training.loop.checkpoint import MODEL_NAME, SOURCE_NAME, VOCABULARY_NAME
     from embgeo.training.models.encoder_decoder import SOURCE_TENSOR
     from embgeo.training.study.run_result import OUTPUT_FOLDER, SOURCE_FOLDER
@@ -148,9 +147,7 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
     homes = (folder, *([folder / SOURCE_FOLDER] if has_source else []))
     if all(is_analyzed(home, model) for home in homes):
         return
-    states = folder / HIDDEN_NAME
-    hidden = states if states.is_file() else None
-    matrix = load(model, counts=folder / VOCABULARY_NAME, hidden=hidden)
+    matrix = load(model, counts=folder / VOCABULARY_NAME)
     found = {OUTPUT_FOLDER: matrix.output, "": matrix}
     if has_source:
         counts = folder / SOURCE_NAME

@@ -250,17 +250,6 @@ def test_claims_deviations_and_settings_are_shown() -> None:
         assert shown in text, shown
 
 
-@pytest.mark.slow
-def test_predictions_stand_beside_each_other_with_the_target_marked() -> None:
-    folded = html().partition("Next words that the models expect")[2].partition("</details>")[0]
-    assert folded.count("<tr>") == len(METHODS)
-    assert folded.count("<mark><bdi>file</bdi></mark> <small>25</small>") == len(METHODS)
-    assert "… read the" in folded
-    none = [replace(run, predictions=()) for run in sample_training(methods=METHODS).runs]
-    bare = render(replace(sample_training(methods=METHODS), runs=tuple(none)), embeddings())
-    assert "Next words" not in bare
-
-
 def test_a_method_alone_has_a_page_without_embeddings() -> None:
     text = page(alone=True).text
     assert "mle on pydocs" in text

@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from embgeo.training.methods import Frage
+from embgeo.training.methods.frage import class_loss
+
 N, D = 60, 8
 
 
@@ -51,3 +54,9 @@ def batches(number: int, n: int = N, seed: int = 0) -> list[tuple[Tensor, Tensor
     generator = torch.Generator().manual_seed(seed)
     drawn = torch.multinomial(counts(n), number * 4 * 9, True, generator=generator)
     return [(ids[:, :-1], ids[:, 1:]) for ids in drawn.view(number, 4, 9)]
+
+
+def discriminator_loss(reg: Frage) -> float:
+    """L_D over all rows."""
+    scores = reg.discriminator(reg.weight().detach())
+    return float(class_loss(scores, reg.sign, reg.share).detach())

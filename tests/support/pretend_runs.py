@@ -19,13 +19,12 @@ from embgeo.stats.backend import executor
 from embgeo.stats.backend.torch import TorchBackend
 from embgeo.stats.resources import Resources
 from embgeo.training.complete import complete_settings
-from embgeo.training.loop.check import find_free_memory
 from embgeo.training.loop.checkpoint import load_state, model_bytes, save_state
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.loop import Trainer
 from embgeo.training.methods import make_plain
 from embgeo.training.settings import StudySettings
-from tests.support.pretend_device import DEVICE, MixedDevices, pretend
+from tests.support.pretend_device import MixedDevices, pretend
 from tests.support.training_runs import CPU, LLAMA, RHN, corpus, settings
 
 MODELS: dict[str, dict[str, Any]] = {"awd-lstm": {}, "llama": LLAMA, "vd-rhn": {"model": RHN}}
@@ -59,7 +58,7 @@ def run_case(model: str, method: str, precision: str) -> dict[str, Any]:
             losses.append(float(one.step().loss))
         parts = (trainer.model, trainer.regularizer)
         held = [t for one in parts for t in (*one.parameters(), *one.buffers())]
-        evaluator = trainer.task.evaluator(config, corpus(200), device)
+        evaluator = trainer.task.EVALUATOR(trainer.task, config, corpus(200), device)
         with trainer.evaluated() as trained:
             evaluator.valid(trained)
             trainer.matrices()
@@ -161,7 +160,6 @@ def main() -> None:
             stored: describe(lambda stored=stored: compare_analyses(stored))
             for stored in ("float16", "float64")
         },
-        "free": [find_free_memory(device) for device in (DEVICE, CPU)],
         "refused": {name: is_refused(work) for name, work in list_mixtures().items()},
         "allowed": {name: not is_refused(work) for name, work in list_allowed().items()},
     }

@@ -14,7 +14,7 @@ from embgeo.comparison.comparison import Comparison, Member
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.assemble import assemble_study
 from embgeo.training.study.log import LOG_NAME
-from embgeo.training.study.record import Prediction, Role, Run, Study, StudyMethod
+from embgeo.training.study.record import Role, Run, Study, StudyMethod
 from embgeo.training.study.run_result import (
     OUTPUT_FOLDER,
     RESULT_NAME,
@@ -85,7 +85,6 @@ def result(made: Made, *, hostile: bool = False) -> RunResult:
             "notes": ["a twentieth for validation", f"scored by BLEU|{'tok:13a|' * 9}"],
         },
         initial_sha256=f"{made.seed:064x}",
-        predictions=(Prediction(("read", "the", text), "file", (("file", 0.25), (text, 0.125))),),
     )
 
 

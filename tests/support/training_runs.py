@@ -50,7 +50,7 @@ RHN: dict[str, Any] = {"name": "vd-rhn", "d": 8, "depth": 2}
 LLAMA: dict[str, Any] = {
     "task": {"name": "lm", "z_loss": 1e-2},
     "model": {"name": "llama", "d": 8, "layers": 1, "heads": 2, "kv_heads": 1},
-    "optimizer": {"schedule": "cosine", "warm_up_steps": 3, "embedding_lr": 2.0},
+    "optimizer": {"schedule": "cosine", "warm_up_steps": 3},
     "training": {"windows": "random"},
     "evaluation": {"bptt": 10, "stride": 5},
 }

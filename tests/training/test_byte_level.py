@@ -182,7 +182,6 @@ def test_settings_that_exclude_each_other() -> None:
         {"training": {"windows": "any"}},
         {"task": {"name": "lm", "z_loss": -1.0}},
         {"task": {"name": "lm", "smoothing": 1.0}},
-        {"optimizer": {"embedding_lr": 0.0}},
     ):
         with refusal(BadOption):
             complete_settings(settings(**tables))

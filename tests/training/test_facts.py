@@ -1,6 +1,5 @@
-"""What a run records besides its scores: memory, movement of rows, hidden states, predictions."""
+"""What a run records besides its scores: memory, movement of rows."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,9 @@ torch = pytest.importorskip("torch")
 
 from safetensors.torch import load_file  # noqa: E402
 
-from embgeo.core.progress import Progress  # noqa: E402
-from embgeo.result.analysis import load_analysis  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
-from embgeo.training.evaluation.observed import observe  # noqa: E402
 from embgeo.training.loop import facts  # noqa: E402
-from embgeo.training.loop.loop import train_run  # noqa: E402
-from embgeo.training.study.run_result import collect_numbers, load_result  # noqa: E402
-from embgeo.workflows.train_runs import analyze_embedding  # noqa: E402
+from embgeo.training.study.run_result import collect_numbers  # noqa: E402
 from tests.support.training_runs import CPU, corpus, run, settings, trainer_of  # noqa: E402
 
 
@@ -88,42 +82,3 @@ def test_the_peak_of_a_gpu_is_what_torch_held(monkeypatch: pytest.MonkeyPatch) -
     assert asked == [device]
     assert facts.read_peak(device) == 8
     assert facts.read_peak(torch.device("mps")) is None
-
-
-def test_a_run_keeps_hidden_states_and_predictions(tmp_path: Path) -> None:
-    config = settings("mle", training={"steps": 3}, evaluation={"observe": 30})
-    vocabulary = replace(corpus().vocabulary, unknown=4)
-    dataset = replace(corpus(), vocabulary=vocabulary)
-    result = train_run(
-        config, dataset, tmp_path, measure=None, progress=Progress(), command="embgeo train"
-    )
-    hidden = np.load(tmp_path / "hidden.npy")
-    model = load_file(tmp_path / "model.safetensors")
-    logits = torch.from_numpy(hidden) @ model["embedding.weight"].T + model["decoder.bias"]
-    p = logits.double().softmax(dim=-1)
-    assert hidden.shape == (30, model["embedding.weight"].shape[1])
-    assert result.test is not None
-    assert result.test["unknown"] == pytest.approx(float(p[:, 4].mean()), rel=1e-5)
-    first, last = result.predictions[0], result.predictions[-1]
-    test = corpus().test
-    assert test is not None
-    words = [vocabulary.tokens[row] for row in test]
-    assert (first.context, first.target) == (tuple(words[:1]), words[1])
-    assert (last.context, last.target) == (tuple(words[-13:-1]), words[-1])
-    best = p[0].topk(10)
-    assert [word for word, _ in first.predicted] == [vocabulary.tokens[i] for i in best.indices]
-    assert [q for _, q in first.predicted] == pytest.approx(best.values.tolist(), rel=1e-5)
-    analyze_embedding(tmp_path, "cpu", "", Progress())
-    assert load_analysis(tmp_path).find_scalar("hidden.hull_distance") is not None
-    assert load_result(tmp_path) == result
-
-
-def test_positions_do_not_depend_on_windows() -> None:
-    trainer = trainer_of(settings("mle"))
-    trainer.model.eval()
-    rows, vocabulary = corpus().train, corpus().vocabulary
-    found = [
-        observe(trainer.model, rows, vocabulary, 40, bptt=bptt, device="cpu").hidden
-        for bptt in (7, len(rows))
-    ]
-    torch.testing.assert_close(*found)

@@ -129,7 +129,7 @@ def test_a_mixture_is_evaluated_dynamically() -> None:
     text = corpus()
     model = build("awd-lstm", len(text.vocabulary), {"d": 2, "layers": 1, "experts": 2})
     chosen = StudySettings(evaluation=EvaluationSettings(dynamic=True))
-    found = Scores(chosen, text, torch.device("cpu")).adapted(model, "valid")
+    found = Scores(None, chosen, text, torch.device("cpu")).adapted(model, "valid")
     assert math.isfinite(found["dynamic"] or math.nan)
 
 

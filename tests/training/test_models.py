@@ -27,7 +27,6 @@ SMALL: dict[str, dict[str, Any]] = {
     "vd-rhn": {"d": D, "layers": 2, "depth": 2, "input_dropout": 0.2, "bound": 0.3},
     "transformer": {"d": D, "layers": 2, "heads": 2},
     "transformer-xl": {"d": D, "layers": 2, "heads": 2, "memory": T},
-    "rotary": {"d": D, "layers": 2, "heads": 2, "positions": "rotary"},
     "vaswani": {"d": D, "layers": 2, "heads": 2, "positions": "sinusoidal", "norm": "after"},
     "llama": {"d": D, "layers": 2, "heads": 4, "kv_heads": 2, "dropout": 0.1},
 }
@@ -35,7 +34,7 @@ each_model = pytest.mark.parametrize("name", SMALL)
 each_tying = pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
 recurrent = pytest.mark.parametrize("name", ["awd-lstm", "vd-lstm", "vd-rhn"])
 #: Models of `SMALL` whose name is not that of their class.
-KINDS = {"rotary": "transformer", "vaswani": "transformer", "mixture": "awd-lstm"}
+KINDS = {"vaswani": "transformer", "mixture": "awd-lstm"}
 
 
 def made(name: str, seed: int = 0, **settings: Any) -> Any:
@@ -269,7 +268,6 @@ def test_settings_that_make_no_sense() -> None:
         ("vd-rhn", {"depth": 0}),
         ("vd-rhn", {"gate_bias": "low"}),
         ("transformer", {"heads": 3}),
-        ("transformer", {"heads": 8, "positions": "rotary"}),
         ("transformer", {"positions": "none"}),
         ("transformer", {"positions": "sinusoidal", "d": 9, "heads": 3}),
         ("transformer", {"norm": "both"}),

@@ -51,7 +51,8 @@ each_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: m.NAME)
 def made(name: str, **settings: Any) -> Any:
     torch.manual_seed(0)
     kind = "awd-lstm" if name == "mixture" else name
-    return build(kind, N, {**SMALL[name], "embedding_dropout": 0.3, **settings})
+    dropped = {"embedding_dropout": 0.3} if kind in ("awd-lstm", "vd-rhn") else {}
+    return build(kind, N, {**SMALL[name], **dropped, **settings})
 
 
 def windows(number: int) -> list[Any]:
@@ -77,7 +78,6 @@ def train(model: Any, reg: Any, kind: str = "adamw", lr: float = 0.01, number: i
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 0.25)
         rate = apply_factor(optimizer, 1.0)
-        reg.before_step(rate)
         optimizer.step()
         reg.after_step(rate)
         losses.append(loss.detach())
@@ -128,7 +128,7 @@ def test_factors_make_the_same_model(name: str, tied: bool) -> None:
     assert set(model.state_dict()) == names
 
 
-@each_model
+@pytest.mark.parametrize("name", ["awd-lstm", "vd-rhn"])
 def test_rows_of_factors_are_dropped_like_plain_ones(name: str) -> None:
     """The same draw drops the same tokens, and W is not multiplied out."""
     plain, factored = made(name, embedding_dropout=0.5), made(name, embedding_dropout=0.5)

@@ -366,8 +366,8 @@ def test_windows_longer_than_the_learned_positions() -> None:
     assert model(tokens(4)).raw.shape == (4, B, D)
     with refusal(BadOption):
         model(tokens(5))
-    rotary = made("transformer", d=D, heads=2, layers=1, context=4, positions="rotary")
-    assert rotary(tokens(5)).raw.shape == (5, B, D)
+    waves = made("transformer", d=D, heads=2, layers=1, context=4, positions="sinusoidal")
+    assert waves(tokens(5)).raw.shape == (5, B, D)
 
 
 @each_value

@@ -125,38 +125,6 @@ def test_what_decays_is_the_same_for_all_methods(name: str, decay: str) -> None:
     assert decayed == (layers if decay == "matrices" else set(names.values()))
 
 
-@each_value
-@pytest.mark.parametrize("decay", ["matrices", "weights", "all"])
-@pytest.mark.parametrize("name", ["mle", "factored"])
-def test_embeddings_may_have_a_rate_of_their_own(name: str, decay: str) -> None:
-    trainer = trainer_of(settings(name, optimizer={"embedding_lr": 3.0, "decay": decay}))
-    rows = {id(p) for p in trainer.model.embedding_parameters()}
-    rates = {
-        id(p): group["initial_lr"]
-        for group in trainer.optimizer.param_groups
-        for p in group["params"]
-    }
-    assert rates.keys() == {id(p) for p in trainer.parameters}
-    assert {rates[one] for one in rows} == {0.01 * 3.0}
-    assert {rate for one, rate in rates.items() if one not in rows} == {0.01}
-    assert trainer.optimizer.param_groups[0]["initial_lr"] == 0.01
-
-
-def test_methods_step_at_the_rate_of_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
-    trainer, rates = trainer_of(settings(optimizer={"embedding_lr": 3.0})), []
-    monkeypatch.setattr(trainer.regularizer, "after_step", rates.append)
-    trainer.step()
-    assert rates == [pytest.approx(0.01 * 3.0)]
-
-
-def test_weights_of_embeddings_may_decay_without_their_biases() -> None:
-    trainer = trainer_of(settings(optimizer={"weight_decay": 0.3, "decay": "weights"}))
-    decayed, spared = trainer.optimizer.param_groups
-    assert any(p is trainer.model.embedding.weight for p in decayed["params"])
-    assert spared["weight_decay"] == 0.0
-    assert all(p.ndim < 2 for p in spared["params"])
-
-
 def test_learned_positions_do_not_decay() -> None:
     model: Any = build("transformer", 20, {"d": 8, "layers": 1, "heads": 2})
     decayed, spared = parameter_groups(model, embeddings=model.embedding_parameters())
@@ -180,13 +148,6 @@ def test_optimizers_that_make_no_sense() -> None:
     for kind, fields in (
         ("lbfgs", {}),
         ("sgd", {"betas": (0.9, 0.99)}),
-        ("adamw", {"lr": -1.0}),
-        ("adamw", {"lr": float("nan")}),
-        ("adamw", {"lr": "1e-3"}),
-        ("adamw", {"weight_decay": True}),
-        ("adamw", {"betas": (0.9, 1.0)}),
-        ("adamw", {"betas": 0.9}),
-        ("adamw", {"betas": (0.9,)}),
         ("coupled-adam", {}),
     ):
         with refusal(BadOption):
@@ -261,15 +222,28 @@ def test_schedules_that_make_no_sense() -> None:
         ("plateau", {}),
         ("one-cycle", {"step": 3}),
         ("constant", {"end": 3}),
-        ("one-cycle", {"warm_up": 1.5}),
-        ("one-cycle", {"end": "low"}),
-        ("epoch-decay", {"after": 2.5}),
-        ("epoch-decay", {"rate": float("nan")}),
-        ("inverse-sqrt", {"warm_up_steps": 0.1}),
-        ("inverse-sqrt", {"warm_up_steps": -1}),
     ):
         with refusal(BadOption):
             build_schedule(kind, fields)
+
+
+def test_settings_of_optimizers_and_schedules_are_typed() -> None:
+    for fields in (
+        {"lr": -1.0},
+        {"lr": float("nan")},
+        {"lr": "1e-3"},
+        {"weight_decay": True},
+        {"betas": (0.9, 1.0)},
+        {"betas": 0.9},
+        {"betas": (0.9,)},
+        {"schedule": "one-cycle", "warm_up": 1.5},
+        {"schedule": "one-cycle", "end": "low"},
+        {"schedule": "epoch-decay", "after": 2.5},
+        {"schedule": "epoch-decay", "rate": float("nan")},
+        {"schedule": "inverse-sqrt", "warm_up_steps": -1},
+    ):
+        with refusal(BadOption):
+            settings(optimizer=fields)
 
 
 # --- Averages -----------------------------------------------------------------------------------

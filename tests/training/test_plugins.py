@@ -54,15 +54,22 @@ register(Method("mine", "Mine", (CosReg,), {"gamma": 2.0}))
 KNOWN: tuple[dict[str, Any], ...] = (MODELS, METHODS, TASKS)
 
 
-@pytest.fixture(autouse=True)
-def forget(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a test registers, the next one does not see."""
-    monkeypatch.setattr(plugins, "_LOADED", {})
+@contextlib.contextmanager
+def forgetting() -> Iterator[None]:
+    """What is registered inside is not known after it."""
     before = [(known, dict(known)) for known in KNOWN]
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plugins, "_LOADED", {})
+        yield
     for known, own in before:
         known.clear()
         known.update(own)
+
+
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    with forgetting():
+        yield
 
 
 def page_files(folder: Path) -> list[Path]:
@@ -213,12 +220,11 @@ LEFT_OUT = {
     "name that is none": ("gru", '"gru"', "3"),
     "default": ("gru", "d=32", "d"),
     "default of settings": ("gru", "d=32", "d=torch.tensor(32)"),
-    "name of a regularizer": ("gru", '    NAME = "moment-match"\n', ""),
     "source of a regularizer": ("gru", 'SOURCE = "public', 'SAUCE = "public'),
     "need": ("gru", '("logits",)', '("logit",)'),
     "role": ("gru", '    SOURCE = "public', '    ROLE = "top"\n    SOURCE = "public'),
     "default of a method": ("gru", "lambda_=0.01", "lambda_"),
-    "evaluator": ("bigrams", "def evaluator", "def judge"),
+    "evaluator": ("bigrams", "    EVALUATOR", "    JUDGE"),
     "models": ("bigrams", "MODELS", "OTHERS"),
     "direction": ("bigrams", 'better="higher"', 'better="up"'),
     "quantities": ("bigrams", "QUANTITIES", "OTHERS"),
@@ -236,7 +242,7 @@ def change_program(folder: Path, program: str, old: str, new: str) -> Path:
 def test_what_cannot_be_registered_is_refused_with_its_file(tmp_path: Path) -> None:
     for folder, (program, old, new) in each_folder(tmp_path, LEFT_OUT.values()):
         path = change_program(folder, program, old, new)
-        with refusal():
+        with forgetting(), refusal():
             plugins.load_plugins([path])
 
 
@@ -278,7 +284,7 @@ def test_an_error_of_a_plugin_in_training_is_one_line(tmp_path: Path) -> None:
         if program == "bigrams":
             settings["task.name"] = program
         compare = "moment-match" if program == "gru" else "cosreg"
-        with refusal():
+        with forgetting(), refusal():
             train(folder, path, compare=compare, settings=settings)
         for _, added in plugins._LOADED.values():  # else the next one has the names of this one
             plugins.forget(added)

@@ -18,8 +18,7 @@ from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.training.data import load_corpus  # noqa: E402
 from embgeo.training.loop.checkpoint import hold_folder, save_state, write  # noqa: E402
-from embgeo.training.loop.log import RunLog  # noqa: E402
-from embgeo.training.loop.loop import RunLoop, train_run  # noqa: E402
+from embgeo.training.loop.loop import RunLog, RunLoop, train_run  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
 from tests.support.moments import moments, put, state_of  # noqa: E402
@@ -49,7 +48,7 @@ CASES: dict[str, StudySettings] = {
     "mle": settings(geometry={"every": 3}),
     "frage": settings("frage", method={"frage": {"sample": 20}}),
     "sc-exp": settings("sc-exp", **ONE_CYCLE),
-    "sc-poly-sgd": settings("sc-poly", optimizer=SGD, method={"sc-poly": {"retract_every": 3}}),
+    "sc-poly-sgd": settings("sc-poly", optimizer=SGD),
     "d-optimal": settings("d-optimal"),
     "nt-asgd": settings("cosreg", **ASGD),
     "random-lengths": settings("al", **RANDOM),

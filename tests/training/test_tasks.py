@@ -55,7 +55,6 @@ def train_plainly(config: StudySettings, name: str) -> dict[str, Any]:
         (loss + method_of(step) if in_loss else loss).backward()
         if not in_loss:
             method_of.add_gradient()
-        method_of.before_step(0.01)
         optimizer.step()
         method_of.after_step(0.01)
         state = detach(output.state)

@@ -150,7 +150,7 @@ def test_a_cache_reads_with_the_memory_of_the_evaluation() -> None:
 
     def cached(memory: int | None) -> Any:
         chosen = StudySettings(evaluation=EvaluationSettings(cache=True, memory=memory))
-        return Scores(chosen, text, torch.device("cpu")).adapted(model, "valid")
+        return Scores(None, chosen, text, torch.device("cpu")).adapted(model, "valid")
 
     usual, other = cached(None), cached(8)
     assert usual != other

@@ -6,7 +6,6 @@ from typing import Any
 
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.text import align
-from embgeo.core.values import format_number
 from embgeo.report.study_tables import MATRICES, Head, method_rows, name_unit
 from embgeo.training.study import deciding, wording
 from embgeo.training.study.numbers import TOKENIZED_BLEU
@@ -92,14 +91,7 @@ def render_plan(plan: Mapping[str, Any], folder: Path) -> list[str]:
         f"{corpus['name']}: {corpus['rows']:,} rows; {name_unit(corpus)}: {sizes}",
         f"{plan['model']['name']}, {runs}, into {folder}",
     ]
-    rows = [["", "parameters", "steps", "memory, at least"]]
+    rows = [["", "parameters", "steps"]]
     for each in plan["methods"]:
-        memory = f"{format_number(each['memory'] / 1e6)} MB"
-        rows.append([each["method"], f"{each['parameters']:,}", f"{each['steps']:,}", memory])
-    lines += align(rows)
-    if (free := plan["free_memory"]) is not None:
-        large = [each["method"] for each in plan["methods"] if each["memory"] > free]
-        verdict = f"too little for {', '.join(large)}" if large else "activations come on top"
-        lines.append(f"free on the device: {format_number(free / 1e6)} MB; {verdict}")
-    lines.append("nothing was written")
-    return lines
+        rows.append([each["method"], f"{each['parameters']:,}", f"{each['steps']:,}"])
+    return [*lines, *align(rows), "nothing was written"]

@@ -1,12 +1,11 @@
 """Dynamic evaluation: the model learns from the text that it is evaluated on."""
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from embgeo.core.arrays import IntArray
@@ -65,7 +64,7 @@ def dynamic_evaluation(
     """
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     tally = perplexity.LossTally(device, None)
-    with torch.enable_grad(), perplexity.evaluating(model), _native_recurrence(model):
+    with torch.enable_grad(), perplexity.evaluating(model):
         sizes, windows = gradient_sizes(model, weights, training, settings, device)
         lr, epsilon = settings.lr / math.sqrt(windows), settings.epsilon / math.sqrt(windows)
         scales = [size + epsilon for size in sizes]
@@ -121,18 +120,3 @@ def adapt(
     if gradient is not None:
         change.addcdiv_(gradient, scale, value=-lr)
     weight += change
-
-
-@contextmanager
-def _native_recurrence(model: nn.Module) -> Iterator[None]:
-    """Disable cuDNN for recurrent layers of torch, which it differentiates in training mode only.
-
-    `LstmLayer` chooses that mode itself, and keeps cuDNN.
-    """
-    before = torch.backends.cudnn.enabled
-    if any(isinstance(layer, nn.RNNBase) for layer in model.modules()):
-        torch.backends.cudnn.enabled = False
-    try:
-        yield
-    finally:
-        torch.backends.cudnn.enabled = before

@@ -1,14 +1,11 @@
 """What all tasks evaluate with."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import torch
 
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.outcomes import Outcomes
-from embgeo.training.study.record import Prediction
 
 #: Scores of one split by name; None for an unknown one.
 SplitScores = dict[str, float | None]
@@ -17,12 +14,10 @@ SplitScores = dict[str, float | None]
 class SplitEvaluator:
     """Evaluates the model of a run on held-out data."""
 
-    #: Files of the run that `final` makes, and predictions for the report.
-    files: Mapping[str, bytes] = MappingProxyType({})
-    predictions: tuple[Prediction, ...] = ()
-
-    def __init__(self, config: StudySettings, dataset: Any, device: torch.device) -> None:
-        self.config, self.dataset, self.device = config, dataset, device
+    def __init__(
+        self, task: Any, config: StudySettings, dataset: Any, device: torch.device
+    ) -> None:
+        self.task, self.config, self.dataset, self.device = task, config, dataset, device
 
     def score_split(self, model: Any, split: str) -> tuple[SplitScores, Outcomes | None]:
         """Return the scores of ``"valid"`` or ``"test"``, and outcomes for bootstraps."""

@@ -2,6 +2,7 @@
 
 import math
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,20 +21,21 @@ from embgeo.training.evaluation.dynamic import (
     dynamic_evaluation,
 )
 from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
-from embgeo.training.evaluation.observed import HIDDEN_NAME, observe
 from embgeo.training.evaluation.perplexity import STATEFUL_BPTT, Perplexity, perplexity
 from embgeo.training.methods import popular_rows
 from embgeo.training.models import LanguageModel, TransformerXL
 from embgeo.training.settings import StudySettings
-from embgeo.training.study.numbers import BITS_PER_BYTE, UNKNOWN_SHARE
+from embgeo.training.study.numbers import BITS_PER_BYTE
 from embgeo.training.study.outcomes import Outcomes, merge_blocks
 
 
 class Scores(SplitEvaluator):
     """Perplexities of a model on the validation and test splits."""
 
-    def __init__(self, config: StudySettings, corpus: Corpus, device: torch.device) -> None:
-        super().__init__(config, corpus, device)
+    def __init__(
+        self, task: Any, config: StudySettings, corpus: Corpus, device: torch.device
+    ) -> None:
+        super().__init__(task, config, corpus, device)
         settings = self.settings = config.evaluation
         self.corpus = corpus
         self.bptt = settings.bptt or STATEFUL_BPTT
@@ -76,19 +78,6 @@ class Scores(SplitEvaluator):
         for split in ("valid", "test") if self.has_test else ("valid",):
             found = self.evaluate(model, split)
             scores[split] = self.describe(split, found) | self.adapted(model, split)
-        if self.settings.observe is not None:
-            with self.reading(model):
-                observed = observe(
-                    model,
-                    self.rows(split),
-                    self.corpus.vocabulary,
-                    self.settings.observe,
-                    bptt=self.bptt,
-                    device=self.device,
-                )
-            scores[split][UNKNOWN_SHARE] = observed.unknown
-            self.files = {HIDDEN_NAME: observed.hidden}
-            self.predictions = observed.predictions
         windows = [(window.total, window.tokens) for window in found.windows]
         return scores["valid"], scores.get("test"), merge_blocks(split, windows)
 

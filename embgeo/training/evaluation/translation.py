@@ -14,9 +14,6 @@ from embgeo.training.models.encoder_decoder import Places, TranslationModel
 from embgeo.training.study.numbers import BLEU, CHRF, TOKENIZED_BLEU
 from embgeo.training.study.outcomes import Outcomes
 
-#: Tokens after which a GPU is asked which sentences have ended.
-_WAIT = 16
-
 
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
@@ -109,10 +106,7 @@ def search_beams(
 def walk_beams(
     model: TranslationModel, source: Tensor, seen: Tensor, settings: BeamSettings, *, stable: bool
 ) -> tuple[Endings, bool]:
-    """Get the best hypotheses, and whether scores were equal, between which only `stable` decides.
-
-    On a GPU nothing waits for the device but every `_WAIT` tokens, where ended sentences leave.
-    """
+    """Get the best hypotheses, and whether scores were equal, which only `stable` can order."""
     n, beam, device = len(source), settings.beam, source.device
     beams = start_beams(model, source, seen, settings)
     limits = seen.sum(dim=-1).view(-1) + settings.more
@@ -141,19 +135,11 @@ def walk_beams(
         found, column, _ = take_best(scores.masked_fill(ends, -torch.inf), beam, stable=True)
         going = (ended.number[beams.sentence] < beam) & ~last & found[:, 0].isfinite()
         found = found.masked_fill(~going[:, None], -torch.inf)
-        if leaves_at_once(device) or length % _WAIT == 0:
-            rows = going.nonzero().view(-1)
-            if not len(rows):
-                break
-        else:
-            rows = torch.arange(len(going), device=device)
+        rows = going.nonzero().view(-1)
+        if not len(rows):
+            break
         beams = advance_beams(beams, rows, places.gather(1, column), found, size)
     return ended, bool(tied)
-
-
-def leaves_at_once(device: torch.device) -> bool:
-    """Tell whether asking which sentences have ended costs nothing."""
-    return device.type == "cpu"
 
 
 def start_beams(

@@ -1,7 +1,7 @@
 """Check before training that every run of a comparison can be built, and plan the runs."""
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -19,7 +19,6 @@ from embgeo.training.methods.method import refuse_sgd
 from embgeo.training.models import build
 from embgeo.training.settings import StudySettings
 from embgeo.training.tasks import Dataset, Task, make_task
-from embgeo.training.tasks.language_model import LanguageModeling, split_positions
 
 #: A small model for checks of methods, whose settings do not depend on its size.
 _SMALL = {"d": 4, "hidden": 4, "layers": 1}
@@ -83,52 +82,18 @@ def check_method(chosen: Method, config: StudySettings) -> None:
         chosen.attach(small, setup, config.method.get(chosen.name, {}))
 
 
-@dataclass(frozen=True, slots=True)
-class RunPlan:
-    """Plan of the runs of one method."""
+def plan_runs(config: StudySettings, dataset: Dataset) -> list[dict[str, Any]]:
+    """Plan each method of a comparison: parameters of the saved model, and optimizer steps.
 
-    method: str
-    #: Number of parameters of the saved model; tied ones count once.
-    parameters: int
-    #: Number of optimizer steps; an estimate if lengths of windows are random.
-    steps: int
-    #: Bytes that a step holds at least; see :func:`sum_memory`.
-    memory: int
-
-
-def plan_runs(config: StudySettings, dataset: Dataset) -> list[RunPlan]:
-    """Plan each method of a comparison; `config` is resolved."""
+    Tied parameters count once. The steps are an estimate if lengths of windows are random. `config`
+    is resolved.
+    """
     found = []
     for name in config.compare:
         one = config.one(name, config.seeds[0])
         trainer = Trainer(one, dataset, torch.device("cpu"), ProcessGroup())
-        steps, memory = trainer.all_steps, sum_memory(trainer)
+        steps = trainer.all_steps
         make_plain(trainer.model)
-        found.append(RunPlan(name, count_parameters(trainer.model), steps, memory))
+        parameters = count_parameters(trainer.model)
+        found.append({"method": name, "parameters": parameters, "steps": steps})
     return found
-
-
-def sum_memory(trainer: Trainer) -> int:
-    """Sum the bytes of weights, their averages, the state of the optimizer, gradients and logits.
-
-    Gradients come when the logits go: the larger counts. Activations of the layers are not known.
-    """
-    weights = sum(p.numel() * p.element_size() for p in trainer.parameters)
-    known = trainer.optimizer.defaults
-    states = 2 if "betas" in known else bool(known.get("momentum"))
-    kept: int = weights * (1 + states + bool(trainer.config.optimizer.average))
-    last: int = 0 if trainer.task.SPARSE else weights
-    if isinstance(trainer.task, LanguageModeling):
-        training, model = trainer.config.training, trainer.model
-        window = training.batch * training.bptt
-        held = split_positions(model, trainer.regularizer, window)
-        size = 2 if training.precision == "bf16" else 4
-        # The logits, and their softmax in float32.
-        last = max(last, held * (model.logits_per_state * size + model.n_tokens * 4))
-    return kept + last
-
-
-def find_free_memory(device: torch.device) -> int | None:
-    """Return the bytes that are free on a device; None where torch does not tell."""
-    tell = getattr(torch.get_device_module(device), "mem_get_info", None)
-    return None if tell is None else int(tell(device)[0])

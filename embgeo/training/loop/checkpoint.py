@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from embgeo.core.errors import BadOption, UnreadableFile, argument, writing
 from embgeo.training.data.tokenizer import TOKENIZER_NAME
 from embgeo.training.data.vocabulary import Dataset, Vocabulary, read_vocabulary, write_vocabulary
-from embgeo.training.loop.log import MAKE_ROOM
 from embgeo.training.models import LanguageModel
 from embgeo.training.settings import STUDY_SETTINGS_NAME, StudySettings
 from embgeo.training.study.run_result import is_finished, load_result
@@ -32,6 +31,8 @@ SOURCE_NAME = "vocabulary.source.tsv"
 STATE_NAME = "state.pt"
 FORMAT = 2
 START_AGAIN = "remove the file to start again"
+#: The way out of a full disk, whatever was written.
+MAKE_ROOM = "make room, and go on with --resume"
 _PLAIN = (bool, int, float, str, bytes, NoneType)
 
 #: Settings that may change when a run is resumed: on the same device they change no number.

@@ -71,7 +71,9 @@ def measure_rows(
     for role, (old, new) in zip(ROLES, pairs, strict=False):
         if old is None or new is None or not len(old) == len(counts) == len(new):
             continue
-        moved = move_of_rows(old.detach().float().cpu(), new.detach().float().cpu())
+        start, end = (w.detach().float().cpu().double() for w in (old, new))
+        # ‖w − w₀‖/‖w₀‖ of each row.
+        moved = (end - start).norm(dim=1) / start.norm(dim=1).clamp(min=1e-30)
         own = {
             f"movement.{name}": float(moved[rows].mean())
             for name, rows in groups.items()
@@ -107,13 +109,6 @@ def probe_classes(frequent: FloatArray, rare: FloatArray) -> float | None:
         weights = solve(K[np.ix_(rest, rest)] + np.eye(int(rest.sum())), target, assume_a="pos")
         areas.append(auc(K[np.ix_(held, rest)] @ weights, label[held] > 0.0)[0])
     return float(np.mean(areas))
-
-
-def move_of_rows(before: Tensor, after: Tensor) -> Tensor:
-    """Return ‖w − w₀‖/‖w₀‖ of each row."""
-    lengths = torch.linalg.vector_norm(before.double(), dim=1).clamp(min=1e-30)
-    moved: Tensor = torch.linalg.vector_norm(after.double() - before.double(), dim=1) / lengths
-    return moved
 
 
 def list_deviations(method: Method, model: Any, settings: ModelSettings) -> tuple[str, ...]:

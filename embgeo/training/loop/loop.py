@@ -5,13 +5,13 @@ Read it downwards: `train_run` prepares the process and the folder, `RunLoop.tra
 of its task: `embgeo.training.tasks.language_model.LanguageModeling.loss`, for example.
 """
 
+import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +19,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from embgeo.core.errors import BadOption, Diverged, EmbgeoError
+from embgeo.core.errors import BadOption, Diverged, EmbgeoError, UnreadableFile, writing
 from embgeo.core.progress import Progress
 from embgeo.training.checks import check_state
 from embgeo.training.complete import complete_settings, set_fields
 from embgeo.training.loop import checkpoint, distributed, facts
-from embgeo.training.loop.checkpoint import fingerprint, move_to, write
-from embgeo.training.loop.log import LossInterval, RunLog
+from embgeo.training.loop.checkpoint import MAKE_ROOM, fingerprint, move_to, write
 from embgeo.training.methods import Setup, make_plain
 from embgeo.training.methods.definitions import find_method
 from embgeo.training.methods.method import list_embeddings, refuse_sgd
@@ -36,14 +35,12 @@ from embgeo.training.optimization.optimizers import (
     build_optimizer,
     build_schedule,
     parameter_groups,
-    split_rates,
 )
-from embgeo.training.registry import file_of
 from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
 from embgeo.training.study import run_result
 from embgeo.training.study.log import LOG_NAME
 from embgeo.training.study.outcomes import OUTCOMES
-from embgeo.training.tasks import Dataset, Losses, SplitScores, make_task
+from embgeo.training.tasks import Dataset, SplitScores, make_task
 
 #: Computes numbers of the embedding and, of an untied model, of the output matrix.
 Measure = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32] | None], dict[str, float]]
@@ -138,11 +135,15 @@ class RunLoop:
             with checkpoint.guard_state(folder):
                 checkpoint.require_same(state["identity"], identity, folder)
         self.trainer = Trainer(config, dataset, device, group)
-        self.evaluator = self.trainer.task.evaluator(config, dataset, device)
+        task = self.trainer.task
+        self.evaluator = task.EVALUATOR(task, config, dataset, device)
         self.measure = measure if config.geometry.every else None
         self.notes: list[str] = []
         self.best: dict[str, Any] = {"loss": math.inf, "step": 0, "later": 0, "model": None}
-        self.interval = LossInterval()
+        #: Since the last line of training loss: the sum of losses, of units, and seconds.
+        self.interval: dict[str, float] = {"loss": 0.0, "tokens": 0, "seconds": 0.0}
+        #: Losses stay on the device until they are needed, so that a GPU need not wait.
+        self.waiting: list[StepReport] = []
         self.restored = False
         self.seconds_before, self.peak_before = 0.0, 0
         facts.reset_peak(device)
@@ -151,7 +152,7 @@ class RunLoop:
             with checkpoint.guard_state(folder):
                 self.trainer.load_state_dict(state["trainer"])
                 self.notes, self.best = list(state["notes"]), state["best"]
-                self.interval = LossInterval(**state["interval"])
+                self.interval = state["interval"]
                 self.seconds_before, length = state["seconds"], state["log"]
                 self.peak_before = state["peak"]
         path = folder / LOG_NAME if group.leads else None
@@ -185,7 +186,8 @@ class RunLoop:
         progress.start(f"{trainer.method.name}, seed {self.config.seeds[0]}", trainer.all_steps)
         progress.advance(trainer.step_number)
         if not trainer.step_number:
-            self.measure_geometry()
+            with trainer.evaluated():
+                self.log_geometry()
         while not (trainer.finished or self.stopped):
             if trainer.stage_ended:
                 self.restore_best()
@@ -193,10 +195,14 @@ class RunLoop:
                 trainer.begin_finetuning()
             epoch, began = trainer.batches.epoch, time.perf_counter()
             stepped = trainer.step((float(is_asked()), float(self.save_is_due())))
-            self.log_step(stepped, time.perf_counter() - began)
+            self.waiting.append(stepped)
+            self.interval["seconds"] += time.perf_counter() - began
+            if trainer.finished or trainer.step_number % self.config.training.log_every == 0:
+                self.log_losses()
             self.evaluate(epoch_ended=trainer.batches.epoch > epoch)
             if trainer.step_number % (self.config.geometry.every or math.inf) == 0:
-                self.measure_geometry()
+                with trainer.evaluated():
+                    self.log_geometry()
             progress.advance(1)
             asked, due = stepped.flags
             if asked or due:
@@ -219,23 +225,35 @@ class RunLoop:
         """Write numbers at the step that the weights are of."""
         self.log.write(self.best["step"] if self.restored else self.trainer.step_number, values)
 
-    def log_step(self, stepped: StepReport, seconds: float) -> None:
-        """Add a step to the next line of the log, and write the line if it is due."""
-        self.interval.add(stepped.loss, stepped.tokens, seconds)
-        trainer = self.trainer
-        if trainer.step_number % self.config.training.log_every and not trainer.finished:
-            return
-        values, self.interval = self.interval.describe(), LossInterval()
-        if not math.isfinite(values["train.loss"]):
-            raise self.diverged("the loss became NaN or infinite")
-        values |= self.penalties() | trainer.regularizer.numbers()
-        self.write_log({**values, "train.seconds": round(self.seconds, 3)})
+    def add_losses(self) -> dict[str, float]:
+        """Fetch all losses from the device, and return the sums since the last line.
 
-    def penalties(self) -> dict[str, float]:
-        """Get last value of every penalty; means over all processes for penalties of positions."""
-        own = {name: float(value) for name, value in self.trainer.regularizer.terms.items()}
-        found = self.group.gather(own)
-        return {f"penalty.{name}": fmean(one[name] for one in found) for name in own}
+        They are added one by one, so that a resumed run gets the same sum.
+        """
+        if self.waiting:
+            began = time.perf_counter()
+            losses = torch.stack([stepped.loss for stepped in self.waiting]).tolist()
+            for loss, stepped in zip(losses, self.waiting, strict=True):
+                self.interval["loss"] += loss * stepped.tokens
+                self.interval["tokens"] += stepped.tokens
+            self.waiting = []
+            self.interval["seconds"] += time.perf_counter() - began
+        return self.interval
+
+    def log_losses(self) -> None:
+        """Write a line of training loss."""
+        found = self.add_losses()
+        loss = found["loss"] / found["tokens"]
+        if not math.isfinite(loss):
+            raise self.diverged("the loss became NaN or infinite")
+        values = {
+            "train.loss": loss,
+            "train.perplexity": math.exp(min(loss, 700.0)),
+            "train.tokens_per_second": round(found["tokens"] / max(found["seconds"], 1e-9), 1),
+            "train.seconds": round(self.seconds, 3),
+        }
+        self.interval = {"loss": 0.0, "tokens": 0, "seconds": 0.0}
+        self.write_log(values)
 
     def evaluate(self, *, epoch_ended: bool) -> None:
         """Evaluate on the validation split if it is due."""
@@ -259,12 +277,11 @@ class RunLoop:
             what = "averaging begins" if trainer.finetune_end is None else "finetuning ends"
             self.notes.append(f"{what} at step {trainer.step_number:,} (NT-ASGD)")
 
-    def measure_geometry(self) -> None:
-        """Log the geometry of the weights that an evaluation would use."""
+    def log_geometry(self) -> None:
+        """Log the geometry of the weights of an evaluation, inside of `Trainer.evaluated`."""
         if self.measure is None:
             return
-        with self.trainer.evaluated():
-            W, output = self.trainer.matrices()
+        W, output = self.trainer.matrices()
         if not bool(torch.isfinite(W).all()):  # in all processes, which hold the same
             raise self.diverged("the embedding holds numbers that are not finite")
         if self.group.leads:
@@ -297,7 +314,7 @@ class RunLoop:
             "trainer": self.trainer.state_dict(),
             "notes": self.notes,
             "best": self.best,
-            "interval": self.interval.state_dict(),
+            "interval": self.add_losses(),
             "seconds": self.seconds,
             "peak": self.peak or 0,
             "log": self.log.length,
@@ -328,8 +345,10 @@ class RunLoop:
             make_plain(model)
             valid, test, outcomes = self.final_scores()
             parameters = facts.count_parameters(model)
+            with torch.random.fork_rng(devices=[]):  # it depends on the seed alone
+                first = trainer.task.build(self.config, trainer.method, self.dataset)
             of_rows = facts.measure_rows(
-                trainer.build_anew(self.dataset),
+                first,
                 model,
                 torch.from_numpy(self.dataset.vocabulary.counts),
                 self.config.evaluation.popular,
@@ -359,11 +378,8 @@ class RunLoop:
             quantities=trainer.task.QUANTITIES,
             peak_memory=self.peak,
             of_rows=of_rows,
-            predictions=self.evaluator.predictions,
         )
         if self.group.leads:
-            for name, kept in self.evaluator.files.items():
-                write(folder / name, kept)
             write(folder / checkpoint.MODEL_NAME, content)
             if outcomes is not None:
                 write(folder / OUTCOMES.file, OUTCOMES.text(outcomes).encode())
@@ -377,19 +393,15 @@ class RunLoop:
         found = self.evaluator.final(self.trainer.model) if self.group.leads else None
         self.notes += self.evaluator.describe_parts()
         valid, test, outcomes = self.group.broadcast(found)
-        quality = task.quality(self.config)
-        if test is not None and quality not in valid | test:
+        if test is not None and (quality := task.quality(self.config)) not in valid | test:
             raise BadOption(
                 f"the evaluator of the task {task.NAME} gives no {quality}",
-                where=file_of(task),
                 way_out="give the score that QUALITY names, by this name",
             )
         valid, test = self.finite("validation", valid), test and self.finite("test", test)
         values = self.name_scores("valid", valid)
         self.write_log(values | (self.name_scores("test", test) if test else {}))
-        if self.measure is not None and self.group.leads:
-            W, output = self.trainer.matrices()
-            self.write_log(self.measure(W.numpy(), None if output is None else output.numpy()))
+        self.log_geometry()
         return valid, test, outcomes
 
     def finite(self, split: str, found: SplitScores) -> SplitScores:
@@ -399,6 +411,46 @@ class RunLoop:
         if quality in found and known[quality] is None:
             raise self.diverged(f"there is no finite {quality} on the {split} split")
         return known
+
+
+class RunLog:
+    """The log of a run, one JSON object per line.
+
+    `path`: None in processes that write nothing. `length`: number of bytes to keep. What a killed
+    run wrote after its last saved state is removed and written again.
+    """
+
+    def __init__(self, path: Path | None, length: int = 0) -> None:
+        self.path, self.length = path, length
+        self.file = None
+        if path is None:
+            return
+        path.touch()
+        self.file = path.open("r+b")
+        if self.file.seek(0, 2) < length:
+            self.file.close()
+            raise UnreadableFile(
+                f"is shorter than the {length:,} bytes that the run had written",
+                where=path,
+                way_out="remove the folder to start again",
+            )
+        self.file.truncate(length)
+        self.file.seek(length)
+
+    def write(self, step: int, values: Mapping[str, float]) -> None:
+        """Write one line, without values that are not finite, which JSON lacks."""
+        known = {name: value for name, value in values.items() if math.isfinite(value)}
+        if self.file is None or self.path is None or not known:
+            return
+        with writing(self.path, MAKE_ROOM):
+            self.file.write(json.dumps({"step": step, **known}).encode() + b"\n")
+            self.file.flush()
+        self.length = self.file.tell()
+
+    def close(self) -> None:
+        if self.file is not None:
+            with suppress(OSError):  # of a full disk, which `write` has told
+                self.file.close()
 
 
 class Trainer:
@@ -435,8 +487,6 @@ class Trainer:
             ),
             config.method.get(self.method.name, {}),
         ).to(device)
-        if config.training.compile:
-            self.model.layers_of = torch.compile(self.model.layers_of)
         if config.training.precision == "bf16":
             keep_recurrence_exact(self.model)
         # A method that depends on weights alone can act once a step, unless these are products.
@@ -451,22 +501,13 @@ class Trainer:
         torch.manual_seed(seed + _DROPOUT + _RANK * group.rank)
         self.model.train()
 
-    def build_anew(self, dataset: Dataset) -> Any:
-        """Build the model before its first step again; it depends on the seed alone."""
-        with torch.random.fork_rng(devices=[]):
-            return self.task.build(self.config, self.method, dataset)
-
     def _make_optimizer(self) -> None:
         """Make the optimizer of a stage, with the parameters grouped by weight decay and rate."""
-        chosen, rows = self.config.optimizer, self.model.embedding_parameters()
+        chosen = self.config.optimizer
         groups: list[dict[str, Any]] = [{"params": self.parameters}]
         if chosen.decay != "all":
-            special = self.regularizer.parameter_groups()
-            spared = rows if chosen.decay == "matrices" else ()
-            groups = parameter_groups(self.model, special, embeddings=spared)
-        if chosen.embedding_lr is not None:
-            assert chosen.lr is not None
-            groups = split_rates(groups, rows, chosen.embedding_lr * chosen.lr)
+            special, rows = self.regularizer.parameter_groups(), self.model.embedding_parameters()
+            groups = parameter_groups(self.model, special, rows)
         coupled = list_embeddings(self.model) if self.method.coupled else ()
         if coupled and chosen.kind == "sgd":
             raise refuse_sgd(self.method)
@@ -578,14 +619,8 @@ class Trainer:
         carry = None if batch.first else self.hidden
         with distributed.autocast(self.config.training.precision, self.device):
             found = self.task.loss(self.model, batch, carry, self.regularizer)
-            if isinstance(found, Losses) and self.in_loss:
+            if self.in_loss:
                 found.objective = found.objective + self.regularizer(found.step)
-        if not isinstance(found, Losses) or found.mean.ndim or found.objective.ndim:
-            raise BadOption(
-                f"the loss of the task {self.task.NAME} is not two numbers",
-                where=file_of(self.task),
-                way_out="give Losses(mean, objective), each a tensor without dimensions",
-            )
         self.hidden = found.carry
         return found.mean.detach(), found.objective * self.task.weigh(self.config, batch)
 
@@ -602,19 +637,15 @@ class Trainer:
                     p.grad.mul_(scale)
         if not self.in_loss:
             self.regularizer.add_gradient(weight)
-        training, chosen = self.config.training, self.config.optimizer
-        if training.clip:
-            torch.nn.utils.clip_grad_norm_(self.parameters, training.clip)
+        if self.config.training.clip:
+            torch.nn.utils.clip_grad_norm_(self.parameters, self.config.training.clip)
         lr = apply_factor(self.optimizer, factor)
-        if chosen.embedding_lr is not None and chosen.lr is not None:
-            lr = chosen.lr * chosen.embedding_lr * factor  # methods step on embeddings
-        self.regularizer.before_step(lr * weight)
         self.optimizer.step()
         self.regularizer.after_step(lr * weight)
         self.step_number += 1
         if self.asgd is not None:
             self.asgd.after_step()
-        elif chosen.average and self.progress > 1.0 - chosen.average:
+        elif (share := self.config.optimizer.average) and self.progress > 1.0 - share:
             self.average.update()
 
     # --- The weights that count ---------------------------------------------------------------

@@ -31,8 +31,6 @@ class AugmentedLoss(WeightRegularizer):
         γ; the paper takes 0.5 to 0.8 for Penn Treebank, 1.0 to 1.5 for WikiText-2.
     tau : float
         The temperature τ; 20 in the paper.
-    detach : bool
-        Whether ỹ is a fixed target. If not, the gradient of the penalty also reaches L through ỹ.
     ignore_rows : sequence of int
         Rows without a token, such as padding, whose probability under ỹ is 0. Their probability
         under the model is not changed.
@@ -60,12 +58,10 @@ class AugmentedLoss(WeightRegularizer):
         *,
         gamma: float = 0.65,
         tau: float = 20.0,
-        detach: bool = True,
         ignore_rows: Sequence[int] = (),
     ) -> None:
         super().__init__(source)
         self.gamma, self.tau = nonnegative("gamma", gamma), positive("tau", tau)
-        self.detach = detach
         self.kept: Tensor | None
         kept = mask_rows(len(self.weight()), ignore_rows) if ignore_rows else None
         self.register_buffer("kept", kept, persistent=False)
@@ -76,8 +72,6 @@ class AugmentedLoss(WeightRegularizer):
         assert step.targets is not None
         targets = step.targets.reshape(-1)
         logits = step.logits.reshape(len(targets), -1)
-        if not self.detach:
-            return self.gamma * self.tau * self.differentiable(logits, targets)
         with torch.no_grad():
             resembling, which = self.resembling(targets)
         value: Tensor = Divergence.apply(  # type: ignore[no-untyped-call]
@@ -115,16 +109,6 @@ class AugmentedLoss(WeightRegularizer):
             # Not −inf: 0·(−inf) in the divergence is not a number.
             scores = scores.masked_fill(~self.kept, -1e9)
         return F.log_softmax(scores, dim=-1), torch.where(counted, which, -1)
-
-    def differentiable(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Return the divergence by autograd, also through ỹ."""
-        log_resembling, which = self.resembling(targets)
-        counted = which >= 0
-        log_predicted = F.log_softmax(to_single(logits[counted]) / self.tau, dim=-1)
-        found = F.kl_div(
-            log_predicted, log_resembling[which[counted]], reduction="sum", log_target=True
-        )
-        return found / counted.sum().clamp(min=1)
 
 
 class Divergence(torch.autograd.Function):

@@ -54,7 +54,6 @@ class StepRegularizer:
         """Add the gradients of the penalties."""
         self._lr = float(optimizer.param_groups[0]["lr"])
         for reg in self.regularizers:
-            reg.before_step(self._lr)
             self.values[reg.NAME] = reg.add_gradient()
 
     def after_step(self) -> None:

@@ -10,6 +10,10 @@ from embgeo.training.checks import nonnegative
 from embgeo.training.methods.regularizer import Step, WeightRegularizer
 from embgeo.training.methods.weights import Source, exact, mask_rows, to_single
 
+#: Rows of this norm or less do not count: the gradient grows with 1/‖w_i‖, and a row that was set
+#: to zero would explode.
+SHORTEST = 1e-8
+
 
 class CosReg(WeightRegularizer):
     """γ/N²·Σ_i Σ_{j≠i} cos(w_i, w_j), added to the loss.
@@ -31,9 +35,6 @@ class CosReg(WeightRegularizer):
         The strength γ.
     ignore_rows : sequence of int
         Rows without a token, such as padding: not summed, not counted in N, no gradient.
-    min_norm : float
-        Rows of this norm or less are treated like `ignore_rows`. The gradient grows with 1/‖w_i‖;
-        without a bound, a row that was set to zero explodes.
 
     References
     ----------
@@ -53,18 +54,16 @@ class CosReg(WeightRegularizer):
         *,
         gamma: float = 1.0,
         ignore_rows: Sequence[int] = (),
-        min_norm: float = 1e-8,
     ) -> None:
         super().__init__(source)
         self.gamma = nonnegative("gamma", gamma)
-        self.min_norm = nonnegative("min_norm", min_norm)
         kept = mask_rows(len(self.weight()), ignore_rows) if ignore_rows else None
         self.kept: Tensor | None
         self.register_buffer("kept", kept, persistent=False)
 
     def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
         W = self.weight()
-        value: Tensor = MeanCosine.apply(W, self.kept, self.min_norm)  # type: ignore[no-untyped-call]
+        value: Tensor = MeanCosine.apply(W, self.kept)  # type: ignore[no-untyped-call]
         return self.gamma * value
 
 
@@ -72,11 +71,11 @@ class MeanCosine(torch.autograd.Function):
     """‖Σ_i ŵ_i‖²/N² − 1/N; the gradient takes one matrix of memory, where autograd takes three."""
 
     @staticmethod
-    def forward(ctx: Any, W: Tensor, kept: Tensor | None, min_norm: float) -> Tensor:
+    def forward(ctx: Any, W: Tensor, kept: Tensor | None) -> Tensor:
         with exact(W):
             rows = to_single(W)
             lengths = torch.linalg.vector_norm(rows, dim=1)
-            counts = lengths > min_norm
+            counts = lengths > SHORTEST
             if kept is not None:
                 counts &= kept
             inverse = torch.where(counts, lengths.reciprocal(), 0.0)
@@ -88,7 +87,7 @@ class MeanCosine(torch.autograd.Function):
         return value
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         W, inverse, total, n = ctx.saved_tensors
         with exact(W):
             rows = to_single(W)
@@ -96,4 +95,4 @@ class MeanCosine(torch.autograd.Function):
             outer = grads[0] * 2.0 / n**2 * inverse
             gradient = rows * (-outer * along * inverse).unsqueeze(1)
             gradient.addr_(outer, total)
-        return gradient.to(W.dtype), None, None
+        return gradient.to(W.dtype), None

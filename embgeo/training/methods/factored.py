@@ -1,6 +1,6 @@
 """An embedding as the factors of its singular value decomposition, and the control with them."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
 from embgeo.training.methods import weights
-from embgeo.training.methods.regularizer import Regularizer, Setup
+from embgeo.training.methods.regularizer import Regularizer
 
 #: The name of the plain matrix in state dicts.
 PLAIN = "weight"
@@ -90,9 +90,6 @@ class FactoredEmbedding(nn.Module):
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *others: Any) -> None:
         state_dict.pop(f"{prefix}{PLAIN}", None)
         super()._load_from_state_dict(state_dict, prefix, *others)
-
-    def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}"
 
 
 class FactoredHead(nn.Module):
@@ -214,9 +211,9 @@ class Factorization(Regularizer):
         self._embedding = (embedding,)
 
     @classmethod
-    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:  # noqa: ARG003
+    def find_layers(cls, model: nn.Module) -> tuple[nn.Module, ...]:
         """Replace the output layer, and the input embedding if it is tied."""
-        return cls(factorize(model), **settings)
+        return (factorize(model),)
 
     @property
     def embedding(self) -> FactoredEmbedding:

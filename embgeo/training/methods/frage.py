@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.numerics.scores import auc
 from embgeo.training.checks import check_state, nonnegative, positive, whole
 from embgeo.training.methods.popular import ClassRegularizer, classes
 from embgeo.training.methods.regularizer import Step
@@ -125,19 +124,6 @@ class Frage(ClassRegularizer):
         sparse = W.grad is not None and W.grad.is_sparse
         chosen = F.embedding(rows, W, sparse=True) if sparse else W[rows]
         return chosen, self.sign[rows], rebalance(self.share[rows], self.sign[rows])
-
-    @torch.no_grad()
-    def numbers(self) -> dict[str, float]:
-        """Get L_D and the AUC of the discriminator over all rows, which show how far it learned."""
-        W = self.weight().detach()
-        with exact(W):
-            scores = self.discriminator(W.to(self.share.dtype)).squeeze(-1)
-        counted = self.share > 0.0
-        judged = scores[counted].double().cpu().numpy(), (self.sign[counted] > 0.0).cpu().numpy()
-        return {
-            "discriminator.loss": float(class_loss(scores, self.sign, self.share)),
-            "discriminator.auc": auc(*judged)[0],
-        }
 
     def get_extra_state(self) -> dict[str, Any]:
         """State of the discriminator's optimizer and of the sampler."""

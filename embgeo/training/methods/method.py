@@ -90,13 +90,10 @@ class Method:
             for own in known
         ]
 
-    def complete(self, given: Mapping[str, Any], *, sgd: bool) -> dict[str, Any]:
+    def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return all settings in one table, for the record of a run."""
-        found: dict[str, Any] = to_toml(self.definition) | to_toml(
-            {name: v for part in self.settings(given) for name, v in part.items()}
-        )
-        if "mode" in found and "mode" not in given:
-            found["mode"] = "proximal" if sgd else "penalty"
+        own = {name: value for part in self.settings(given) for name, value in part.items()}
+        found: dict[str, Any] = to_toml({**self.definition, **own})
         return found
 
     def attach(
@@ -107,18 +104,15 @@ class Method:
         Methods for rare and frequent rows also act on a separate source embedding, FRAGE with a
         second discriminator (Gong et al. 2018, §5).
         """
-        given = self.complete(given, sgd=setup.sgd)
-        made, prefixes = [], []
+        made = []
         for part, own in zip(self.parts, self.settings(given), strict=True):
             made.append(part.attach(model, setup, **own))
-            prefixes.append("")
             if setup.source_counts is not None and issubclass(part, ClassRegularizer):
                 source = replace(setup, counts=setup.source_counts)
                 made.append(part.attach(SourceSide(model), source, **own))
-                prefixes.append("source.")
         if not made:
             return regularizer.Regularizer()
-        return made[0] if len(made) == 1 else regularizer.Combined(made, prefixes)
+        return made[0] if len(made) == 1 else regularizer.Combined(made)
 
 
 #: Controls of methods for models with two matrices, and with factors.

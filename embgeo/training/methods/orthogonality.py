@@ -1,14 +1,14 @@
 """Keep U and V of a factored embedding orthonormal, by penalties or retractions."""
 
-from typing import Any, Literal, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import choice, nonnegative, require, whole
+from embgeo.training.checks import nonnegative, require
 from embgeo.training.methods.factored import FactoredEmbedding, Factorization
-from embgeo.training.methods.regularizer import Setup, Step
+from embgeo.training.methods.regularizer import Step
 from embgeo.training.methods.weights import exact, to_single
 
 
@@ -111,7 +111,8 @@ def retract(matrix: Tensor, scale: float | Tensor = 1.0) -> None:
     matrix.copy_(Q * scale)
 
 
-Mode = Literal["penalty", "proximal"]
+#: Steps of SGD between two retractions.
+RETRACT_EVERY = 20
 
 #: Deviations of all methods with these constraints.
 DEVIATIONS = (
@@ -134,12 +135,10 @@ class OrthogonalFactors(Factorization):
         λ1 of U and λ2 of V.
     spectral : tuple of float
         λ3 of U and λ4 of V.
-    mode : {"penalty", "proximal"}
-        "penalty", for optimizers of Adam's kind: the penalties are added to the loss. "proximal",
-        for SGD: every few steps, U and V are replaced by the Q of their QR decomposition. With SGD
-        at the learning rates of the papers (30), the penalties diverge unless λ < 0.25/lr.
-    retract_every : int
-        Steps between two retractions in mode ``proximal``.
+    sgd : bool
+        Whether the optimizer is SGD. If so, U and V are replaced by the Q of their QR decomposition
+        every `RETRACT_EVERY` steps, and nothing is added to the loss: at the learning rates of the
+        papers (30), the penalties diverge unless λ < 0.25/lr.
     """
 
     def __init__(
@@ -148,46 +147,36 @@ class OrthogonalFactors(Factorization):
         *,
         frobenius: tuple[float, float] = (1.0, 1.0),
         spectral: tuple[float, float] = (1.0, 1.0),
-        mode: Mode = "penalty",
-        retract_every: int = 20,
+        sgd: bool = False,
     ) -> None:
         super().__init__(embedding)
-        choice("mode", mode, ("penalty", "proximal"))
         for name, weights in (("frobenius", frobenius), ("spectral", spectral)):
             pair = isinstance(weights, list | tuple) and len(weights) == 2
             require(name, weights, pair, "give two numbers, for U and V")
             for value in weights:
                 nonnegative(name, value)
-        self.mode = mode
-        self.retract_every = whole("retract_every", retract_every)
+        self.sgd = sgd
         self.steps = 0
         d = embedding.embedding_dim
         self.of_left = Orthogonality(d, frobenius[0], spectral[0])
         self.of_right = Orthogonality(d, frobenius[1], spectral[1])
-
-    @classmethod
-    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
-        """See `Factorization.attach`; the mode is ``proximal`` under SGD unless it is given."""
-        mode = "proximal" if setup.sgd else "penalty"
-        return super().attach(model, setup, **{"mode": mode, **settings})
 
     def acts_on(self) -> list[Tensor]:
         return self.factors()
 
     def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
         e = self.embedding
-        if self.mode == "proximal":
+        if self.sgd:
             # A product with a parameter, so that a loss without other terms has a graph.
             return 0.0 * e.sigma.sum()
         found: Tensor = self.of_left(e.left, e.scale) + self.of_right(e.right)
-        self.terms = {**self.terms, "orthogonality": found.detach()}
         return found
 
     @torch.no_grad()
     def after_step(self, lr: float | None = None) -> None:  # noqa: ARG002
-        """Make U and V orthonormal at intervals, in mode ``proximal``."""
+        """Make U and V orthonormal at intervals under SGD."""
         self.steps += 1
-        if self.mode == "proximal" and self.steps % self.retract_every == 0:
+        if self.sgd and self.steps % RETRACT_EVERY == 0:
             e = self.embedding
             retract(e.left, e.scale)
             retract(e.right)

@@ -7,7 +7,6 @@ This loop serves every method::
     step.logits = reg.logits(step)
     loss = cross_entropy(step.logits, targets) + reg(step)
     loss.backward()
-    reg.before_step(lr)
     optimizer.step()
     reg.after_step(lr)
 
@@ -17,10 +16,9 @@ loss. What a method does not use is a no-op.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar, get_type_hints
+from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +26,6 @@ from torch import Tensor, nn
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_constructors, list_defaults
 from embgeo.training.methods.weights import Source, find_layer, follow, read_weight
-from embgeo.training.registry import file_of
 from embgeo.training.study.record import Role
 
 
@@ -66,7 +63,7 @@ class Setup:
 
 
 #: Keywords of constructors whose values `Setup` has, rather than settings.
-FROM_SETUP = ("ignore_rows", "seed")
+FROM_SETUP = ("ignore_rows", "seed", "sgd")
 
 
 class Regularizer(nn.Module):
@@ -90,9 +87,6 @@ class Regularizer(nn.Module):
     #: Whether a method that needs logits can do with those of some positions at a time: `logits`
     #: changes each position alone, and `penalty` takes `Step.logits_of` in place of all logits.
     IN_PARTS: ClassVar[bool] = False
-    #: The last value of the penalty and of its named parts, without a graph; empty for a method
-    #: without a penalty.
-    terms: Mapping[str, Tensor] = MappingProxyType({})
 
     @classmethod
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:
@@ -100,35 +94,25 @@ class Regularizer(nn.Module):
 
         The model has ``get_input_embeddings()`` and ``get_output_embeddings()``, each of which
         returns a module with a ``weight`` of a row for each token, and the corresponding ``set_…``
-        for methods that replace layers; models of transformers have all four. Constructors with a
-        positional parameter get the layer of `ROLE`, and of `setup` what they have a parameter for.
+        for methods that replace layers; models of transformers have all four. Constructors get
+        `find_layers`, and of `setup` what they have a keyword for.
         """
-        known = inspect.signature(cls).parameters
+        known = list_defaults(cls)
         own = {name: getattr(setup, name) for name in FROM_SETUP if name in known}
-        takes_layer = any(p.kind is p.POSITIONAL_OR_KEYWORD for p in known.values())
-        layer = (find_layer(model, cls.ROLE),) if takes_layer else ()
-        return cls(*layer, **{**own, **settings})
+        return cls(*cls.find_layers(model), **{**own, **settings})
+
+    @classmethod
+    def find_layers(cls, model: nn.Module) -> tuple[nn.Module, ...]:
+        """Find the layer of `ROLE`, for constructors with a positional parameter."""
+        known = inspect.signature(cls).parameters.values()
+        takes_layer = any(p.kind is p.POSITIONAL_OR_KEYWORD for p in known)
+        return (find_layer(model, cls.ROLE),) if takes_layer else ()
 
     def forward(self, step: Step | None = None) -> Tensor:
         """Compute the penalty; the step is optional if `NEEDS` is empty."""
         step = step or Step()
         self.require(step)
-        self.terms = {}
-        value = self.penalty(step)
-        if not isinstance(value, Tensor) or value.ndim:
-            shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
-            raise BadOption(
-                f"the penalty of {self.NAME} is {shape}",
-                where=file_of(self),
-                way_out="give a tensor without dimensions",
-            )
-        if value.requires_grad:
-            self.terms = {**self.terms, self.NAME: value.detach()}
-        return value
-
-    def numbers(self) -> dict[str, float]:
-        """Return further numbers for the log of a run, by name."""
-        return {}
+        return self.penalty(step)
 
     def require(self, step: Step) -> None:
         """Raise `BadOption` if the step lacks a field of `NEEDS`."""
@@ -156,9 +140,6 @@ class Regularizer(nn.Module):
             raise BadOption("the step has no logits", way_out="call it with Step(logits=…)")
         return step.logits
 
-    def before_step(self, lr: float | None = None) -> None:
-        """Run before each step of the optimizer, after ``backward``; see `after_step`."""
-
     def after_step(self, lr: float | None = None) -> None:
         """Run after each step of the optimizer, for discriminators, retractions, proximal steps.
 
@@ -172,11 +153,6 @@ class Regularizer(nn.Module):
     def acts_on(self) -> list[Tensor]:
         """Return the model's weights in the penalty, if it depends on weights only; else empty."""
         return []
-
-    def extra_repr(self) -> str:
-        """Return the settings that are attributes of the same name."""
-        shown = [name for name in list_settings(type(self)) if hasattr(self, name)]
-        return ", ".join(f"{name}={getattr(self, name)}" for name in shown)
 
     def add_gradient(self, scale: float = 1.0) -> Tensor:
         """Add the gradient of the penalty to ``.grad`` of the weights that it acts on.
@@ -251,22 +227,17 @@ def list_settings(kind: type[Regularizer]) -> dict[str, MethodSetting]:
     return found
 
 
-Value = TypeVar("Value")
-
-
 class Combined(Regularizer):
     """Several methods at once: penalties are added, logits and hooks are called in order.
 
-    For example, REAL of Inan et al. is ``Combined([Tying(…), AugmentedLoss(…)])``. `prefixes`, one
-    for each part, tell equal names of terms and numbers apart.
+    For example, REAL of Inan et al. is ``Combined([Tying(…), AugmentedLoss(…)])``.
     """
 
     NAME: ClassVar[str] = "several"
     SOURCE: ClassVar[str] = "as of its parts"
 
-    def __init__(self, parts: Sequence[Regularizer], prefixes: Sequence[str] = ()) -> None:
+    def __init__(self, parts: Sequence[Regularizer]) -> None:
         super().__init__()
-        self.prefixes = tuple(prefixes) or ("",) * len(parts)
         if not parts:
             raise BadOption("no regularizer is given", way_out="give one or more")
         self.parts = nn.ModuleList(parts)
@@ -279,35 +250,15 @@ class Combined(Regularizer):
             assert isinstance(part, Regularizer)
             yield part
 
-    def forward(self, step: Step | None = None) -> Tensor:
-        value = super().forward(step)
-        self.terms = self.collect(part.terms for part in self)
-        return value
-
     def penalty(self, step: Step) -> Tensor:
         values: list[Tensor] = [part(step) for part in self]
         return torch.stack(values).sum()
-
-    def numbers(self) -> dict[str, float]:
-        return self.collect(part.numbers() for part in self)
-
-    def collect(self, found: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
-        """Join the values of the parts, with their prefixes."""
-        return {
-            f"{prefix}{name}": value
-            for prefix, own in zip(self.prefixes, found, strict=True)
-            for name, value in own.items()
-        }
 
     def logits(self, step: Step) -> Tensor:
         found = super().logits(step)
         for part in self:
             found = part.logits(replace(step, logits=found))
         return found
-
-    def before_step(self, lr: float | None = None) -> None:
-        for part in self:
-            part.before_step(lr)
 
     def after_step(self, lr: float | None = None) -> None:
         for part in self:

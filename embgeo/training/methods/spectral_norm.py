@@ -1,11 +1,11 @@
 """Spectral normalization of the embedding, alone and with the D-optimal regularizer."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from embgeo.training.checks import nonnegative, positive
+from embgeo.training.checks import nonnegative
 from embgeo.training.methods.factored import FactoredEmbedding
 from embgeo.training.methods.orthogonality import DEVIATIONS, OrthogonalFactors, learning_rate
 from embgeo.training.methods.regularizer import Step
@@ -14,17 +14,10 @@ from embgeo.training.methods.regularizer import Step
 class SpectralNorm(OrthogonalFactors):
     """Σ ← s·Σ/max|σ| at the start and after each step, with U and V kept orthonormal.
 
-    As printed, s is 1. With orthonormal U and V, the mean norm of rows is then √(d/N) at most, so
-    that logits of states with entries below 1 hardly differ from the bias, and any training gives a
-    unigram model. s is therefore the largest singular value at the start. Further settings are
-    those of :class:`OrthogonalFactors`.
-
-    Parameters
-    ----------
-    embedding : FactoredEmbedding
-        The layer that is used as input embedding, output layer or both.
-    largest : "start" or float
-        s; 1 as printed.
+    s is the largest singular value at the start. As printed, it is 1: with orthonormal U and V, the
+    mean norm of rows is then √(d/N) at most, so that logits of states with entries below 1 hardly
+    differ from the bias, and any training gives a unigram model. Settings are those of
+    :class:`OrthogonalFactors`.
 
     References
     ----------
@@ -37,24 +30,15 @@ class SpectralNorm(OrthogonalFactors):
     SOURCE: ClassVar[str] = "Wang et al. 2020, Table 6, after Jiang et al. 2019"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "Σ is divided after each step, not inside of the differentiated function",
-        "the largest singular value stays what it is at the start (setting largest); at 1, as "
-        "printed, the logits are too small for anything but the bias",
+        "the largest singular value stays what it is at the start; at 1, as printed, the logits "
+        "are too small for anything but the bias",
         *DEVIATIONS,
     )
 
-    def __init__(
-        self,
-        embedding: FactoredEmbedding,
-        *,
-        largest: float | Literal["start"] = "start",
-        **constraints: Any,
-    ) -> None:
+    def __init__(self, embedding: FactoredEmbedding, **constraints: Any) -> None:
         super().__init__(embedding, **constraints)
-        self.largest = largest
-        start = embedding.singular_values().detach().abs().max()
-        given = start if largest == "start" else start.new_tensor(positive("largest", largest))
         self.bound: Tensor
-        self.register_buffer("bound", given)
+        self.register_buffer("bound", embedding.singular_values().detach().abs().max())
         self.normalize()
 
     @torch.no_grad()
@@ -64,7 +48,7 @@ class SpectralNorm(OrthogonalFactors):
         self.embedding.sigma.mul_(self.bound / found)
 
     def after_step(self, lr: float | None = None) -> None:
-        """Scale Σ to its bound; in mode ``proximal``, make U and V orthonormal at intervals."""
+        """Scale Σ to its bound; under SGD, make U and V orthonormal at intervals."""
         self.normalize()
         super().after_step(lr)
 
@@ -105,7 +89,7 @@ class DOptimal(SpectralNorm):
 
     def penalty(self, step: Step) -> Tensor:
         found = super().penalty(step)
-        if self.mode == "proximal":
+        if self.sgd:
             return found
         sizes = self.embedding.sigma.abs()
         relative = (sizes / sizes.max()).clamp(min=SMALLEST)
@@ -113,12 +97,12 @@ class DOptimal(SpectralNorm):
 
     @torch.no_grad()
     def after_step(self, lr: float | None = None) -> None:
-        """Move Σ to larger values before the step of `SpectralNorm`, in mode ``proximal``.
+        """Move Σ to larger values before the step of `SpectralNorm`, under SGD.
 
         With the largest value fixed, the proximal step of −(λ/d)·log σ is
         σ ← (|σ| + √(σ² + 4ηλ/d))/2.
         """
-        if self.mode == "proximal":
+        if self.sgd:
             e = self.embedding
             # A step of sigma = Σ/c by lr is one of Σ by lr·c², and c drops out of the formula.
             room = 4.0 * learning_rate(lr) * self.lambda_ / len(e.sigma)

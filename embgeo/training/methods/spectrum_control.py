@@ -21,10 +21,10 @@ class SpectrumControl(OrthogonalFactors):
     """λ·Σ_k (σ_k − σ*_k)² and four penalties that keep U and V orthonormal, for W = UΣVᵀ.
 
     The prior is σ*_k = c1·exp(−c2·k^γ) (for small corpora) or c1·k^(−γ) (for large ones), k from 1.
-    In mode ``penalty``, for optimizers of Adam's kind, all terms are added to the loss. In mode
-    ``proximal``, for SGD, none is: `after_step` moves σ ← (σ + 2ηλσ*)/(1 + 2ηλ), and every few
-    steps replaces U and V by the Q of their QR decomposition. With the SGD of the paper (learning
-    rate 30), the orthogonality terms diverge within a few steps unless λ < 0.25/30.
+    For optimizers of Adam's kind, all terms are added to the loss. For SGD, none is: `after_step`
+    moves σ ← (σ + 2ηλσ*)/(1 + 2ηλ), and every few steps replaces U and V by the Q of their QR
+    decomposition. With the SGD of the paper (learning rate 30), the orthogonality terms diverge
+    within a few steps unless λ < 0.25/30.
 
     Training never multiplies W out. To save or analyze W, use `embedding.export()`, or
     :func:`make_plain` for a whole model.
@@ -106,7 +106,7 @@ class SpectrumControl(OrthogonalFactors):
 
     def penalty(self, step: Step) -> Tensor:
         found = super().penalty(step)
-        if self.mode == "proximal":
+        if self.sgd:
             return found
         return (
             found + self.strength * (self.embedding.singular_values() - self.goal()).square().sum()
@@ -114,8 +114,8 @@ class SpectrumControl(OrthogonalFactors):
 
     @torch.no_grad()
     def after_step(self, lr: float | None = None) -> None:
-        """Move Σ towards the prior, in mode ``proximal``; make U and V orthonormal at intervals."""
-        if self.mode == "proximal":
+        """Move Σ towards the prior, and make U and V orthonormal at intervals, under SGD."""
+        if self.sgd:
             e = self.embedding
             # A step of sigma = Σ/c by lr is one of Σ by lr·c².
             pull = 2.0 * learning_rate(lr) * self.strength * e.scale**2

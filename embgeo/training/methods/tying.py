@@ -1,11 +1,11 @@
 """Tying (RE): one matrix for input and output, without an output bias."""
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 from torch import nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.methods.regularizer import Regularizer, Setup
+from embgeo.training.methods.regularizer import Regularizer
 from embgeo.training.methods.weights import find_layer, read_weight
 
 
@@ -29,9 +29,8 @@ class Tying(Regularizer):
         tie(embedding, output)
 
     @classmethod
-    def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:  # noqa: ARG003
-        """Tie the model's output layer to its input embedding."""
-        return cls(find_layer(model, "input"), find_layer(model, "output"), **settings)
+    def find_layers(cls, model: nn.Module) -> tuple[nn.Module, ...]:
+        return find_layer(model, "input"), find_layer(model, "output")
 
 
 def tie(embedding: nn.Module, output: nn.Module) -> None:

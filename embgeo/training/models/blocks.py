@@ -1,6 +1,6 @@
 """What all Transformers share: attention, feed-forward layers, how both are added, positions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -16,7 +16,10 @@ SPREAD = 0.02
 
 
 class Block(nn.Module):
-    """Attention, then a feed-forward layer, each added to the states; shape (B, T, d)."""
+    """Attention, then a feed-forward layer, each added to the states; shape (B, T, d).
+
+    `reading`: attention to something else, between both.
+    """
 
     def __init__(
         self,
@@ -26,14 +29,21 @@ class Block(nn.Module):
         *,
         norm: Callable[[], nn.Module],
         before: bool = True,
+        reading: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.attention = Added(attention, norm(), dropout, before=before)
         self.inner = Added(inner, norm(), dropout, before=before)
+        self.reading = None
+        if reading is not None:
+            self.reading = Added(reading, norm(), dropout, before=before)
 
-    def forward(self, x: Tensor, *seen: Any) -> Tensor:
-        """`seen`: the further arguments of the attention."""
-        found: Tensor = self.inner(self.attention(x, *seen))
+    def forward(self, x: Tensor, *seen: Any, read: Sequence[Any] = ()) -> Tensor:
+        """`seen`, `read`: the further arguments of the attention and of `reading`."""
+        x = self.attention(x, *seen)
+        if self.reading is not None:
+            x = self.reading(x, *read)
+        found: Tensor = self.inner(x)
         return found
 
 
@@ -49,14 +59,7 @@ class Added(nn.Module):
             self.layer, self.norm = layer, norm
 
     def forward(self, x: Tensor, *seen: Any) -> Tensor:
-        return self.add(x, self.layer(self.prepare(x), *seen))
-
-    def prepare(self, x: Tensor) -> Tensor:
-        """Return the input of the layer."""
-        found: Tensor = self.norm(x) if self.before else x
-        return found
-
-    def add(self, x: Tensor, found: Tensor) -> Tensor:
+        found = self.layer(self.norm(x) if self.before else x, *seen)
         x = x + F.dropout(found, self.dropout, self.training)
         return x if self.before else self.norm(x)
 

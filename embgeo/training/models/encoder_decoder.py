@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,6 @@ from torch.nn import functional as F
 from embgeo.training.checks import choice, require, share, whole
 from embgeo.training.methods.weights import make_embedding
 from embgeo.training.models.blocks import (
-    Added,
     Attention,
     Block,
     FeedForward,
@@ -143,12 +142,16 @@ class EncoderDecoder(TranslationModel):
         self.make_embeddings(n_source, tied)
         self.dropout = nn.Dropout(p)
         number = whole("layers", layers)
-        self.encoder = nn.ModuleList(
-            TranslationBlock(d, heads, inner, p, before=before, reads=False) for _ in range(number)
-        )
-        self.writer = nn.ModuleList(
-            TranslationBlock(d, heads, inner, p, before=before, reads=True) for _ in range(number)
-        )
+
+        def make_block(*, reads: bool) -> Block:
+            itself = PlacesAttention(d, heads, p)
+            reading = PlacesAttention(d, heads, p) if reads else None
+            feed = FeedForward((make_linear(d, inner), make_linear(inner, d)), F.relu, p)
+            norm = partial(nn.LayerNorm, d)
+            return Block(itself, feed, p, norm=norm, before=before, reading=reading)
+
+        self.encoder = nn.ModuleList(make_block(reads=False) for _ in range(number))
+        self.writer = nn.ModuleList(make_block(reads=True) for _ in range(number))
         self.norm_source = nn.LayerNorm(d) if before else nn.Identity()
         self.norm_target = nn.LayerNorm(d) if before else nn.Identity()
         self.make_output(tied, bias=bias)
@@ -161,7 +164,7 @@ class EncoderDecoder(TranslationModel):
         """Compute keys and values of the source for each block."""
         states = self.embed(source, self.embedding if self.source is None else self.source)
         for block in self.encoder:
-            states = block(states, seen)[0]
+            states = block(states, seen)
         states = self.norm_source(states)
         return [block.reading.layer.split(states) for block in self.writer]  # type: ignore[union-attr,operator]
 
@@ -175,11 +178,10 @@ class EncoderDecoder(TranslationModel):
         """Compute the states of the target, and its keys and values in each block."""
         start = 0 if before is None else before[0][0].shape[2]
         states = self.embed(inputs, self.embedding, start)
-        kept = []
+        kept: list[Places] = []
         for number, block in enumerate(self.writer):
             past = None if before is None else before[number]
-            states, places = block(states, seen, sources[number], past)
-            kept.append(places)
+            states = block(states, None, None, past, kept, read=(seen, sources[number]))
         return self.norm_target(states), kept
 
     def embed(self, rows: Tensor, embedding: nn.Module, start: int = 0) -> Tensor:
@@ -190,45 +192,8 @@ class EncoderDecoder(TranslationModel):
         return dropped
 
 
-class TranslationBlock(Block):
-    """Self-attention, attention to the source if it `reads`, and feed-forward layers."""
-
-    def __init__(
-        self, d: int, heads: int, inner: int, dropout: float, *, before: bool, reads: bool
-    ) -> None:
-        norm = partial(nn.LayerNorm, d)
-        itself = PlacesAttention(d, heads, dropout)
-        read = PlacesAttention(d, heads, dropout) if reads else None
-        layers = make_linear(d, inner), make_linear(inner, d)
-        feed = FeedForward(layers, F.relu, dropout)
-        super().__init__(itself, feed, dropout, norm=norm, before=before)
-        self.reading = None if read is None else Added(read, norm(), dropout, before=before)
-
-    def forward(  # type: ignore[override]
-        self,
-        states: Tensor,
-        seen: Tensor,
-        source: Places | None = None,
-        past: Places | None = None,
-    ) -> tuple[Tensor, Places]:
-        """Return the states, shape (B, T, d), and the keys and values of the sentence so far."""
-        itself: Any = self.attention.layer
-        given = self.attention.prepare(states)
-        places = itself.split(given)
-        if past is not None:
-            places = tuple(torch.cat(pair, dim=2) for pair in zip(past, places, strict=True))
-        if self.reading is None:
-            found = itself(given, places, seen)
-        else:
-            found = itself(given, places, None, causal=past is None)
-        states = self.attention.add(states, found)
-        if self.reading is not None:
-            states = self.reading(states, source, seen)
-        return self.inner(states), places
-
-
 class PlacesAttention(Attention):
-    """Attention to given keys and values."""
+    """Attention to keys and values that can be kept."""
 
     def __init__(self, d: int, heads: int, dropout: float) -> None:
         super().__init__(d // heads, dropout)
@@ -241,9 +206,23 @@ class PlacesAttention(Attention):
         return self.divide(self.key(states)), self.divide(self.value(states))
 
     def forward(
-        self, states: Tensor, places: Places, seen: Tensor | None, *, causal: bool = False
+        self,
+        states: Tensor,
+        seen: Tensor | None,
+        source: Places | None = None,
+        past: Places | None = None,
+        kept: list[Places] | None = None,
     ) -> Tensor:
-        """Attend to the places of the mask `seen`, or with `causal` to none that are later."""
+        """Attend to the places of `source`, or of the states themselves and of `past` before them.
+
+        `seen`: mask of the places; without it, none is later. `kept` gets the places of the states.
+        """
+        places = self.split(states) if source is None else source
+        if past is not None:
+            places = torch.cat((past[0], places[0]), dim=2), torch.cat((past[1], places[1]), dim=2)
+        if kept is not None:
+            kept.append(places)
+        causal = seen is None and past is None
         return self.attend(self.divide(self.query(states)), *places, seen, causal=causal)
 
 

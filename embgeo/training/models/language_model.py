@@ -7,11 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.core.errors import BadOption
 from embgeo.core.settings import refuse_unknown
 from embgeo.training.checks import flag, list_defaults, share, whole
 from embgeo.training.methods.weights import make_embedding, make_linear
-from embgeo.training.registry import file_of
 
 
 class EmbeddingModel(nn.Module):
@@ -158,16 +156,7 @@ class LanguageModel(EmbeddingModel):
             rows = drop_rows(rows, inputs, self.n_tokens, self.embedding_dropout)
         if state is None:
             state = self.initial_state(inputs.shape[1])
-        output = self.layers_of(rows, state)
-        if not isinstance(output, Output) or output.hidden.shape[:2] != inputs.shape:
-            found = tuple(output.hidden.shape) if isinstance(output, Output) else "no Output"
-            raise BadOption(
-                f"layers_of of {type(self).__name__} gives {found} for rows of shape "
-                f"{tuple(rows.shape)}",
-                where=file_of(self),
-                way_out="give an Output of a state for each row",
-            )
-        return output
+        return self.layers_of(rows, state)
 
     def layers_of(self, rows: Tensor, state: Any) -> Output:
         """Apply the layers to embedded tokens of shape (T, B, d)."""

@@ -35,7 +35,7 @@ class Llama(LanguageModel):
         Units of the feed-forward layers; by default 8·d/3, rounded up to a multiple of 32.
     dropout : float
         Dropout of embedded tokens, and of outputs of attention and feed-forward layers.
-    n_tokens, embedding_dropout, tied, bias
+    n_tokens, tied, bias
         See :class:`LanguageModel`.
 
     References
@@ -65,11 +65,10 @@ class Llama(LanguageModel):
         kv_heads: int | None = None,
         feedforward: int | None = None,
         dropout: float = 0.0,
-        embedding_dropout: float = 0.0,
         tied: bool = True,
         bias: bool = False,
     ) -> None:
-        super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
+        super().__init__(n_tokens, d)
         self.head_width = blocks.check_heads(d, heads, rotary=True)
         keys = heads if kv_heads is None else whole("kv_heads", kv_heads)
         require("kv_heads", keys, heads % keys == 0, f"give a number that divides {heads}")

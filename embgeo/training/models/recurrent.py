@@ -92,9 +92,6 @@ class LstmLayer(nn.Module):
             )
         return found, (h, c)
 
-    def extra_repr(self) -> str:
-        return f"{self.inputs}, {self.hidden}"
-
 
 def in_one_piece(weights: list[Tensor]) -> list[Tensor]:
     """Copy weights into one block of memory; otherwise, cuDNN does so with a warning."""

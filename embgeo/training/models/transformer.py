@@ -27,7 +27,7 @@ class Transformer(LanguageModel):
     layers : int
         Blocks of attention and feed-forward layer.
     heads : int
-        A divisor of d; with rotary positions, d/heads is even.
+        A divisor of d.
     feedforward : int, optional
         Units of the feed-forward layers; 4·d by default.
     dropout : float
@@ -35,20 +35,19 @@ class Transformer(LanguageModel):
         layers.
     norm : {"before", "after"}
         Whether to normalize before each layer, or after each addition as Vaswani et al. do.
-    positions : {"learned", "rotary", "sinusoidal"}
+    positions : {"learned", "sinusoidal"}
         "sinusoidal" as Vaswani et al.: rows of a norm of about 1, multiplied by √d.
     context : int
-        The number of learned positions, which limits windows; other positions have no limit.
+        The number of learned positions, which limits windows; sinusoidal ones have no limit.
     activation : {"gelu", "relu"}
         Of the feed-forward layers: GELU as Radford et al., or ReLU as Vaswani et al.
-    n_tokens, embedding_dropout, tied, bias
+    n_tokens, tied, bias
         See :class:`LanguageModel`.
 
     References
     ----------
     Vaswani et al., "Attention is all you need", NeurIPS 2017; Radford et al., "Language models are
-    unsupervised multitask learners", 2019; Su et al., "RoFormer: enhanced transformer with rotary
-    position embedding", 2021.
+    unsupervised multitask learners", 2019.
     """
 
     NAME: ClassVar[str] = "transformer"
@@ -70,7 +69,6 @@ class Transformer(LanguageModel):
         heads: int = 4,
         feedforward: int | None = None,
         dropout: float = 0.1,
-        embedding_dropout: float = 0.0,
         norm: str = "before",
         positions: str = "learned",
         context: int = 512,
@@ -78,22 +76,20 @@ class Transformer(LanguageModel):
         tied: bool = True,
         bias: bool = False,
     ) -> None:
-        super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
+        super().__init__(n_tokens, d)
         self.dropout = share("dropout", dropout)
         self.context = whole("context", context)
-        choice("positions", positions, ("learned", "rotary", "sinusoidal"))
+        waves = choice("positions", positions, ("learned", "sinusoidal")) == "sinusoidal"
         before = choice("norm", norm, ("before", "after")) == "before"
-        self.head_width = blocks.check_heads(d, heads, rotary=positions == "rotary")
-        self.rotary, waves = positions == "rotary", positions == "sinusoidal"
+        blocks.check_heads(d, heads)
         require("d", d, not (waves and d % 2), "give an even number for sinusoidal positions")
         self.scale = d**0.5 if waves else 1.0
         spread = d**-0.5 if waves else blocks.SPREAD
         inner = 4 * d if feedforward is None else whole("feedforward", feedforward)
         activate = ACTIVATIONS[choice("activation", activation, ACTIVATIONS)]
         self.make_embedding(blocks.normal(n_tokens, d, spread))
-        learned = positions == "learned"
-        self.positions = nn.Parameter(blocks.normal(context, d)) if learned else None
-        self.longest = context if learned else None
+        self.positions = None if waves else nn.Parameter(blocks.normal(context, d))
+        self.longest = None if waves else context
         # All blocks add to the same states: the more blocks, the smaller their initial weights.
         added = blocks.SPREAD * (2 * whole("layers", layers)) ** -0.5
         self.blocks = nn.ModuleList(
@@ -117,21 +113,18 @@ class Transformer(LanguageModel):
     def layers_of(self, rows: Tensor, state: None) -> Output:  # noqa: ARG002
         states = rows.transpose(0, 1) * self.scale
         length = states.shape[1]
-        turns: tuple[Tensor, Tensor] | None = None
-        if self.rotary:
-            turns = blocks.rotations(length, self.head_width, states.device)
-        elif self.positions is None:
+        if self.positions is None:
             waves = blocks.encode_places(length, self.d, 0, states.device)
             states = states + waves.to(states.dtype)
         else:
             if length > self.context:
                 raise BadOption(
                     f"a window of {length} tokens, and {self.context} learned positions",
-                    way_out="make context larger, windows shorter, or positions rotary",
+                    way_out="make context larger, or windows shorter",
                 )
             states = states + self.positions[:length]
         states = F.dropout(states, self.dropout, self.training)
         for block in self.blocks:
-            states = block(states, turns)
+            states = block(states)
         found = self.norm(states).transpose(0, 1).contiguous()
         return Output(found, found, None)

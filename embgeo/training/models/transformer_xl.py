@@ -43,9 +43,7 @@ class TransformerXL(LanguageModel):
         The number of tokens before a window that attention sees, without a gradient.
     dropout : float
         Dropout of embedded tokens, positions, and outputs of attention and feed-forward layers.
-    attention_dropout : float
-        Dropout of attention weights.
-    n_tokens, embedding_dropout, tied, bias
+    n_tokens, tied, bias
         See :class:`LanguageModel`.
 
     Attributes
@@ -80,12 +78,10 @@ class TransformerXL(LanguageModel):
         feedforward: int | None = None,
         memory: int = 150,
         dropout: float = 0.1,
-        attention_dropout: float = 0.0,
-        embedding_dropout: float = 0.0,
         tied: bool = True,
         bias: bool = True,
     ) -> None:
-        super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
+        super().__init__(n_tokens, d)
         check_heads(d, heads)
         require("d", d, d % 2 == 0, "give an even number")
         self.dropout = share("dropout", dropout)
@@ -97,10 +93,9 @@ class TransformerXL(LanguageModel):
         # Parameters of one dimension are biases, without weight decay.
         self.content_bias = nn.Parameter(normal(heads, d // heads).flatten())
         self.distance_bias = nn.Parameter(normal(heads, d // heads).flatten())
-        attention_dropout = share("attention_dropout", attention_dropout)
         self.blocks = nn.ModuleList(
             Block(
-                RelativeAttention(d, heads, attention_dropout),
+                RelativeAttention(d, heads),
                 FeedForward(pair(d, inner), F.relu, self.dropout),
                 self.dropout,
                 norm=partial(nn.LayerNorm, d),
@@ -149,8 +144,8 @@ class TransformerXL(LanguageModel):
 class RelativeAttention(Attention):
     """softmax of ((q + u)·k + (q + v)·r)/√width over the context (Dai et al., §3.3)."""
 
-    def __init__(self, d: int, heads: int, dropout: float) -> None:
-        super().__init__(d // heads, dropout)
+    def __init__(self, d: int, heads: int) -> None:
+        super().__init__(d // heads, 0.0)
         self.query = linear(d, d, bias=False)
         self.key_value = linear(d, 2 * d, bias=False)
         self.distance = linear(d, d, bias=False)

@@ -31,8 +31,6 @@ class VdLstm(RecurrentModel):
     dropout : float, optional
         Dropout of embedded tokens and of the states of each layer; 0.3, 0.5 or 0.65 by size. For
         WikiText-2 the paper has 0.2 (small) and 0.4 (medium).
-    embedding_dropout : float
-        Share of tokens whose embedding is zero throughout a window; 0 in the paper.
     bound : float, optional
         All weights are uniform in ±bound; 0.1, 0.05 or 0.04 by size.
     n_tokens, tied, bias
@@ -65,7 +63,6 @@ class VdLstm(RecurrentModel):
         hidden: int | None = None,
         layers: int = 2,
         dropout: float | None = None,
-        embedding_dropout: float = 0.0,
         bound: float | None = None,
         tied: bool = True,
         bias: bool = True,
@@ -80,7 +77,7 @@ class VdLstm(RecurrentModel):
             d=units if d is None else d,
             hidden=units if hidden is None else hidden,
             layers=layers,
-            embedding_dropout=embedding_dropout,
+            embedding_dropout=0.0,
             input_dropout=p,
             hidden_dropout=p,
             output_dropout=p,

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from embgeo.core.arguments import is_number, refuse_name
+from embgeo.core.arguments import refuse_name
 from embgeo.core.settings import refuse_unknown
-from embgeo.training.checks import list_defaults, natural, nonnegative, require, unit
+from embgeo.training.checks import list_defaults
 from embgeo.training.methods import CoupledAdam
 
 #: Settings of each optimizer, and their defaults. Weight decay is decoupled from the gradient: Adam
@@ -21,15 +21,12 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "adamw": {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01},
     "coupled-adam": {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01},
     # As AWD-LSTM is trained.
-    "sgd": {"lr": 30.0, "momentum": 0.0, "weight_decay": 1.2e-6},
+    "sgd": {"lr": 30.0, "weight_decay": 1.2e-6},
 }
 
 
 def parameter_groups(
-    model: nn.Module,
-    special: Sequence[Mapping[str, Any]] = (),
-    *,
-    embeddings: Iterable[Tensor] = (),
+    model: nn.Module, special: Sequence[Mapping[str, Any]] = (), embeddings: Iterable[Tensor] = ()
 ) -> list[dict[str, Any]]:
     """Return the parameter groups of an optimizer, with each trained parameter of a model once.
 
@@ -47,20 +44,6 @@ def parameter_groups(
         *(dict(group) for group in special),
     ]
     return [group for group in groups if group["params"]]
-
-
-def split_rates(
-    groups: Iterable[Mapping[str, Any]], apart: Iterable[Tensor], lr: float
-) -> list[dict[str, Any]]:
-    """Split groups such that the parameters in `apart` have this learning rate."""
-    own = {id(p) for p in apart}
-    found = []
-    for group in groups:
-        for rate in ({}, {"lr": lr}):
-            chosen = [p for p in group["params"] if (id(p) in own) == bool(rate)]
-            if chosen:
-                found.append({**group, **rate, "params": chosen})
-    return found
 
 
 def build_optimizer(
@@ -96,24 +79,9 @@ def build_optimizer(
 
 
 def complete_optimizer(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all settings of a known optimizer; `BadOption` for an unknown or invalid setting."""
-    defaults = OPTIMIZERS[kind]
-    refuse_unknown(settings, defaults, kind)
-    found = {**defaults, **settings}
-    for name, value in found.items():
-        if name == "betas":
-            found[name] = pair_of_shares(value)
-        else:
-            nonnegative(name, value)
-    return found
-
-
-def pair_of_shares(value: Any) -> tuple[float, float]:
-    """Check the betas of an Adam optimizer."""
-    fits = isinstance(value, list | tuple) and len(value) == 2 and all(map(is_number, value))
-    fits = fits and all(0.0 <= beta < 1.0 for beta in value)
-    require("betas", value, fits, "give two numbers from 0 to below 1")
-    return value[0], value[1]
+    """Return all settings of a known optimizer; `BadOption` for one that it lacks."""
+    refuse_unknown(settings, OPTIMIZERS[kind], kind)
+    return {**OPTIMIZERS[kind], **settings}
 
 
 def apply_factor(optimizer: Optimizer, factor: float) -> float:
@@ -216,9 +184,5 @@ def build_schedule(kind: str, settings: Mapping[str, Any] | None = None) -> Sche
     """Build a schedule with its settings filled in."""
     if kind not in SCHEDULES:
         raise refuse_name("schedule", kind, SCHEDULES)
-    known = list_defaults(SCHEDULES[kind])
-    refuse_unknown(settings or {}, known, f"schedule {kind}")
-    for name, value in (settings or {}).items():
-        check = natural if isinstance(known[name], int) else unit
-        check(name, value)
+    refuse_unknown(settings or {}, list_defaults(SCHEDULES[kind]), f"schedule {kind}")
     return partial(SCHEDULES[kind], **(settings or {}))

@@ -111,7 +111,6 @@ def make_run(one: FinishedRun, priors: Priors) -> Run:
         stopped_early=result.stopped_early,
         task=result.task,
         quality=result.quality,
-        predictions=result.predictions,
     )
 
 

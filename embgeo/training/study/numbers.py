@@ -12,7 +12,6 @@ from embgeo.core.values import Quantity
 
 _MERITY = "Merity et al. 2018; every language-modeling paper"
 BITS_PER_BYTE = "bits_per_byte"
-UNKNOWN_SHARE = "unknown"
 ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
 BLEU, CHRF = "bleu", "chrf"
 #: BLEU of the tokens of a tokenized corpus, which papers publish.
@@ -115,14 +114,6 @@ OF_LANGUAGE_MODELS = of_splits(
         "is not below it has learned less than the frequencies.",
         "exp(−1/T Σ_t ln p(w_t)), p(w) = max(c_w, 1)/Σ_v max(c_v, 1)",
         better="lower",
-    ),
-    Quantity(
-        UNKNOWN_SHARE,
-        "Probability of the unknown word",
-        "Mean probability that the model gives to the unknown word, at evenly spaced positions of "
-        "the first 20,000 tokens of the {split} split.",
-        "mean p(<unk> | w_<t)",
-        "after Inan et al. 2017, Table 4",
     ),
     Quantity(
         BITS_PER_BYTE,

@@ -58,17 +58,6 @@ class TrainingCurve:
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
-    """What a model expects at a position of a text."""
-
-    #: The last tokens before it.
-    context: tuple[str, ...]
-    target: str
-    #: The most probable tokens with their probabilities.
-    predicted: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Run:
     """One method, trained once."""
 
@@ -96,8 +85,6 @@ class Run:
     task: str = "lm"
     #: The score that decides, on the test split or else on the validation split.
     quality: str = "perplexity"
-    #: At the same positions in all runs of a study; empty unless asked for.
-    predictions: tuple[Prediction, ...] = ()
 
     def select_numbers(self, role: Role | None) -> Mapping[str, float]:
         """Return the numbers of a role's matrix; `numbers` if the model has a single matrix."""

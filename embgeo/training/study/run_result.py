@@ -14,7 +14,7 @@ from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.training.study.log import LOG_NAME, Curves, read_log
 from embgeo.training.study.numbers import OF_A_SPLIT, PARAMETERS, PEAK, SECONDS, SECONDS_PER_TOKEN
 from embgeo.training.study.outcomes import OUTCOMES, Outcomes
-from embgeo.training.study.record import ROLES, Prediction, Role, TrainingCurve
+from embgeo.training.study.record import ROLES, Role, TrainingCurve
 
 RESULT_NAME = "result.json"
 #: Folders in a run with the analyses of matrices other than the input embedding.
@@ -66,7 +66,6 @@ class RunResult:
     peak_memory: int | None = None
     #: By role of the matrix, numbers of its frequent and rare rows beside those of an analysis.
     of_rows: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    predictions: tuple[Prediction, ...] = ()
 
     @property
     def own_settings(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def check_task(kind: type[Task]) -> str:
     """Return the name of a task from a plug-in; ValueError if it is not a usable task."""
     if not (isinstance(kind, type) and issubclass(kind, Task)):
         raise ValueError("it is not a Task")
-    for name in ("load", "feed", "loss", "evaluator"):
+    for name in ("load", "feed", "loss", "EVALUATOR"):
         if getattr(kind, name) is getattr(Task, name):
             raise ValueError(f"{kind.__name__} has no {name}")
     if not kind.MODELS and kind.find_model is Task.find_model:

@@ -166,6 +166,33 @@ class Rcnn(EmbeddingModel):
         return logits
 
 
+class ClassificationScores(SplitEvaluator):
+    """Loss, accuracy and macro-F1 of the other splits."""
+
+    dataset: labeled_corpus.LabeledCorpus
+
+    @torch.no_grad()
+    def score_split(self, model: Any, split: str) -> tuple[SplitScores, Outcomes]:
+        """Evaluate documents of similar length together."""
+        documents: labeled_corpus.LabeledDocuments = getattr(self.dataset, split)
+        order = np.argsort(documents.lengths, kind="stable")
+        given, total = np.zeros(len(documents), dtype=np.int64), 0.0
+        for begin in range(0, len(order), self.config.evaluation.batch):
+            chosen = order[begin : begin + self.config.evaluation.batch]
+            batch = gather(documents, chosen, self.device)
+            logits = model(batch.rows, batch.lengths).double()
+            total += float(F.cross_entropy(logits, batch.classes, reduction="sum"))
+            given[chosen] = logits.argmax(dim=1).cpu().numpy()
+        truth = documents.classes
+        scores: SplitScores = {
+            "loss": total / len(documents),
+            self.dataset.unit: len(documents),
+        }
+        pairs = tuple(zip(truth.tolist(), given.tolist(), strict=True))
+        scores |= {name: float(one) for name, one in score_classes(truth, given).items()}
+        return scores, Outcomes("documents", split, pairs)
+
+
 #: Defaults of `min_count` and `size` of `[data]`.
 MIN_COUNT, SIZE = 2, 30_000
 
@@ -186,6 +213,7 @@ class ClassificationTask(task.Task):
 
     NAME: ClassVar[str] = "classification"
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (Rcnn,)
+    EVALUATOR: ClassVar[type[SplitEvaluator]] = ClassificationScores
     QUALITY: ClassVar[str] = ACCURACY
     SCORES: ClassVar[tuple[str, ...]] = ("loss", ACCURACY, MACRO_F1)
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = OF_CLASSIFICATION
@@ -236,11 +264,6 @@ class ClassificationTask(task.Task):
         mean = F.cross_entropy(model(batch.rows, batch.lengths), batch.classes)
         return task.Losses(mean, mean, Step(inputs=batch.rows))
 
-    def evaluator(
-        self, config: StudySettings, dataset: labeled_corpus.LabeledCorpus, device: torch.device
-    ) -> ClassificationScores:
-        return ClassificationScores(config, dataset, device)
-
     def check_data(self, config: StudySettings, dataset: labeled_corpus.LabeledCorpus) -> None:  # noqa: ARG002
         task.refuse_methods(
             config,
@@ -248,30 +271,3 @@ class ClassificationTask(task.Task):
             "predicting tokens, which a classifier does not do",
             "mle, frage, cosreg or sc-exp",
         )
-
-
-class ClassificationScores(SplitEvaluator):
-    """Loss, accuracy and macro-F1 of the other splits."""
-
-    dataset: labeled_corpus.LabeledCorpus
-
-    @torch.no_grad()
-    def score_split(self, model: Any, split: str) -> tuple[SplitScores, Outcomes]:
-        """Evaluate documents of similar length together."""
-        documents: labeled_corpus.LabeledDocuments = getattr(self.dataset, split)
-        order = np.argsort(documents.lengths, kind="stable")
-        given, total = np.zeros(len(documents), dtype=np.int64), 0.0
-        for begin in range(0, len(order), self.config.evaluation.batch):
-            chosen = order[begin : begin + self.config.evaluation.batch]
-            batch = gather(documents, chosen, self.device)
-            logits = model(batch.rows, batch.lengths).double()
-            total += float(F.cross_entropy(logits, batch.classes, reduction="sum"))
-            given[chosen] = logits.argmax(dim=1).cpu().numpy()
-        truth = documents.classes
-        scores: SplitScores = {
-            "loss": total / len(documents),
-            self.dataset.unit: len(documents),
-        }
-        pairs = tuple(zip(truth.tolist(), given.tolist(), strict=True))
-        scores |= {name: float(one) for name, one in score_classes(truth, given).items()}
-        return scores, Outcomes("documents", split, pairs)

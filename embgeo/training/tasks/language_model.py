@@ -55,6 +55,7 @@ class LanguageModeling(Task):
 
     NAME: ClassVar[str] = "lm"
     QUALITY: ClassVar[str] = "perplexity"
+    EVALUATOR: ClassVar[type[Scores]] = Scores
     USES: ClassVar = OF_SOME_TASKS
     SCORES: ClassVar[tuple[str, ...]] = (
         "loss",
@@ -167,16 +168,8 @@ class LanguageModeling(Task):
     def weigh(self, config: StudySettings, batch: Window) -> float:
         return float(len(batch.targets)) if config.training.sum_over_steps else 1.0
 
-    def evaluator(self, config: StudySettings, dataset: Corpus, device: torch.device) -> Scores:
-        return Scores(config, dataset, device)
-
     def check_model(self, config: StudySettings, model: LanguageModel) -> None:
         check_windows(model, config)
-        if config.training.compile and model.CARRIES_STATE:
-            raise BadOption(
-                f"compile of [training] is for models without a state; {model.NAME} carries one",
-                way_out="leave it out: torch.compile does not make recurrent layers faster",
-            )
         if self.z_loss and getattr(model, "mixture", None) is not None:
             raise BadOption(
                 "z_loss is 0 with a mixture of softmaxes, whose logits are log-probabilities",

@@ -90,6 +90,50 @@ MIN_COUNT = 5
 VALIDATED, VALIDATED_NEGATIVES = 20_000, 512
 
 
+class SimilarityScores(SplitEvaluator):
+    """The loss on pairs of validation documents, and word similarity."""
+
+    def __init__(
+        self, task: Any, config: StudySettings, dataset: DocumentCorpus, device: torch.device
+    ) -> None:
+        super().__init__(task, config, dataset, device)
+        counts, generator = dataset.vocabulary.counts, np.random.default_rng(0)
+        stream, kept = (
+            dataset.valid.take(VALIDATED),
+            neighbor_batches.keep_chances(counts, task.subsample),
+        )
+        drawn = torch.from_numpy(neighbor_batches.draw_pairs(stream, kept, task.window, generator))
+        negatives = neighbor_batches.NegativeSampler(counts, task.power).draw(
+            (VALIDATED_NEGATIVES,), generator
+        )
+        words, contexts = drawn.to(device, torch.int64).unbind(dim=1)
+        self.batch = neighbor_batches.NeighborBatch(
+            words, contexts, torch.from_numpy(negatives).to(device)
+        )
+        self.lines: list[str] = []
+
+    @torch.no_grad()
+    def valid(self, model: SkipGram) -> SplitScores:
+        """Return the loss of pairs and negatives that are always the same."""
+        found = self.task.loss(model, self.batch, None, Regularizer())
+        return {"loss": float(found.mean), "pairs": self.batch.units}
+
+    def final(self, model: SkipGram) -> tuple[SplitScores, SplitScores, Outcomes]:
+        """Return the validation loss, correlations of all sets, and their cosines."""
+        W = list_embeddings(model)[0].detach().float().cpu().numpy()
+        found = word_similarity.measure_similarity(
+            W, self.dataset.vocabulary, self.dataset.similarity
+        )
+        self.lines, scores = (
+            [word_similarity.describe_intervals(found)],
+            word_similarity.correlate(found),
+        )
+        return self.valid(model), scores, found
+
+    def describe_parts(self) -> list[str]:
+        return self.lines
+
+
 class SkipGramTask(Task):
     """Predict the neighbors of a word, so that words of similar use get similar vectors.
 
@@ -111,6 +155,7 @@ class SkipGramTask(Task):
 
     NAME: ClassVar[str] = "skipgram"
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (SkipGram,)
+    EVALUATOR: ClassVar[type[SplitEvaluator]] = SimilarityScores
     QUALITY: ClassVar[str] = DECIDING
     SCORES: ClassVar[tuple[str, ...]] = ("loss", *SETS, *(name + ALL for name in SETS))
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = OF_SIMILARITY
@@ -188,23 +233,15 @@ class SkipGramTask(Task):
         mean = sampling_loss(words, contexts, negatives, self.negatives)
         return Losses(mean, mean, Step(hidden=words, targets=batch.contexts, inputs=batch.words))
 
-    def evaluator(
-        self,
-        config: StudySettings,
-        dataset: DocumentCorpus,
-        device: torch.device,
-    ) -> SimilarityScores:
-        return SimilarityScores(config, dataset, device, self)
-
     def check_data(self, config: StudySettings, dataset: DocumentCorpus) -> None:  # noqa: ARG002
         chosen = config.optimizer
         decays = chosen.decay == "all" and chosen.weight_decay != 0.0
-        if chosen.kind != "sgd" or chosen.momentum or decays or config.training.clip:
+        if chosen.kind != "sgd" or decays or config.training.clip:
             raise BadOption(
                 "skip-gram is trained by plain SGD, which leaves rows alone that a step does not "
                 "see",
                 where="[optimizer]",
-                way_out='take kind = "sgd", and leave out momentum, clip and decay = "all"',
+                way_out='take kind = "sgd", and leave out clip and decay = "all"',
             )
         refuse_methods(
             config,
@@ -212,52 +249,3 @@ class SkipGramTask(Task):
             "a softmax over all words, which skip-gram does not have",
             "mle, frage, cosreg or sc-exp",
         )
-
-
-class SimilarityScores(SplitEvaluator):
-    """The loss on pairs of validation documents, and word similarity."""
-
-    def __init__(
-        self,
-        config: StudySettings,
-        dataset: DocumentCorpus,
-        device: torch.device,
-        task: SkipGramTask,
-    ) -> None:
-        super().__init__(config, dataset, device)
-        self.task = task
-        counts, generator = dataset.vocabulary.counts, np.random.default_rng(0)
-        stream, kept = (
-            dataset.valid.take(VALIDATED),
-            neighbor_batches.keep_chances(counts, task.subsample),
-        )
-        drawn = torch.from_numpy(neighbor_batches.draw_pairs(stream, kept, task.window, generator))
-        negatives = neighbor_batches.NegativeSampler(counts, task.power).draw(
-            (VALIDATED_NEGATIVES,), generator
-        )
-        words, contexts = drawn.to(device, torch.int64).unbind(dim=1)
-        self.batch = neighbor_batches.NeighborBatch(
-            words, contexts, torch.from_numpy(negatives).to(device)
-        )
-        self.lines: list[str] = []
-
-    @torch.no_grad()
-    def valid(self, model: SkipGram) -> SplitScores:
-        """Return the loss of pairs and negatives that are always the same."""
-        found = self.task.loss(model, self.batch, None, Regularizer())
-        return {"loss": float(found.mean), "pairs": self.batch.units}
-
-    def final(self, model: SkipGram) -> tuple[SplitScores, SplitScores, Outcomes]:
-        """Return the validation loss, correlations of all sets, and their cosines."""
-        W = list_embeddings(model)[0].detach().float().cpu().numpy()
-        found = word_similarity.measure_similarity(
-            W, self.dataset.vocabulary, self.dataset.similarity
-        )
-        self.lines, scores = (
-            [word_similarity.describe_intervals(found)],
-            word_similarity.correlate(found),
-        )
-        return self.valid(model), scores, found
-
-    def describe_parts(self) -> list[str]:
-        return self.lines

@@ -41,7 +41,6 @@ OF_SOME_TASKS = {
         "windows",
         "random_lengths",
         "sum_over_steps",
-        "compile",
         "accumulate",
         "start",
     ),
@@ -54,7 +53,6 @@ OF_SOME_TASKS = {
         "same_length",
         "cache",
         "dynamic",
-        "observe",
     ),
 }
 #: What a task uses that says nothing of it: all but initial weights, which `Task.build` ignores.
@@ -74,6 +72,8 @@ class Task:
     #: For ``[model] name``. Their constructors take the number of tokens, and their settings as
     #: keyword-only arguments.
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = ()
+    #: Evaluates the other splits.
+    EVALUATOR: ClassVar[type[SplitEvaluator]] = SplitEvaluator
     #: The score that decides a comparison.
     QUALITY: ClassVar[str] = "loss"
     #: Scores of the evaluator to log.
@@ -136,12 +136,6 @@ class Task:
     def weigh(self, config: StudySettings, batch: Any) -> float:  # noqa: ARG002
         """Return the factor of the mean loss of a batch and its penalties."""
         return 1.0
-
-    def evaluator(
-        self, config: StudySettings, dataset: Any, device: torch.device
-    ) -> SplitEvaluator:
-        """Make the evaluator of the other splits."""
-        raise NotImplementedError
 
     def check_data(self, config: StudySettings, dataset: Any) -> None:
         """Refuse settings that do not fit the data, for which `feed` gives batches."""

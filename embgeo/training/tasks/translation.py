@@ -137,6 +137,49 @@ def gather_pairs(pairs: ParallelSplit, chosen: IntArray, device: torch.device) -
     return PairBatch(given, known, read, kept, targets, units=len(places))
 
 
+class TranslationScores(SplitEvaluator):
+    """Loss of the other splits, and finally BLEU and chrF of their translations."""
+
+    def valid(self, model: TranslationModel) -> SplitScores:
+        return self.score(model, self.dataset.valid)
+
+    @torch.no_grad()
+    def score(self, model: TranslationModel, pairs: ParallelSplit) -> SplitScores:
+        """Return the loss and perplexity without smoothing."""
+        total = 0.0
+        for _, batch in self.walk(pairs):
+            states = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)
+            logits = model.head(states.index_select(0, batch.places)).double()
+            total += float(F.cross_entropy(logits, batch.targets, reduction="sum"))
+        n = len(pairs.target.rows)
+        return {"loss": total / n, "perplexity": math.exp(min(total / n, 700.0)), "tokens": n}
+
+    def score_split(self, model: TranslationModel, split: str) -> tuple[SplitScores, Outcomes]:
+        """Return the loss and perplexity, and scores of the translations."""
+        pairs: ParallelSplit = getattr(self.dataset, split)
+        texts = self.write(model, pairs)
+        scores, outcomes = translation.score_translations(split, texts, pairs.texts)
+        return {**self.score(model, pairs), **scores}, outcomes
+
+    def write(self, model: TranslationModel, pairs: ParallelSplit) -> list[str]:
+        """Translate each sentence."""
+        rows: list[list[int]] = [[] for _ in range(len(pairs))]
+        for chosen, batch in self.walk(pairs):
+            seen = mask_ends(batch.lengths, batch.source.shape[1])
+            found = translation.search_beams(model, batch.source, seen, self.task.search)
+            for place, one in zip(chosen.tolist(), found, strict=True):
+                rows[place] = one
+        texts: list[str] = self.dataset.pieces.decode(rows)
+        return texts
+
+    def walk(self, pairs: ParallelSplit) -> Iterator[tuple[IntArray, PairBatch]]:
+        """Yield batches of sentences of similar length with their places in the split."""
+        order = np.lexsort((pairs.target.lengths, pairs.source.lengths))
+        for begin in range(0, len(order), self.config.evaluation.batch):
+            chosen = order[begin : begin + self.config.evaluation.batch]
+            yield chosen, gather_pairs(pairs, chosen, self.device)
+
+
 #: Default of `size` of `[data]`.
 SIZE = 4_000
 
@@ -169,6 +212,7 @@ class TranslationTask(task.Task):
 
     NAME: ClassVar[str] = "translation"
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (EncoderDecoder, LstmEncoderDecoder)
+    EVALUATOR: ClassVar[type[SplitEvaluator]] = TranslationScores
     QUALITY: ClassVar[str] = BLEU
     SCORES: ClassVar[tuple[str, ...]] = ("loss", "perplexity", BLEU, TOKENIZED_BLEU, CHRF)
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = OF_TRANSLATION
@@ -265,11 +309,6 @@ class TranslationTask(task.Task):
         share_of_units = float(batch.counts) / batch.units
         return task.Losses(share_of_units * plain, share_of_units * smoothed, step)
 
-    def evaluator(
-        self, config: StudySettings, dataset: ParallelCorpus, device: torch.device
-    ) -> TranslationScores:
-        return TranslationScores(config, dataset, device, self.search)
-
     def check_data(self, config: StudySettings, dataset: ParallelCorpus) -> None:  # noqa: ARG002
         task.refuse_methods(
             config,
@@ -302,56 +341,3 @@ def sum_losses(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tenso
     if not smoothing:
         return plain, plain
     return plain, (1.0 - smoothing) * plain - smoothing * log_p.mean(dim=-1).sum()
-
-
-class TranslationScores(SplitEvaluator):
-    """Loss of the other splits, and finally BLEU and chrF of their translations."""
-
-    def __init__(
-        self,
-        config: StudySettings,
-        dataset: ParallelCorpus,
-        device: torch.device,
-        search: translation.BeamSettings,
-    ) -> None:
-        super().__init__(config, dataset, device)
-        self.search = search
-
-    def valid(self, model: TranslationModel) -> SplitScores:
-        return self.score(model, self.dataset.valid)
-
-    @torch.no_grad()
-    def score(self, model: TranslationModel, pairs: ParallelSplit) -> SplitScores:
-        """Return the loss and perplexity without smoothing."""
-        total = 0.0
-        for _, batch in self.walk(pairs):
-            states = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)
-            logits = model.head(states.index_select(0, batch.places)).double()
-            total += float(F.cross_entropy(logits, batch.targets, reduction="sum"))
-        n = len(pairs.target.rows)
-        return {"loss": total / n, "perplexity": math.exp(min(total / n, 700.0)), "tokens": n}
-
-    def score_split(self, model: TranslationModel, split: str) -> tuple[SplitScores, Outcomes]:
-        """Return the loss and perplexity, and scores of the translations."""
-        pairs: ParallelSplit = getattr(self.dataset, split)
-        texts = self.write(model, pairs)
-        scores, outcomes = translation.score_translations(split, texts, pairs.texts)
-        return {**self.score(model, pairs), **scores}, outcomes
-
-    def write(self, model: TranslationModel, pairs: ParallelSplit) -> list[str]:
-        """Translate each sentence."""
-        rows: list[list[int]] = [[] for _ in range(len(pairs))]
-        for chosen, batch in self.walk(pairs):
-            seen = mask_ends(batch.lengths, batch.source.shape[1])
-            found = translation.search_beams(model, batch.source, seen, self.search)
-            for place, one in zip(chosen.tolist(), found, strict=True):
-                rows[place] = one
-        texts: list[str] = self.dataset.pieces.decode(rows)
-        return texts
-
-    def walk(self, pairs: ParallelSplit) -> Iterator[tuple[IntArray, PairBatch]]:
-        """Yield batches of sentences of similar length with their places in the split."""
-        order = np.lexsort((pairs.target.lengths, pairs.source.lengths))
-        for begin in range(0, len(order), self.config.evaluation.batch):
-            chosen = order[begin : begin + self.config.evaluation.batch]
-            yield chosen, gather_pairs(pairs, chosen, self.device)

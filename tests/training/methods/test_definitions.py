@@ -1,8 +1,7 @@
-"""Methods that settings define: one with other settings, several at once."""
+"""Methods that settings define: with other settings, on another model."""
 
 from __future__ import annotations
 
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,12 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
-from embgeo.training.loop.check import check_study  # noqa: E402
 from embgeo.training.methods import METHODS  # noqa: E402
-from embgeo.training.methods.definitions import (  # noqa: E402
-    add_controls,
-    choose_reference,
-    find_method,
-)
+from embgeo.training.methods.definitions import find_method  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from tests.support.refusals import refusal  # noqa: E402
-from tests.support.sampling import sample_cases  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
     Stopped,
-    corpus,
     numbers,
     run,
     run_all,
@@ -36,7 +28,7 @@ from tests.support.training_runs import (  # noqa: E402
 TABLES: dict[str, Any] = {
     "cosreg": {"gamma": 2.0},
     "cosreg-10": {"base": "cosreg", "gamma": 10.0},
-    "both": {"parts": ["adversarial", "sc-exp"], "sc-exp": {"strength": 10.0}},
+    "untied-adam": {"base": "coupled-adam", "model": {"tied": False}},
 }
 
 
@@ -76,62 +68,15 @@ def test_a_method_on_another_model() -> None:
     assert trainer_of(config, "untied-cosreg").matrices()[1] is not None
 
 
-def test_several_at_once_do_all_of_it() -> None:
-    config = complete_settings(with_tables())
-    table = config.method["both"]
-    assert table["parts"] == ["adversarial", "sc-exp"]
-    assert (table["sc-exp"]["strength"], table["adversarial"]["epsilon"]) == (10.0, 0.005)
-    both: Any = trainer_of(config, "both")
-    alone = trainer_of(settings("sc-exp"))
-    names = [type(part).__name__ for part in both.regularizer]
-    assert names == ["SpectrumControl", "AdversarialSoftmax"]
-    assert both.initial_sha256 == alone.initial_sha256
-    assert both.step().loss != alone.step().loss  # the margin of the one
-    assert both.regularizer.parts[0].strength == 10.0
-    assert choose_reference("both", ("both", "factored"), config.method) == "factored"
-    assert add_controls(("both",), config.method) == ("factored", "both")
-    assert complete_settings(config.one("both", 0)) == config.one("both", 0)
-
-
-PAIRS = list(combinations(METHODS, 2))
-
-
-@pytest.mark.parametrize(("one", "other"), sample_cases(PAIRS, 12))
-def test_every_pair_trains_or_is_refused_before_anything_is_trained(one: str, other: str) -> None:
-    table = {"pair": {"parts": [one, other]}}
-    try:
-        config = complete_settings(settings("pair", method=table))
-        check_study(config, corpus())
-    except BadOption as error:
-        assert "parts of [method.pair] are" in str(error)  # noqa: PT017
-        return
-    trainer = trainer_of(config)
-    before = trainer.matrices()[0]
-    losses = [float(trainer.step().loss) for _ in range(2)]
-    assert all(0.0 < loss < 9.0 for loss in losses)
-    assert not torch.equal(trainer.matrices()[0], before)
-
-
 def test_definitions_that_make_no_sense() -> None:
     for table in (
         {"x": {"base": "cosrg"}},
         {"x": {"base": "mle", "model": 3}},
         {"x": {"base": "mle", "model": {}}},
         {"x": {"base": 3}},
-        {"x": {"parts": ["sc-exp", "adversaria"]}},
-        {"x": {"parts": "sc-exp"}},
-        {"x": {"parts": []}},
-        {"x": {"parts": ["mle", "mle"]}},
-        {"x": {"base": "mle", "parts": ["mle"]}},
         {"mle": {"base": "cosreg"}},
         {"../x": {"base": "cosreg"}},
         {"x": {"base": "cosreg", "gama": 1.0}},
-        {"x": {"parts": ["al", "re"]}},
-        {"x": {"parts": ["sc-exp", "sc-poly"]}},
-        {"x": {"parts": ["sc-exp", "coupled-adam"]}},
-        {"x": {"parts": ["cosreg"], "gamma": 1.0}},
-        {"x": {"parts": ["cosreg"], "cosreg": 1.0}},
-        {"x": {"parts": ["cosreg"], "cosreg": {"gama": 1.0}}},
         {"x": {"gamma": 1.0}},
     ):
         with refusal(BadOption):
@@ -143,7 +88,7 @@ def test_a_name_that_is_nearly_a_defined_one() -> None:
         complete_settings(settings(compare=["cosreg-1"], method=TABLES))
 
 
-@pytest.mark.parametrize("name", ["cosreg-10", "both"])
+@pytest.mark.parametrize("name", ["cosreg-10", "untied-adam"])
 @pytest.mark.slow
 def test_a_defined_method_is_resumed_to_the_same_bits(tmp_path: Path, name: str) -> None:
     config = with_tables(training={"save_steps": 5}).one(name, 0)
