@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from torch.nn import functional as F  # noqa: E402
 from torch.utils._pytree import tree_leaves  # noqa: E402
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.checks import list_defaults  # noqa: E402
 from embgeo.training.models import MODELS, build, detach  # noqa: E402
 from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import each_value  # noqa: E402
@@ -61,17 +59,6 @@ def test_every_model_is_one_of_the_small_ones() -> None:
 @each_value
 @each_model
 @each_tying
-def test_shapes(name: str, tied: bool) -> None:
-    model = made(name, tied=tied)
-    output = model(tokens())
-    assert output.hidden.shape == output.raw.shape == (T, B, D)
-    assert model.head(output.hidden).shape == (T, B, N)
-    assert model.activation_penalty(output).shape == ()
-
-
-@each_value
-@each_model
-@each_tying
 def test_every_parameter_has_a_gradient_but_those_of_dropped_tokens(name: str, tied: bool) -> None:
     model = made(name, tied=tied)
     loss_of(model, tokens(T + 1)).backward()
@@ -79,20 +66,6 @@ def test_every_parameter_has_a_gradient_but_those_of_dropped_tokens(name: str, t
         assert p.grad is not None, parameter_name
         assert torch.isfinite(p.grad).all()
         assert p.grad.any(), parameter_name
-
-
-@each_model
-def test_evaluation_is_the_same_every_time(name: str) -> None:
-    model, ids = made(name).eval(), tokens()
-    before = model(ids)
-    assert torch.equal(before.hidden, before.raw)
-    state = copy.deepcopy(model.state_dict())
-    model.train()
-    assert not torch.equal(model(ids).hidden, before.hidden)
-    loss_of(model, ids).backward()
-    model.eval()
-    assert torch.equal(model(ids).hidden, before.hidden)
-    assert all(torch.equal(model.state_dict()[key], value) for key, value in state.items())
 
 
 @each_model
@@ -216,23 +189,6 @@ def test_layers_keep_out_of_mixed_precision(name: str) -> None:
     expected = model(tokens()).raw
     with torch.autocast("cpu", torch.bfloat16):
         assert torch.equal(model(tokens()).raw, expected)
-
-
-@each_model
-@pytest.mark.slow
-def test_a_model_learns_a_rule(name: str) -> None:
-    """The next token is the next number."""
-    drops = [key for key in list_defaults(type(made(name))) if "dropout" in key]
-    model = made(name, **dict.fromkeys(drops, 0.0))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
-    ids = (torch.arange(12).unsqueeze(1) + torch.arange(N)) % N
-    for _ in range(100):
-        optimizer.zero_grad()
-        loss_of(model, ids).backward()
-        optimizer.step()
-    model.eval()
-    guessed = model.head(model(ids).hidden).argmax(dim=-1)
-    assert (guessed == (ids + 1) % N).float().mean() > 0.9
 
 
 # --- Settings -----------------------------------------------------------------------------------

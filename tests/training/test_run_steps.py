@@ -68,15 +68,6 @@ def test_dropout_masks_are_the_same_for_methods_that_draw_the_same() -> None:
     assert len({round(loss, 5) for loss in losses.values()}) == 1
 
 
-@pytest.mark.slow
-def test_every_method_learns() -> None:
-    for name in METHODS:
-        config = settings(training={"epochs": 12}, model=PLAIN)
-        trainer = trainer_of(config, name)
-        losses = [float(trainer.step().loss) for _ in range(60)]
-        assert np.mean(losses[-9:]) < np.mean(losses[:9]) - 0.05
-
-
 # --- The step ---------------------------------------------------------------------------------
 
 

@@ -368,21 +368,6 @@ def test_the_value_is_that_of_the_paper() -> None:
         assert torch.allclose(a, b, rtol=1e-4, atol=1e-7)
 
 
-@pytest.mark.slow
-def test_adam_reaches_the_prior_with_orthonormal_factors() -> None:
-    layer = FactoredEmbedding(rows(200, 6, dtype=torch.float32) * 0.1)
-    reg = SpectrumControl(layer, frobenius=(1.0, 1.0), spectral=(1.0, 1.0))
-    optimizer = torch.optim.Adam(reg.parameter_groups(), lr=0.01)
-    pull = rows(200, 6, seed=2, dtype=torch.float32)
-    for _ in range(300):
-        optimizer.zero_grad()
-        (1e-3 * (layer.weight * pull).sum() + reg()).backward()
-        optimizer.step()
-    assert float(residual(layer.left.detach(), layer.scale).abs().max()) < 0.05
-    found = torch.linalg.svdvals(layer.export())
-    assert torch.allclose(found, reg.goal(), rtol=0.15)
-
-
 def test_the_proximal_step_by_its_formula() -> None:
     layer = FactoredEmbedding(rows())
     reg = SpectrumControl(layer, sgd=True, strength=0.3)

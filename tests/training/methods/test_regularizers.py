@@ -334,19 +334,6 @@ def test_rows_from_the_end() -> None:
     assert CosReg(W, ignore_rows=[-1])().item() == CosReg(W, ignore_rows=[8])().item()
 
 
-def test_cosreg_opens_a_cone() -> None:
-    W = (rows(40, 6, dtype=torch.float32).detach() + 1.0).requires_grad_()
-    reg = CosReg(W)
-    optimizer = torch.optim.Adam([W], lr=0.1)
-    values = []
-    for _ in range(60):
-        optimizer.zero_grad()
-        values.append(float(reg.add_gradient()))
-        optimizer.step()
-    assert values[0] > 0.4
-    assert values[-1] < 0.02
-
-
 # --- Rare and frequent rows --------------------------------------------------------------------
 
 
@@ -456,17 +443,6 @@ def test_a_gradient_step_of_the_model_raises_the_loss_of_the_discriminator() -> 
     with torch.no_grad():
         W -= 0.5 * W.grad
     assert discriminator_loss(reg) > before
-
-
-def test_the_discriminator_on_a_sample() -> None:
-    W = rows(40, dtype=torch.float32)
-    reg = Frage(W, mask(40, 8), sample=10, lr=0.05)
-    first = discriminator_loss(reg)
-    for _ in range(100):
-        reg.after_step()
-    assert discriminator_loss(reg) < first
-    reg()
-    assert len(reg.rows) == 10
 
 
 def test_both_players_look_at_the_same_rows_of_a_step() -> None:
