@@ -259,7 +259,6 @@ RAISED = {
     "model": ("gru", RETURNED, "raise ValueError('no')"),
     "exit": ("gru", RETURNED, "raise SystemExit(0)"),
     "no output": ("gru", RETURNED, "return raw, last"),
-    "short output": ("gru", "hidden=raw,", "hidden=raw[1:],"),
     "wide output": ("gru", "nn.GRU(d, d)", "nn.GRU(d, 9)"),
     "state": ("gru", "state=last", "state={'h': last}"),
     "embedding": (
@@ -267,7 +266,6 @@ RAISED = {
         "        self.make_embedding(0.1 * torch.randn(n_tokens, d))",
         "        self.make_embedding(torch.randn(d, n_tokens))",
     ),
-    "penalty by row": ("gru", PENALTY, "return rare[0]"),
     "penalty without graph": ("gru", PENALTY, "return 0.5"),
     "loss": ("bigrams", LOSSES, "return mean"),
     "batches": ("bigrams", FED, "return None"),
