@@ -1,7 +1,7 @@
 """``embgeo analyze``: from a checkpoint to a result folder with a report."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from embgeo.cli import options as o
 from embgeo.cli import shared
@@ -98,29 +98,13 @@ def analyze(
     writes = not json_ or out is not None
     folder = choose_analysis_folder(out, source, chosen, force) if writes else Path()
     of_output = None
-    with progress_bar(quiet) as progress:
+    how: dict[str, Any] = {"sections": chosen, "reference": reference, "resources": resources}
+    how["command"] = shared.command_line()
+    with progress_bar(quiet) as how["progress"]:
         if engine == "dask":
-            analysis = analyze_in_cluster(
-                source,
-                options,
-                scheduler,
-                sections=chosen,
-                reference=reference,
-                command=shared.command_line(),
-                progress=progress,
-                resources=resources,
-            )
+            analysis = analyze_in_cluster(source, options, scheduler, **how)
         else:
-            analysis, of_output = analyze_sides(
-                source,
-                options,
-                sections=chosen,
-                metrics=functions,
-                reference=reference,
-                command=shared.command_line(),
-                progress=progress,
-                resources=resources,
-            )
+            analysis, of_output = analyze_sides(source, options, metrics=functions, **how)
     try:
         report = write_analysis(analysis, folder, of_output) if writes else None
     finally:  # neither a full disk nor a closed pipe loses the numbers

@@ -65,9 +65,6 @@ def gate(
         float | None,
         o.option("Confidence level at which a sampled value has to pass; 0.95 by default."),
     ] = None,
-    allow_undefined: Annotated[
-        bool, o.option("Pass rules whose values are not defined.", "--allow-undefined")
-    ] = False,
     config: o.Config = None,
     no_config: o.NoConfig = False,
     trust_settings: o.TrustSettings = False,
@@ -109,7 +106,6 @@ def gate(
             level,
             settings=settings,
             preset=preset,
-            allow_undefined=allow_undefined,
         )
         outputs.prepare(planned.files)
         if update_baseline:

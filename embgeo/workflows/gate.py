@@ -73,7 +73,6 @@ def gate(
     preset: str | None = None,
     baseline: Any = None,
     level: float | None = None,
-    allow_undefined: bool = False,
     command: str = "",
     progress: Progress | None = None,
     **settings: Any,
@@ -94,8 +93,6 @@ def gate(
         checkpoint.
     level : float, optional
         Confidence level at which a sampled value has to pass; 0.95 by default.
-    allow_undefined : bool
-        Whether values that are not defined are allowed for every rule, as with ", allow undefined".
     command : str
         Recorded in the provenance of new analyses.
     progress : Progress, optional
@@ -122,15 +119,7 @@ def gate(
       passed: cosine.mean is 0.004687>
     """
     texts = as_texts(rules, "rules")
-    planned = plan_gate(
-        texts,
-        sources,
-        baseline,
-        level,
-        settings,
-        preset=preset,
-        allow_undefined=allow_undefined,
-    )
+    planned = plan_gate(texts, sources, baseline, level, settings, preset=preset)
     return planned.check(command, progress)
 
 
@@ -142,7 +131,6 @@ def plan_gate(
     given: Mapping[str, Any] | None = None,
     settings: GateSettings | None = None,
     preset: str | None = None,
-    allow_undefined: bool = False,
 ) -> Gate:
     """Return a gate from arguments and settings; nothing is measured.
 
@@ -153,7 +141,7 @@ def plan_gate(
     parsed += [Rule.parse(text) for text in rules]
     for name in dict.fromkeys(one for one in (settings.preset, preset) if one is not None):
         parsed += read_preset(name)
-    if allow_undefined or settings.allow_undefined:
+    if settings.allow_undefined:
         parsed = [replace(rule, allow_undefined=True) for rule in parsed]
     items = [Path(one) if is_path(one) else one for one in sources]
     items = items or [settings_path(settings, name) for name in settings.sources]
