@@ -486,16 +486,12 @@ def number_name(kind: Any) -> str:
     return str(np.dtype(kind.to_pandas_dtype()).name) if is_number else ""
 
 
-def storage(kind: Any) -> Any:
-    """Return the storage type of an extension type, such as that of tensors."""
-    return getattr(kind, "storage_type", kind)
-
-
 def item_type(schema: Any, place: int) -> str:
     """Return the numpy name of the items of a column of lists; empty unless they are floats."""
     from pyarrow import types
 
-    kind = storage(schema.field(place).type)
+    kind = schema.field(place).type
+    kind = getattr(kind, "storage_type", kind)  # of an extension type, such as that of tensors
     is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     return FLOATS.get(str(kind.value_type), "") if is_list else ""
 
@@ -509,7 +505,7 @@ def matrix_of(table: BatchedTable, place: int) -> dict[str, Any] | None:
         number = number_name(field.type)
         found = {"name": field.name, "place": place, "width": None, "dtype": number}
         return found if number else None
-    kind = storage(field.type)
+    kind = getattr(field.type, "storage_type", field.type)
     if types.is_fixed_size_list(kind):
         width = kind.list_size
     else:

@@ -31,7 +31,7 @@ from embgeo.io.formats.subwords import (
     Subwords,
     mean_vectors,
 )
-from embgeo.io.formats.word_lists import decode_words, room_for_words
+from embgeo.io.formats.word_lists import WordList, room_for_words
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.parameter import BEFORE
@@ -162,7 +162,10 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     notes = _check_shapes(dictionary, inputs, outputs)
     if end < len(data):
         notes += (f"{len(data) - end:,} bytes after the model were not read",)
-    tokens, word_notes = decode_words(dictionary.words, len(data))
+    words = WordList(len(data))
+    for word in dictionary.words:
+        words.add(word)
+    tokens, word_notes = words.finish()
     return Checkpoint(
         format=NAME,
         tensors=_tensors(dictionary, inputs, outputs),

@@ -199,11 +199,3 @@ class WordList:
             rows = "1 row repeats" if repeated == 1 else f"{repeated:,} rows repeat"
             notes.append(f"{rows} the word of an earlier row")
         return tuple(self.tokens), tuple(notes)
-
-
-def decode_words(raw_words: Iterable[bytes], size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Decode tokens and notes, as :class:`WordList` gives them."""
-    words = WordList(size)
-    for raw in raw_words:
-        words.add(raw)
-    return words.finish()
