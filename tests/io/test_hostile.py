@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from embgeo.core.errors import UnreadableFile
 from embgeo.files import zip_members
 from embgeo.io.formats import (
     fasttext,
@@ -66,6 +67,7 @@ from tests.support.framework_files import (
     varint,
 )
 from tests.support.framework_files import hdf5 as write_hdf5
+from tests.support.refusals import refusal
 from tests.support.sampling import each_folder
 from tests.support.torch_files import (
     MAGIC,
@@ -98,6 +100,7 @@ NPY = {
     "long header": b"\x93NUMPY\x02\x00\xff\xff\xff\xff{",
     "version 9": npy(header_of("'<f4'", "(1,)"), bytes(4), version=9),
     "cut in the magic": b"\x93NUMPY",
+    "cut in the numbers": npy(header_of("'<f4'", "(2,)"), bytes(7)),
     "cut in the header": npy(header_of("'<f4'", "(1,)"))[:40],
     "empty": b"",
 }
@@ -278,13 +281,15 @@ GGUF: list[bytes] = [
     gguf_bytes({}, [of_gguf(), of_gguf()], RAW * 2),
     gguf_bytes({}, [of_gguf(), of_gguf(name="v", offset=32)], RAW * 2),
     gguf_bytes({"general.alignment": 0}, [of_gguf()], RAW),
+    gguf_bytes({"general.alignment": 2**21}, [of_gguf()], RAW),
     gguf_bytes({"general.alignment": "x"}, [of_gguf()], RAW),
     gguf_bytes({"tokenizer.ggml.tokens": [1, 2]}, [], b""),
     list_of(8, 2**62),
     list_of(8, 1000, b"\xff" * 8),
     list_of(99, 1),
     nested_lists(3000),
-    b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 2**40),
+    b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 2**40),
+    b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 30) + b"a" * 10,
 ]
 
 
@@ -847,6 +852,28 @@ def test_what_a_gguf_file_says_of_its_sizes(tmp_path: Path) -> None:
         facts = facts_of(a__vocab_size=wrong, a__embedding_length=1, split__count="2")
         assert (facts.vocabulary, facts.columns, facts.layers, facts.pieces) == (None, 1, None, 1)
     assert facts_of(a__vocab_size=2**40 - 1).vocabulary == 2**40 - 1
+
+
+def test_limits_of_the_words_of_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.npz"
+    np.savez(path, words=np.array(["a", "b"]), vocab=np.array(["c"]), w=W[:2])
+    sizes = {"MOST_WORDS": 3, "MOST_WORD_BYTES": sum(m.size for m in members_of(path)[:2])}
+    for name, most in sizes.items():
+        with monkeypatch.context() as changed:
+            changed.setattr(npz, name, most)
+            assert open_as(npz, path).tokens == ("a", "b")
+            changed.setattr(npz, name, most - 1)
+            check_refused(npz, path)
+
+
+def members_of(path: Path) -> list[Any]:
+    return list(zip_members.open_archive(path).members.values())
+
+
+def test_a_view_beyond_its_storage_is_refused_before_it_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "a.pt").write_bytes(checkpoint(TORCH["strides leave the storage"]))
+    with refusal(UnreadableFile):
+        open_as(torch_zip, tmp_path / "a.pt")
 
 
 def test_room_for_words_grows_with_large_files() -> None:
