@@ -172,6 +172,11 @@ def fetching(name: str, what: str = "file", **words: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise
+        # fsspec calls every failure of a request a missing file.
+        cause = error.__cause__
+        is_of_web = type(cause).__module__.partition(".")[0] == "aiohttp"
+        if isinstance(cause, Exception) and is_of_web and getattr(cause, "status", 0) != 404:
+            error = cause
         raise refuse(name, *explain(error, what, **words)) from error
 
 

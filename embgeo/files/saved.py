@@ -3,11 +3,14 @@
 import csv
 import itertools
 import json
+import os
+import platform
 import re
 import secrets
 import shutil
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from embgeo.core.values import Cell
@@ -15,6 +18,8 @@ from embgeo.files.guard import CAUSED_BY_BYTES
 
 #: Start of the names of temporary files and folders next to results.
 PREFIX = ".embgeo."
+_MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"
+_TEMPORARY = re.compile(rf"{re.escape(PREFIX)}([0-9a-f]{{8}})\.([0-9]{{1,10}})\.[0-9a-f]{{16}}")
 #: What reading damaged JSON or a damaged archive raises.
 DAMAGE = (OSError, RuntimeError, *CAUSED_BY_BYTES)
 
@@ -24,8 +29,33 @@ MOST_BYTES = 512 * 2**20
 
 
 def name_temporary(home: Path) -> Path:
-    """Name a path in `home` that nothing has."""
-    return home / f"{PREFIX}{secrets.token_hex(8)}"
+    """Name a path in `home` that nothing has; the name says which process uses it."""
+    return home / f"{PREFIX}{_MACHINE}.{os.getpid()}.{secrets.token_hex(8)}"
+
+
+def remove_left(home: Path) -> None:
+    """Remove temporary files and folders that a process of this machine left when it was killed."""
+    with suppress(OSError):
+        for path in home.glob(f"{PREFIX}*"):
+            own = _TEMPORARY.fullmatch(path.name)
+            if own is None or own[1] != _MACHINE or _is_running(int(own[2])):
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    if os.name == "nt":  # where signal 0 ends a process
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 @contextmanager
@@ -43,6 +73,7 @@ def atomic_file(target: Path) -> Iterator[Path]:
 def temporary_folder(home: Path) -> Iterator[Path]:
     """Yield a temporary folder in `home`, removed at the end unless it was renamed."""
     home.mkdir(parents=True, exist_ok=True)
+    remove_left(home)
     folder = name_temporary(home)
     folder.mkdir()
     try:

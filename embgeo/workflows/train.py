@@ -25,7 +25,13 @@ from embgeo.core.values import format_number
 from embgeo.files.saved import write_text
 from embgeo.result.analysis import REPORT_NAME, load_analysis
 from embgeo.training.study.wording import spell_score
-from embgeo.workflows.folders import COMPARISON_FILES, ELSEWHERE, is_occupied, write_whole
+from embgeo.workflows.folders import (
+    COMPARISON_FILES,
+    ELSEWHERE,
+    choose_folder,
+    is_occupied,
+    write_whole,
+)
 from embgeo.workflows.saved_analysis import load_analyzed_matrix
 from embgeo.workflows.train_settings import (
     Tuned,
@@ -268,7 +274,7 @@ def prepare(
     check_study(settings, dataset)
     name = path.resolve().name
     usual = f"{name.partition('.')[0] or name or 'text'}.runs"
-    return settings, dataset, Path(usual if out is None else out)
+    return settings, dataset, choose_folder(None if out is None else Path(out), Path(usual))
 
 
 def train_study(
@@ -315,6 +321,9 @@ def check_runs_folder(folder: Path, *, resume: bool) -> None:
     again, where = argument("resume"), str(folder)
     refuse_if(resume and empty, where, "holds no runs", f"leave out {again}")
     refuse_if(ours and not resume, where, "holds runs", f"resume them with {again}, or {ELSEWHERE}")
+    # In a folder of unknown origin they may lead anywhere, and what is written would follow.
+    link = next((path for path in folder.rglob("*") if path.is_symlink()), None)
+    refuse_if(link is not None, str(link), "is a link", "put the file or folder itself there")
     refuse_if(not (empty or ours), where, "exists and holds something other than runs", ELSEWHERE)
 
 

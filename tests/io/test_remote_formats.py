@@ -346,3 +346,79 @@ def test_ranges_are_as_long_as_asked_for(answer: bytes, monkeypatch: pytest.Monk
         ranges.read_range(folder, "f", 0, 3)
     with refusal(Damaged):
         ranges.read_range(folder, "f", 0, 5)
+
+
+def test_a_connection_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a minute at less than 1 kB a second."""
+    for size, seconds, ends in ((1000, 59.0, True), (1000, 61.0, False), (100_000, 61.0, True)):
+        clock = iter([0.0, seconds])
+        monkeypatch.setattr(ranges.time, "monotonic", lambda clock=clock: next(clock))
+        folder: Any = SimpleNamespace(
+            files={"f": ranges.RemoteFile(size)}, stream=lambda *_, size=size: iter([bytes(size)])
+        )
+        if ends:
+            assert len(ranges.read_range(folder, "f", 0, size)) == size
+        else:
+            with refusal(Damaged):
+                ranges.read_range(folder, "f", 0, size)
+
+
+class Web:
+    """A file on a web server, of which only its size, tag and date are known."""
+
+    def __init__(self) -> None:
+        self.content = bytes(100)
+        self.stated: dict[str, str] = {}
+        self.error: Exception | None = None
+
+    def info(self, _: str) -> dict[str, Any]:
+        if self.error is not None:
+            raise FileNotFoundError("u") from self.error
+        return {"name": "u/w.bin", "type": "file", "size": len(self.content), **self.stated}
+
+    def open(self, *_: Any, **__: Any) -> io.BytesIO:
+        return io.BytesIO(self.content)
+
+    def get_file(self, _: str, target: str) -> None:
+        Path(target).write_bytes(self.content)
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Web:
+    web = Web()
+    monkeypatch.setattr("fsspec.core.url_to_fs", lambda _: (web, "u/w.bin"))
+    return web
+
+
+@pytest.mark.parametrize("name", ["ETag", "Last-Modified", "size"])
+def test_a_file_that_changes_between_two_ranges_is_refused(
+    name: str, web: Web, tmp_path: Path
+) -> None:
+    web.stated = {} if name == "size" else {name: "1"}
+    folder = StoreFolder("http://host/w.bin")
+    assert b"".join(folder.stream("w.bin", 10, 20)) == bytes(10)
+    folder.save("w.bin", tmp_path / "w.bin")
+    if name == "size":
+        web.content += b"."
+    else:
+        web.stated = {name: "2"}
+    with refusal():
+        b"".join(folder.stream("w.bin", 20, 30))
+    with refusal():
+        folder.save("w.bin", tmp_path / "w.bin")
+    assert StoreFolder("http://host/w.bin").commit != folder.commit
+
+
+def test_what_a_server_does_is_not_called_a_missing_file(web: Web) -> None:
+    errors = pytest.importorskip("aiohttp.client_exceptions")
+    asked: Any = SimpleNamespace(real_url="u")
+    for error in (
+        errors.ClientResponseError(asked, (), status=404, message="Not Found"),
+        errors.ClientResponseError(asked, (), status=500, message="Internal Server Error"),
+        errors.TooManyRedirects(asked, ()),
+        errors.ServerDisconnectedError(),
+        errors.InvalidURL("file:///etc/passwd"),
+    ):
+        web.error = error
+        with refusal():
+            StoreFolder("http://host/w.bin")

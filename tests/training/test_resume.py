@@ -16,12 +16,13 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
+from embgeo.files.saved import name_temporary  # noqa: E402
 from embgeo.training.data import load_corpus  # noqa: E402
-from embgeo.training.loop.checkpoint import hold_folder, save_state, write  # noqa: E402
+from embgeo.training.loop.checkpoint import begin_folder, hold_folder, save_state, write  # noqa: E402
 from embgeo.training.loop.loop import RunLog, RunLoop, train_run  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
-from tests.support.moments import moments, put, state_of  # noqa: E402
+from tests.support.moments import drop_temporary, moments, put, state_of  # noqa: E402
 from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import each_folder  # noqa: E402
 from tests.support.training_runs import (  # noqa: E402
@@ -199,7 +200,7 @@ def test_killed_at_any_write_it_is_the_same_run(whole: dict[str, Path], tmp_path
         killed = put(left, tmp_path / str(at))
         run(config, killed)
         assert_same(killed, whole["mle"])
-        assert state_of(killed).keys() == states[-1].keys()
+        assert drop_temporary(state_of(killed)).keys() == states[-1].keys()
 
 
 def test_killed_before_the_first_state_it_begins_anew(
@@ -331,6 +332,36 @@ def test_a_log_that_lost_lines_is_refused(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_bytes(b"")
     with pytest.raises(UnreadableFile):  # its number of bytes differs from run to run
         run(config, tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights")
+def test_nothing_is_written_through_a_planted_link(tmp_path: Path) -> None:
+    """Every file of a run that begins is a link to a file of the user."""
+    home, precious = tmp_path / "home", tmp_path / "precious"
+    home.mkdir()
+    precious.write_bytes(b"kept")
+    for name in ("run.toml", ".run.toml.new", "vocabulary.tsv"):
+        (home / name).symlink_to(precious)
+    begin_folder(CASES["mle"], corpus(), home)
+    assert [(home / name).is_symlink() for name in ("run.toml", "vocabulary.tsv")] == [False] * 2
+    (home / "metrics.jsonl").symlink_to(precious)
+    with refusal():
+        RunLog(home / "metrics.jsonl")
+    assert precious.read_bytes() == b"kept"
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    left, mine = name_temporary(tmp_path), name_temporary(tmp_path)
+    left = left.with_name(left.name.replace(f".{os.getpid()}.", ".4194305."))  # above any process
+    left.mkdir()
+    (left / "state.pt").write_bytes(b"half")
+    other = tmp_path / ".embgeo.theirs"
+    for path in (mine, other):
+        path.write_bytes(b"")
+    begin_folder(CASES["mle"], corpus(), tmp_path)
+    assert not left.exists()
+    assert mine.exists()
+    assert other.exists()
 
 
 def test_a_loss_that_is_no_number_ends_the_run(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from embgeo.training.settings import (  # noqa: E402
 )
 from embgeo.training.study.run_result import load_result  # noqa: E402
 from embgeo.training.tasks import make_task  # noqa: E402
+from embgeo.workflows.train import check_runs_folder  # noqa: E402
 from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import each_folder  # noqa: E402
 from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
@@ -99,6 +100,27 @@ def test_a_setting_that_the_task_cannot_use_is_refused() -> None:
 def test_a_run_is_of_one_method(tmp_path: Path) -> None:
     with refusal(BadOption):
         run(settings(compare=["mle", "re"]), tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights")
+@pytest.mark.parametrize("name", ["train.toml", "mle", "mle/seed-0/vocabulary.tsv"])
+def test_runs_with_a_link_among_them_are_not_resumed(name: str, tmp_path: Path) -> None:
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    (home / "mle" / "seed-0").mkdir(parents=True)
+    (home / "train.toml").write_text("")
+    check_runs_folder(home, resume=True)
+    elsewhere.mkdir()
+    path = home / name
+    if path.exists():
+        path.rename(home / "old")
+    path.symlink_to(elsewhere)
+    with refusal(BadOption):
+        check_runs_folder(home, resume=True)
+    if name == "mle":  # the folder itself may be one that the user names
+        path.unlink()
+        (home / "old").rename(path)
+        (tmp_path / "named").symlink_to(home)
+        check_runs_folder(tmp_path / "named", resume=True)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

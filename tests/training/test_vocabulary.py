@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.labels.counts_file import read_counts
-from embgeo.training.data import Vocabulary, read_vocabulary, write_vocabulary
+from embgeo.training.data import Vocabulary, read_vocabulary, vocabulary_bytes
 from tests.support.refusals import refusal
 from tests.support.sampling import each_folder
 
@@ -31,7 +31,7 @@ def vocabulary(tokens: tuple[str, ...]) -> Vocabulary:
 def test_hostile_tokens_survive_whichever_comes_first(tmp_path: Path) -> None:
     for folder, first in each_folder(tmp_path, range(len(HOSTILE))):
         written = vocabulary(HOSTILE[first:] + HOSTILE[:first])
-        write_vocabulary(written, folder / "vocabulary.tsv")
+        (folder / "vocabulary.tsv").write_bytes(vocabulary_bytes(written))
         found = read_vocabulary(folder / "vocabulary.tsv")
         assert found.tokens == written.tokens
         assert found.counts.tolist() == written.counts.tolist()
@@ -45,7 +45,7 @@ def test_plain_vocabularies_look_as_the_fixture_does(tmp_path: Path) -> None:
     fixture = Path(__file__).parents[2] / "fixtures" / "vocab_counts.tsv"
     found = read_vocabulary(fixture)
     assert found.unknown is not None
-    write_vocabulary(found, tmp_path / "vocabulary.tsv")
+    (tmp_path / "vocabulary.tsv").write_bytes(vocabulary_bytes(found))
     again = read_vocabulary(tmp_path / "vocabulary.tsv")
     assert again.tokens == found.tokens == read_counts(fixture).tokens
 

@@ -24,6 +24,8 @@ WORKERS = 8
 #: Attempts per range, and the seconds before the second one, doubled before each further one.
 ATTEMPTS = 4
 WAIT = 1.0
+#: A connection that brings fewer bytes a second over these seconds is given up.
+LEAST_RATE, PATIENCE = 1024, 60.0
 
 ReportBytes = Callable[[int, int], None]
 
@@ -108,11 +110,15 @@ def _stream_all(folder: RemoteFolder, file: str, start: int, stop: int) -> Itera
             return
         if attempt:
             time.sleep(WAIT * 2 ** (attempt - 1))
+        began, first = time.monotonic(), start
         for piece in folder.stream(file, start, stop):
             if len(piece) > stop - start:
                 raise Damaged(f"the server sends more of {short(file)} than it was asked for")
             start += len(piece)
             yield piece
+            seconds = time.monotonic() - began
+            if seconds > PATIENCE and start - first < LEAST_RATE * seconds:
+                raise Damaged(f"the server sends {short(file)} at less than 1 kB a second")
     if start < stop:
         raise Damaged(f"{short(file)} ends early, {ATTEMPTS} times")
 

@@ -10,7 +10,17 @@ from embgeo.files.small_files import is_plain_name
 from embgeo.io.places.ranges import RemoteFile
 
 #: fsspec's names for what identifies a version of a file.
-_VERSIONS = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "created")
+_VERSIONS = (
+    "ETag",
+    "etag",
+    "Content-MD5",
+    "md5Hash",
+    "mtime",
+    "Last-Modified",
+    "LastModified",
+    "last_modified",
+    "created",
+)
 
 
 class StoreFolder:
@@ -26,28 +36,41 @@ class StoreFolder:
             self.chosen = "" if entry["type"] == "directory" else _file_name(root)
             self._root = root if not self.chosen else root.rpartition("/")[0]
             # A web server lists no folders.
-            alone = self.chosen and name.startswith(("http://", "https://"))
+            self._is_web = name.startswith(("http://", "https://"))
+            alone = self.chosen and self._is_web
             entries = [entry] if alone else self._store.ls(self._root, detail=True)
         self.files: dict[str, RemoteFile] = {}
-        versions = []
+        self._versions: dict[str, str] = {}
         for one in entries:
             size, file = one.get("size"), _file_name(str(one["name"]))
             if one["type"] == "file" and isinstance(size, int) and size > 0 and is_plain_name(file):
                 self.files[file] = RemoteFile(size)
-                stated = [f"{key}={one[key]}" for key in _VERSIONS if one.get(key)]
-                versions.append(f"{file} {size} {' '.join(stated)}")
+                self._versions[file] = _describe_version(one)
         if not self.files or (self.chosen and self.chosen not in self.files):
             raise refuse(name, "no file of a known size is there")
-        self.commit = hashlib.sha256("\n".join(sorted(versions)).encode()).hexdigest()
+        versions = sorted(f"{file} {version}" for file, version in self._versions.items())
+        self.commit = hashlib.sha256("\n".join(versions).encode()).hexdigest()
 
     def stream(self, file: str, start: int, stop: int) -> Iterator[bytes]:
         with fetching(self.name, extra="remote"), self._open(file) as opened:
             opened.seek(start)
-            yield opened.read(stop - start)
+            content = opened.read(stop - start)
+        self._require_same(file)
+        yield content
 
     def save(self, file: str, target: Path) -> None:
         with fetching(self.name, extra="remote"):
             self._store.get_file(self._place(file), str(target))
+        self._require_same(file)
+
+    def _require_same(self, file: str) -> None:
+        """Refuse bytes of a file that a web server has replaced since it was listed."""
+        if not self._is_web:
+            return
+        with fetching(self.name, extra="remote"):
+            now = _describe_version(self._store.info(self._place(file)))
+        if now != self._versions[file]:
+            raise refuse(self.name, "the server changed the file while it was read", "run it again")
 
     def _open(self, file: str) -> Any:
         # Without a cache, fsspec reads the requested bytes and no others; over HTTP it refuses a
@@ -56,6 +79,11 @@ class StoreFolder:
 
     def _place(self, file: str) -> str:
         return f"{self._root}/{file}" if self._root else file
+
+
+def _describe_version(entry: dict[str, Any]) -> str:
+    stated = [f"{key}={entry[key]}" for key in _VERSIONS if entry.get(key)]
+    return f"{entry.get('size')} {' '.join(stated)}"
 
 
 def _file_name(path: str) -> str:

@@ -7,7 +7,7 @@ from embgeo.training.data.vocabulary import (
     log_unigram,
     read_vocabulary,
     unigram_perplexity,
-    write_vocabulary,
+    vocabulary_bytes,
 )
 
 __all__ = [
@@ -20,5 +20,5 @@ __all__ = [
     "log_unigram",
     "read_vocabulary",
     "unigram_perplexity",
-    "write_vocabulary",
+    "vocabulary_bytes",
 ]

@@ -153,11 +153,11 @@ def place_words(
     return Vocabulary(vocabulary.tokens, counts, elsewhere, row.get(END)), row_of
 
 
-def write_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
-    r"""Write ``token<TAB>count`` lines in row order, as ``embgeo analyze --counts`` reads them.
+def vocabulary_bytes(vocabulary: Vocabulary) -> bytes:
+    r"""Return ``token<TAB>count`` lines in row order, as ``embgeo analyze --counts`` reads them.
 
     A backslash, tab, newline or carriage return in a token becomes ``\\``, ``\t``, ``\n`` or
-    ``\r``. A header is written only if the first token looks like another kind of file.
+    ``\r``. A header comes first only if the first token looks like another kind of file.
     """
     lines = [
         f"{token.translate(_ESCAPED)}\t{count}\n"
@@ -165,11 +165,11 @@ def write_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
     ]
     if vocabulary.tokens[0].startswith(_MISLEADING):
         lines.insert(0, _HEADER)
-    path.write_bytes("".join(lines).encode("utf-8"))
+    return "".join(lines).encode("utf-8")
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
-    """Read a file of `write_vocabulary`; special tokens are recognized by their names."""
+    """Read a file of `vocabulary_bytes`; special tokens are recognized by their names."""
     found = read_counts(path)
     counts = np.array(found.counts, dtype=np.int64)
     row = {token: place for place, token in enumerate(found.tokens)}

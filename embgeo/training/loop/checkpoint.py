@@ -17,8 +17,9 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption, UnreadableFile, argument, writing
+from embgeo.files.saved import atomic_file, remove_left
 from embgeo.training.data.tokenizer import TOKENIZER_NAME
-from embgeo.training.data.vocabulary import Dataset, Vocabulary, read_vocabulary, write_vocabulary
+from embgeo.training.data.vocabulary import Dataset, Vocabulary, read_vocabulary, vocabulary_bytes
 from embgeo.training.models import LanguageModel
 from embgeo.training.settings import STUDY_SETTINGS_NAME, StudySettings
 from embgeo.training.study.run_result import is_finished, load_result
@@ -49,29 +50,22 @@ def run_folder(folder: Path, method: str, seed: int) -> Path:
 
 def write(path: Path, content: bytes | Callable[[BinaryIO], object]) -> None:
     """Write bytes, or what a function writes to the open file, whole or not at all."""
-    # Always the same name, so that the next process overwrites what a killed one left.
-    fresh = path.with_name(f".{path.name}.new")
-    with writing(path, MAKE_ROOM):
-        try:
-            with fresh.open("wb") as file:
-                file.write(content) if isinstance(content, bytes) else content(file)
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(path)
-        except OSError:
-            fresh.unlink(missing_ok=True)
-            raise
+    with writing(path, MAKE_ROOM), atomic_file(path) as fresh, fresh.open("xb") as file:
+        file.write(content) if isinstance(content, bytes) else content(file)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def begin_folder(config: StudySettings, dataset: Dataset, folder: Path) -> None:
     """Write the files that are known before the first step."""
     with prepare_folder(folder):
+        remove_left(folder)
         if (folder / STATE_NAME).exists():
             return
         write(folder / RUN_NAME, config.text().encode())
-        write_vocabulary(dataset.vocabulary, folder / VOCABULARY_NAME)
+        write(folder / VOCABULARY_NAME, vocabulary_bytes(dataset.vocabulary))
         if (source := getattr(dataset, "source_vocabulary", None)) is not None:
-            write_vocabulary(source, folder / SOURCE_NAME)
+            write(folder / SOURCE_NAME, vocabulary_bytes(source))
         if (tokenizer := getattr(dataset, "tokenizer", None)) is not None:
             write(folder / TOKENIZER_NAME, tokenizer.encode())
 

@@ -7,6 +7,7 @@ of its task: `embgeo.training.tasks.language_model.LanguageModeling.loss`, for e
 
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -425,14 +426,16 @@ class RunLog:
         self.file = None
         if path is None:
             return
-        path.touch()
-        self.file = path.open("r+b")
+        again = "remove the folder to start again"
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        with writing(path, again):
+            self.file = os.fdopen(os.open(path, flags, 0o666), "r+b")
         if self.file.seek(0, 2) < length:
             self.file.close()
             raise UnreadableFile(
                 f"is shorter than the {length:,} bytes that the run had written",
                 where=path,
-                way_out="remove the folder to start again",
+                way_out=again,
             )
         self.file.truncate(length)
         self.file.seek(length)
