@@ -83,12 +83,13 @@ class Options:
 
     seed: Natural = 0
     min_norm: Annotated[float, Meta(ge=0)] | None = None
-    pairs: Natural | None = 100_000
+    # Upper bounds, as settings may come with a stranger's checkout: each takes hours at most.
+    pairs: Annotated[int, Meta(ge=0, le=10**9)] | None = 100_000
     popular_share: Annotated[float, Meta(gt=0, lt=1)] = 0.2
     isotropy_rows: Positive | None = None
-    isotropy_runs: Positive = 10
+    isotropy_runs: Annotated[int, Meta(ge=1, le=1000)] = 10
     row_errors: bool = True
-    neighbors: Positive = 10
+    neighbors: Annotated[int, Meta(ge=1, le=1000)] = 10
     neighbors_of: Queries = "sample"
     plane: Plane = "none"
     precision: Precision = "float64"

@@ -62,6 +62,13 @@ def test_what_is_no_number_of_pairs_is_refused() -> None:
             Options(pairs=pairs)
 
 
+def test_numbers_that_cost_time_are_bounded() -> None:
+    for name, most in (("pairs", 10**9), ("isotropy_runs", 1000), ("neighbors", 1000)):
+        assert getattr(Options(**{name: most}), name) == most
+        with refusal(BadOption):
+            Options(**{name: most + 1})
+
+
 def test_what_is_no_token_with_tokens_is_refused() -> None:
     for asked in (("a", "b"), ("a",), ("a", (1,)), ("a", ("b",), "c"), 5):
         with refusal(BadOption):

@@ -179,6 +179,8 @@ def test_what_the_gate_step_asks_for(
     [
         ("push", "", True),
         ("schedule", "", True),
+        ("issue_comment", "", False),  # its workflow may check out the pull request
+        ("repository_dispatch", "", False),
         ("pull_request", "team/models", True),
         ("pull_request", "stranger/models", False),
         ("pull_request", "", False),  # the fork was deleted
@@ -189,7 +191,7 @@ def test_what_the_gate_step_asks_for(
         ("workflow_run", "stranger/models", False),
     ],
 )
-def test_settings_are_ignored_on_events_of_forks(
+def test_settings_are_ignored_on_events_of_strangers(
     work: Path, event: str, head: str, trusts: bool
 ) -> None:
     asked = work / "asked"
