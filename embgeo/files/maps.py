@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.files.guard import Damaged, short
+from embgeo.files.links import require_same
 
 Array = npt.NDArray[Any]
 
@@ -93,7 +94,10 @@ def map_file(path: Path) -> npt.NDArray[np.uint8]:
         raise Damaged("not a regular file", "name a file")
     if status.st_size == 0:
         raise Damaged("the file is empty")
-    return np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))  # slices of a memmap are slow
+    with path.open("rb") as file:
+        require_same(path, file.fileno())
+        # Slices of a memmap are slow.
+        return np.asarray(np.memmap(file, dtype=np.uint8, mode="r"))
 
 
 def path_of(data: Bytes) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 from embgeo.core.errors import UnreadableFile
 from embgeo.files.compressed import BoundedStream, codec_of
 from embgeo.files.guard import Damaged, cannot_read, reading, refuse
+from embgeo.files.links import COPY_IT, FOREIGN_LINK, is_foreign_link, require_same
 
 #: Number of first bytes for every format's ``sniff``.
 HEAD_BYTES = 4096
@@ -34,6 +35,7 @@ def read_head(path: Path) -> bytes:
         if path.exists() and not path.is_file():
             raise refuse(path, "is not a regular file", "write it to a file with cat")
         with path.open("rb") as file:
+            require_same(path, file.fileno())
             head = file.read(HEAD_BYTES)
     except OSError as error:
         raise cannot_read(path, error) from error
@@ -48,8 +50,13 @@ def read_bytes(path: Path, limit: int = SIDE_FILE_BYTES) -> bytes:
     """Read a plain or compressed file; refuses content beyond `limit` bytes."""
     codec = codec_of(read_head(path))
     try:
-        with path.open("rb") if codec is None else BoundedStream(path, codec) as stream:
-            data = stream.read(limit + 1)
+        if codec is None:
+            with path.open("rb") as file:
+                require_same(path, file.fileno())
+                data = file.read(limit + 1)
+        else:
+            with BoundedStream(path, codec) as stream:
+                data = stream.read(limit + 1)
     except OSError as error:
         raise cannot_read(path, error) from error
     if len(data) > limit:
@@ -150,29 +157,10 @@ def safe_text(token: str) -> str:
     return token.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-FOREIGN_LINK = "is a link that leads out of the folder"
-COPY_IT = "copy the file itself with cp -L"
-
-
 def is_plain_name(name: str) -> bool:
     """Tell whether a name from an index or a listing is a file in its own folder on any system."""
     is_whole = PurePosixPath(name).name == name == PureWindowsPath(name).name
     return is_whole and name not in ("", ".", "..") and name.isprintable()
-
-
-def is_foreign_link(path: Path) -> bool:
-    """Tell whether a file is a link out of its folder, except into the blobs of a Hub cache.
-
-    A downloaded folder may hold ``vocab.txt -> /etc/passwd``, and what is read goes into reports.
-    """
-    folder, holder = path.parent.resolve(), path.resolve().parent
-    allowed = [folder]
-    for above in folder.parents:
-        if above.name == "snapshots":
-            # Blobs of one model, and those of all models, in folders of two digits.
-            shared = above.parent.parent / "blobs" / holder.name
-            allowed += [above.parent / "blobs", *([shared] if len(holder.name) == 2 else [])]
-    return holder not in allowed
 
 
 def is_companion(path: Path) -> bool:

@@ -32,9 +32,10 @@ from embgeo.files.guard import (
     short,
     without_collection,
 )
+from embgeo.files.links import FOREIGN_LINK, is_foreign_link
 from embgeo.files.maps import Array, Bytes, count, map_file, path_of
 from embgeo.files.scratch import ScratchFile, write_scratch
-from embgeo.files.small_files import FOREIGN_LINK, HEAD_BYTES, is_foreign_link, read_head, safe_text
+from embgeo.files.small_files import HEAD_BYTES, read_head, safe_text
 from embgeo.io.formats import find_format, safetensors, sharded, torch_legacy, torch_zip
 from embgeo.io.formats.arrow import join_tables
 from embgeo.io.formats.foreign import refuse_files, refuse_folder, refuse_unknown

@@ -22,7 +22,7 @@ from embgeo.core.source import Source
 from embgeo.core.suspects import SERIOUS, Reason, Side, Suspects
 from embgeo.core.version import VERSION
 from embgeo.files.guard import refuse, short
-from embgeo.files.small_files import COPY_IT, FOREIGN_LINK, is_foreign_link
+from embgeo.files.links import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.io.load import open_checkpoint, read_matrix
 from embgeo.io.model.checkpoint import Checkpoint
 from embgeo.io.places.names import is_remote

@@ -12,7 +12,9 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
-from embgeo.files.small_files import is_companion, is_foreign_link
+from embgeo.files.links import is_foreign_link
+from embgeo.files.maps import map_file
+from embgeo.files.small_files import is_companion, read_bytes, read_head
 from tests.support.refusals import refusal
 
 ROWS = 6
@@ -98,3 +100,38 @@ def test_links_within_the_folder_are_followed(folder: Path) -> None:
     assert is_companion(folder / "vocab.txt")
     assert not is_foreign_link(folder / "vocab.txt")
     assert embgeo.load(folder).tokens == tuple(SECRET)
+
+
+def test_what_is_opened_is_checked_and_not_its_name(folder: Path, tmp_path: Path) -> None:
+    """A file is exchanged for a link between the look at its name and the reading."""
+    outside, path = tmp_path / "outside", folder / "added.txt"
+    outside.write_text("secret")
+    for read in (read_bytes, read_head, map_file):
+        path.unlink(missing_ok=True)
+        path.write_text("own")
+        assert is_companion(path)
+        assert bytes(read(path)) == b"own"
+        path.write_text("new")  # another content of the same file
+        assert bytes(read(path)) == b"new"
+        path.unlink()
+        path.symlink_to(outside)
+        with refusal(UnreadableFile):
+            read(path)
+        named = tmp_path / "named"  # by the user: a link may lead anywhere
+        named.unlink(missing_ok=True)
+        named.symlink_to(outside)
+        assert bytes(read(named)) == b"secret"
+
+
+def test_a_file_that_is_exchanged_back_is_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was opened is the other file, although its name leads into the folder again."""
+    outside, path = tmp_path / "outside", folder / "added.txt"
+    outside.write_text("secret")
+    path.write_text("own")
+    assert is_companion(path)
+    plain = Path.open
+    monkeypatch.setattr(Path, "open", lambda _, *how: plain(outside, *how))
+    with refusal(UnreadableFile):
+        read_bytes(path)

@@ -13,8 +13,8 @@ from embgeo.core.errors import LabelMismatch, UnreadableFile, argument
 from embgeo.core.matrix import Frequency
 from embgeo.core.source import NO_TOKENS, Source
 from embgeo.files.guard import short
+from embgeo.files.links import is_foreign_link
 from embgeo.files.maps import number_type
-from embgeo.files.small_files import is_foreign_link
 from embgeo.io.labels.corpus_text import ByteProgress, CorpusText, count_words, missing_note
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
 from embgeo.io.labels.label_file import read_labels

@@ -12,8 +12,9 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from embgeo.core.errors import UnreadableFile, writing
+from embgeo.files.links import is_foreign_link
 from embgeo.files.saved import write_text
-from embgeo.files.small_files import is_foreign_link, read_json
+from embgeo.files.small_files import read_json
 from embgeo.io.formats.model_folder import WEIGHTS
 from embgeo.io.places.names import HubName
 from embgeo.io.places.ranges import PIECE_BYTES, RemoteFile, link_or_copy

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.files.guard import Damaged, Missing, cannot_read, refuse, short
+from embgeo.files.links import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.files.maps import Bytes, map_file
 from embgeo.files.small_files import (
-    COPY_IT,
-    FOREIGN_LINK,
     is_companion,
-    is_foreign_link,
     is_plain_name,
     read_json,
 )
