@@ -73,7 +73,7 @@ LIGHT_PARTS = ("core", "io", "stats", "result", "cli", "__init__")
 
 #: Tuple that lists the modules of a folder, and the line that marks such a module.
 LISTS = {
-    "stats.STATISTICS": r"^class \w+\(Statistic\):",
+    "stats.STATISTICS": r"^class \w+\((?:Statistic|PerRow)\):",
     "metrics.FAMILIES": r"^FAMILY = ",
     "diagnosis.findings.FINDINGS": r"^QUESTION = ",
     "charts.CHARTS": r"^[A-Z_]+ = (?:spec\.|specification\.)?Chart\(",
