@@ -73,10 +73,11 @@ def analyze(
     """
     given = o.pick(locals(), (*LOADING, *MEASURING, *OF_ANALYZE))
     from embgeo.rules.settings import find_options
+    from embgeo.stats.resources import Resources
     from embgeo.workflows.analyze import analyze_sides
     from embgeo.workflows.folders import choose_analysis_folder, write_analysis
     from embgeo.workflows.metrics import choose_metrics
-    from embgeo.workflows.settings import choose_resources, read_settings
+    from embgeo.workflows.settings import read_settings
 
     shared.check_output(json_, format_, open_, out)
     settings = merge_options(find_options(config, not no_config, trust_settings), given)
@@ -94,7 +95,7 @@ def analyze(
     alone = scheduler is not None and engine != "dask"
     way_out = f"add {argument('engine', 'dask')}"
     refuse_if(alone, argument("scheduler"), "belongs to a cluster", way_out)
-    resources = choose_resources(**where)
+    resources = Resources(**where)
     writes = not json_ or out is not None
     folder = choose_analysis_folder(out, source, chosen, force) if writes else Path()
     of_output = None

@@ -107,18 +107,18 @@ def diff(
         else:
             compare_groups(paths, against or [], settings, json_, quiet)
         return
+    from embgeo.stats.resources import Resources
     from embgeo.workflows.diff import diff as compare
     from embgeo.workflows.diff import is_measured, list_run, parse_queries
     from embgeo.workflows.folders import check_comparison_folder, choose_folder, write_comparison
     from embgeo.workflows.saved_analysis import comparison_folder
-    from embgeo.workflows.settings import choose_resources
 
     shared.check_output(json_, format_, open_, out)
     searched = parse_queries(queries)
     run = list_run(paths, track, every)
     inputs = paths if run is None else run.paths
     folder = out if out is not None else comparison_folder(inputs, track)
-    resources = choose_resources(**{k: settings.pop(k) for k in RESOURCES if k in settings})
+    resources = Resources(**{k: settings.pop(k) for k in RESOURCES if k in settings})
     if all(map(is_measured, inputs)):
         settings = {}
     writes = not json_ or out is not None

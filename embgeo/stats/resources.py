@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from embgeo.core.arguments import parse_size
 from embgeo.core.settings import Positive, parse_fields
 from embgeo.stats.block import Block
 from embgeo.stats.moments import are_few
@@ -45,8 +46,9 @@ class Resources:
     Attributes
     ----------
     memory : int or None
-        Bytes that the passes may use in addition to the mapped file; a matrix that needs more is
-        refused. None means 640 MiB, or more for a matrix that needs it.
+        Bytes that the passes may use in addition to the mapped file, also as a text such as
+        ``"2GB"``; a matrix that needs more is refused. None means 640 MiB, or more for a matrix
+        that needs it.
     threads : int or None
         None means as many as BLAS uses, which honors OMP_NUM_THREADS and similar variables.
     device : str
@@ -55,7 +57,7 @@ class Resources:
 
     Examples
     --------
-    >>> Resources(memory=2 * 10**9, threads=4)
+    >>> Resources(memory="2GB", threads=4)
     Resources(memory=2000000000, threads=4, device='cpu')
     """
 
@@ -64,6 +66,9 @@ class Resources:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
+        memory: Any = self.memory
+        if isinstance(memory, str):
+            object.__setattr__(self, "memory", parse_size(memory, "memory"))
         parse_fields(self)
 
     @property

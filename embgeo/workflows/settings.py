@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from embgeo.core.arguments import parse_size, refuse_if, refuse_type
+from embgeo.core.arguments import refuse_if, refuse_type
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.options import Options, choose_sections
 from embgeo.core.progress import report_bytes
@@ -15,11 +15,9 @@ from embgeo.core.source import Source
 if TYPE_CHECKING:
     from embgeo.core.matrix import Matrix
     from embgeo.core.progress import Progress
-    from embgeo.stats.resources import Resources
 
 #: Options that need token frequencies.
 NEED_FREQUENCIES = ("popular_share",)
-LEAST_MEMORY = 64 * 10**6
 
 
 def read_settings(
@@ -71,17 +69,3 @@ def check_resources(resources: Any) -> None:
 
     if not isinstance(resources, Resources | None):
         raise refuse_type(resources, "resources", "embgeo.Resources(threads=1)")
-
-
-def choose_resources(
-    memory: str | None = None, threads: int | None = None, device: str = "cpu"
-) -> Resources:
-    """Choose resources from plain arguments; memory is written as in ``"2GB"``."""
-    from embgeo.stats.backend.torch import resolve_device
-    from embgeo.stats.resources import Resources
-
-    resolve_device(device)
-    size = None if memory is None else parse_size(memory, "memory")
-    small = size is not None and size < LEAST_MEMORY
-    refuse_if(small, argument("memory"), f"{memory} is too little", "give 64MB or more")
-    return Resources(size, threads, device)
