@@ -233,10 +233,3 @@ def test_a_run_is_judged_by_bits_per_byte_and_keeps_its_tokenizer(
     assert "valid.bits_per_byte" in lines[-1]
     json.loads((tmp_path / "result.json").read_text("utf-8"))
     assert load_result(tmp_path).quality == "bits_per_byte"
-
-
-def test_presets_of_llama_resolve() -> None:
-    for name in ("tiny-llama-cpu", "wt103-llama"):
-        found = complete_settings(load_preset(name))
-        assert found.model.name == "llama"
-        assert found.evaluation.stride == found.training.bptt // 2

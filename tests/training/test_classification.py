@@ -30,7 +30,7 @@ from embgeo.training.loop.check import check_study
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.loop import Trainer
 from embgeo.training.models import EmbeddingModel
-from embgeo.training.settings import StudySettings, from_tables, load_preset
+from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.study.record import load_study
 from embgeo.training.tasks import TASKS, ClassificationTask, make_task
 from embgeo.training.tasks.classification import DocumentBatches, Rcnn
@@ -308,11 +308,3 @@ def test_a_test_part_alone_and_bad_settings_are_refused(place: Path, tmp_path: P
 def test_a_name_that_is_too_long_is_one_line(find: Callable[[Path], Any], tmp_path: Path) -> None:
     with refusal(UnreadableFile):
         find(tmp_path / ("x" * 300))
-
-
-def test_presets_are_complete() -> None:
-    for name in ("20ng-cpu", "imdb-cpu"):
-        config = complete_settings(load_preset(name))
-        assert config.compare == ("mle", "frage")
-        assert config.method["frage"]["hidden"] == 150
-        assert make_task(config).NAME == "classification"

@@ -30,9 +30,9 @@ from embgeo.training.data.neighbor_batches import (
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.loop import Trainer
 from embgeo.training.methods import METHODS
-from embgeo.training.settings import StudySettings, from_tables, load_preset
+from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.tasks import make_task
-from embgeo.training.tasks.skip_gram import SkipGram, sampling_loss
+from embgeo.training.tasks.skip_gram import sampling_loss
 from tests.support.refusals import refusal
 from tests.support.sampling import each_folder
 from tests.support.training_runs import (
@@ -321,12 +321,3 @@ def test_bad_texts_and_settings_are_one_line(place: Path, tmp_path: Path) -> Non
                 out=tmp_path / "runs", settings=settings(place, **tables).tables(), compare="mle"
             )
         assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.parametrize("name", ["skipgram-cpu", "skipgram-enwik9"])
-def test_presets_are_complete(name: str) -> None:
-    config = complete_settings(load_preset(name))
-    assert config.compare == ("mle", "frage")
-    task = make_task(config)
-    assert task.NAME == "skipgram"
-    assert isinstance(task.make_model("skip-gram", 5, config.model.settings), SkipGram)

@@ -38,7 +38,7 @@ from embgeo.training.models.encoder_decoder import (
     mask_ends,
 )
 from embgeo.training.models.lstm_encoder_decoder import LstmEncoderDecoder
-from embgeo.training.settings import StudySettings, from_tables, load_preset
+from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.study.outcomes import OUTCOMES, Outcomes, bootstrap, compute_bleu
 from embgeo.training.study.record import load_study
 from embgeo.training.tasks import make_task
@@ -737,10 +737,3 @@ def test_the_bootstrap_pairs_sentences() -> None:
     assert bootstrap({0: worse}, {0: worse}, "test.bleu") == (0.0, 0.0)
     assert bootstrap({0: worse}, {1: better}, "test.bleu") is None
     assert bootstrap({0: worse}, {0: replace(better, references="b")}, "test.bleu") is None
-
-
-def test_presets_are_complete() -> None:
-    for name in ("multi30k-cpu", "multi30k-lstm-cpu", "iwslt14", "wmt14-base"):
-        config = complete_settings(load_preset(name))
-        assert config.compare[0] == "mle"
-        assert make_task(config).NAME == "translation"
