@@ -81,56 +81,45 @@ def encode_files(
     empty line gets an end, too; otherwise it only separates paragraphs. `separator`: a token to put
     at the end of each file. `limit`: tokens to read at most.
     """
-    text = _GrowingText(end, empty_lines)
+    ids, lines, paragraphs = array("i"), array("q", [0]), array("q", [0])
+
+    def end_line() -> None:
+        if len(ids) > lines[-1] or empty_lines:
+            if end is not None:
+                ids.append(end)
+            lines.append(len(ids))
+        elif len(ids) > paragraphs[-1]:
+            paragraphs.append(len(ids))
+
+    def finish() -> EncodedText:
+        return EncodedText(np.asarray(ids), np.array(lines[1:]), np.array(paragraphs[1:]))
+
     line_end = "\n" if end is None else ""
     for path in paths:
         for piece in pieces(path):
             # Not splitlines, which also cuts at form feeds, U+0085, U+2028 and others.
-            *lines, rest = piece.split("\n")
-            for ids in encode([line + line_end for line in lines]):
-                text.ids.extend(ids)
-                text.end_line()
+            *whole, rest = piece.split("\n")
+            for own in encode([line + line_end for line in whole]):
+                ids.extend(own)
+                end_line()
             if rest:
-                text.ids.extend(*encode([rest]))
-            if limit is not None and len(text.ids) >= limit:
-                del text.ids[limit:]
-                return text.finish()
-            if len(text.ids) > MOST_TOKENS:
+                ids.extend(*encode([rest]))
+            if limit is not None and len(ids) >= limit:
+                del ids[limit:]
+                return finish()
+            if len(ids) > MOST_TOKENS:
                 raise UnreadableFile(
                     f"the text has more than {MOST_TOKENS:,} tokens",
                     where=path,
                     way_out=f"set data.tokens with {argument('settings', 'data.tokens=N')}",
                 )
-        if len(text.ids) > text.lines[-1]:
-            text.end_line()
+        if len(ids) > lines[-1]:
+            end_line()
         if separator is not None:
-            text.ids.append(separator)
-        text.end_paragraph()
-    return text.finish()
-
-
-class _GrowingText:
-    def __init__(self, end: int | None, empty_lines: bool) -> None:
-        self.end, self.empty_lines = end, empty_lines
-        self.ids = array("i")
-        self.lines = array("q", [0])
-        self.paragraphs = array("q", [0])
-
-    def end_line(self) -> None:
-        if len(self.ids) > self.lines[-1] or self.empty_lines:
-            if self.end is not None:
-                self.ids.append(self.end)
-            self.lines.append(len(self.ids))
-        else:
-            self.end_paragraph()
-
-    def end_paragraph(self) -> None:
-        if len(self.ids) > self.paragraphs[-1]:
-            self.paragraphs.append(len(self.ids))
-
-    def finish(self) -> EncodedText:
-        ids = np.frombuffer(self.ids, dtype=np.int32) if self.ids else np.empty(0, np.int32)
-        return EncodedText(ids, np.array(self.lines[1:]), np.array(self.paragraphs[1:]))
+            ids.append(separator)
+        if len(ids) > paragraphs[-1]:
+            paragraphs.append(len(ids))
+    return finish()
 
 
 #: Share of the tokens for validation, and for test.
