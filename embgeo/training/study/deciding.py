@@ -134,7 +134,7 @@ def decide_claim(
     """
     sides = [[run for run in runs if run.method == name] for name in (claim.against, method)]
     number = score_name(runs, PERPLEXITY) if claim.number == PERPLEXITY else claim.number
-    values = [select_values(side, number, claim.role) for side in sides]
+    values = [record.select_values(side, number, claim.role) for side in sides]
     if claim.folded:
         values = [{seed: max(v, 0.5) for seed, v in side.items()} for side in values]
     held = compare_seeds(*values, relative=claim.relative)
@@ -167,7 +167,9 @@ def decide_claim(
     shared = held
     if papers and claim.score:
         compared = f"{number.partition('.')[0]}.{claim.score}"
-        shared = compare_seeds(*(select_values(side, compared, claim.role) for side in sides))
+        shared = compare_seeds(
+            *(record.select_values(side, compared, claim.role) for side in sides)
+        )
     share = None
     if shared is not None and papers and claim.factor == 1.0:
         share = shared.difference / papers[0].difference(relative=claim.relative)
@@ -211,14 +213,6 @@ def find_twin(method: str, reference: str, runs: Sequence[record.Run]) -> str:
     own = found.pop(method, {})
     same = (name for name, numbers in found.items() if name != reference and numbers == own)
     return next(same, "") if any(own.values()) else ""
-
-
-def select_values(
-    runs: Sequence[record.Run], number: str, role: record.Role | None
-) -> dict[int, float]:
-    """Return the values of a number by seed, for the matrix of a role."""
-    held = {run.seed: run.select_numbers(role).get(number) for run in runs}
-    return {seed: value for seed, value in held.items() if value is not None}
 
 
 def adjust_claims(outcomes: Sequence[record.ClaimOutcome]) -> tuple[record.ClaimOutcome, ...]:

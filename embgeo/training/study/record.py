@@ -245,8 +245,7 @@ class Study:
 
     def values(self, method: str, name: str, role: Role | None = None) -> dict[int, float]:
         """Return the values of a number by seed."""
-        held = {run.seed: run.select_numbers(role) for run in self.runs_of(method)}
-        return {seed: numbers[name] for seed, numbers in held.items() if name in numbers}
+        return select_values(self.runs_of(method), name, role)
 
     def roles(self, method: str) -> tuple[Role, ...]:
         """Return the roles of the analyzed matrices of the method's models."""
@@ -255,6 +254,12 @@ class Study:
 
     def quantity(self, name: str) -> Quantity | None:
         return next((q for q in self.quantities if q.name == name), None)
+
+
+def select_values(runs: Iterable[Run], name: str, role: Role | None) -> dict[int, float]:
+    """Return the values of a number by seed, for the matrix of a role."""
+    held = {run.seed: run.select_numbers(role) for run in runs}
+    return {seed: numbers[name] for seed, numbers in held.items() if name in numbers}
 
 
 def group_runs(runs: Iterable[Run]) -> dict[str, list[Run]]:
