@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.training.study.outcomes import (
+    LEAST_PAIRS,
     LEAST_UNITS,
     MOST_BLOCKS,
     OUTCOMES,
@@ -62,7 +63,8 @@ def test_only_the_same_units_and_numbers_are_compared() -> None:
         assert bootstrap({0: before}, {0: other}, number) is None
         assert bootstrap({0: before}, {0: after}, number.replace("test", "valid")) is None
         assert bootstrap({0: before}, {0: after}, "cosine.mean") is None
-        few = replace(before, units=before.units[: LEAST_UNITS - 1])
+        least = LEAST_PAIRS if kind == "pairs" else LEAST_UNITS
+        few = replace(before, units=before.units[: least - 1])
         assert bootstrap({0: few}, {0: few}, number) is None
         mixed = CASES["documents" if kind == "text" else "text"][0]
         assert bootstrap({0: mixed}, {0: after}, number) is None

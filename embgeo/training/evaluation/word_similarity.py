@@ -9,7 +9,7 @@ from embgeo.core.values import format_number
 from embgeo.training.data.documents import WordPairs
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.study.numbers import ALL, SETS
-from embgeo.training.study.outcomes import LEAST_UNITS, Outcomes, draw_scores, spearman
+from embgeo.training.study.outcomes import LEAST_PAIRS, Outcomes, draw_scores, spearman
 from embgeo.training.study.spread import take_percentiles
 
 
@@ -49,7 +49,7 @@ def describe_intervals(found: Outcomes) -> str:
     parts = []
     for name in found.names:
         pairs = found.of_set(name)
-        if pairs is None or (rho := spearman(*pairs)) is None or len(pairs[1]) < LEAST_UNITS:
+        if pairs is None or (rho := spearman(*pairs)) is None or len(pairs[1]) < LEAST_PAIRS:
             continue
         drawn = draw_scores(found, name)
         low, high = (format_number(end, 2) for end in take_percentiles(drawn[np.isfinite(drawn)]))

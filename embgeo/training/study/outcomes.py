@@ -25,7 +25,7 @@ LEAST_PAIRS = 10
 #: Length of the longest n-grams that BLEU counts.
 ORDERS = 4
 
-#: Fewest units of an interval.
+#: Fewest units of an interval, but for pairs.
 LEAST_UNITS = 20
 
 UnitKind = Literal["text", "documents", "sentences", "pairs"]
@@ -140,8 +140,8 @@ def bootstrap(
     known = {(one.kind, one.shared(score)) for one in held}
     if len(known) != 1:
         return None
-    ((_, units),) = known
-    if units is None or units[1] < LEAST_UNITS:
+    ((kind, units),) = known
+    if units is None or units[1] < (LEAST_PAIRS if kind == "pairs" else LEAST_UNITS):
         return None
     scores = [draw_scores(one, score, draws) for one in held]
     pairs = zip(scores[::2], scores[1::2], strict=True)
