@@ -27,7 +27,6 @@ from embgeo.report.page import draw_charts, script_json
 from embgeo.report.tables import (
     HEADLINES,
     facts,
-    list_absences,
     number_table,
     provenance_rows,
     start_sentence,
@@ -36,7 +35,7 @@ from embgeo.report.tables import (
 from embgeo.result.analysis import Analysis, load_analysis
 from tests.support.html_page import Page
 from tests.support.outlined import drawn_or_not, drawn_pages, outline_figures
-from tests.support.sample_analysis import sample, with_scalar, without
+from tests.support.sample_analysis import sample, without
 from tests.support.sampling import sample_cases
 
 
@@ -205,30 +204,6 @@ def test_every_number_is_shown_with_its_definition() -> None:
         assert f"#def-{scalar.name.replace('.', '-')}" in parsed.links
 
 
-def test_provenance_is_complete() -> None:
-    for text in ("runs/baseline.pt", "encoder.weight", "0" * 64, "601 × 16", "counts.tsv", "3.11"):
-        assert text in page().text
-
-
-@pytest.mark.usefixtures("outlines")
-def test_published_values_stand_beside_those_of_the_same_convention() -> None:
-    assert "published" in page().ids
-    assert "this matrix" in page().text
-    cut = Page(render(without(sample(), "isotropy")))
-    assert "published" not in cut.ids
-
-
-@pytest.mark.usefixtures("outlines")
-def test_undefined_numbers_and_absent_families_are_words() -> None:
-    analysis = with_scalar(sample(), "cosine.mean", value=None, undefined="only one row is left")
-    text = Page(render(analysis)).text
-    assert "not defined: only one row is left" in text
-    assert "Not decided: mean cosine is not defined (only one row is left)." in text
-    text = page(shape="isotropic", counts=False, untied=False).text
-    assert "no counts were given" in text
-    assert "the model is tied" in text
-
-
 @pytest.mark.parametrize(
     "family", ["spectrum", "projection", "cosine", "isotropy", "frequency", "subspace", "tokens"]
 )
@@ -300,15 +275,6 @@ def test_a_range_of_rows_says_of_how_many(stored: list[int], transposed: bool) -
     ]
     assert dict(provenance_rows(cut))["row_range"] == "0:19539"
     assert dict(provenance_rows(cut))["stored_shape"] == " × ".join(map(str, stored))
-
-
-def test_sections_that_were_not_asked_for_are_said_to_be_left_out() -> None:
-    analysis = Analysis(provenance={"sections": ["cosine"]}, absent={"frequency": "no counts"})
-    said = list_absences(analysis)
-    assert said["spectrum"] == "skipped with --sections"
-    assert said["frequency"] == "no counts"
-    assert "cosine" not in said
-    assert list_absences(Analysis(provenance={})) == {}
 
 
 def test_a_sentence_starts_with_a_capital_but_symbols_stay() -> None:

@@ -176,16 +176,6 @@ def test_a_task_of_ones_own_has_each_score_once_and_its_own_unit() -> None:
     assert "time a token" in [head.title for head in heads(texts)]
 
 
-def test_one_seed_is_said_to_be_one() -> None:
-    training = sample_training(seeds=1)
-    assert {cell.word for row in method_rows(training, heads(training)) for cell in row.cells} == {
-        ""
-    }
-    assert {o.verdict for o in training.outcomes} == {"not decidable"}
-    assert any("one seed" in note for note in training.notes)
-    assert "One seed" in page(seeds=1).text
-
-
 def test_both_matrices_of_an_untied_model_have_a_row() -> None:
     training = sample_training(methods=("mle", "untied"))
     mle, own, output, _ = method_rows(training, heads(training))
@@ -234,26 +224,6 @@ def test_an_equal_perplexity_is_not_below_and_an_unknown_one_says_nothing() -> N
     assert warned(test__perplexity=50.0, test__unigram=50.0)
     assert not warned(test__perplexity=49.9, test__unigram=50.0)
     assert not warned(test__perplexity=60.0)
-
-
-def test_claims_deviations_and_settings_are_shown() -> None:
-    text = page().text
-    for shown in (
-        "CosReg improves perplexity",
-        "66 → 65.2",
-        "reproduced",
-        "rows of norm zero are left out",
-        "gamma = 2.0",
-        "Author 2020, Eq. 6",
-        "model.name",
-    ):
-        assert shown in text, shown
-
-
-def test_a_method_alone_has_a_page_without_embeddings() -> None:
-    text = page(alone=True).text
-    assert "mle on pydocs" in text
-    assert "One matrix compared with the other" not in text
 
 
 @pytest.mark.usefixtures("outlines")
@@ -443,11 +413,6 @@ def test_the_table_on_stdout() -> None:
     assert lines[3].startswith("cosreg")
     assert "97.1 ± 1.1" in lines[3]
     assert len(lines[2]) < 120
-
-
-def test_warnings_come_before_the_maps() -> None:
-    text = html()
-    assert text.index("is not below") < text.index('id="maps"')
 
 
 @pytest.mark.parametrize(("seeds", "where"), [(1, "its seed"), (2, "both seeds")])
