@@ -130,6 +130,7 @@ def test_a_column_of_whole_numbers_among_decimals(tmp_path: Path) -> None:
             lines_of(WORDS, COUNTS, first=f"{N} {D}"),
             lines_of(WORDS, COUNTS, separator=","),
             lines_of([row % 3 for row in range(N)], separator=","),
+            lines_of([f"{row}.0" for row in range(N)], separator=","),
         ),
     ):
         (folder / "a.txt").write_text(text)
@@ -140,7 +141,7 @@ def test_a_column_of_whole_numbers_among_decimals(tmp_path: Path) -> None:
 def test_zeros_ones_and_rounded_numbers_are_numbers(tmp_path: Path) -> None:
     """A column of zeros is a column; so are whole numbers of a matrix of whole numbers."""
     path = tmp_path / "a.txt"
-    path.write_text(lines_of(WORDS, [row % 2 for row in range(N)]))
+    path.write_text(lines_of(WORDS, [f"{row % 2}.0" for row in range(N)]))
     assert embgeo.load(path).data.shape == (N, D + 1)
     path.write_text("\n".join(f"w{row} {row} {row + 2} {row + 3}" for row in range(N)))
     assert embgeo.load(path).data.shape == (N, 3)
@@ -163,3 +164,7 @@ def test_a_text_column_of_classes_labels_no_rows(tmp_path: Path) -> None:
         matrix = embgeo.load(path)
         assert (matrix.tokens and matrix.tokens[0]) == labels
         assert any("repeats its texts" in note for note in matrix.origin.notes) == (labels is None)
+    path.write_text("cluster,d0,d1\n" + "".join(f"c{row % 4},0.5,{row}.5\n" for row in range(N)))
+    matrix = embgeo.load(path)
+    assert matrix.tokens is None
+    assert any("column cluster repeats its texts" in note for note in matrix.origin.notes)

@@ -27,7 +27,7 @@ from embgeo.files.maps import TEXT, Array, Bytes, count, path_of
 from embgeo.files.scratch import ScratchFile
 from embgeo.files.small_files import SIDE_FILE_BYTES, safe_text
 from embgeo.io.formats.format import Beside, Box, join_grid
-from embgeo.io.formats.word_lists import are_words
+from embgeo.io.formats.word_lists import CLASSES, PANDAS_INDEX, are_classes, are_words
 from embgeo.io.labels.counts_file import LARGEST_COUNT
 from embgeo.io.labels.side_tables import COUNT_HEADINGS, TOKEN_HEADINGS
 from embgeo.io.model.checkpoint import SAVE_FLOATS, Checkpoint, RowRanges, Tensor, unreadable
@@ -124,11 +124,8 @@ def _labels(
         raise Damaged(f"it holds {len(tokens):,} labels and says {rows:,} rows")
     labels = None if answer["labels"] is None else tuple(safe_text(token) for token in tokens)
     notes: tuple[str, ...] = ()
-    # Classes, languages and splits are texts, too; words of running text may come again.
-    is_usual = str(answer["labels"]).strip(_WHITE).lower() in TOKEN_HEADINGS
-    if labels is not None and not is_usual and 2 * len({*labels}) < rows:
-        cause = "repeats its texts and does not name the rows (use --tokens)"
-        labels, notes = None, (f"column {answer['labels']} {cause}",)
+    if labels is not None and are_classes(answer["labels"], labels):
+        labels, notes = None, (f"column {answer['labels']} {CLASSES}",)
     if answer["counts"] is None or len(counts) != rows:
         return labels, None, notes
     for row, value in enumerate(counts):
@@ -278,8 +275,6 @@ def _read(parts: Sequence[Tensor], start: int, stop: int, rows: IntArray | None 
 # A batch is copied to the output file before the next one is decoded: it bounds the memory.
 _BATCH_BYTES = 4 * 2**20
 _WHITE = "\t\n\r "
-#: The column of the index in files of pandas.
-_INDEX = "__index_level_0__"
 #: Names of floating-point types in Arrow and in numpy.
 FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
@@ -519,7 +514,7 @@ def label_column(schema: Any) -> tuple[int | None, str]:
     texts = [place for place in range(len(schema)) if is_text(schema.field(place).type)]
     if len(texts) <= 1:
         return (texts[0] if texts else None), ""
-    known = {*TOKEN_HEADINGS, _INDEX}
+    known = {*TOKEN_HEADINGS, PANDAS_INDEX}
     named = [p for p in texts if schema.field(p).name.strip(_WHITE).lower() in known]
     if len(named) == 1:
         return named[0], ""

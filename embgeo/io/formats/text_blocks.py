@@ -18,7 +18,7 @@ MAX_COLUMNS = 1_000_000
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NUMBER = rb"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf)"
 
-_WHOLE = re.compile(rb"[+-]?\d+")
+_WHOLE = re.compile(rb"[+-]?\d+(\.0*)?")
 #: Fewer lines may hold whole numbers by chance.
 _FEWEST_LINES = 4
 _BLOCK_BYTES = 4 * 2**20
@@ -43,7 +43,7 @@ def refuse_whole_column(rows: Sequence[Sequence[bytes]], separator: str, first: 
     whole = [all(_WHOLE.fullmatch(cell.strip()) for cell in column) for column in columns]
     for place, column in enumerate(columns if 2 * sum(whole) < len(whole) else ()):
         # Zeros and ones are written so among decimals, too.
-        if whole[place] and any(cell.strip().lstrip(b"+-") > b"1" for cell in column):
+        if whole[place] and any(abs(float(cell)) > 1 for cell in column):
             number = place + first
             raise Damaged(
                 f"column {number:,} holds whole numbers among decimal ones: no part of the vectors",

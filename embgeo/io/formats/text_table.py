@@ -21,7 +21,7 @@ from embgeo.files.guard import Damaged, short
 from embgeo.files.maps import Bytes, path_of
 from embgeo.io.formats import text_blocks
 from embgeo.io.formats.format import Beside
-from embgeo.io.formats.word_lists import WORDS_OF_FILE, WordList
+from embgeo.io.formats.word_lists import CLASSES, WORDS_OF_FILE, WordList, are_classes
 from embgeo.io.labels.side_tables import ID_HEADINGS
 from embgeo.io.model.checkpoint import Checkpoint
 
@@ -50,7 +50,7 @@ class _Layout:
     has_headings: bool
     has_words: bool
     width: int  # cells of a line
-    ids: str = ""  # heading of a first column of ids
+    heading: str = ""  # of the first column
 
 
 def sniff(head: bytes) -> bool:
@@ -124,8 +124,7 @@ def _read_layout(path: Path) -> _Layout:
     if _are_running(names):
         return _Layout(separator, True, False, len(names))
     if _are_running(names[1:]):
-        ids = names[0] if names[0].lower() in ID_HEADINGS else ""
-        return _Layout(separator, True, True, len(names), ids)
+        return _Layout(separator, True, True, len(names), names[0])
     if len(rows) > 1 and not any(map(is_number, rows[0][1:])):
         other = _other_heading(names)
         raise Damaged(f"column {other} is neither words nor a part of the vectors", _LAYOUT)
@@ -176,11 +175,14 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     parse = partial(_parse, layout)
     tensor = text_blocks.tensor_of_lines(path, layout.has_headings, parse, shape)
     is_labeled = layout.has_words and not _number_rows(tokens)
-    if is_labeled and layout.ids and all(map(str.isdigit, tokens)):
+    is_of_ids = layout.heading.lower() in ID_HEADINGS
+    if is_labeled and is_of_ids and all(map(str.isdigit, tokens)):
         raise Damaged(
-            f"column {layout.ids} holds numbers that are not those of the rows",
+            f"column {layout.heading} holds numbers that are not those of the rows",
             text_blocks.cut_out(1, layout.separator.decode()),
         )
+    if is_labeled and are_classes(layout.heading, tokens):
+        is_labeled, notes = False, (f"column {short(layout.heading)} {CLASSES}",)
     if layout.has_headings:
         notes = ("the first line is taken for headings", *notes)
     return Checkpoint(NAME, (tensor,), tokens if is_labeled else None, WORDS_OF_FILE, notes=notes)

@@ -10,6 +10,7 @@ from embgeo.files.guard import Damaged
 from embgeo.files.small_files import safe_text
 from embgeo.io.formats.pickle.numpy_arrays import PickledArray
 from embgeo.io.formats.pickle.objects import KeyBox
+from embgeo.io.labels.side_tables import TOKEN_HEADINGS
 from embgeo.io.model.checkpoint import Tensor
 
 #: Limits over all word lists of a file.
@@ -23,6 +24,10 @@ _VECTOR = re.compile(r"\s*(?:[\[({]\s*|(?=[-+]?\d*\.))[-+]?[\d.]+(?:[eE][-+]?\d+
 #: Texts that are looked at.
 LOOKED_AT = 8
 
+#: A note on a column of classes.
+CLASSES = "repeats its texts and does not name the rows (use --tokens)"
+#: The column of the index in files of pandas.
+PANDAS_INDEX = "__index_level_0__"
 _NO_WORD = object()
 #: Shorter dicts may be settings.
 _FEWEST_NUMBERED = 8
@@ -44,6 +49,15 @@ def are_words(texts: Sequence[str] | None) -> bool:
     if texts is None:
         return False
     return not any(_VECTOR.match(text[:100]) or "\0" in text for text in texts[:LOOKED_AT])
+
+
+def are_classes(heading: str, texts: Sequence[str]) -> bool:
+    """Tell whether a column holds classes, languages or splits, which name no rows.
+
+    Words of running text come again, too: a usual heading says so.
+    """
+    is_usual = heading.strip().lower() in ("", PANDAS_INDEX, *TOKEN_HEADINGS)
+    return not is_usual and 2 * len({*texts}) < len(texts)
 
 
 def is_numbering(value: object) -> bool:
