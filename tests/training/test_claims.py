@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from embgeo.core.quantities import QUANTITIES as ANALYZED
-from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim, PaperClaim
+from embgeo.training.study.claims import CLAIMS, PERPLEXITY, TIME, Claim, PaperClaim
 from embgeo.training.study.deciding import (
     MOST_P,
     adjust_claims,
@@ -44,13 +44,15 @@ from tests.support.sample_runs import run
 OF_TASKS = (*OF_CLASSIFICATION, *OF_TRANSLATION, *OF_SIMILARITY)
 LOWER = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "lower")
 HIGHER = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "higher")
-RATIO = Claim("k", "t", "s", ("cosreg",), "cosine.mean", "lower", relative=True, factor=1.2)
+RATIO = Claim("k", "t", "s", ("cosreg",), TIME, "lower", factor=1.2)
 
 
 def runs(before: list[float], after: list[float]) -> list[Run]:
+    sides = (("mle", before), ("cosreg", after))
     return [
-        *(run("mle", seed, cosine__mean=value) for seed, value in enumerate(before)),
-        *(run("cosreg", seed, cosine__mean=value) for seed, value in enumerate(after)),
+        replace(run(name, seed), numbers={"cosine.mean": value, TIME: value})
+        for name, values in sides
+        for seed, value in enumerate(values)
     ]
 
 

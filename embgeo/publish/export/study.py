@@ -28,6 +28,7 @@ from embgeo.publish.latex.latex_table import (
 from embgeo.report.study_tables import cell, claim_row
 from embgeo.report.text.study import method_lines
 from embgeo.training.study import deciding, wording
+from embgeo.training.study.numbers import is_relative
 from embgeo.training.study.record import ClaimOutcome, Role, Study, StudyMethod
 from embgeo.training.study.spread import SeedDifference, spread
 
@@ -114,7 +115,7 @@ def list_contrasts(
         held = deciding.compare_with_control(study, method, name, role)
         yield (
             method.reference,
-            (*describe_difference(held, deciding.is_relative(name)), *([None] * 4)),
+            (*describe_difference(held, is_relative(name)), *([None] * 4)),
         )
     for o in claims:
         said = (o.key, o.p_value, o.p_adjusted, o.verdict)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, Literal
 
+from embgeo.training.study.numbers import is_relative
 from embgeo.training.study.record import Role
 
 #: The test perplexity if every run has one, else the validation perplexity.
@@ -60,8 +61,6 @@ class Claim:
     change: Literal["lower", "higher"]
     #: The reference; the claim cannot be decided without it.
     against: str = BASELINE
-    #: Whether differences are taken of logarithms: for perplexities and times.
-    relative: bool = False
     #: If `relative`: the claim puts the number below (above) this many times the other.
     factor: float = 1.0
     #: The matrix that the number is measured on; None for numbers of the whole model.
@@ -76,6 +75,11 @@ class Claim:
     published: tuple[PaperClaim, ...] = ()
     #: The score of a run that compares with the published numbers, if another one decides.
     score: str = ""
+
+    @property
+    def relative(self) -> bool:
+        """Whether differences are taken of logarithms."""
+        return self.number == PERPLEXITY or is_relative(self.number)
 
     @property
     def limit(self) -> float:

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from embgeo.numerics.scores import adjust_holm
 from embgeo.training.study import record
 from embgeo.training.study.claims import CLAIMS, PERPLEXITY, Claim, PaperClaim
-from embgeo.training.study.numbers import PERPLEXITIES
+from embgeo.training.study.numbers import is_relative
 from embgeo.training.study.outcomes import OutcomesBySeed, bootstrap
 from embgeo.training.study.spread import LEAST_SEEDS, SeedDifference, compare_seeds
 
@@ -264,11 +264,6 @@ def score_name(runs: Sequence[record.Run], score: str) -> str:
 def find_quality(runs: Sequence[record.Run]) -> str:
     """Find the score that decides, without its split."""
     return runs[0].quality if runs else PERPLEXITY
-
-
-def is_relative(name: str) -> bool:
-    """Tell whether a number is compared by logarithms, as perplexities and costs are."""
-    return name.startswith("training.") or name.partition(".")[2] in PERPLEXITIES
 
 
 def unigram_perplexity(runs: Sequence[record.Run], split: str) -> float | None:

@@ -302,6 +302,12 @@ OF_A_SPLIT = tuple(dict.fromkeys(q.name.partition(".")[2] for q in OF_LANGUAGE_M
 #: Scores whose differences are taken of logarithms.
 PERPLEXITIES = ("perplexity", "rare", "popular", "cache", "dynamic", "unigram")
 
+
+def is_relative(name: str) -> bool:
+    """Tell whether a number is compared by logarithms, as perplexities and costs are."""
+    return name.startswith("training.") or name.partition(".")[2] in PERPLEXITIES
+
+
 #: Defaults of priors: γ, and the ratio of the last singular value to the first.
 GAMMA = {"exponential": 1.0, "polynomial": 0.6}
 TAIL_RATIO = 0.1
