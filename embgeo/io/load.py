@@ -55,6 +55,7 @@ from embgeo.io.labels.matrix_labels import (
     Labeling,
     Selection,
     count_rows,
+    find_doubt,
     label_rows,
     lay_counts,
 )
@@ -536,7 +537,7 @@ def _read(
     on_demand = on_demand and choice.output is None
     data = read_rows(choice.input, cut, transposed=choice.input_transposed, on_demand=on_demand)
     output = read_output(choice, cut, data, is_named=source.output is not None)
-    special = place_special(checkpoint.special, cut.total)
+    special = () if find_doubt(selection) else place_special(checkpoint.special, cut.total)
     if not cut.is_whole:
         special = cut_special(special, cut.start, cut.stop)
     digest = checkpoint.digest or partial(sha256_of, checkpoint.files)

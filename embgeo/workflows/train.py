@@ -174,25 +174,15 @@ def train(
     >>> found.study.values("cosreg", "cosine.mean")  # doctest: +SKIP
     {0: 0.0052, 1: 0.0049, 2: 0.0051}
     """
+    given: dict[str, Any] = locals() | {}  # by name; nothing else is local yet
+    for name in ("jobs", "command", "monitor"):
+        del given[name]
     require_torch()
     from embgeo.training.plugins import naming_plugins
 
     jobs = parse_value(jobs, Positive, argument("jobs"))
     with naming_plugins(plugins):
-        chosen, dataset, folder = prepare(
-            data,
-            compare=compare,
-            preset=preset,
-            config=config,
-            settings=settings,
-            seeds=seeds,
-            device=device,
-            tune=tune,
-            start=start,
-            plugins=plugins,
-            out=out,
-            resume=resume,
-        )
+        chosen, dataset, folder = prepare(**given)
         try:
             return train_study(
                 chosen,

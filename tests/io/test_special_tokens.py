@@ -59,7 +59,7 @@ def test_every_place(tmp_path: Path) -> None:
     ],
 )
 def test_each_place_of_a_template(tmp_path: Path, files: dict[str, Any]) -> None:
-    plain = {"tokenizer.json": tokenizer({**WORDS, "<|im_start|>": 4})}
+    plain = {"tokenizer.json": tokenizer({**WORDS, "<|im_start|>": 4, "d": 5})}
     found = special(folder(tmp_path, plain | files))
     assert found == (SpecialToken("<|im_start|>", 4, ("template",)),)
 
@@ -67,15 +67,16 @@ def test_each_place_of_a_template(tmp_path: Path, files: dict[str, Any]) -> None
 @pytest.mark.parametrize(
     "files",
     [
-        {"vocab.json": WORDS, "added_tokens.json": {"<x>": 4}},
+        {"vocab.json": {**WORDS, "d": 5}, "added_tokens.json": {"<x>": 4}},
         {
-            "vocab.txt": "a\n<s>\nb\nc\n",
-            "tokenizer_config.json": {"added_tokens_decoder": {"4": {"content": "<x>"}}},
+            "vocab.txt": "a\n<s>\nb\nc\nd\n",
+            "tokenizer_config.json": {"added_tokens_decoder": {"5": {"content": "<x>"}}},
         },
     ],
 )
 def test_added_tokens_of_older_tokenizers(tmp_path: Path, files: dict[str, Any]) -> None:
-    assert special(folder(tmp_path, files)) == (SpecialToken("<x>", 4, ("added",)),)
+    row = 5 if "vocab.txt" in files else 4
+    assert special(folder(tmp_path, files)) == (SpecialToken("<x>", row, ("added",)),)
 
 
 def test_a_range_of_rows_and_rows_beyond_the_matrix(tmp_path: Path) -> None:

@@ -125,19 +125,22 @@ def _from_checkpoint(selection: Selection) -> Labeling | None:
         raise checkpoint.label_error
     if tokens is None or selection.is_of_other_rows(len(tokens)):
         return None
-    if why := _without_proof(selection, tokens):
+    if why := find_doubt(selection):
         return Labeling(notes=(f"{checkpoint.tokens_source} labels no rows: {why}",))
     vocabulary = TokenizerVocabulary(tokens, checkpoint.tokens_source, encoder=checkpoint.encoder)
     labels = lay_found(tokens, selection.cut, selection.source.padding, vocabulary.source)
     return Labeling(labels, vocabulary, labels.notes)
 
 
-def _without_proof(selection: Selection, tokens: Sequence[str]) -> str:
-    """Explain why the ids of a tokenizer are not known to be the rows; empty if they are.
+def find_doubt(selection: Selection) -> str:
+    """Explain why the ids of the checkpoint's tokenizer are not known to be the rows, else empty.
 
     Added tokens may lie beyond the last row, where a model was not resized for them.
     """
     name, facts = selection.choice.input.name, selection.checkpoint.facts
+    tokens = selection.checkpoint.tokens or ()
+    if selection.choice.input.row_ids is not None:
+        return "the rows are of ids that the file maps"
     if kind := names.kind_of(name):
         return f"the rows are {kind}"
     in_layer = names.layer_of(name) is not None

@@ -464,8 +464,10 @@ def test_one_row_more_than_tokens_may_be_any_row(
     if file == "vocab.txt":
         (folder / "tokenizer.json").unlink()
         (folder / file).write_text("".join(f"w{i}\n" for i in range(N - missing)))
+    (folder / "special_tokens_map.json").write_text('{"bos_token": "w3"}')
     matrix = embgeo.load(folder)
     assert (matrix.tokens is None) is (missing == 1)
+    assert [one.row for one in matrix.special] == ([] if missing == 1 else [3])
     masked = [row for rows in matrix.masked.values() for row in rows.tolist()]
     assert masked == ([N - 2, N - 1] if missing == 2 else [])
     unsaid = any("nothing says which row" in note for note in matrix.origin.notes)
