@@ -21,7 +21,7 @@ def main() -> None:
         from embgeo.cli.app import main as run
     except KeyboardInterrupt:
         print("embgeo: interrupted; no result was written", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(130)
     except Exception as error:
         cause = " ".join(f"{type(error).__name__}: {error}".split())
         print(f"embgeo: cannot start ({cause}); install it again", file=sys.stderr)

@@ -12,7 +12,16 @@ from typing import Annotated, Any, get_args
 import typer
 from typer.core import TyperGroup
 
-from embgeo.cli.shared import FAILED, Stopped, one_line, print_error, printable, silence_stdout
+from embgeo.cli.shared import (
+    FAILED,
+    Ended,
+    Stopped,
+    find_code,
+    one_line,
+    print_error,
+    printable,
+    silence_stdout,
+)
 from embgeo.core.arguments import find_nearest, refuse_if, refuse_name
 from embgeo.core.errors import BadOption
 
@@ -135,6 +144,8 @@ def run(arguments: list[str]) -> int:
         refuse_empty(arguments)
         code = app(arguments, standalone_mode=False, prog_name="embgeo")
         sys.stdout.flush()
+    except Ended as error:
+        return int(error.code or FAILED)
     except SystemExit as error:
         code = error.code if error.code in (None, 0, INTERRUPTED) else FAILED
     except (Exception, KeyboardInterrupt) as error:
@@ -231,4 +242,4 @@ def failed(arguments: list[str], error: BaseException) -> int:
     is_usage = hasattr(error, "format_message")
     message = explain_usage(error, arguments) if is_usage else one_line(error)
     print_error(message)
-    return FAILED
+    return find_code(error)

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -28,11 +29,23 @@ COLORS: dict[Tone | None, str] = {"good": "green", "warning": "yellow", "bad": "
 
 
 class Stopped(KeyboardInterrupt):
-    """The process received a signal to end."""
+    """The process received a signal to end, whose name is the text."""
+
+
+class Ended(SystemExit):
+    """A signal ended a command, which has said so."""
+
+
+def find_code(error: BaseException) -> int:
+    """Return the exit code of an error: that of shells after a signal, else `FAILED`."""
+    by = error if isinstance(error, KeyboardInterrupt) else error.__cause__
+    if not isinstance(by, KeyboardInterrupt):
+        return FAILED
+    return 128 + signal.Signals[str(by) if isinstance(by, Stopped) else "SIGINT"]
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorate a command: errors are one line and exit code 2."""
+    """Decorate a command: errors are one line with an exit code."""
 
     @functools.wraps(command)
     def run(**kwargs: Any) -> None:
@@ -48,7 +61,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             if kwargs.get("debug"):
                 print_text(traceback.format_exc(), sys.stderr)
             print_error(one_line(error))
-            raise typer.Exit(FAILED) from None
+            code = find_code(error)
+            raise (typer.Exit if code == FAILED else Ended)(code) from None
 
     return run
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -44,8 +45,10 @@ TASKS_A_THREAD = 4
 #: Shorter parts take longer to send than to measure.
 LEAST_ROWS = 4096
 CONNECT_SECONDS = 20
-#: How long a cluster may have no workers at first; workers started on demand take a while.
+#: How long a cluster may have no workers; those started on demand take a while.
 WORKER_SECONDS = 120.0
+#: How often the workers are counted while nothing ends.
+LOOK_SECONDS = 5.0
 LOOPBACK = "127.0.0.1:0"
 
 
@@ -108,12 +111,16 @@ def open_client(scheduler: str) -> Client:
         client.wait_for_workers(1, timeout=WORKER_SECONDS)
     except TimeoutError as error:
         client.close()
-        raise EmbgeoError(
-            "the cluster has no workers",
-            where=f"{argument('scheduler')} {scheduler}",
-            way_out=f"start `dask worker {scheduler}` where embgeo is installed",
-        ) from error
+        raise refuse_idle(scheduler) from error
     return client
+
+
+def refuse_idle(scheduler: str) -> EmbgeoError:
+    return EmbgeoError(
+        "the cluster has no workers",
+        where=f"{argument('scheduler')} {scheduler}",
+        way_out=f"start `dask worker {scheduler}` where embgeo is installed",
+    )
 
 
 @contextmanager
@@ -255,6 +262,8 @@ class Cluster:
         """
         runs = {piece.shard: piece.run for piece in self.pieces}
         asked = {shard: self._submit(describe_shard, shard, run) for shard, run in runs.items()}
+        for _ in self._wait(asked.values()):
+            pass
         found = {shard: future.result() for shard, future in asked.items()}
         known = {shard: replace(shard, fingerprint=found[shard][0]) for shard in found}
         self.pieces = [replace(piece, shard=known[piece.shard]) for piece in self.pieces]
@@ -262,8 +271,6 @@ class Cluster:
 
     def run(self, task: PassTask, advance: Callable[[int], None]) -> PassState:
         """Run a pass; `advance` is called with the rows of each task that has ended."""
-        from distributed import as_completed
-
         rows = [piece.count(task) for piece in self.pieces]
         chosen = [
             (piece, n) for piece, n in zip(self.pieces, rows, strict=True) if n or task.reads_all
@@ -277,10 +284,30 @@ class Cluster:
         while len(level) > 1:
             groups = [level[i : i + MERGED_AT_ONCE] for i in range(0, len(level), MERGED_AT_ONCE)]
             level = [self._submit(merge_task, *group) for group in groups]
-        for leaf in as_completed(leaves):
-            advance(sizes[leaf.key])
+        for ended in self._wait([*leaves, level[0]]):
+            advance(sizes.get(ended.key, 0))
         found: PassState = level[0].result()
         return found
+
+    def _wait(self, asked: Iterable[Future]) -> Iterator[Future]:
+        """Yield futures as they end; EmbgeoError if the last workers have gone, which dask awaits.
+
+        Without workers, its own functions wait forever.
+        """
+        from distributed import wait
+
+        left, idle_since = {*asked}, None
+        while left:
+            try:
+                done, left = wait(left, timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED")
+            except TimeoutError:
+                now = time.monotonic()
+                idle_since = None if self.client.scheduler_info()["workers"] else idle_since or now
+                if idle_since is not None and now - idle_since >= WORKER_SECONDS:
+                    raise refuse_idle(self.client.scheduler.address) from None
+                continue
+            idle_since = None
+            yield from done
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
         return self.client.submit(function, *arguments, pure=False)

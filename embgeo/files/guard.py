@@ -1,6 +1,8 @@
 """Turns every error that a damaged file can cause into one line."""
 
+import fnmatch
 import gc
+import glob
 import os
 import struct
 import zipfile
@@ -112,6 +114,8 @@ def suggest_file(path: Path | str, way_out: str = "") -> str:
     with suppress(OSError):
         with os.scandir(path.parent) as entries:
             names = [entry.name for entry in islice(entries, _MOST_NAMES)]
+        if glob.has_magic(path.name) and fnmatch.filter(names, path.name):
+            return "embgeo analyze --engine dask reads all files of a pattern"
         # An ending that both have makes no names alike.
         names.sort(key=lambda name: Path(name).suffix == path.suffix)
         by_stem = {Path(name).stem: name for name in names}

@@ -341,7 +341,10 @@ def check_runs(settings: StudySettings, dataset: Dataset, folder: Path, tuned: T
 
 def explain_interrupt(folder: Path, command: str) -> EmbgeoError:
     """Return the error of an interrupted training, with the command that resumes it."""
-    state = "what was trained is kept" if folder.exists() else "nothing was written"
+    if not (folder / "train.toml").is_file():  # which is written first
+        return EmbgeoError("interrupted; nothing was written")
+    kept = any(any(folder.glob(f"*/seed-*/{name}")) for name in ("state.pt", "result.json"))
+    state = "what was trained is kept" if kept else "no state was saved yet"
     return EmbgeoError(f"interrupted; {state}", way_out=f"resume it with: {command}")
 
 

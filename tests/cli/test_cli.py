@@ -18,6 +18,7 @@ import pytest
 import embgeo
 from embgeo.cli import shared
 from embgeo.cli.app import COMMANDS, run
+from embgeo.cli.shared import Stopped
 from embgeo.core.errors import BadOption
 from embgeo.workflows import folders
 from tests.support.command import call, content, refused
@@ -359,7 +360,22 @@ def failing(error: BaseException) -> Callable[..., Any]:
 @pytest.mark.parametrize("where", ["embgeo.io.load.open_source", "embgeo.measure.analyze.assemble"])
 def test_interrupted_while_computing(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     monkeypatch.setattr(where, failing(KeyboardInterrupt()))
-    refused("analyze", "matrix.npy", *QUICK)
+    assert run(["analyze", "matrix.npy", *QUICK]) == 130
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(KeyboardInterrupt(), 130), (Stopped("SIGTERM"), 143), (ValueError("bad"), 2)],
+)
+def test_a_command_that_a_signal_ends_has_the_exit_code_of_shells(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    code: int,
+) -> None:
+    monkeypatch.setattr("embgeo.io.load.open_source", failing(error))
+    assert run(["analyze", "matrix.npy"]) == code
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.parametrize("how", [KeyboardInterrupt(), SystemExit(130), 130])
@@ -374,14 +390,14 @@ def test_interrupted_before_any_command(
         raise how
 
     monkeypatch.setattr("embgeo.cli.app.app", group)
-    assert run(["analyze", "matrix.npy"]) == 2
+    assert run(["analyze", "matrix.npy"]) == 130
     assert capsys.readouterr().err == "embgeo: interrupted; no result was written\n"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="there are no such signals on Windows")
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_a_signal_to_end_is_one_line(name: str) -> None:
+@pytest.mark.parametrize(("name", "exit_code"), [("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_signal_to_end_is_one_line(name: str, exit_code: int) -> None:
     code = (
         f"import os, signal, sys; sys.path.insert(0, {str(ROOT)!r})\n"
         # nohup, for one, has children ignore the signal.
@@ -392,7 +408,7 @@ def test_a_signal_to_end_is_one_line(name: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (
-        2,
+        exit_code,
         f"embgeo: stopped by {name}; no result was written\n",
     )
 
@@ -407,7 +423,7 @@ def test_interrupted_while_the_program_is_read() -> None:
         "sys.meta_path.insert(0, Stop()); main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "embgeo: interrupted; no result was written\n")
+    assert (done.returncode, done.stderr) == (130, "embgeo: interrupted; no result was written\n")
 
 
 @pytest.mark.slow
@@ -418,7 +434,7 @@ def test_stopped_while_writing_leaves_the_old_result(
     before = content(here)
     monkeypatch.setattr("embgeo.report.analysis.render", failing(KeyboardInterrupt()))
     result = call("analyze", "matrix.npy", *QUICK)
-    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert (result.exit_code, result.stderr.count("\n")) == (130, 1)
     assert content(here) == before
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -355,3 +356,21 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     result = call("analyze W.npy --engine dask")
     assert result.exit_code == 2
     assert "pip install 'embgeo[dask]'" in result.stderr
+
+
+def test_the_last_worker_that_goes_in_the_middle_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers may come and go; without any for two minutes, the line is that of the start."""
+    workers, clock = iter([1, 0, 0, 1, 0, 0, 0, 0]), iter(range(0, 1000, 50))
+
+    def nothing_ends(*_: Any, **__: Any) -> None:
+        raise TimeoutError
+
+    client: Any = SimpleNamespace(
+        scheduler_info=lambda: {"workers": [None] * next(workers)},
+        scheduler=SimpleNamespace(address="tcp://10.0.0.1:8786"),
+    )
+    monkeypatch.setattr(engine.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("distributed.wait", nothing_ends)
+    with refusal():
+        list(Cluster(client, [])._wait([object()]))  # type: ignore[list-item]
+    assert not list(workers)

@@ -368,3 +368,11 @@ def test_fairy_tales_is_tied_and_cbow_carries_its_words() -> None:
     assert cbow.tokens is not None
     assert cbow.frequency is not None
     assert cbow.frequency.counts.min() > 0
+
+
+def test_a_pattern_names_the_engine_that_reads_it(tmp_path: Path) -> None:
+    for part in range(2):
+        np.save(tmp_path / f"part-{part}.npy", np.eye(3))
+    for pattern in ("part-*.npy", "part-[01].npy", "other-*.npy"):
+        with refusal(UnreadableFile):
+            embgeo.load(tmp_path / pattern)

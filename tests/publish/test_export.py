@@ -191,6 +191,9 @@ def test_one_column_has_no_header(tmp_path: Path) -> None:
     vectors = replace(array_vectors(np.eye(3), ()), labels={"token": ("a", "b", "c")})
     named("projector").write(Request(RECORD, sample(), vectors), tmp_path / "p")
     assert (tmp_path / "p/metadata.tsv").read_text() == "a\nb\nc\n"
+    formula = replace(vectors, labels={"token": ("=cmd|'/c calc'!A1", "-ing", "=")})
+    named("projector").write(Request(RECORD, sample(), formula), tmp_path / "f")
+    assert (tmp_path / "f/metadata.tsv").read_text() == "'=cmd|'/c calc'!A1\n-ing\n=\n"
 
 
 def test_the_configuration_is_a_protocol_buffer(tmp_path: Path) -> None:

@@ -29,7 +29,10 @@ from embgeo.training.settings import list_presets
 from embgeo.training.study.record import STUDY, load_study
 from embgeo.workflows import train as train_workflow
 from embgeo.workflows import train_runs
-from embgeo.workflows.train import train
+from embgeo.workflows.train import (
+    explain_interrupt,
+    train,
+)
 from embgeo.workflows.train_runs import MEASURED, geometry_measure
 from embgeo.workflows.train_settings import as_tables, gather_settings, parse_assignment
 from tests.support.refusals import check_message, refusal
@@ -200,13 +203,25 @@ def test_an_interrupt_keeps_what_is_trained_and_says_how_to_go_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(train_runs, "analyze_embedding", interrupted)
-    assert run(["train", *given]) == 2
+    assert run(["train", *given]) == 130
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert f"resume it with: embgeo train --resume -o '{out}'" in error
     monkeypatch.setattr(train_runs, "analyze_embedding", analyze)
     assert run(["train", "--resume", "-o", out, "-q"]) == 0
     assert len(load_study(out).runs) == 2
+
+
+def test_an_interrupted_training_promises_only_what_is_kept(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert explain_interrupt(home, "again").way_out == ""
+    (home / "mle" / "seed-0").mkdir(parents=True)
+    assert explain_interrupt(home, "again").way_out == ""
+    (home / "train.toml").write_text("")
+    assert explain_interrupt(home, "again").way_out == "resume it with: again"
+    assert "no state was saved" in explain_interrupt(home, "again").cause
+    (home / "mle" / "seed-0" / "state.pt").write_bytes(b"")
+    assert "what was trained is kept" in explain_interrupt(home, "again").cause
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.files.records import as_text
-from embgeo.files.saved import is_record
+from embgeo.files.saved import is_formula, is_record
 from embgeo.publish.export.escaping import protobuf_text, tsv_cell
 from embgeo.publish.export.target import FORMAT, Request, Target, Vectors
 
@@ -59,7 +59,10 @@ def metadata_lines(labels: Mapping[str, Sequence[Any]]) -> Iterator[bytes]:
 def render_cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.9g}"
-    return tsv_cell(value) if isinstance(value, str) else str(value)
+    if not isinstance(value, str):
+        return str(value)
+    # People open the table as a spreadsheet, too.
+    return tsv_cell(f"'{value}" if is_formula(value) else value)
 
 
 def configuration(vectors: Vectors, tensors: str) -> str:
