@@ -195,9 +195,8 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert [s.label for s in found] == ["first/model", "second/model"]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_what_a_user_can_get_wrong(in_home: Path) -> None:
+    for arguments in (
         ("nowhere",),
         (".",),
         ("baseline", "--figure", "x"),
@@ -217,11 +216,9 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
         ("baseline", "--figure", "cosines", "--signs", "one"),
         ("baseline", "--table", "isotropy", "--format", "svg"),
         ("baseline", "--table", "isotropy", "--text"),
-    ],
-)
-def test_what_a_user_can_get_wrong(in_home: Path, arguments: tuple[str, ...]) -> None:
-    refused(*arguments, "-o", in_home)
-    assert not in_home.exists()
+    ):
+        refused(*arguments, "-o", in_home)
+        assert not in_home.exists()
 
 
 @pytest.mark.parametrize(

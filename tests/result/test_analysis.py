@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import zipfile
 from dataclasses import replace
 from itertools import product
@@ -153,10 +154,16 @@ def test_a_folder_that_cannot_be_written(tmp_path):
 # Damage -----------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved")
+    hostile_analysis(sections=("spectrum", "projection", "tokens")).save(folder)
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path):
-    hostile_analysis(sections=("spectrum", "projection", "tokens")).save(tmp_path)
-    return tmp_path
+def folder(saved, tmp_path):
+    return shutil.copytree(saved, tmp_path, dirs_exist_ok=True)
 
 
 def refused(folder):
@@ -182,24 +189,14 @@ def test_no_analysis(tmp_path):
     refused(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "null", "[]", "7", '"text"', "{}", '{"format": "other"}', "[" * 100_000]
-)
-def test_json_that_is_no_analysis(folder, text):
-    (folder / JSON_NAME).write_text(text)
-    refused(folder)
-
-
-def test_json_that_is_not_text(folder):
-    (folder / JSON_NAME).write_bytes(b"\xff\xfe\x00")
-    refused(folder)
-
-
-@pytest.mark.parametrize("version", [0, FORMAT.version + 1, "1", None])
-def test_another_format_version(folder, version):
-    content = json.loads((folder / JSON_NAME).read_text())
-    (folder / JSON_NAME).write_text(json.dumps({**content, "format_version": version}))
-    refused(folder)
+def test_json_that_is_no_analysis(folder):
+    whole = json.loads((folder / JSON_NAME).read_text())
+    texts = ["", "{", "null", "[]", "7", '"text"', "{}", '{"format": "other"}', "[" * 100_000]
+    for version in (0, FORMAT.version + 1, "1", None):
+        texts.append(json.dumps({**whole, "format_version": version}))
+    for text in (b"\xff\xfe\x00", *map(str.encode, texts)):
+        (folder / JSON_NAME).write_bytes(text)
+        refused(folder)
 
 
 PARTS = ["provenance", "notes", "absent", "scalars", "series", "histograms", "points", "columns"]
@@ -243,20 +240,12 @@ def test_json_with_a_field_of_another_shape(folder, key, other):
     readable(folder)
 
 
-def test_missing_arrays(folder):
-    (folder / ARRAYS_NAME).unlink()
-    refused(folder)
-
-
-def test_empty_arrays(folder):
-    (folder / ARRAYS_NAME).write_bytes(b"")
-    refused(folder)
-
-
-@pytest.mark.parametrize("share", [0.01, 0.3, 0.7, 0.99])
-def test_truncated_arrays(folder, share):
+def test_truncated_arrays(folder):
     whole = (folder / ARRAYS_NAME).read_bytes()
-    (folder / ARRAYS_NAME).write_bytes(whole[: int(share * len(whole))])
+    for share in (0.0, 0.01, 0.3, 0.7, 0.99):
+        (folder / ARRAYS_NAME).write_bytes(whole[: int(share * len(whole))])
+        refused(folder)
+    (folder / ARRAYS_NAME).unlink()
     refused(folder)
 
 
