@@ -278,10 +278,8 @@ def test_swapping_there_and_back() -> None:
     seen = history(model, average, 2)
     own = [p.detach().clone() for p in model.parameters()]
     with average.applied():
-        assert average.swapped
         for p, first, second in zip(model.parameters(), *seen, strict=True):
             assert torch.allclose(p.detach().double(), (first + second) / 2, atol=1e-6)
-    assert not average.swapped
     assert all(torch.equal(p, kept) for p, kept in zip(model.parameters(), own, strict=True))
     assert model.head.weight is model.embed.weight
 
@@ -299,22 +297,6 @@ def test_the_weights_come_back_after_an_error() -> None:
     with pytest.raises(KeyboardInterrupt):
         fail()
     assert torch.equal(model.embed.weight, own)
-
-
-def test_a_mean_that_the_model_holds_is_not_changed_nor_saved() -> None:
-    model = make_model()
-    average = WeightAverage(model.parameters())
-    average.update()
-    average.swap()
-    for change in (
-        average.update,
-        average.restart,
-        average.state_dict,
-        average.applied().__enter__,
-        lambda: average.load_state_dict({"count": 0, "mean": []}),
-    ):
-        with refusal(ValueError):
-            change()
 
 
 def test_a_restarted_mean_forgets() -> None:

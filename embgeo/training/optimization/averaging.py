@@ -11,23 +11,20 @@ from embgeo.training.checks import whole
 
 
 class WeightAverage:
-    """Running mean of parameters, which can be swapped with them.
+    """Running mean of parameters, which can take their place for an evaluation.
 
     For a factored embedding it is the mean of U, Σ and V, which differs slightly from the mean of
-    their products. `count`: the number of averaged sets of weights. `swapped`: whether the model
-    holds the mean.
+    their products. `count`: the number of averaged sets of weights.
     """
 
     def __init__(self, parameters: Iterable[Tensor]) -> None:
         self.parameters = list({id(p): p for p in parameters}.values())
         self.mean: list[Tensor] = []
         self.count = 0
-        self.swapped = False
 
     @torch.no_grad()
     def update(self) -> None:
-        """Add the current weights to the mean; ValueError if the model holds the mean."""
-        self.require_own_weights()
+        """Add the current weights to the mean."""
         self.count += 1
         if self.count == 1:
             self.mean = [p.detach().clone() for p in self.parameters]
@@ -35,58 +32,43 @@ class WeightAverage:
         for mean, p in zip(self.mean, self.parameters, strict=True):
             mean.lerp_(p.detach(), 1.0 / self.count)
 
-    @torch.no_grad()
     def adopt(self) -> None:
         """Replace the weights of the model by the mean, if any, and reset the mean."""
-        if self.count:
-            for mean, p in zip(self.mean, self.parameters, strict=True):
-                p.copy_(mean)
+        copy_to(self.parameters, self.mean)
         self.restart()
 
     def restart(self) -> None:
         """Reset the mean."""
-        self.require_own_weights()
         self.mean, self.count = [], 0
-
-    @torch.no_grad()
-    def swap(self) -> None:
-        """Exchange the weights of the model and the mean, if any."""
-        if not self.count:
-            return
-        for mean, p in zip(self.mean, self.parameters, strict=True):
-            kept = p.detach().clone()
-            p.copy_(mean)
-            mean.copy_(kept)
-        self.swapped = not self.swapped
 
     @contextmanager
     def applied(self) -> Iterator[None]:
         """Use the mean, if any, as weights inside the block."""
-        self.require_own_weights()
-        self.swap()
+        own = [p.detach().clone() for p in self.parameters] if self.count else []
         try:
+            copy_to(self.parameters, self.mean)
             yield
         finally:
-            if self.swapped:
-                self.swap()
-
-    def require_own_weights(self) -> None:
-        if self.swapped:
-            raise ValueError("the model holds its mean weights: swap() first")
+            copy_to(self.parameters, own)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the mean and the number of averaged sets of weights."""
-        self.require_own_weights()
         return {"count": self.count, "mean": self.mean}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the saved state, on the devices of the parameters."""
-        self.require_own_weights()
         self.count = state["count"]
         pairs = list(zip(state["mean"], self.parameters, strict=self.count > 0))
         if any(mean.shape != p.shape for mean, p in pairs):
             raise ValueError("the mean weights are of other shapes")
         self.mean = [mean.to(p.device, p.dtype, copy=True) for mean, p in pairs]
+
+
+@torch.no_grad()
+def copy_to(parameters: list[Tensor], values: list[Tensor]) -> None:
+    """Set parameters to values, if there are any."""
+    for p, value in zip(parameters, values, strict=bool(values)):
+        p.copy_(value)
 
 
 class NtAsgd:
