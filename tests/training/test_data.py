@@ -125,6 +125,7 @@ def test_several_files_of_a_split_and_no_test_split(tmp_path: Path) -> None:
     write(tmp_path / "dev.text", "a cat ran\n")
     write(tmp_path / "notes.txt", "no split")
     write(tmp_path / "test.pdf", "no text")
+    write(tmp_path / "._train.txt", "hidden")
     corpus = load_corpus(tmp_path)
     assert words_of(corpus, corpus.train[[0, -2]]) == "the ran"
     assert words_of(corpus, corpus.valid) == "a cat ran <eos>"

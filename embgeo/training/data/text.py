@@ -59,9 +59,11 @@ def is_folder(path: Path) -> bool:
 
 
 def list_folder(folder: Path) -> list[Path]:
-    """List the files of a folder in the order of their names."""
+    """List the files of a folder that are not hidden, in the order of their names."""
     try:
-        return sorted(file for file in folder.iterdir() if file.is_file())
+        return sorted(
+            file for file in folder.iterdir() if file.is_file() and not file.name.startswith(".")
+        )
     except OSError as error:
         raise cannot_read(folder, error) from error
 
