@@ -127,7 +127,9 @@ def _read_layout(path: Path) -> _Layout:
         return _Layout(separator, True, True, len(names), names[0])
     if len(rows) > 1 and not any(map(is_number, rows[0][1:])):
         other = _other_heading(names)
-        raise Damaged(f"column {other} is neither words nor a part of the vectors", _LAYOUT)
+        # numpy writes the first and last numbers of a long vector, and dots between them.
+        lost = ", and most of its numbers are left out (...)" if b" ... " in lines[1] else ""
+        raise Damaged(f"column {other} is neither words nor a part of the vectors{lost}", _LAYOUT)
     rows = rows if separator else []
     words = any(not is_number(row[0]) for row in rows) or _are_ids(rows)
     for place in range(int(words), len(names)):
