@@ -21,6 +21,8 @@ METHODS: tuple[Method, ...] = get_args(Method)
 #: Length of the noise as a share of that of the row: cosines of new rows stay below 0.995, and
 #: near-identical ones have more than 0.999.
 NOISE = 0.1
+#: A row of so many times the median norm is not drawn from: alone it would make the covariance.
+FAR = 100.0
 
 
 class Living(NamedTuple):
@@ -36,15 +38,15 @@ def measure_living(matrix: Matrix, rows: IntArray) -> Living:
     """Measure the rows that live, which are finite and not all equal."""
     cause, way_out = "fewer than two rows live: there is nothing to draw from", "train it again"
     refuse_if(len(rows) < 2, matrix.name, cause, way_out)
-    moments, norms = Moments(matrix.d), []
-    reader = RowReader(matrix)
-    for block in reader.blocks(rows):
+    moments, reader = Moments(matrix.d), RowReader(matrix)
+    norms = np.concatenate([block.norms for block in reader.blocks(rows)])
+    median = float(np.median(norms))
+    for block in reader.blocks(rows[norms <= FAR * median]):
         moments.update(block)
-        norms.append(block.norms)
     values, vectors = np.linalg.eigh(moments.scatter / moments.n)
     refuse_if(not values[-1] > 0.0, matrix.name, "all rows that live are equal", way_out)
     root = vectors * np.sqrt(np.clip(values, 0.0, None))
-    return Living(moments.mean, root, float(np.median(np.concatenate(norms))))
+    return Living(moments.mean, root, median)
 
 
 def make_rows(

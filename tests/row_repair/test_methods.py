@@ -53,3 +53,14 @@ def test_a_type_that_does_not_hold_the_rows_is_refused():
     living = measure_living(Matrix(W * 1e6), LIVING)
     with refusal():
         make_rows(living, 3, "draw", None, "test", 0, np.dtype(np.float16))
+
+
+@pytest.mark.parametrize(("times", "alone"), [(50.0, False), (1e20, True)])
+def test_rows_that_are_very_long_are_not_drawn_from(times, alone):
+    """One finite row of 1e20 would give all new rows norms of 1e18."""
+    rows, median = W.copy(), np.median(np.linalg.norm(W[LIVING], axis=1))
+    rows[-1] *= times * median / np.linalg.norm(rows[-1])
+    living = measure_living(Matrix(rows), LIVING)
+    expected = rows[LIVING[:-1] if alone else LIVING].mean(axis=0)
+    np.testing.assert_allclose(living.mean, expected)
+    assert living.median == pytest.approx(median, rel=0.01)

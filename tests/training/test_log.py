@@ -40,10 +40,10 @@ def test_what_is_no_number_is_skipped(tmp_path: Path) -> None:
         write_whole(
             tmp_path,
             f'{{"step": 1, "a": NaN, "b": null, "c": "x", "d": true, "e": {huge}, "f": [1], '
-            '"g": Infinity, "h": 2}\n',
+            '"g": Infinity, "h": 2, "i": 1.1e100, "j": -1e308, "k": 1e100}\n',
         )
     )
-    assert set(log) == {"h"}
+    assert set(log) == {"h", "k"}
     assert np.isfinite(log["h"][1]).all()
 
 
@@ -61,6 +61,7 @@ def test_lines_that_are_no_entries_are_refused_by_number(tmp_path: Path) -> None
             '{"step": "1", "a": 1}\n',
             '{"step": null, "a": 1}\n',
             '{"step": NaN, "a": 1}\n',
+            '{"step": 1e308, "a": 1}\n{"step": 1, "a": 1}\n',
             "[1]\n",
             "[" * 100_000 + "\n",
         ),

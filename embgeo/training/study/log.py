@@ -1,13 +1,15 @@
 """Numbers over training: the ``metrics.jsonl`` of a run.
 
 Each line is a JSON object with ``"step"`` and numbers under names such as ``"cosine.mean"``; other
-values are skipped. Of a step that occurs twice, as in resumed runs, the last line counts. The last
-line may be incomplete, as in a run that is still writing.
+values, and those that are too large to draw, are skipped. Of a step that occurs twice, as in
+resumed runs, the last line counts. The last line may be incomplete, as in a run that is still
+writing.
 """
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +25,14 @@ OF_OUTPUT = "output."
 Curves = Mapping[str, tuple[FloatArray, FloatArray]]
 
 
+#: Numbers beyond cannot be drawn: differences and powers of ten overflow. They are no losses.
+LARGEST = 1e100
+
+
+def _can_be_drawn(value: Any) -> bool:
+    return is_number(value) and abs(value) <= LARGEST
+
+
 def read_log(path: Path) -> Curves:
     """Read a ``metrics.jsonl``."""
     found: dict[str, dict[float, float]] = {}
@@ -33,7 +43,7 @@ def read_log(path: Path) -> Curves:
         try:
             entry = json.loads(line)
             step = entry.pop("step")
-            if not is_number(step):
+            if not _can_be_drawn(step):
                 raise ValueError("its step is not a number")
         except (ValueError, RecursionError, AttributeError, LookupError, TypeError) as error:
             if number == len(lines):
@@ -41,7 +51,7 @@ def read_log(path: Path) -> Curves:
             cause = f"line {number:,} is not a JSON object with a number as its step"
             raise UnreadableFile(cause, where=path) from error
         for name, value in entry.items():
-            if is_number(value):
+            if _can_be_drawn(value):
                 found.setdefault(name, {})[float(step)] = float(value)
     if not found:
         raise UnreadableFile("holds no numbers by step", where=path)
