@@ -527,3 +527,17 @@ def test_both_sides_of_what_a_table_may_promise(
     assert open_checkpoint(path).tensors[0].shape == (N,)
     monkeypatch.setattr("embgeo.io.formats.arrow._RATIO_FREE_BYTES", N - 1)
     check_refused(arrow, path)
+
+
+def test_the_digest_sees_the_footer_and_every_sampled_page() -> None:
+    """A file of 64 pages of 4 KiB, of which every second one is looked at."""
+    size = 64 * 4096
+    footer = (1000).to_bytes(4, "little") + b"PAR1"
+    plain = np.frombuffer(bytes(size - 8) + footer, np.uint8)
+    digest = arrow._hash_samples(plain)
+    seen = {}
+    for at in (0, 4095, 4096, 2 * 4096, 40 * 4096 + 7, 41 * 4096, size - 1008, size - 9):
+        changed = plain.copy()
+        changed[at] ^= 1
+        seen[at] = arrow._hash_samples(changed) != digest
+    assert seen == {at: at not in (4096, 41 * 4096) for at in seen}

@@ -291,3 +291,13 @@ def test_tokens_that_never_occur_are_not_frequent(occurring, known):
         assert (found[f"frequency.{name}"].value is not None) is known
     assert found["frequency.norm_spearman"].value is not None
     assert (found.popular is not None) is known
+
+
+@pytest.mark.parametrize("pairs", [None, 500])
+def test_pairs_at_right_angles_are_not_positive(pairs):
+    """Of rows along four axes, a fourth of the pairs has cosine 1, and the others exactly 0."""
+    axes = np.arange(400) % 4
+    found = analyze_matrix(Matrix(np.eye(4)[axes]), 7, sections=("cosine",), pairs=pairs)
+    share = value(found, "cosine.positive_share")
+    assert share == approx(99 / 399) if pairs is None else 0.1 < share < 0.4
+    assert np.abs(found.by_half("cosine.positive_share") - 0.25).max() < 0.1

@@ -18,7 +18,7 @@ from pyarrow import parquet
 import embgeo
 from embgeo.files.saved import csv_lines
 from embgeo.publish.export import TARGETS
-from embgeo.publish.export.columns import frequency, thin_rows
+from embgeo.publish.export.columns import collect_columns, frequency, thin_rows
 from embgeo.publish.export.escaping import protobuf_text, tsv_cell
 from embgeo.publish.export.target import Request, Target, Vectors
 from embgeo.result.analysis import Analysis
@@ -239,3 +239,13 @@ def test_text_between_tabs() -> None:
         ("日 本", "日 本"),
     ):
         assert tsv_cell(text) == cell
+
+
+def test_columns_are_in_one_order(tmp_path: Path) -> None:
+    """Row, token and frequency before what was measured, then coordinates."""
+    analysis = sample()
+    path = exported("csv", tmp_path / "a.csv", analysis)
+    expected = ["row", "token", "count", "popular", *(one.name for one in analysis.columns)]
+    expected += [f"{one.name}.{axis}" for one in analysis.points for axis in "xy"]
+    assert path.read_text("utf-8").split("\n", 1)[0].split(",") == expected
+    assert list(collect_columns(analysis)) == expected

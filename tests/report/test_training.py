@@ -222,6 +222,9 @@ def test_an_equal_perplexity_is_not_below_and_an_unknown_one_says_nothing() -> N
         return bool(warn_of_methods([bare_run("mle", 0, **numbers)]))
 
     assert warned(test__perplexity=50.0, test__unigram=50.0)
+    # Of a single run, no number of runs is said.
+    (said,) = warn_of_methods([bare_run("mle", 0, test__perplexity=50.0, test__unigram=50.0)])
+    assert said.text.startswith("mle: perplexity 50 is not below")
     assert not warned(test__perplexity=49.9, test__unigram=50.0)
     assert not warned(test__perplexity=60.0)
 
