@@ -195,19 +195,12 @@ def pack_columns(
 
 
 def explain_search(analysis: Analysis) -> dict[str, str]:
-    """Explain why a token has no neighbors, as stored and after a treatment, and the way out.
-
-    Of matrices that are not too large, those after the treatments are searched with all neighbors.
-    """
+    """Explain why a token has no neighbors, as stored and after a treatment, and the way out."""
     n, d = analysis.kept, int(analysis.provenance["d"])
     asked = analysis.provenance.get("options", {}).get("neighbors_of") == "all"
-    treated = count_neighbor_products(n, d)
-    fits = treated <= MOST_ASKED_PRODUCTS
-    way = (
-        " of so large a matrix"
-        if asked or not fits
-        else "; embgeo analyze --neighbors-of all does it"
-    )
+    way = "; embgeo analyze --neighbors-of all does it"
+    if asked or count_neighbor_products(n, d) > MOST_ASKED_PRODUCTS:
+        way = " of so large a matrix"
     return {
         "time": tell_minutes(n * n * d // 2),
         "way": "embgeo analyze --neighbors-of page does it, --show-neighbors TOKEN for one.",
@@ -229,32 +222,31 @@ def tell_minutes(products: int) -> str:
 
 
 def pack_nearest(analysis: Analysis, rows: IntArray, block: DataBlock) -> dict[str, Any] | None:
-    """Return the nearest rows by cosine, as places on the page; `rows` is None for all rows."""
+    """Pack the nearest rows by cosine, as places on the page; without `rows` those of all rows."""
     nearest = analysis.nearest
     if nearest is None:
         return None
-    place = np.full(len(analysis.rows), -1, dtype=np.int64)
-    place[rows] = np.arange(len(rows))
-    shown = place[nearest.rows] >= 0
-    asked = place[nearest.rows[shown]]
-    known = len(asked) == len(rows)
+    asked, near, shown = find_near(nearest.rows, nearest.neighbors, rows)
     return {
         "k": nearest.neighbors.shape[1],
-        "rows": None if known else block.add(asked.astype(np.uint32)),
-        "near": pack_near(place, asked, nearest.neighbors[shown], len(rows), block),
+        "rows": None if len(asked) == len(rows) else block.add(asked.astype(np.uint32)),
+        "near": block.add_bits(near, (len(rows) - 1).bit_length()),
         "cosines": block.add_floats(nearest.cosines[shown].ravel().astype(np.float64), -1.0, 1.0),
     }
 
 
-def pack_near(
-    place: IntArray, asked: IntArray, near: IntArray, shown: int, block: DataBlock
-) -> dict[str, Any]:
-    """Pack the places on the page of the nearest rows, in as many bits as the largest place has.
+def find_near(
+    asked: IntArray, near: IntArray, rows: IntArray
+) -> tuple[IntArray, IntArray, npt.NDArray[np.bool_]]:
+    """Find the places on the page of some rows and of their neighbors, and which rows are on it.
 
     A neighbor that is not on the page has the place of the row itself.
     """
-    places = place[near]
-    return block.add_bits(np.where(places < 0, asked[:, None], places), (shown - 1).bit_length())
+    place = np.full(1 + max(asked.max(initial=0), near.max(initial=0), rows[-1]), -1)
+    place[rows] = np.arange(len(rows))
+    shown = place[asked] >= 0
+    own, places = place[asked[shown]], place[near[shown]]
+    return own, np.where(places < 0, own[:, None], places), shown
 
 
 def pack_states(analysis: Analysis, rows: IntArray, block: DataBlock) -> list[dict[str, Any]]:
@@ -348,27 +340,21 @@ def pack_treatments(analysis: Analysis, rows: IntArray, block: DataBlock) -> dic
 
 
 def pack_treatment(
-    analysis: Analysis,
-    places: TreatedPlaces,
-    treated: Treated,
-    rows: IntArray,
-    block: DataBlock,
+    analysis: Analysis, places: TreatedPlaces, treated: Treated, rows: IntArray, block: DataBlock
 ) -> dict[str, Any]:
     """Pack the numbers of a treatment, and the part of its plane that the map shows."""
-    base, near = base_of(treated.name), None
-    if base != "none":
-        xy = place_treated(places, treated.name)
-    else:
-        xy = analysis.points[0].xy / (1.0 if treated.name == base else places.norms[:, :1])
+    name, near = treated.name, None
     if treated.neighbors.size:
-        place = np.full(len(analysis.rows), -1, dtype=np.int64)
-        place[rows] = np.arange(len(rows))
-        asked = np.arange(len(rows))
-        near = pack_near(place, asked, treated.neighbors[rows], len(rows), block)
+        _, found, _ = find_near(rows, treated.neighbors[rows], rows)
+        near = block.add_bits(found, (len(rows) - 1).bit_length())
+    if base_of(name) == "none":
+        xy = analysis.points[0].xy / (1.0 if name == "none" else places.norms[:, :1])
+    else:
+        xy = place_treated(places, name)
     return {
-        "name": treated.name,
-        "title": TREATMENTS[base],
-        "code": write_code(treated.name),
+        "name": name,
+        "title": TREATMENTS[base_of(name)],
+        "code": write_code(name),
         "numbers": [tell_number(treated, field) for _, field in NUMBERS],
         "cosines": treated.cosines.tolist(),
         "box": list(fit_view(xy).box),

@@ -2,7 +2,7 @@
 
 const UNIT_FIRST = "unit+";
 const UNIT_AFTER = "+unit";
-const STOPS = { none: "stored", mean: "mean off", standardize: "scaled", whiten: "whitened" };
+const STOPS = { none: "stored", mean: "mean off", standardize: "scaled", "top-1": "1 off", whiten: "whitened" };
 const APPROXIMATE = "With rows of norm 1, places are approximate: in the plane of the top directions of the rows as stored.";
 
 class WhatIf {
@@ -17,7 +17,7 @@ class WhatIf {
     this.unit.addEventListener("change", () => this.show());
     for (const name of this.names) {
       const stop = document.createElement("span");
-      stop.textContent = STOPS[name] ?? `${name.slice(4)} off`;
+      stop.textContent = STOPS[name] ?? name.slice(4);
       byId("treatment-stops").append(stop);
     }
     this.stored = this.known.get("none");
