@@ -78,8 +78,8 @@ def test_a_file_that_is_replaced_while_it_is_measured_is_noticed_at_the_end(
         np.save(tmp_path / f"{name}.npy", W)
     once = Passes.second_pass
 
-    def then_replace(passes: Passes) -> None:
-        once(passes)
+    def then_replace(passes: Passes, *more: Any) -> None:
+        once(passes, *more)
         if (tmp_path / "b.npy").exists():
             os.replace(tmp_path / "b.npy", tmp_path / "a.npy")
 
