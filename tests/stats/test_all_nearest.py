@@ -50,6 +50,8 @@ def draw(kind: str) -> FloatArray:
         rows = 1.0 + 1e-9 * rows
     elif kind == "huge":
         rows *= np.logspace(-300, 300, len(rows))[:, None]
+    elif kind == "equal by some":
+        rows[40 : 40 + all_nearest.FURTHER] = rows[40]
     elif kind == "single":
         return np.asarray(rows, dtype=np.float32)
     return rows
@@ -69,6 +71,25 @@ def test_tiles_find_what_all_pairs_find(
     assert np.abs(cosines - values).max() <= 2.0 / GRID
     if kind != "narrow":  # where most cosines differ by less than their rounding
         assert np.array_equal(near, expected)
+
+
+@pytest.mark.parametrize("kind", ["spread", "equal by some", "equal", "narrow", "huge"])
+def test_a_tree_finds_what_all_pairs_find(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few columns; where too many rows are equally near, products find what the tree cannot."""
+    rows, answers = draw(kind), []
+    by_tree = all_nearest.AllNearest.search_in_tree
+    monkeypatch.setattr(
+        all_nearest.AllNearest,
+        "search_in_tree",
+        lambda *given: answers.append(by_tree(*given)) or answers[-1],
+    )
+    for columns in (2, all_nearest.FEW, all_nearest.FEW + 1):
+        near, cosines = search(rows[:, :columns])
+        expected, values = search_slowly(rows[:, :columns])
+        assert np.abs(cosines - values).max() <= 2.0 / GRID
+        if kind != "narrow":
+            assert np.array_equal(near, expected)
+    assert answers == [kind not in ("equal", "narrow")] * 2
 
 
 @pytest.mark.parametrize(("bytes_of_entry", "tiled"), [(12, True), (5, True), (4, False)])
