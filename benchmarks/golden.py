@@ -74,7 +74,7 @@ def record(folder: Path, data: Path | None) -> None:
     both = ("baseline.embgeo", "cosreg.embgeo")
     base, other = str(FIXTURES / "baseline.pt"), str(FIXTURES / "cosreg.safetensors")
     run(folder, "diff-saved", "diff", *both, "-o", "saved.diff", "--json")
-    run(folder, "diff-files", "diff", base, other, COUNTS, "-o", "files.diff", "--json")
+    run(folder, "diff-files", "diff", base, other, "-o", "files.diff", "--json")
     rules = [f"--rule={rule}" for rule in RULES]
     outputs = ("--junit=gate.xml", "--sarif=gate.sarif")
     run(folder, "gate", "gate", both[1], *rules, "-b", both[0], "--no-config", *outputs, "--json")

@@ -198,7 +198,7 @@ def explain_value(arguments: list[str], name: str) -> BadOption:
 
 
 def explain_wrong(error: Any, way_out: str) -> BadOption:
-    """Return the error for a value of the wrong kind: of no choice, or no number."""
+    """Return the error for a value of the wrong kind: not one of the choices, or not a number."""
     from embgeo.cli.help import find_type
 
     param, kind = error.param, find_type(error.param)

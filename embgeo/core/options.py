@@ -83,7 +83,7 @@ class Options:
 
     seed: Natural = 0
     min_norm: Annotated[float, Meta(ge=0)] | None = None
-    # Upper bounds, as settings may come with a stranger's checkout: each takes hours at most.
+    # Upper bounds of what costs time, as settings may come with a stranger's checkout.
     pairs: Annotated[int, Meta(ge=0, le=10**9)] | None = 100_000
     popular_share: Annotated[float, Meta(gt=0, lt=1)] = 0.2
     isotropy_rows: Positive | None = None

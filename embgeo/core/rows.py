@@ -13,8 +13,8 @@ from embgeo.core.arrays import IntArray, SingleArray
 EVERY = 2**22
 #: Of more rows, it lists about this many.
 LISTED = 2**20
-#: Of very many rows, neighbors are chosen among those with the largest products of the leading
-#: coordinates, and so many queries measure how many of the true ones are found.
+#: Of very many rows, neighbors are chosen among `CANDIDATES` rows, those with the largest products
+#: of the leading coordinates; `MEASURING` queries measure how many of the true ones are found.
 CANDIDATES, MEASURING = 200, 500
 #: Row numbers hashed at a time.
 STEP = 2**18

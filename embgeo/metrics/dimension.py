@@ -30,7 +30,7 @@ from embgeo.stats.statistic import Statistic
 #: Number of queries of the intrinsic dimension: this many entries at most, within bounds.
 QUERY_ENTRIES = 2**18
 QUERIES = (300, 600)
-#: Nearest rows of a query: two of them, and so many that a half of the rows holds two of them.
+#: Nearest rows of a query: two, and more where a half of the rows has to hold two of them.
 NEAREST, OF_HALVES = 2, 30
 
 

@@ -122,12 +122,12 @@ def explain_no_classes(facts: Facts) -> str:
 
 
 def count_share(facts: Facts, rows: int) -> int:
-    """Return how many of so many rows the popular share is."""
+    """Return the popular share of a number of rows, as a number of rows."""
     return min(max(1, round(facts.options.popular_share * rows)), rows - 1)
 
 
 def count_tied(falling: FloatArray, size: int) -> int:
-    """Return how many tokens have the count of both sides of an edge below so many; 0 for none."""
+    """Return how many tokens share the count on both sides of an edge below `size`; 0 for none."""
     edge = falling[size]
     return int(np.count_nonzero(falling == edge)) if falling[size - 1] == edge else 0
 

@@ -254,7 +254,7 @@ def needs_halves(facts: Facts) -> bool:
 def count_near(facts: Facts) -> int:
     """Return how many neighbors are searched: one more than requested, to detect ties of the last.
 
-    For errors so many that a half of the rows holds the requested number of them, but for a chance
+    For errors more, such that a half of the rows holds the requested number, but for a chance
     of 1 in 10,000.
     """
     k = facts.options.neighbors

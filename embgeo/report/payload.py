@@ -210,7 +210,7 @@ def explain_search(analysis: Analysis) -> dict[str, str]:
 
 
 def tell_minutes(products: int) -> str:
-    """Tell how long a search of so many products of entries takes.
+    """Tell how long a search takes, by its products of entries.
 
     >>> tell_minutes(10**9), tell_minutes(10**12), tell_minutes(8 * 10**12)
     ('less than a minute', 'about a minute', 'about 6 minutes')
@@ -402,7 +402,7 @@ class DataBlock:
         return {"at": at, "length": len(array), "type": array.dtype.name}
 
     def add_bits(self, values: IntArray, bits: int) -> dict[str, Any]:
-        """Add whole numbers of so many bits each, the highest bit first."""
+        """Add whole numbers of `bits` bits each, the highest bit first."""
         packed = []
         flat, shifts = values.ravel(), np.arange(bits - 1, -1, -1)
         for at in range(0, len(flat), BITS_AT_ONCE):

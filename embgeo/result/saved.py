@@ -85,7 +85,7 @@ def check_shapes(values: Iterable[v.Value]) -> None:
 
 
 def check_treated(treated: tuple[Treated, ...], places: TreatedPlaces | None, rows: int) -> None:
-    """Raise ValueError unless these are known treatments, with the arrays of so many rows."""
+    """Raise ValueError unless these are known treatments, with arrays of `rows` rows."""
     fits = not treated or places is not None
     for one in treated:
         near = one.neighbors
@@ -151,7 +151,7 @@ def check_nearest(nearest: NearestRows, rows: int) -> None:
     """Raise ValueError unless shapes fit, and all row numbers are below `rows`."""
     near, asked = nearest.neighbors, nearest.rows
     if not 0.0 <= nearest.recall <= 1.0:
-        raise ValueError("the recall of the nearest rows is no share")
+        raise ValueError("the recall of the nearest rows is not a share")
     if near.shape != nearest.cosines.shape or near.shape[:-1] != asked.shape or near.ndim != 2:
         raise ValueError("the nearest rows and their cosines have different shapes")
     for places in (near, asked):

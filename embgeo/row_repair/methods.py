@@ -21,7 +21,8 @@ METHODS: tuple[Method, ...] = get_args(Method)
 #: Length of the noise as a share of that of the row: cosines of new rows stay below 0.995, and
 #: near-identical ones have more than 0.999.
 NOISE = 0.1
-#: A row of so many times the median norm is not drawn from: alone it would make the covariance.
+#: Rows longer than this many times the median norm are not drawn from: one of them would make the
+#: covariance.
 FAR = 100.0
 
 

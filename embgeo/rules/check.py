@@ -232,6 +232,8 @@ def pair_errors(
         return now, before
     if is_same(now.value, before.value):
         return now.as_exact(), before.as_exact()
+    if not rule.is_of_errors and "sampled" not in (now.known, before.known):
+        return now, before
     difference = None
     if matrix.analysis is not None and other.analysis is not None:
         difference = find_difference(rule.name, other.analysis, matrix.analysis)
@@ -244,8 +246,6 @@ def pair_errors(
             return now.as_exact(), before.as_exact()
         now = replace(now, standard_error=error, known="sampled", freedom=freedom)
         return now, before.as_exact()
-    if "sampled" not in (now.known, before.known):
-        return now, before
     if difference is None or difference.error_kind != "population":
         return now, before
     share = rule.amount / 100.0 if rule.unit == "%" else 0.0

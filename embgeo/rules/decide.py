@@ -113,7 +113,7 @@ def _intervals(rule: Rule, x: RuleValue, b: RuleValue | None, z: float) -> list[
 def measure_error(rule: Rule, x: RuleValue, b: RuleValue, z: float) -> float:
     """Return the limit of a rule in standard errors, in the unit of the value.
 
-    A level asks of few draws what Student's t does.
+    With few draws, the number of a level is that of Student's t.
     """
     if rule.unit == "level":
         return math.hypot(x.slack(z)[0], b.slack(z)[0])

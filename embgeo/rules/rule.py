@@ -12,7 +12,7 @@ from embgeo.rules.rule_value import SCALES
 
 Sense = Literal["value", "drop", "rise", "change"]
 #: What a limit of a drop, rise or change is in: the unit of the value, percent of the baseline,
-#: standard errors of the difference, or as many of them as the confidence level asks for.
+#: standard errors of the difference, or the number of them that the confidence level requires.
 Unit = Literal["", "%", "se", "level"]
 _SENSES: dict[str | None, Sense] = {
     None: "value",
@@ -138,7 +138,9 @@ class Rule:
         if self.op not in _OPERATORS:
             raise _Fault(f"{self.op} in {text!r} is not a comparison", "use <=, <, >=, > or ==")
         if self.unit and self.scale:
-            raise _Fault(f"{text!r} limits a word by a number", "write verdict rise <= 0")
+            raise _Fault(
+                f"{text!r} is about a number, and the verdict is a word", "write verdict rise <= 0"
+            )
         if self.unit and not self.is_relative:
             way_out = "write cosine.mean rise <= 5% or 2 se (also drop, change)"
             raise _Fault(f"{text!r} is about a difference, and names none", way_out)

@@ -12,9 +12,9 @@ from embgeo.stats.nearest import TopNeighbors
 from embgeo.stats.per_row import UnitProjections
 from embgeo.stats.reader import RowReader
 
-#: Numbers of coordinates that are tried, …
+#: Numbers of coordinates that are tried, in turn.
 WIDTHS = (64, 96, 128, 192, 256, 384, 512)
-#: … until so many of the true nearest rows of the queries are among the candidates.
+#: Share of the true nearest rows of the queries among the candidates that is enough.
 ENOUGH = 0.99
 #: Queries that choose the number of coordinates.
 CHOOSING = 200

@@ -189,7 +189,8 @@ def from_tables(tables: Mapping[str, Any], where: Where = None) -> StudySettings
     for name, value in tables.items():
         hint: Any = hints[name]
         if name == "method":
-            methods = parse_value(value, dict[str, Any], "[method]", where)
+            is_table = isinstance(value, Mapping)  # whose entries are checked under their own names
+            methods = value if is_table else parse_value(value, dict[str, Any], "[method]", where)
             parsed[name] = {
                 method: parse_value(own, dict[str, Any], f"[method.{method}]", where)
                 for method, own in methods.items()

@@ -232,7 +232,7 @@ def describe_export(to: str, source: Path | str | None, command: str) -> dict[st
 def write_beside(path: Path, fill: Callable[[Path], object]) -> tuple[Path, ...]:
     """Write a file and those that ``fill(path)`` puts beside it, all or none; return their paths.
 
-    The record of how it was made goes without saying.
+    The record of how they were made is not among the paths.
     """
     path = path.absolute()
     with errors.writing(path, ELSEWHERE), temporary_folder(path.parent) as fresh:

@@ -56,7 +56,7 @@ from embgeo.workflows.settings import fit_options, load_source, read_settings
 #: Sections that decide the state of the verdict.
 OF_VERDICT = ("spectrum", "cosine", "isotropy")
 #: Option → the output, and how an earlier file begins; no other file is replaced.
-OUTPUTS: Mapping[str, tuple[ModuleType, tuple[bytes, ...]]] = {
+FILES: Mapping[str, tuple[ModuleType, tuple[bytes, ...]]] = {
     "junit": (junit, (b"<?xml", b"<testsuite")),
     "sarif": (sarif, (b"{",)),
 }
@@ -405,7 +405,7 @@ def update_baseline(
 class GateOutputs:
     """The outputs that the options request."""
 
-    #: Files by option, see `OUTPUTS`.
+    #: Files by option, see `FILES`.
     files: Mapping[str, Path]
     #: Writes commands for GitHub's runner.
     command: Callable[[str], None]
@@ -452,7 +452,7 @@ class GateOutputs:
         """Write the files, then the text for people and GitHub; `say` prints a line on stdout."""
         for name, path in self.files.items():
             more = (locate_in_repository,) if name == "sarif" else ()
-            write_file(path, OUTPUTS[name][0].render(outcome, *more))
+            write_file(path, FILES[name][0].render(outcome, *more))
         shown: Iterable[str] = ()
         if self.as_json:
             shown = [as_json.render(outcome).rstrip("\n")]
@@ -503,7 +503,7 @@ def find_obstacle(name: str, path: Path) -> str:
             start = stream.read(64).lstrip()
     except OSError as error:
         return f"cannot be used: {error.strerror}"
-    ours = not start or start.startswith(OUTPUTS[name][1])
+    ours = not start or start.startswith(FILES[name][1])
     return "" if ours else "exists and was not written by this option"
 
 

@@ -178,6 +178,9 @@ def test_one_column_of_words_has_the_tokens_and_another_is_refused() -> None:
     for one in (frame, frame.set_index("word"), frame.astype({"word": "string"})):
         assert as_matrix(one).tokens == tuple(TOKENS)
         assert same(as_matrix(one))
+    # Names of columns may stand twice.
+    twice = frame.set_axis(["x"] * ROWS.shape[1] + ["word"], axis=1)
+    assert same(as_matrix(twice))
     # A second column of words, words beside an index, or something else than words.
     for other in (
         frame.assign(kind=TOKENS),

@@ -45,11 +45,13 @@ def open_checkpoint(data: Bytes, beside: Beside) -> Checkpoint:
             # The index may omit the tensor that an alias names.
             alias = found.alias_of if found.alias_of in weight_map else ""
             tensors.append(replace(found, alias_of=alias))
-        elif shards[shard].format == hdf5.NAME:
-            prefix = f"{plain(tensor).strip('/')}/"  # of all variables of a layer
-            tensors += [t for t in shards[shard].tensors if t.name.startswith(prefix)]
-        else:
+            continue
+        # Keras names a layer: its variables are in a group of HDF5.
+        prefix = f"{plain(tensor).strip('/')}/"
+        inside = [t for t in shards[shard].tensors if t.name.startswith(prefix)]
+        if not inside:
             raise Damaged(f"the index puts {short(tensor)} into {shard}, which does not hold it")
+        tensors += inside
     notes = tuple(note for shard in shards.values() for note in shard.notes)
     return Checkpoint(NAME, tuple(tensors), notes=notes, holders=tuple(names))
 

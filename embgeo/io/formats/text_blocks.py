@@ -93,7 +93,7 @@ def _all_blocks(path: Path) -> Iterator[LineBlock]:
                 if chunk.rstrip(b"\r").count(b"\r") > chunk.count(b"\n"):
                     raise Damaged(
                         "its lines end with carriage returns alone",
-                        "tr '\\r' '\\n' writes the line ends of today",
+                        "convert them with tr '\\r' '\\n'",
                     )
             lines = (rest + chunk).split(b"\n")
             rest = lines.pop()

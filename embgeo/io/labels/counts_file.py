@@ -16,7 +16,7 @@ from embgeo.io.labels import side_tables, vocabulary
 #: float64 holds every whole number up to here.
 LARGEST_COUNT = 2**53
 
-#: From so many numbers in order on, they are no counts.
+#: This many numbers in order, or more, are not counts.
 _FEWEST_IDS = 100
 
 
@@ -179,7 +179,7 @@ def _check_count(count: object, shown: str, place: str, path: Path) -> int:
 
 
 def _check_no_ids(counts: list[int], path: Path) -> None:
-    """Refuse ids and ranks, as in vocab.json: no text has so many counts in such an order."""
+    """Refuse ids and ranks, as in vocab.json: counts of a text do not rise by one."""
     if len(counts) >= _FEWEST_IDS and counts == [*range(counts[0], counts[0] + len(counts))]:
         raise refuse(
             path,

@@ -43,24 +43,27 @@ def find_in_dataframe(W: Any) -> MatrixOfObject | None:
     if pandas is not None and isinstance(W, pandas.DataFrame):
         kinds = pandas.api.types
         numbers = [kinds.is_numeric_dtype(k) and not kinds.is_bool_dtype(k) for k in W.dtypes]
-        # Of objects, pandas looks at each: a column may hold lists.
-        texts = [kinds.is_string_dtype(W.iloc[:, at]) for at in range(W.shape[1])]
+        odd = [at for at, is_number in enumerate(numbers) if not is_number]
+        # By place: names may stand twice. Of objects pandas looks at each: they may be lists.
+        columns = [W.iloc[:, at] for at in odd]
+        texts = [kinds.is_string_dtype(column) for column in columns]
+        vectors = W.iloc[:, [at for at, is_number in enumerate(numbers) if is_number]]
         named = not isinstance(W.index, pandas.RangeIndex)
         missing = {"na_value": float("nan")}
     elif polars is not None and isinstance(W, polars.DataFrame):
-        numbers, named, missing = [kind.is_numeric() for kind in W.dtypes], False, {}
-        texts = [kind == polars.String for kind in W.dtypes]
+        odd = [at for at, kind in enumerate(W.dtypes) if not kind.is_numeric()]
+        columns = [W.to_series(at) for at in odd]
+        texts = [column.dtype == polars.String for column in columns]
+        vectors, named, missing = W.drop([column.name for column in columns]), False, {}
     else:
         return None
-    odd = [at for at, is_number in enumerate(numbers) if not is_number]
-    for at in odd:
-        if len(odd) > 1 or named or not texts[at]:
+    for at, is_text in zip(odd, texts, strict=True):
+        if len(odd) > 1 or named or not is_text:
             raise BadOption(
                 f"column {W.columns[at]!r} of the DataFrame holds no numbers",
                 way_out="give the columns of the vectors, and one of tokens",
             )
-    labels = list(W[W.columns[odd[0]]]) if odd else [*W.index] if named else None
-    vectors = W[[name for name, is_number in zip(W.columns, numbers, strict=True) if is_number]]
+    labels = list(columns[0]) if odd else [*W.index] if named else None
     rows = vectors.to_numpy()
     if rows.dtype.kind not in "f":  # integers, or numbers with missing values
         rows = vectors.to_numpy(**missing).astype(np.float64)

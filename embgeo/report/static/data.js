@@ -20,7 +20,7 @@ async function unpack(text) {
   return new Response(stream).arrayBuffer();
 }
 
-// Whole numbers of so many bits each, the highest bit first.
+// Whole numbers of `bits` bits each, the highest bit first.
 function readBits(bytes, bits, count) {
   const found = new Uint32Array(count);
   let held = 0;

@@ -194,5 +194,5 @@ def unigram_perplexity(counts: IntArray, rows: IntArray) -> float:
     A language model that is not below it has learned less than the frequencies of the tokens.
     """
     if len(rows) < 2:
-        raise BadOption(f"{len(rows)} tokens hold none to predict")
+        raise BadOption(f"too few tokens to predict one of them: {len(rows)}")
     return math.exp(-log_unigram(counts)[rows[1:]].mean())

@@ -452,7 +452,7 @@ class RunLog:
 
     def close(self) -> None:
         if self.file is not None:
-            with suppress(OSError):  # of a full disk, which `write` has told
+            with suppress(OSError):  # of a full disk, which `write` has reported
                 self.file.close()
 
 
