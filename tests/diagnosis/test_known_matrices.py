@@ -51,16 +51,19 @@ def test_norms_and_the_number_of_rows_do_not_change_the_verdict(n, drawn, monkey
 
 @pytest.mark.slow
 @pytest.mark.nightly
-@pytest.mark.parametrize("n", [624_000, 626_000])
-def test_the_verdict_of_many_rows_is_that_of_few(n):
-    W = isotropic(n, 64, spread=1.0).astype(np.float32)
+@pytest.mark.parametrize("spread", [0.3, 1.0])
+def test_the_verdict_of_many_rows_is_that_of_few(spread):
+    W = isotropic(626_000, 64, spread=spread).astype(np.float32)
     found = embgeo.analyze(embgeo.Matrix(W), sections=("spectrum", "cosine", "isotropy"), pairs=500)
     assert found.verdict.state == "healthy"
     assert found["spectrum.effective_rank"].reference is not None
     assert found["isotropy.i1_unit_rows"].reference == pytest.approx(1.0, abs=0.01)
     raw = found["isotropy.i1"]
-    # What the longest row of all decides differs from draw to draw, but not by much.
-    assert np.log(raw.value) / np.log(raw.reference) == pytest.approx(1.0, abs=0.5)
+    if spread == 0.3:
+        assert raw.value == pytest.approx(raw.reference, abs=0.001)
+    else:
+        # The longest rows alone decide Z, so that a draw says nothing of other draws.
+        assert raw.reference is None
 
 
 @each_value
