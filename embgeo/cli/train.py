@@ -46,9 +46,6 @@ def train(
         list[str] | None,
         o.option("Let validation choose a value; repeatable.", metavar="KEY=VALUE,VALUE,…"),
     ] = None,
-    from_: Annotated[
-        Path | None, o.option("Start from the weights of a finished run.", "--from", metavar="RUN")
-    ] = None,
     plugin: Annotated[
         list[Path] | None, o.option("Load code of your own; repeatable.", metavar="FILE.py")
     ] = None,
@@ -90,7 +87,7 @@ def train(
 
     arguments: dict[str, Any] = {
         "data": data, "compare": compare, "preset": preset, "config": config, "resume": resume,
-        "settings": set_ or (), "seeds": seeds, "tune": tune, "start": from_, "plugins": plugin,
+        "settings": set_ or (), "seeds": seeds, "tune": tune, "plugins": plugin,
         "device": device, "out": out,
     }  # fmt: skip
     if dry_run:

@@ -17,7 +17,6 @@ _OPTIONS = {
     "reference": "--no-reference",
     "rules": "--rule",
     "settings": "--set",
-    "start": "--from",
     "text": "--text/--column",
 }
 

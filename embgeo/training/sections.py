@@ -168,9 +168,6 @@ class TrainingSettings:
         Time between two saves of the state.
     save_steps : int, optional
         Steps between two saves.
-    start : str, optional
-        A finished run with the initial weights, or a folder with such a run for each method and
-        seed.
     """
 
     epochs: Whole = 1
@@ -191,7 +188,6 @@ class TrainingSettings:
     log_every: Whole = 50
     save_seconds: Nonnegative = 120.0
     save_steps: Whole | None = None
-    start: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,6 @@ def train(
     seeds: int | None = None,
     device: str | None = None,
     tune: Mapping[str, Sequence[Any]] | Sequence[str] | None = None,
-    start: Path | str | None = None,
     plugins: Sequence[Path | str] | None = (),
     out: Path | str | None = None,
     resume: bool = False,
@@ -132,9 +131,6 @@ def train(
         Values to try by setting: ``{"lr": [1e-3, 3e-3], "method.cosreg.gamma": [0.1, 1]}``, or
         texts such as "lr=1e-3,3e-3". Each method tries them with a seed of its own, one setting
         after the other, and takes the values with the best score on the validation split.
-    start : path, optional
-        A finished run with the initial weights of all runs, or a folder with such a run for each
-        method and seed. The text is read with its vocabulary.
     plugins : sequence of path
         Files of Python code to run, which register your own models, methods or tasks; see
         docs/plugins.md. No other code is run, whatever a folder or a file of settings names.

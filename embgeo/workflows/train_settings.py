@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 USUAL_PRESET = "tiny-cpu"
 _KEY = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 #: Settings of a user's file that are paths, relative to its folder.
-_PATHS = (("data", "path"), ("task", "wordsim"), ("training", "start"))
+_PATHS = (("data", "path"), ("task", "wordsim"))
 
 
 def gather_settings(
@@ -43,7 +43,6 @@ def gather_settings(
     seeds: int | None = None,
     device: str | None = None,
     tune: Mapping[str, Sequence[Any]] | Sequence[str] | None = None,
-    start: Path | str | None = None,
     plugins: Sequence[Path | str] | None = (),
     out: Path | str | None = None,
     resume: bool = False,
@@ -73,7 +72,6 @@ def gather_settings(
         ("seeds", None if seeds is None else list(range(seeds))),
         ("training.device", device),
         ("tune", parse_tuned(tune or ()) or None),
-        ("training.start", None if start is None else str(start)),
     ):
         if value is not None:
             put(changes, key.split("."), value)

@@ -485,10 +485,9 @@ def test_settings_on_the_line_stand_over_those_of_files(tmp_path: Path) -> None:
 
 def test_a_file_means_paths_beside_itself(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
-    own.write_text('[data]\npath = "text.txt"\n[training]\nstart = "sub/run"\n')
+    own.write_text('[data]\npath = "text.txt"\n')
     found = gather_settings(config=own)
     assert found.data.path == str(tmp_path / "text.txt")
-    assert found.training.start == str(tmp_path / "sub/run")
     assert gather_settings(config=own, settings=("data.path=t.txt",)).data.path == "t.txt"
 
 

@@ -362,13 +362,6 @@ def test_a_setting_that_a_task_does_not_have_is_refused(name: str, tmp_path: Pat
         train(tmp_path, write_plugin(tmp_path, SETTING), compare="mle", settings=settings)
 
 
-def test_what_is_about_language_models_is_refused_for_other_tasks(tmp_path: Path) -> None:
-    _, file = page_files(tmp_path)
-    settings = {**SMALL, "task.name": "bigrams", "model.name": "bigram"}
-    with refusal(BadOption):
-        train(tmp_path, file, compare="mle", settings=settings, start=tmp_path)
-
-
 HUNGRY = """
 import torch
 from embgeo.training.methods import Method, Regularizer

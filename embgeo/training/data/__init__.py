@@ -5,7 +5,6 @@ from embgeo.training.data.corpus import Corpus, load_corpus
 from embgeo.training.data.vocabulary import (
     Vocabulary,
     log_unigram,
-    read_vocabulary,
     unigram_perplexity,
     vocabulary_bytes,
 )
@@ -18,7 +17,6 @@ __all__ = [
     "columns",
     "load_corpus",
     "log_unigram",
-    "read_vocabulary",
     "unigram_perplexity",
     "vocabulary_bytes",
 ]

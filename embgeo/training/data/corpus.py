@@ -20,7 +20,7 @@ from embgeo.training.data.encoding import (
 from embgeo.training.data.layouts import SPLITS, KnownCorpus, find_layout
 from embgeo.training.data.text import hash_files, read_lines
 from embgeo.training.data.tokenizer import TOKENIZER_NAME, ByteLevel
-from embgeo.training.data.vocabulary import UNKNOWN, Dataset, Vocabulary, place_words, ranked
+from embgeo.training.data.vocabulary import UNKNOWN, Dataset, ranked
 
 #: For texts without ``<unk>``, as in the making of WikiText.
 DEFAULT_MIN_COUNT = 3
@@ -47,13 +47,12 @@ def load_corpus(
     tokens: int | None = None,
     skip: int = 0,
     shuffle: bool = True,
-    vocabulary: Vocabulary | None = None,
     seed: int = 0,
 ) -> Corpus:
     """Read a text or a folder of texts as rows of a vocabulary; `DataSettings` has the arguments.
 
-    `vocabulary`: one to use, whatever `min_count` and `size` are. `seed` cuts and shuffles a text
-    without splits; it is not that of a run, as all runs have to be measured on the same text.
+    `seed` cuts and shuffles a text without splits; it is not that of a run, as all runs have to be
+    measured on the same text.
     """
     layout = find_layout(path)
     known, notes = layout.published, list(layout.notes)
@@ -90,21 +89,13 @@ def load_corpus(
             if any(len(ids[split]) != lengths[split] for split in compared):
                 notes.append(f"files are named as those of {known.name}, but hold another text")
                 known = None
-        if vocabulary is not None:
-            vocabulary, row_of = place_words(list(reader), ids["train"], vocabulary)
-            notes.append("words are those of the weights that training starts from")
-        else:
-            counts = np.bincount(ids["train"], minlength=len(reader))
-            if min_count is None:
-                has_unknown = UNKNOWN in reader and counts[reader[UNKNOWN]] > 0
-                min_count = 1 if has_unknown or size is not None else DEFAULT_MIN_COUNT
-            if min_count > 1:
-                notes.append(
-                    f"words that occur less than {min_count:,} times in train are {UNKNOWN}"
-                )
-            vocabulary, row_of = ranked(
-                list(reader), counts, min_count=min_count, size=size, end=True
-            )
+        counts = np.bincount(ids["train"], minlength=len(reader))
+        if min_count is None:
+            has_unknown = UNKNOWN in reader and counts[reader[UNKNOWN]] > 0
+            min_count = 1 if has_unknown or size is not None else DEFAULT_MIN_COUNT
+        if min_count > 1:
+            notes.append(f"words that occur less than {min_count:,} times in train are {UNKNOWN}")
+        vocabulary, row_of = ranked(list(reader), counts, min_count=min_count, size=size, end=True)
         rows = {split: row_of[found] for split, found in ids.items()}
     if vocabulary.unknown is not None:
         shares = (f"{np.mean(r == vocabulary.unknown):.1%} of {split}" for split, r in rows.items())

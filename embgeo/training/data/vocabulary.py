@@ -3,15 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption, argument
-from embgeo.io.labels.counts_file import read_counts
 from embgeo.training.checks import whole
 from embgeo.training.data.layouts import SPLITS
 
@@ -132,27 +129,6 @@ def ranked(
     return vocabulary, np.array([row.get(word, elsewhere) for word in words], dtype=np.int64)
 
 
-def place_words(
-    words: Sequence[str], train: npt.NDArray[np.int32], vocabulary: Vocabulary
-) -> tuple[Vocabulary, IntArray]:
-    """Give the words of another text rows of a known vocabulary, and count them anew.
-
-    `words`: different words. `train`: the training split, as places in `words`.
-    """
-    row = vocabulary.map_rows()
-    elsewhere = row.get(UNKNOWN)
-    strange = next((word for word in words if word not in row), None)
-    if strange is not None and elsewhere is None:
-        raise BadOption(
-            f"the vocabulary of the weights has neither {strange!r} nor {UNKNOWN}",
-            where="data",
-            way_out=f"name the text that they were trained on with {argument('data')}",
-        )
-    row_of = np.array([row.get(word, elsewhere) for word in words], dtype=np.int64)
-    counts = np.bincount(row_of[train], minlength=len(row)).astype(np.int64)
-    return Vocabulary(vocabulary.tokens, counts, elsewhere, row.get(END)), row_of
-
-
 def vocabulary_bytes(vocabulary: Vocabulary) -> bytes:
     r"""Return ``token<TAB>count`` lines in row order, as ``embgeo analyze --counts`` reads them.
 
@@ -166,14 +142,6 @@ def vocabulary_bytes(vocabulary: Vocabulary) -> bytes:
     if vocabulary.tokens[0].startswith(_MISLEADING):
         lines.insert(0, _HEADER)
     return "".join(lines).encode("utf-8")
-
-
-def read_vocabulary(path: Path) -> Vocabulary:
-    """Read a file of `vocabulary_bytes`; special tokens are recognized by their names."""
-    found = read_counts(path)
-    counts = np.array(found.counts, dtype=np.int64)
-    row = {token: place for place, token in enumerate(found.tokens)}
-    return Vocabulary(tuple(found.tokens), counts, row.get(UNKNOWN), row.get(END))
 
 
 def log_unigram(counts: IntArray) -> FloatArray:

@@ -1,14 +1,11 @@
 """Check before training that every run of a comparison can be built, and plan the runs."""
 
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import name_table
-from embgeo.training.data import read_vocabulary
-from embgeo.training.loop.checkpoint import VOCABULARY_NAME, find_start
 from embgeo.training.loop.distributed import ProcessGroup, find_device
 from embgeo.training.loop.facts import count_parameters
 from embgeo.training.loop.loop import Trainer
@@ -18,7 +15,7 @@ from embgeo.training.methods.definitions import find_method
 from embgeo.training.methods.method import refuse_sgd
 from embgeo.training.models import build
 from embgeo.training.settings import StudySettings
-from embgeo.training.tasks import Dataset, Task, make_task
+from embgeo.training.tasks import Dataset, make_task
 
 #: A small model for checks of methods, whose settings do not depend on its size.
 _SMALL = {"d": 4, "hidden": 4, "layers": 1}
@@ -54,23 +51,6 @@ def check_study(config: StudySettings, dataset: Dataset) -> None:
                 way_out="make d of [model] smaller, or the vocabulary larger",
             )
         check_method(chosen, config)
-        check_start(task, chosen, config, dataset)
-
-
-def check_start(task: Task, chosen: Method, config: StudySettings, dataset: Dataset) -> None:
-    """Refuse initial weights that do not fit the model or the vocabulary."""
-    if config.training.start is None:
-        return
-    for seed in config.seeds:
-        folder = find_start(Path(config.training.start), chosen.name, seed)
-        if read_vocabulary(folder / VOCABULARY_NAME).tokens != dataset.vocabulary.tokens:
-            raise BadOption(
-                "the weights are of another vocabulary than the text",
-                where=folder,
-                way_out="leave out size, min_count and tokenizer of [data]",
-            )
-    with torch.random.fork_rng(devices=[]):
-        task.build(config, chosen, dataset)
 
 
 def check_method(chosen: Method, config: StudySettings) -> None:

@@ -1,4 +1,4 @@
-"""Files of a run: the model, the state to resume from (``state.pt``), and weights to start from."""
+"""Files of a run: the model, and the state to resume from (``state.pt``)."""
 
 import hashlib
 import os
@@ -11,16 +11,13 @@ from types import NoneType
 from typing import Any, BinaryIO
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
-from embgeo.core.errors import BadOption, UnreadableFile, argument, writing
+from embgeo.core.errors import BadOption, UnreadableFile, writing
 from embgeo.files.saved import atomic_file, remove_left
 from embgeo.training.data.tokenizer import TOKENIZER_NAME
-from embgeo.training.data.vocabulary import Dataset, Vocabulary, read_vocabulary, vocabulary_bytes
-from embgeo.training.models import LanguageModel
+from embgeo.training.data.vocabulary import Dataset, vocabulary_bytes
 from embgeo.training.settings import STUDY_SETTINGS_NAME, StudySettings
 from embgeo.training.study.run_result import is_finished, load_result
 
@@ -255,58 +252,3 @@ def move_to(device: torch.device | str, value: Any) -> Any:
     if isinstance(value, tuple | list):
         return type(value)(move_to(device, entry) for entry in value)
     return value
-
-
-# --- Initial weights from a finished run ----------------------------------------------------------
-
-
-def find_start(start: Path, method: str, seed: int) -> Path:
-    """Find the run to start from: `start` itself, or the run of method and seed in it."""
-    for folder in (start, run_folder(start, method, seed)):
-        if (folder / MODEL_NAME).is_file():
-            return folder
-    raise BadOption(
-        f"holds no finished run, nor one of {method} with seed {seed}",
-        where=start,
-        way_out=f"give the folder of a run or of runs with {argument('start')}",
-    )
-
-
-def read_start_vocabulary(start: Path, method: str, seed: int) -> Vocabulary:
-    """Read the vocabulary of the weights, which the text must use."""
-    return read_vocabulary(find_start(start, method, seed) / VOCABULARY_NAME)
-
-
-def start_from(model: LanguageModel, folder: Path) -> None:
-    """Load the weights of a finished run into a model.
-
-    An untied model starts its output matrix at the embedding of a tied run; a tied model omits the
-    output matrix of an untied run. A bias that only the model has keeps its initial value; one that
-    only the run has is omitted.
-    """
-    path = folder / MODEL_NAME
-    try:
-        weights = load_file(path)
-    except (SafetensorError, OSError) as error:
-        cause = "not a model that a run has written, or damaged"
-        raise UnreadableFile(cause, where=path, way_out="train it again") from error
-    names = {module: name for name, module in model.named_modules()}
-    before = f"{names[model.get_input_embeddings()]}.weight"
-    output = f"{names[model.get_output_embeddings()]}.weight"
-    own = model.state_dict()
-    tied = own[before].data_ptr() == own[output].data_ptr()
-    if before in weights and (tied or output not in weights):
-        weights[output] = weights[before]
-    bias = output.replace("weight", "bias")
-    for name in [before, *sorted({*own, *weights} - {before, bias})]:
-        there, here = (
-            "×".join(map(str, held[name].shape)) if name in held else "missing"
-            for held in (weights, own)
-        )
-        if there != here:
-            raise BadOption(
-                f"the weights are of another model: {name} is {there} there, and {here} here",
-                where=folder,
-                way_out="give the settings of [model] in its run.toml",
-            )
-    model.load_state_dict({**own, **{name: weights[name] for name in own if name in weights}})

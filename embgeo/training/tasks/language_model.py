@@ -23,14 +23,13 @@ from embgeo.training.data import (
 from embgeo.training.data.batches import BatchIterator, RandomWindows
 from embgeo.training.evaluation.perplexity import STATEFUL_BPTT
 from embgeo.training.evaluation.scores import Scores
-from embgeo.training.loop.checkpoint import find_start, read_start_vocabulary, start_from
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Method, Regularizer, Step
 from embgeo.training.models import LanguageModel, detach, model_class
 from embgeo.training.sections import EvaluationSettings
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import BITS_PER_BYTE
-from embgeo.training.tasks.task import OF_SOME_TASKS, Losses, Task
+from embgeo.training.tasks.task import Losses, Task
 
 #: Maximum number of logits computed at once: 1 GiB in float32, and as much for their gradient.
 AT_ONCE = 2**28
@@ -56,7 +55,6 @@ class LanguageModeling(Task):
     NAME: ClassVar[str] = "lm"
     QUALITY: ClassVar[str] = "perplexity"
     EVALUATOR: ClassVar[type[Scores]] = Scores
-    USES: ClassVar = OF_SOME_TASKS
     SCORES: ClassVar[tuple[str, ...]] = (
         "loss",
         "perplexity",
@@ -85,7 +83,7 @@ class LanguageModeling(Task):
         return replace(config, evaluation=found)
 
     def load(self, config: StudySettings) -> Corpus:
-        chosen, start = config.data, config.training.start
+        chosen = config.data
         return load_corpus(
             Path(chosen.path),
             min_count=chosen.min_count,
@@ -94,22 +92,16 @@ class LanguageModeling(Task):
             tokens=chosen.tokens,
             skip=chosen.skip or 0,
             shuffle=chosen.shuffle,
-            vocabulary=None
-            if start is None
-            else read_start_vocabulary(Path(start), config.compare[0], config.seeds[0]),
         )
 
     def build(self, config: StudySettings, method: Method, dataset: Any) -> LanguageModel:
-        """Build the model before its first step, or with the weights of another run.
+        """Build the model before its first step.
 
         A model draws its output layer last, so that tied and untied models share all other weights.
         """
         model: LanguageModel = super().build(config, method, dataset)
         if config.model.bias_init == "log-counts":
             model.start_bias(torch.from_numpy(log_unigram(dataset.vocabulary.counts)))
-        if config.training.start is not None:
-            start = Path(config.training.start)
-            start_from(model, find_start(start, method.name, config.seeds[0]))
         return model
 
     def feed(

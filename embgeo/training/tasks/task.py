@@ -42,7 +42,6 @@ OF_SOME_TASKS = {
         "random_lengths",
         "sum_over_steps",
         "accumulate",
-        "start",
     ),
     "evaluation": (
         "tokens",
@@ -54,10 +53,6 @@ OF_SOME_TASKS = {
         "cache",
         "dynamic",
     ),
-}
-#: What a task uses that says nothing of it: all but initial weights, which `Task.build` ignores.
-USUAL_USES = {
-    name: tuple(key for key in keys if key != "start") for name, keys in OF_SOME_TASKS.items()
 }
 
 
@@ -83,7 +78,7 @@ class Task:
     #: Whether gradients have only the rows that a step looks up, which requires plain SGD.
     SPARSE: ClassVar[bool] = False
     #: Those of `OF_SOME_TASKS` that the task uses, by table; the others are refused.
-    USES: ClassVar[Mapping[str, Sequence[str]]] = USUAL_USES
+    USES: ClassVar[Mapping[str, Sequence[str]]] = OF_SOME_TASKS
 
     def find_model(self, name: str) -> type[EmbeddingModel]:
         for model in self.MODELS:
