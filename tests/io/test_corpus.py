@@ -14,7 +14,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import LabelMismatch, UnreadableFile
-from embgeo.io.labels import corpus_text
+from embgeo.files import long_texts
 from embgeo.io.labels.corpus_text import CorpusText, count_words
 from embgeo.io.labels.tokenizer_runs import NotUsable, texts
 from tests.support import tokenizer_makers
@@ -162,7 +162,7 @@ def test_pieces_of_any_size_count_alike(tmp_path: Path, monkeypatch: pytest.Monk
     matrix_file(tmp_path / "model.npy", made.get_vocab_size())
     corpus = written(tmp_path / "c" / "c.txt", TEXT)
     whole = embgeo.load(tmp_path, corpus=corpus)
-    monkeypatch.setattr(corpus_text, "_BLOCK", 7)
+    monkeypatch.setattr(long_texts, "_BLOCK", 7)
     small = embgeo.load(tmp_path, corpus=corpus)
     assert whole.frequency is not None
     assert small.frequency is not None
@@ -247,7 +247,7 @@ def heard_while_counting(path: Path) -> list[tuple[int, int]]:
 def test_progress_counts_the_bytes_of_all_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpus_text, "_BLOCK", 4)
+    monkeypatch.setattr(long_texts, "_BLOCK", 4)
     written(tmp_path / "c" / "a.txt", "the cat")
     written(tmp_path / "c" / "b.txt", "the")
     assert heard_while_counting(tmp_path / "c") == [(4, 10), (7, 10), (10, 10)]
@@ -325,9 +325,9 @@ def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path: Path) -> None:
 def test_no_character_is_cut_and_none_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, text: str
 ) -> None:
-    monkeypatch.setattr(corpus_text, "_BLOCK", block)
-    monkeypatch.setattr(corpus_text, "_LONGEST_WORD", 6)
-    monkeypatch.setattr(corpus_text, "_MOST_INVALID", 1.0)
+    monkeypatch.setattr(long_texts, "_BLOCK", block)
+    monkeypatch.setattr(long_texts, "_LONGEST_WORD", 6)
+    monkeypatch.setattr(long_texts, "_MOST_INVALID", 1.0)
     corpus = CorpusText(written(tmp_path / "c.txt", text))
     pieces = list(corpus.pieces(words=False))
     assert b"".join(pieces).decode() == text

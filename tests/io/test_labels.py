@@ -13,7 +13,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import BadOption, LabelMismatch, UnreadableFile
-from embgeo.io.labels import corpus_text
+from embgeo.files import long_texts
 from embgeo.io.labels.corpus_text import CorpusText, count_words
 from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
 from embgeo.io.labels.label_file import read_labels
@@ -303,7 +303,7 @@ CORPUS = "the cat\tthe\n dog the\u00a0cat the"
 def test_a_corpus_is_counted_across_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, packed: bool
 ) -> None:
-    monkeypatch.setattr(corpus_text, "_BLOCK", block)
+    monkeypatch.setattr(long_texts, "_BLOCK", block)
     content = CORPUS.encode()
     path = written(tmp_path, gzip.compress(content) if packed else content, "c.txt")
     frequency, notes = count_words(("the", "cat", "the\u00a0cat", "fish"), CorpusText(path))
@@ -325,8 +325,8 @@ def test_a_corpus_in_another_language_or_without_spaces_is_refused(
 ) -> None:
     with refusal(LabelMismatch):
         count_words(("the",), CorpusText(written(tmp_path, "der die")))
-    monkeypatch.setattr(corpus_text, "_LONGEST_WORD", 10)
-    monkeypatch.setattr(corpus_text, "_BLOCK", 16)
+    monkeypatch.setattr(long_texts, "_LONGEST_WORD", 10)
+    monkeypatch.setattr(long_texts, "_BLOCK", 16)
     with refusal(UnreadableFile):
         count_words(("the",), CorpusText(written(tmp_path, "the " + "x" * 50 + " the")))
 

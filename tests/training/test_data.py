@@ -16,9 +16,9 @@ import pytest
 pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, UnreadableFile
+from embgeo.files import long_texts
 from embgeo.training.data import Corpus, encoding, layouts, load_corpus
 from embgeo.training.data import encoding as word_numbers
-from embgeo.training.data import text as text_files
 from tests.support.refusals import refusal
 from tests.support.sampling import each_folder, sample_cases
 
@@ -275,7 +275,7 @@ def test_pieces_of_long_texts_are_joined_without_a_seam(
 ) -> None:
     text = "".join(f"w{n} ü{n}{' ' if n % 7 else chr(10)}" for n in range(500))
     expected = load_corpus(folder(tmp_path / "a", text, valid="w1 ü"), min_count=1)
-    monkeypatch.setattr(text_files, "_BLOCK", 16)
+    monkeypatch.setattr(long_texts, "_BLOCK", 16)
     found = load_corpus(tmp_path / "a", min_count=1)
     assert found.vocabulary.tokens == expected.vocabulary.tokens
     assert np.array_equal(found.train, expected.train)
@@ -383,7 +383,7 @@ def test_hostile_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = folder(tmp_path, " ".join(map(str, range(5000))))
     with monkeypatch.context() as patch:
         patch.setattr(word_numbers, "MOST_TYPES", 1000)
-        patch.setattr(text_files, "_BLOCK", 1000)
+        patch.setattr(long_texts, "_BLOCK", 1000)
         with refusal(UnreadableFile):
             load_corpus(path)
     with monkeypatch.context() as patch:

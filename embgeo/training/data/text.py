@@ -1,4 +1,4 @@
-"""Text files read in bounded memory: plain or compressed UTF-8, block by block."""
+"""The files of a text: which there are, their lines, and their hashes."""
 
 import io
 import re
@@ -6,27 +6,25 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.files.compressed import BoundedStream, codec_of
 from embgeo.files.guard import cannot_read
+from embgeo.files.long_texts import read_pieces
 from embgeo.files.records import digest_of
-from embgeo.files.small_files import read_head
 
 #: Endings of compressed files.
 COMPRESSED = (".gz", ".zst")
 #: A tag in angle brackets, such as ``<br />`` and ``<unk>``.
 TAG = re.compile(r"<[^>]{0,40}>")
-_BLOCK = 2**20
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def pieces(path: Path) -> Iterator[str]:
-    """Yield the text of a file in pieces that end after a line or, within a long line, at a space.
+    """Yield a text in pieces that end after a line or, within a long line, before a space.
 
-    `path`: UTF-8, plain or compressed by gzip or zstd, as its first bytes tell.
+    Bytes that are not UTF-8 are refused: a model would learn whatever took their place.
     """
     line = 1
-    for block in _whole_lines(path):
+    for block in read_pieces(path):
+        if b"\0" in block:
+            raise UnreadableFile("it is binary, not text", where=path)
         try:
             yield block.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -80,42 +78,3 @@ def hash_files(path: Path, files: Iterable[Path]) -> dict[str, str]:
     """Return SHA-256 of each file of a data set by its path below `path`, or next to it."""
     folder = path if is_folder(path) else path.parent
     return {file.relative_to(folder).as_posix(): sha256(file) for file in files}
-
-
-def _whole_lines(path: Path) -> Iterator[bytes]:
-    rest = b""
-    for number, block in enumerate(read_blocks(path)):
-        if number == 0:
-            if block.startswith(_UTF16_MARKS):
-                way_out = "convert it with iconv -f UTF-16 -t UTF-8"
-                raise UnreadableFile("it is UTF-16, not UTF-8", where=path, way_out=way_out)
-            block = block.removeprefix(BYTE_ORDER_MARK)
-        if b"\0" in block:
-            raise UnreadableFile("it is binary, not text", where=path)
-        whole, rest = _cut(rest + block)
-        if len(rest) > _BLOCK:
-            raise UnreadableFile("it has more than a MiB without white space", where=path)
-        if whole:
-            yield whole
-    if rest:
-        yield rest
-
-
-def read_blocks(path: Path) -> Iterator[bytes]:
-    """Yield the decompressed bytes of a file in blocks."""
-    codec, empty = codec_of(read_head(path)), True
-    try:
-        with path.open("rb") if codec is None else BoundedStream(path, codec) as stream:
-            while block := stream.read(_BLOCK):
-                empty = False
-                yield block
-    except OSError as error:
-        raise cannot_read(path, error) from error
-    if empty:
-        raise UnreadableFile("the file is empty", where=path)
-
-
-def _cut(data: bytes) -> tuple[bytes, bytes]:
-    """Split after the last line feed or, without one, before the last blank."""
-    at = data.rfind(b"\n") + 1 or max(data.rfind(b" "), data.rfind(b"\t"), 0)
-    return data[:at], data[at:]
