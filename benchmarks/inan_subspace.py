@@ -33,6 +33,7 @@ from embgeo.core.values import format_number
 from embgeo.training.data import Batches, columns, load_corpus
 from embgeo.training.methods import AugmentedLoss, Step
 from embgeo.training.optimization.optimizers import apply_factor, build_optimizer, build_schedule
+from embgeo.training.sections import DataSettings
 from embgeo.training.study.spread import spread
 
 DISTANCE = "subspace.distance"
@@ -135,7 +136,8 @@ def run_sweeps(
     settings: Mapping[str, Any], data: Path, out: Path, seeds: int, device: str
 ) -> list[dict[str, Any]]:
     """Train and measure every point that is not finished, and return their numbers."""
-    corpus = load_corpus(data, min_count=1, tokens=settings["tokens"], shuffle=False)
+    chosen = DataSettings(path=str(data), min_count=1, tokens=settings["tokens"], shuffle=False)
+    corpus = load_corpus(chosen)
     record, points = out / "experiment.json", []
     identity = {"settings": dict(settings), "files": dict(corpus.files)}
     if record.exists() and json.loads(record.read_text("utf-8"))["identity"] != identity:

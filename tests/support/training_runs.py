@@ -17,10 +17,11 @@ from torch.utils._pytree import tree_leaves
 from embgeo.core.errors import RunFailed
 from embgeo.core.progress import Progress, RunMonitor
 from embgeo.training.complete import complete_settings
-from embgeo.training.data import Corpus, Vocabulary
+from embgeo.training.data import Corpus, Vocabulary, load_corpus
 from embgeo.training.loop.checkpoint import run_folder
 from embgeo.training.loop.distributed import ProcessGroup, join_processes
 from embgeo.training.loop.loop import Trainer, train_run
+from embgeo.training.sections import DataSettings
 from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.study.run_result import RunResult
 from embgeo.training.tasks import make_task
@@ -90,6 +91,11 @@ def corpus(tokens: int = 340, n: int = N) -> Corpus:
         ("drawn at random",),
         {"drawn.txt": "0" * 64},
     )
+
+
+def load_text(path: Path, seed: int = 0, **data: Any) -> Corpus:
+    """The corpus of a text, with settings of ``[data]``."""
+    return load_corpus(DataSettings(path=str(path), **data), seed=seed)
 
 
 def settings(name: str = "mle", /, **tables: Any) -> StudySettings:

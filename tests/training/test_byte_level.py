@@ -20,7 +20,7 @@ from torch.nn import functional as F  # noqa: E402
 
 from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
-from embgeo.training.data import Corpus, load_corpus  # noqa: E402
+from embgeo.training.data import Corpus  # noqa: E402
 from embgeo.training.data.batches import RandomWindows  # noqa: E402
 from embgeo.training.data.tokenizer import SEPARATOR  # noqa: E402
 from embgeo.training.loop.distributed import ProcessGroup  # noqa: E402
@@ -28,7 +28,7 @@ from embgeo.training.loop.loop import train_run  # noqa: E402
 from embgeo.training.settings import load_preset  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
 from tests.support.refusals import refusal  # noqa: E402
-from tests.support.training_runs import numbers, settings, silent, trainer_of  # noqa: E402
+from tests.support.training_runs import load_text, numbers, settings, silent, trainer_of  # noqa: E402
 
 LINES = [f"The {n}th café of <|endoftext|> has {n * n} tables.\n" for n in range(200)]
 CPU = torch.device("cpu")
@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def corpus(folder: Path) -> Corpus:
-    return load_corpus(folder, bpe=300)
+    return load_text(folder, bpe=300)
 
 
 def decode(corpus: Corpus, rows: Any) -> str:
@@ -72,7 +72,7 @@ def test_a_text_comes_back_byte_by_byte(folder: Path, corpus: Corpus) -> None:
 def test_the_tokenizer_is_learned_from_the_training_split(tmp_path: Path, corpus: Corpus) -> None:
     (tmp_path / "train.txt").write_text("".join(LINES), "utf-8")
     (tmp_path / "valid.txt").write_text("zzzz zzzz zzzz\n" * 50, "utf-8")
-    other = load_corpus(tmp_path, bpe=300)
+    other = load_text(tmp_path, bpe=300)
     assert other.tokenizer == corpus.tokenizer is not None
     assert other.files["tokenizer.json"] == hashlib.sha256(corpus.tokenizer.encode()).hexdigest()
 
@@ -80,7 +80,7 @@ def test_the_tokenizer_is_learned_from_the_training_split(tmp_path: Path, corpus
 def test_a_text_without_splits_is_cut_by_its_bytes(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "all.txt.gz", "wt", encoding="utf-8") as file:
         file.write("".join(LINES[:180]) + "\n".join(["ΩΩΩΩ"] * 80))
-    found = load_corpus(tmp_path / "all.txt.gz", bpe=320)
+    found = load_text(tmp_path / "all.txt.gz", bpe=320)
     assert found.row_bytes is not None
     assert found.test is not None
     sizes = [found.row_bytes[rows].sum() for rows in (found.train, found.valid, found.test)]
@@ -93,13 +93,13 @@ def test_articles_of_wikitext_are_documents(tmp_path: Path) -> None:
     article = " \n = A title = \n \n Some words . \n = = A section = = \n More words . \n"
     for split in ("train", "valid", "test"):
         (tmp_path / f"wiki.{split}.tokens").write_text(article * 20, "utf-8")
-    found = load_corpus(tmp_path, bpe=300)
+    found = load_text(tmp_path, bpe=300)
     assert found.vocabulary.counts[0] == 21
     assert found.name == tmp_path.name
 
 
 def test_the_first_tokens_only(folder: Path, corpus: Corpus) -> None:
-    found = load_corpus(folder, bpe=300, tokens=500)
+    found = load_text(folder, bpe=300, tokens=500)
     assert found.train.tolist() == corpus.train[:500].tolist()
     assert found.tokenizer == corpus.tokenizer
 
@@ -110,7 +110,7 @@ def test_what_cannot_be_learned(tmp_path: Path) -> None:
     assert settings(data={"bpe": 257}).data.bpe == 257
     (tmp_path / "short.txt").write_text("short\n")
     with refusal(UnreadableFile):
-        load_corpus(tmp_path / "short.txt", bpe=300)
+        load_text(tmp_path / "short.txt", bpe=300)
 
 
 def test_a_missing_package_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_a_missing_package_is_named(folder: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.delitem(sys.modules, "tokenizers", raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
     with refusal(BadOption):
-        load_corpus(folder, bpe=300)
+        load_text(folder, bpe=300)
 
 
 # --- Windows ------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,10 @@ pytest.importorskip("tomli_w")
 import torch
 
 import embgeo
-from embgeo.core.errors import UnreadableFile
 from embgeo.training.complete import complete_settings
-from embgeo.training.data.documents import list_texts
 from embgeo.training.data.labeled_corpus import (
     LabeledDocuments,
     cut_tenth,
-    find_splits,
     read_labeled,
     split_tokens,
 )
@@ -165,19 +161,6 @@ def test_layouts_are_read_as_classes_and_texts(tmp_path: Path) -> None:
         assert found == [("1", "a b"), ("x y", "c\u2028d")]
 
 
-def test_siblings_of_a_training_file_are_its_splits(tmp_path: Path) -> None:
-    for name in ("sst.train.tsv", "sst.dev.tsv", "sst.test.tsv", "trec.test.tsv", "mr.tsv"):
-        (tmp_path / name).write_text("0\ta\n", "utf-8")
-    found = find_splits(tmp_path / "sst.train.tsv")
-    assert {split: file.name for split, file in found.items()} == {
-        "train": "sst.train.tsv",
-        "valid": "sst.dev.tsv",
-        "test": "sst.test.tsv",
-    }
-    assert list(find_splits(tmp_path)) == list(found)
-    assert list(find_splits(tmp_path / "mr.tsv")) == ["train"]
-
-
 def test_a_tenth_of_the_documents_of_each_class_is_cut() -> None:
     texts = [("ab"[i % 3 == 0], str(i)) for i in range(90)]
     rest, held = cut_tenth(texts, 1)
@@ -302,9 +285,3 @@ def test_a_test_part_alone_and_bad_settings_are_refused(place: Path, tmp_path: P
         with refusal():
             embgeo.train(out=tmp_path / "runs", settings=settings(place, **tables).tables())
         assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.parametrize("find", [find_splits, list_texts])
-def test_a_name_that_is_too_long_is_one_line(find: Callable[[Path], Any], tmp_path: Path) -> None:
-    with refusal(UnreadableFile):
-        find(tmp_path / ("x" * 300))

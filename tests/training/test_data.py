@@ -17,10 +17,11 @@ pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.files import long_texts
-from embgeo.training.data import Corpus, encoding, layouts, load_corpus
+from embgeo.training.data import Corpus, encoding, layouts
 from embgeo.training.data import encoding as word_numbers
 from tests.support.refusals import refusal
 from tests.support.sampling import each_folder, sample_cases
+from tests.support.training_runs import load_text
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"
@@ -64,7 +65,7 @@ def test_published_corpora_have_the_published_numbers(
 ) -> None:
     if not (DATA / name).is_dir():
         pytest.skip(f"{name} is not next to this checkout, in shared/data")
-    corpus = load_corpus(DATA / name)
+    corpus = load_text(DATA / name)
     assert corpus.test is not None
     assert (len(corpus.train), len(corpus.valid), len(corpus.test)) == lengths
     assert len(corpus.vocabulary) == types
@@ -74,7 +75,7 @@ def test_published_corpora_have_the_published_numbers(
     assert len(corpus.files) == 3
     assert words_of(corpus, corpus.valid[-3:]).endswith("<eos>")
     assert not any("compared" in note for note in corpus.notes)
-    small = load_corpus(DATA / name, size=5000, tokens=50_000)
+    small = load_text(DATA / name, size=5000, tokens=50_000)
     assert small.name == name
     assert len(small.train) == 50_000
     assert any("not to be compared with published" in note for note in small.notes)
@@ -89,7 +90,7 @@ def wikitext(path: Path, text: str = " \n = A = \n \n some <unk> words \n" * 20)
 
 def test_a_layout_alone_does_not_make_a_published_corpus(tmp_path: Path) -> None:
     """WikiText-103 has files of the same names; its empty lines are lines too."""
-    corpus = load_corpus(wikitext(tmp_path / "wikitext-103"))
+    corpus = load_text(wikitext(tmp_path / "wikitext-103"))
     assert corpus.name == "wikitext-103"
     assert any("hold another text" in note for note in corpus.notes)
     assert words_of(corpus, corpus.train[:6]) == "<eos> = A = <eos> <eos>"
@@ -101,7 +102,12 @@ def test_wikitext_103_and_wikitext_2_differ_in_length(tmp_path: Path) -> None:
     short, long = wikitext(tmp_path / "short"), wikitext(tmp_path / "long")
     with (long / "wiki.train.tokens").open("r+b") as stream:
         stream.truncate(2 * 103_227_021)  # sparse
-    found = [layouts.find_layout(path).published for path in (short, long)]
+    found = [
+        layouts.find_published(
+            path, {s: [path / f"wiki.{s}.tokens"] for s in ("train", "valid", "test")}
+        )
+        for path in (short, long)
+    ]
     assert [one.name for one in found if one] == ["wikitext-2", "wikitext-103"]
     assert all(one.titles for one in found if one)
 
@@ -110,7 +116,7 @@ def test_wikitext_103_and_wikitext_2_differ_in_length(tmp_path: Path) -> None:
 
 
 def test_splits_by_name(tmp_path: Path) -> None:
-    corpus = load_corpus(folder(tmp_path, valid="a cat ran\n", test="the dog"))
+    corpus = load_text(folder(tmp_path, valid="a cat ran\n", test="the dog"))
     assert words_of(corpus, corpus.valid) == "a cat ran <eos>"
     assert corpus.test is not None
     assert words_of(corpus, corpus.test) == "the dog <eos>"
@@ -126,7 +132,7 @@ def test_several_files_of_a_split_and_no_test_split(tmp_path: Path) -> None:
     write(tmp_path / "notes.txt", "no split")
     write(tmp_path / "test.pdf", "no text")
     write(tmp_path / "._train.txt", "hidden")
-    corpus = load_corpus(tmp_path)
+    corpus = load_text(tmp_path)
     assert words_of(corpus, corpus.train[[0, -2]]) == "the ran"
     assert words_of(corpus, corpus.valid) == "a cat ran <eos>"
     assert corpus.test is None
@@ -135,18 +141,18 @@ def test_several_files_of_a_split_and_no_test_split(tmp_path: Path) -> None:
 
 def test_a_text_of_sentences_is_cut_by_a_draw_of_whole_lines(tmp_path: Path) -> None:
     lines = [f"w{number % 50} x{number}" for number in range(1000)]
-    corpus = load_corpus(write(tmp_path / "t.txt", "\n".join(lines)), min_count=1, seed=3)
+    corpus = load_text(write(tmp_path / "t.txt", "\n".join(lines)), min_count=1, seed=3)
     assert corpus.test is not None
     assert len(corpus.valid) == len(corpus.test) == 150
-    again = load_corpus(tmp_path / "t.txt", min_count=1, seed=3)
-    other = load_corpus(tmp_path / "t.txt", min_count=1, seed=4)
+    again = load_text(tmp_path / "t.txt", min_count=1, seed=3)
+    other = load_text(tmp_path / "t.txt", min_count=1, seed=4)
     assert np.array_equal(again.valid, corpus.valid)
     assert not np.array_equal(other.valid, corpus.valid)
     first = [line.split()[0] for line in lines]
     for rows in (corpus.train, corpus.valid, corpus.test):
         found = words_of(corpus, rows).removesuffix(" <eos>").split(" <eos> ")
         assert {line.split()[0] for line in found} <= set(first)
-    ordered = load_corpus(tmp_path / "t.txt", min_count=1, seed=3, shuffle=False)
+    ordered = load_text(tmp_path / "t.txt", min_count=1, seed=3, shuffle=False)
     numbers = numbers_of(ordered)
     assert numbers == sorted(numbers)
     assert ordered.notes[0].endswith("whole lines drawn with seed 3")
@@ -161,7 +167,7 @@ def numbers_of(corpus: Corpus) -> list[int]:
 def test_the_training_text_is_shuffled_in_pieces(tmp_path: Path) -> None:
     text = "\n".join(f"w{number % 50} x{number}" for number in range(2000))
     path = write(tmp_path / "t.txt", text)
-    ordered, mixed = (load_corpus(path, min_count=1, shuffle=shuffle) for shuffle in (False, True))
+    ordered, mixed = (load_text(path, min_count=1, shuffle=shuffle) for shuffle in (False, True))
     before, after = numbers_of(ordered), numbers_of(mixed)
     assert after != before
     assert sorted(after) == before
@@ -170,14 +176,14 @@ def test_the_training_text_is_shuffled_in_pieces(tmp_path: Path) -> None:
     # 1,800 lines of three tokens: six pieces of whole lines, each in the order of the text.
     steps = pairwise(after)
     assert sum(before.index(b) != before.index(a) + 1 for a, b in steps) <= 5
-    assert np.array_equal(load_corpus(path, min_count=1).train, mixed.train)
-    assert not np.array_equal(load_corpus(path, min_count=1, seed=1).train, mixed.train)
+    assert np.array_equal(load_text(path, min_count=1).train, mixed.train)
+    assert not np.array_equal(load_text(path, min_count=1, seed=1).train, mixed.train)
     assert mixed.notes[0].endswith("the training text in pieces of 1,000 tokens, shuffled")
 
 
 def test_paragraphs_are_kept_whole(tmp_path: Path) -> None:
     paragraphs = [f"p{number} one\np{number} two\n" for number in range(300)]
-    corpus = load_corpus(write(tmp_path / "t.txt", "\n".join(paragraphs)), min_count=1)
+    corpus = load_text(write(tmp_path / "t.txt", "\n".join(paragraphs)), min_count=1)
     assert any("whole paragraphs" in note for note in corpus.notes)
     assert len(corpus.valid) == 90
     assert "<unk>" in words_of(corpus, corpus.valid)
@@ -188,7 +194,7 @@ def test_paragraphs_are_kept_whole(tmp_path: Path) -> None:
 
 def test_a_short_text_is_cut_at_the_end(tmp_path: Path) -> None:
     text = write(tmp_path / "t.txt", " ".join(f"w{n % 7}" for n in range(1000)))
-    corpus = load_corpus(text)
+    corpus = load_text(text)
     assert corpus.test is not None
     assert len(corpus.valid) == len(corpus.test) == 50
     assert words_of(corpus, corpus.valid[:2]) == f"w{901 % 7} w{902 % 7}"
@@ -200,21 +206,21 @@ def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
     secret = write(tmp_path / "secret.txt", "password")
     (inside / "train.more.txt").symlink_to(secret)
     (inside / "valid.more.txt").symlink_to(inside / "valid.txt")
-    corpus = load_corpus(inside)
+    corpus = load_text(inside)
     assert "train.more.txt" not in corpus.files
     assert "valid.more.txt" in corpus.files
-    assert any("links that lead out" in note for note in corpus.notes)
+    assert any("links out of the folder" in note for note in corpus.notes)
     published = wikitext(tmp_path / "wiki")
     (published / "wiki.test.tokens").unlink()
     (published / "wiki.test.tokens").symlink_to(secret)
-    assert "wiki.test.tokens" not in load_corpus(published).files
+    assert "wiki.test.tokens" not in load_text(published).files
 
 
 # --- Words ------------------------------------------------------------------------------------
 
 
 def test_counts_are_of_the_training_split_alone(tmp_path: Path) -> None:
-    corpus = load_corpus(folder(tmp_path, valid="cat cat cat zebra\n"), min_count=1)
+    corpus = load_text(folder(tmp_path, valid="cat cat cat zebra\n"), min_count=1)
     counts = dict(zip(corpus.vocabulary.tokens, corpus.vocabulary.counts.tolist(), strict=True))
     naive = Counter((SENTENCES * 20).replace("\n", " <eos> ").split())
     assert counts == {**naive, "<unk>": 0}
@@ -224,7 +230,7 @@ def test_counts_are_of_the_training_split_alone(tmp_path: Path) -> None:
 
 
 def test_size_counts_all_rows_and_the_rest_is_unknown(tmp_path: Path) -> None:
-    corpus = load_corpus(folder(tmp_path), size=5)
+    corpus = load_text(folder(tmp_path), size=5)
     assert set(corpus.vocabulary.tokens) == {"the", "cat", "<unk>", "<eos>", "a"}
     counts = dict(zip(corpus.vocabulary.tokens, corpus.vocabulary.counts.tolist(), strict=True))
     assert counts == {"<unk>": 6 * 20, "the": 60, "cat": 40, "<eos>": 40, "a": 20}
@@ -235,22 +241,22 @@ def test_size_counts_all_rows_and_the_rest_is_unknown(tmp_path: Path) -> None:
 
 
 def test_nothing_left_out_needs_no_unknown_token(tmp_path: Path) -> None:
-    corpus = load_corpus(folder(tmp_path), size=1000)
+    corpus = load_text(folder(tmp_path), size=1000)
     assert corpus.vocabulary.unknown is None
     assert "<unk>" not in corpus.vocabulary.tokens
 
 
 def test_an_unknown_token_of_the_text_is_the_one_that_is_used(tmp_path: Path) -> None:
-    corpus = load_corpus(folder(tmp_path, "the <unk> sat\n" * 99 + "rare", valid="new <unk>"))
+    corpus = load_text(folder(tmp_path, "the <unk> sat\n" * 99 + "rare", valid="new <unk>"))
     assert corpus.vocabulary.tokens.count("<unk>") == 1
     assert "rare" in corpus.vocabulary.tokens, "nothing more is made unknown"
     assert words_of(corpus, corpus.valid) == "<unk> <unk> <eos>"
-    only_valid = load_corpus(folder(tmp_path / "2", valid="a <unk>"), min_count=1)
+    only_valid = load_text(folder(tmp_path / "2", valid="a <unk>"), min_count=1)
     assert words_of(only_valid, only_valid.valid) == "a <unk> <eos>"
 
 
 def test_minimum_count_of_three_where_nothing_is_asked(tmp_path: Path) -> None:
-    corpus = load_corpus(folder(tmp_path, SENTENCES * 20 + "three three three two two one"))
+    corpus = load_text(folder(tmp_path, SENTENCES * 20 + "three three three two two one"))
     assert "three" in corpus.vocabulary.tokens
     assert "two" not in corpus.vocabulary.tokens
     assert any("less than 3 times" in note for note in corpus.notes)
@@ -258,7 +264,7 @@ def test_minimum_count_of_three_where_nothing_is_asked(tmp_path: Path) -> None:
 
 def test_tokens_bounds_the_training_text_and_its_counts(tmp_path: Path) -> None:
     for path in (folder(tmp_path), write(tmp_path / "one" / "text.txt", SENTENCES * 100)):
-        whole, part = (load_corpus(path, tokens=n) for n in (None, 101))
+        whole, part = (load_text(path, tokens=n) for n in (None, 101))
         assert len(part.train) == part.vocabulary.counts.sum() == 101
         assert words_of(part, part.train) == words_of(whole, whole.train[:101])
         assert words_of(part, part.valid) == words_of(whole, whole.valid)
@@ -266,7 +272,7 @@ def test_tokens_bounds_the_training_text_and_its_counts(tmp_path: Path) -> None:
 
 def test_any_white_space_separates_words_and_only_line_ends_end_lines(tmp_path: Path) -> None:
     text = "tab\tno-break\u00a0form\ffeed\u2028x\r\n" * 50
-    corpus = load_corpus(folder(tmp_path, "\ufeff" + text))
+    corpus = load_text(folder(tmp_path, "\ufeff" + text))
     assert words_of(corpus, corpus.train[:6]) == "tab no-break form feed x <eos>"
 
 
@@ -274,23 +280,23 @@ def test_pieces_of_long_texts_are_joined_without_a_seam(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "".join(f"w{n} ü{n}{' ' if n % 7 else chr(10)}" for n in range(500))
-    expected = load_corpus(folder(tmp_path / "a", text, valid="w1 ü"), min_count=1)
+    expected = load_text(folder(tmp_path / "a", text, valid="w1 ü"), min_count=1)
     monkeypatch.setattr(long_texts, "_BLOCK", 16)
-    found = load_corpus(tmp_path / "a", min_count=1)
+    found = load_text(tmp_path / "a", min_count=1)
     assert found.vocabulary.tokens == expected.vocabulary.tokens
     assert np.array_equal(found.train, expected.train)
     one_line = folder(tmp_path / "b", text.replace("\n", " "), valid="w1 ü")
-    assert len(load_corpus(one_line, min_count=1).train) == 1001
+    assert len(load_text(one_line, min_count=1).train) == 1001
 
 
 def test_compressed_texts_are_known_by_their_bytes(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_bytes(gzip.compress((SENTENCES * 40).encode()))
-    plain = load_corpus(write(tmp_path / "plain.txt", SENTENCES * 40))
-    assert np.array_equal(load_corpus(tmp_path / "t.txt").train, plain.train)
+    plain = load_text(write(tmp_path / "plain.txt", SENTENCES * 40))
+    assert np.array_equal(load_text(tmp_path / "t.txt").train, plain.train)
 
 
 def test_the_text_of_the_readme() -> None:
-    corpus = load_corpus(ROOT / "fixtures" / "pydocs.txt.gz", size=3000)
+    corpus = load_text(ROOT / "fixtures" / "pydocs.txt.gz", size=3000)
     assert corpus.test is not None
     assert corpus.name == "pydocs"
     assert len(corpus.vocabulary) == 3000
@@ -342,32 +348,31 @@ def test_texts_that_cannot_be_used_are_refused_in_one_line(tmp_path: Path) -> No
     for folder, case in each_folder(tmp_path, REFUSED):
         path = REFUSED[case](folder)
         with refusal(UnreadableFile):
-            load_corpus(path)
+            load_text(path)
 
 
 @pytest.mark.parametrize("split", [True, False])
 def test_halves_are_the_whole(tmp_path: Path, split: bool) -> None:
     path = folder(tmp_path) if split else write(tmp_path / "one.txt", SENTENCES * 90)
-    whole = load_corpus(path, min_count=1)
+    whole = load_text(path, min_count=1)
     half = len(whole.train) // 2
-    first = load_corpus(path, min_count=1, tokens=half)
-    rest = load_corpus(path, min_count=1, skip=half)
+    first = load_text(path, min_count=1, tokens=half)
+    rest = load_text(path, min_count=1, skip=half)
     joined = [words_of(part, part.train) for part in (first, rest)]
     assert " ".join(joined) == words_of(whole, whole.train)
     assert words_of(rest, rest.valid) == words_of(whole, whole.valid)
     assert (
         f"{len(rest.train):,} tokens of the training text, behind its first {half:,}" in rest.notes
     )
-    middle = load_corpus(path, min_count=1, skip=half, tokens=100)
+    middle = load_text(path, min_count=1, skip=half, tokens=100)
     assert words_of(middle, middle.train) == " ".join(joined[1].split()[:100])
     with refusal(BadOption):
-        load_corpus(path, min_count=1, skip=len(whole.train))
+        load_text(path, min_count=1, skip=len(whole.train))
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        {"min_count": 0},
         {"min_count": 1000},
         {"size": 2},
         {"size": -5},
@@ -376,7 +381,7 @@ def test_halves_are_the_whole(tmp_path: Path, split: bool) -> None:
 )
 def test_options_that_make_no_sense(tmp_path: Path, options: dict[str, object]) -> None:
     with refusal(BadOption):
-        load_corpus(folder(tmp_path), **options)  # type: ignore[arg-type]
+        load_text(folder(tmp_path), **options)  # type: ignore[arg-type]
 
 
 def test_hostile_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,9 +390,9 @@ def test_hostile_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr(word_numbers, "MOST_TYPES", 1000)
         patch.setattr(long_texts, "_BLOCK", 1000)
         with refusal(UnreadableFile):
-            load_corpus(path)
+            load_text(path)
     with monkeypatch.context() as patch:
         patch.setattr(encoding, "MOST_TOKENS", 1000)
         with refusal(UnreadableFile):
-            load_corpus(path)
-        assert len(load_corpus(path, tokens=500, size=50).train) == 500
+            load_text(path)
+        assert len(load_text(path, tokens=500, size=50).train) == 500

@@ -17,7 +17,6 @@ torch = pytest.importorskip("torch")
 from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.files.saved import name_temporary  # noqa: E402
-from embgeo.training.data import load_corpus  # noqa: E402
 from embgeo.training.loop.checkpoint import begin_folder, hold_folder, save_state, write  # noqa: E402
 from embgeo.training.loop.loop import RunLog, RunLoop, train_run  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
@@ -32,6 +31,7 @@ from tests.support.training_runs import (  # noqa: E402
     XL,
     Stopped,
     corpus,
+    load_text,
     numbers,
     settings,
     silent,
@@ -282,7 +282,7 @@ def test_splits_that_changed_places_are_refused(tmp_path: Path) -> None:
 
     def train(where: str, home: Path, progress: Any = None) -> Any:
         config = settings(training=tables, data={"path": str(text[where])})
-        found = load_corpus(text[where])
+        found = load_text(text[where])
         return train_run(
             config, found, home, measure=None, progress=progress or silent(), command=""
         )

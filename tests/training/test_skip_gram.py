@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from embgeo.training.data.neighbor_batches import (
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.loop import Trainer
 from embgeo.training.methods import METHODS
+from embgeo.training.sections import DataSettings
 from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.tasks import make_task
 from embgeo.training.tasks.skip_gram import sampling_loss
@@ -223,14 +223,15 @@ def test_texts_become_lower_case_words_without_tags_and_rare_words(tmp_path: Pat
     line = "pos\t1_2\tGood film.<br />GOOD\u2028film, <unk> indeed\n"
     path.write_text(line * 1200 + "neg\t3_4\tonce\n", "utf-8")
     (tmp_path / "notes.pdf").write_bytes(b"left alone")
-    read = partial(load_documents, tmp_path, min_count=2, size=None, similarity=())
-    corpus = read(tokens=None, skip=0)
+    corpus = load_documents(DataSettings(path=str(tmp_path), min_count=2), ())
     assert corpus.vocabulary.tokens == ("film", "good", "indeed")
     assert corpus.vocabulary.counts.tolist() == [2352, 2352, 1176]
     assert len(corpus.valid.rows) == 24 * 5
-    part = read(tokens=5_500, skip=203)  # the first words of a document are skipped, too
+    # The first words of a document are skipped, too.
+    chosen = DataSettings(path=str(tmp_path), min_count=2, tokens=5_500, skip=203)
+    part = load_documents(chosen, ())
     assert len(part.train.rows) + len(part.valid.rows) == 5_500
-    assert part.notes[0] == "5,500 words of the text, behind its first 203"
+    assert "5,500 words of the text, behind its first 203" in part.notes
 
 
 @pytest.mark.parametrize("method", ["frage", "sc-exp"])

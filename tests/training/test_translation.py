@@ -465,13 +465,13 @@ def test_pieces_are_joined_to_the_text_that_they_are_of() -> None:
 
 
 def test_files_of_both_languages_are_the_splits(place: Path) -> None:
-    found = find_parallel(place, "de", "en", "")
+    found, _ = find_parallel(place, "de", "en", "")
     assert {split: one.name for split, (one, _) in found.items()} == {
         "train": "train.de",
         "valid": "val.de",
         "test": "test_a.de",
     }
-    assert find_parallel(place, "en", "de", "test_b")["test"][0].name == "test_b.en"
+    assert find_parallel(place, "en", "de", "test_b")[0]["test"][0].name == "test_b.en"
     config = settings(place)
     dataset = make_task(config).load(config) if has_sacrebleu() else None
     if dataset is not None:

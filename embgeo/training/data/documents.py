@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from embgeo.core.arrays import IntArray
 from embgeo.core.errors import UnreadableFile, argument
-from embgeo.training.data import text
-from embgeo.training.data.encoding import Ids, Words, describe_part, join_sequences
-from embgeo.training.data.vocabulary import Dataset, Vocabulary
+from embgeo.training.data.encoding import Ids, Words, choose_part, describe_part, encode_files
+from embgeo.training.data.layouts import describe_files, list_files, name_data
+from embgeo.training.data.text import TAG, TEXTS, find_ending, hash_files, is_folder, pieces
+from embgeo.training.data.vocabulary import Dataset, Vocabulary, choose_rows
+from embgeo.training.sections import DataSettings
 from embgeo.training.study.numbers import DECIDING, SETS
 from embgeo.training.study.outcomes import LEAST_PAIRS
 
@@ -61,7 +62,7 @@ def read_word_pairs(folder: Path) -> tuple[WordPairs, ...]:
 def read_set(name: str, path: Path) -> WordPairs:
     """Read a file with two words and a score on each line."""
     pairs, gold = [], []
-    lines = "".join(text.pieces(path)).splitlines()
+    lines = "".join(pieces(path)).splitlines()
     for number, line in enumerate(lines, 1):
         parts = line.lower().split()
         if not parts:
@@ -81,7 +82,10 @@ def read_set(name: str, path: Path) -> WordPairs:
 #: One document in this many is for validation.
 HELD_OUT = 50
 FEWEST_TOKENS = 100
-_ENDINGS = (".txt", ".text", ".tokens", ".raw", ".tsv")
+#: The last column of a table is a text, too.
+_TABLE = ".tsv"
+#: The default of `DataSettings.min_count`.
+MIN_COUNT = 5
 _WORD = re.compile(r"\w+")
 
 
@@ -110,70 +114,72 @@ class DocumentCorpus(Dataset):
         return {"train": len(self.train.rows), "valid": len(self.valid.rows), "test": pairs}
 
 
-def load_documents(
-    path: Path,
-    *,
-    min_count: int,
-    size: int | None,
-    tokens: int | None,
-    skip: int,
-    similarity: tuple[WordPairs, ...],
-) -> DocumentCorpus:
+def load_documents(chosen: DataSettings, similarity: tuple[WordPairs, ...]) -> DocumentCorpus:
     """Read a text, or all texts of a folder, with a document in each line.
 
     Words are runs of letters and digits in lower case. Tags in angle brackets (``<br />``,
-    ``<unk>``) are left out, and all columns but the last of a ``.tsv`` file. Words that occur less
-    than `min_count` times in the training documents are removed from the text before windows are
-    formed, as in word2vec.
-
-    `path`: a file, or a folder whose texts (``.txt``, ``.tokens``, ``.raw``, ``.tsv``, compressed
-    or not) are read in the order of their names. `size`: words to keep at most, the most frequent
-    ones. `tokens`, `skip`: words to read at most, behind the first `skip`.
+    ``<unk>``) are left out, and all columns but the last of a ``.tsv`` file. Words that are rare in
+    the training documents are removed from the text before windows are formed, as in word2vec.
     """
-    files = list_texts(path)
-    words = Words(path)
-    read = join_sequences(encode_documents(files, words, tokens, skip))
-    documents = np.repeat(np.arange(len(read), dtype=np.int32), read.lengths)
+    path, words = Path(chosen.path), Words(Path(chosen.path))
+    files, notes = [path], list[str]()
+    if is_folder(path):
+        files, notes = list_files(path, lambda file: find_ending(file) in (*TEXTS, _TABLE))
+        if not files:
+            raise UnreadableFile(
+                f"the folder holds no text ({', '.join((*TEXTS, _TABLE))}; plain, .gz or .zst)",
+                where=path,
+                way_out=f"name another with {argument('data')}",
+            )
+        notes.append(describe_files({"the text": files}))
+
+    def encode(lines: list[str], file: Path) -> Iterator[list[int]]:
+        for line in lines:
+            own = line.rpartition("\t")[2] if find_ending(file) == _TABLE else line
+            yield words.encode(_WORD.findall(TAG.sub(" ", own).lower()))
+
+    limit = None if chosen.tokens is None else (chosen.skip or 0) + chosen.tokens
+    text = encode_files(files, encode, end=None, limit=limit)
+    lengths = np.diff(text.lines, prepend=0)
+    part = choose_part(len(text.ids), chosen)
+    ids = text.ids[part]
+    documents = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)[part]
     held_out = documents % HELD_OUT == HELD_OUT - 1
-    counts = np.bincount(read.rows[~held_out], minlength=len(words))
-    vocabulary, row_of = choose_words(list(words), counts, min_count, size)
-    placed = row_of[read.rows]
+    vocabulary, rows, placed = choose_rows(
+        list(words),
+        {"train": ids[~held_out], "valid": ids[held_out]},
+        min_count=MIN_COUNT if chosen.min_count is None else chosen.min_count,
+        size=chosen.size,
+        unknown=False,
+    )
     train, valid = (
-        TokenStream(placed[chosen & (placed >= 0)], documents[chosen & (placed >= 0)])
-        for chosen in (~held_out, held_out)
+        TokenStream(found[found >= 0].astype(np.int32), own[found >= 0])
+        for found, own in zip(
+            rows.values(), (documents[~held_out], documents[held_out]), strict=True
+        )
     )
     if min(len(train.rows), len(valid.rows)) < FEWEST_TOKENS:
         raise UnreadableFile(
-            f"fewer than {FEWEST_TOKENS} words that occur {min_count:,} times or more are left for "
-            "training or validation",
+            f"fewer than {FEWEST_TOKENS} words with a row are left for training or validation",
             where=path,
             way_out=f"lower data.min_count with {argument('settings', 'data.min_count=N')}",
         )
-    notes = (
-        *describe_part(len(read.rows), tokens, skip, "words of the text"),
-        f"every line is a document, and one in {HELD_OUT} is for validation",
-        f"{len(words) - len(vocabulary):,} of {len(words):,} different words, all rare, are "
-        f"removed: {1.0 - (placed >= 0).mean():.1%} of the text",
-        *([describe_coverage(similarity, vocabulary, path)] if similarity else []),
-    )
-    hashes = text.hash_files(path, files)
+    notes += describe_part(len(ids), chosen, "words of the text")
+    notes.append(f"every line is a document, and one in {HELD_OUT} is for validation")
+    notes += placed
+    if similarity:
+        notes.append(describe_coverage(similarity, vocabulary, path))
     return DocumentCorpus(
-        path.name, vocabulary, train, valid, None, "words", notes, hashes, similarity
+        name=name_data(path),
+        vocabulary=vocabulary,
+        train=train,
+        valid=valid,
+        test=None,
+        unit="words",
+        notes=tuple(notes),
+        files=hash_files(path, files),
+        similarity=similarity,
     )
-
-
-def list_texts(path: Path) -> list[Path]:
-    """List the file, or the texts of a folder in the order of their names."""
-    if not text.is_folder(path):
-        return [path]
-    found = [file for file in text.list_folder(path) if text.find_ending(file) in _ENDINGS]
-    if not found:
-        raise UnreadableFile(
-            f"the folder holds no text ({', '.join(_ENDINGS)}; plain, .gz or .zst)",
-            where=path,
-            way_out=f"name another with {argument('data')}",
-        )
-    return found
 
 
 def describe_coverage(similarity: tuple[WordPairs, ...], vocabulary: Vocabulary, path: Path) -> str:
@@ -190,37 +196,3 @@ def describe_coverage(similarity: tuple[WordPairs, ...], vocabulary: Vocabulary,
             )
         parts.append(f"{SETS[one.name][0]} {covered:,} of {len(one.pairs):,}")
     return f"pairs that have both words: {'; '.join(parts)}"
-
-
-def encode_documents(
-    files: list[Path], words: Words, limit: int | None, skip: int
-) -> Iterator[list[int]]:
-    """Yield the words of each document as numbers, `limit` words at most, behind `skip` words.
-
-    A document is a line, or the last column of a line of a table.
-    """
-    left = limit
-    for file in files:
-        table = text.find_ending(file) == ".tsv"
-        for line in text.read_lines(file):
-            line = line.rpartition("\t")[2] if table else line
-            spoken = _WORD.findall(text.TAG.sub(" ", line).lower())
-            begin = min(skip, len(spoken))
-            skip -= begin
-            found = [words[word] for word in spoken[begin:][:left]]
-            if found:
-                yield found
-            if left is not None:
-                left -= len(found)
-                if not left:
-                    return
-
-
-def choose_words(
-    words: list[str], counts: IntArray, min_count: int, size: int | None
-) -> tuple[Vocabulary, Ids]:
-    """Keep the most frequent words; the row of each word is −1 if it is left out."""
-    order = sorted(np.flatnonzero(counts >= min_count), key=lambda i: (-counts[i], words[i]))[:size]
-    row_of = np.full(len(words), -1, dtype=np.int32)
-    row_of[order] = np.arange(len(order), dtype=np.int32)
-    return Vocabulary(tuple(words[i] for i in order), counts[order]), row_of

@@ -12,14 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.arrays import IntArray
-from embgeo.core.errors import UnreadableFile, argument
+from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.training.data.layouts import SPLITS
 from embgeo.training.data.text import pieces
-from embgeo.training.data.vocabulary import END
+from embgeo.training.sections import DataSettings
 
 Ids = npt.NDArray[np.int32]
-#: Bounds the memory that a mistaken or untrusted text takes.
-MOST_TYPES = 10_000_000
+#: Bound the memory that a mistaken or untrusted text takes.
+MOST_TYPES, MOST_TOKENS = 10_000_000, 2**31
+FEWER_TOKENS = f"set data.tokens with {argument('settings', 'data.tokens=N')}"
 
 
 class Words(dict[str, int]):
@@ -32,26 +33,23 @@ class Words(dict[str, int]):
         number = self[word] = len(self)
         return number
 
-    def end(self) -> int:
-        """Number of the word that ends a sentence."""
-        return self[END]
-
-    def encode(self, lines: list[str]) -> list[list[int]]:
-        """Return the numbers of the words of each line, which white space separates."""
+    def encode(self, words: Iterable[str]) -> list[int]:
+        """Return the numbers of words."""
         if len(self) > MOST_TYPES:
             raise UnreadableFile(
                 f"the text has more than {MOST_TYPES:,} different words",
                 where=self.path,
-                way_out=f"set data.bpe with {argument('settings', 'data.bpe=4096')}",
+                way_out=FEWER_TOKENS,
             )
-        return [list(map(self.__getitem__, line.split())) for line in lines]
+        return list(map(self.__getitem__, words))
+
+    def encode_lines(self, lines: list[str], _path: Path) -> list[list[int]]:
+        """Return the numbers of the words of each line, which white space separates."""
+        return [self.encode(line.split()) for line in lines]
 
 
-#: Lines of a text to the numbers of their tokens. Lines of a stream have their line ends.
-Encode = Callable[[list[str]], Iterable[Sequence[int]]]
-
-#: Bounds the memory that a mistaken or untrusted text takes.
-MOST_TOKENS = 2**31
+#: Lines of a file to the numbers of their tokens. Lines of a stream have their line ends.
+Encode = Callable[[list[str], Path], Iterable[Sequence[int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ def encode_files(
 
     `end`: the token to put at the end of each line; None for a stream. `empty_lines`: whether an
     empty line gets an end, too; otherwise it only separates paragraphs. `separator`: a token to put
-    at the end of each file. `limit`: tokens to read at most.
+    at the end of each file. `limit`: tokens to read at most; paragraphs are then not known.
     """
     ids, lines, paragraphs = array("i"), array("q", [0]), array("q", [0])
 
@@ -91,27 +89,25 @@ def encode_files(
         elif len(ids) > paragraphs[-1]:
             paragraphs.append(len(ids))
 
-    def finish() -> EncodedText:
-        return EncodedText(np.asarray(ids), np.array(lines[1:]), np.array(paragraphs[1:]))
-
     line_end = "\n" if end is None else ""
     for path in paths:
         for piece in pieces(path):
             # Not splitlines, which also cuts at form feeds, U+0085, U+2028 and others.
             *whole, rest = piece.split("\n")
-            for own in encode([line + line_end for line in whole]):
+            for own in encode([line + line_end for line in whole], path):
                 ids.extend(own)
                 end_line()
             if rest:
-                ids.extend(*encode([rest]))
+                ids.extend(*encode([rest], path))
             if limit is not None and len(ids) >= limit:
                 del ids[limit:]
-                return finish()
+                ends = np.array(lines[1:])
+                return EncodedText(np.asarray(ids), np.append(ends[ends < limit], limit), ends[:0])
             if len(ids) > MOST_TOKENS:
                 raise UnreadableFile(
                     f"the text has more than {MOST_TOKENS:,} tokens",
                     where=path,
-                    way_out=f"set data.tokens with {argument('settings', 'data.tokens=N')}",
+                    way_out=FEWER_TOKENS,
                 )
         if len(ids) > lines[-1]:
             end_line()
@@ -119,7 +115,7 @@ def encode_files(
             ids.append(separator)
         if len(ids) > paragraphs[-1]:
             paragraphs.append(len(ids))
-    return finish()
+    return EncodedText(np.asarray(ids), np.array(lines[1:]), np.array(paragraphs[1:]))
 
 
 #: Share of the tokens for validation, and for test.
@@ -183,11 +179,21 @@ def _draw_splits(ends: IntArray, tokens: int, seed: int) -> npt.NDArray[np.int8]
     return parts
 
 
-def describe_part(kept: int, tokens: int | None, skip: int, what: str) -> list[str]:
-    """Describe which part of a text is used, unless it is all of it."""
-    if skip:
-        return [f"{kept:,} {what}, behind its first {skip:,}"]
-    return [] if tokens is None else [f"the first {kept:,} {what}"]
+def choose_part(there: int, chosen: DataSettings) -> slice:
+    """Return which of the tokens of a training split `tokens` and `skip` choose."""
+    skip = chosen.skip or 0
+    if skip >= there > 0:
+        cause = f"skip is {skip:,}, and the training split has {there:,} tokens"
+        way_out = f"lower data.skip with {argument('settings', 'data.skip=N')}"
+        raise BadOption(cause, where="data", way_out=way_out)
+    return slice(skip, there if chosen.tokens is None else min(there, skip + chosen.tokens))
+
+
+def describe_part(kept: int, chosen: DataSettings, what: str) -> list[str]:
+    """Describe which part of a training split is used, unless it is all of it."""
+    if chosen.skip:
+        return [f"{kept:,} {what}, behind its first {chosen.skip:,}"]
+    return [] if chosen.tokens is None else [f"the first {kept:,} {what}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +219,15 @@ class RowSequences:
         lengths = self.ends[chosen + 1] - begins
         places = begins[:, None] + np.minimum(np.arange(lengths.max()), lengths[:, None] - 1)
         return self.rows[places], lengths
+
+    def within(self, part: slice) -> IntArray:
+        """Return the places of the sequences that lie in a part of the tokens, all of each."""
+        places = np.flatnonzero((self.ends[:-1] >= part.start) & (self.ends[1:] <= part.stop))
+        if not len(places):
+            cause = f"none of the {len(self):,} texts to train on is in the chosen part"
+            way_out = f"raise data.tokens with {argument('settings', 'data.tokens=N')}"
+            raise BadOption(cause, where="data", way_out=way_out)
+        return places
 
     def select(self, chosen: IntArray) -> RowSequences:
         """Return some sequences, given in ascending order."""

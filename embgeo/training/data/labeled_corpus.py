@@ -7,57 +7,29 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile, argument
-from embgeo.files.guard import cannot_read
-from embgeo.training.data.encoding import RowSequences, Words, join_sequences
-from embgeo.training.data.layouts import SPLIT_NAMES
-from embgeo.training.data.text import (
-    TAG,
-    find_ending,
-    hash_files,
-    is_folder,
-    list_folder,
-    read_lines,
+from embgeo.training.data.encoding import (
+    RowSequences,
+    Words,
+    choose_part,
+    describe_part,
+    join_sequences,
 )
-from embgeo.training.data.vocabulary import UNKNOWN, Dataset, ranked
+from embgeo.training.data.layouts import find_splits, name_data
+from embgeo.training.data.text import TAG, find_ending, hash_files, read_lines
+from embgeo.training.data.vocabulary import UNKNOWN, Dataset, choose_rows
+from embgeo.training.sections import DataSettings
 
 #: A class and a text.
 LabeledText = tuple[str, str]
 
 _TEXT_COLUMN, _LABEL_COLUMN = "text", "label"
-
-
-def find_splits(path: Path) -> dict[str, Path]:
-    """Find the files of the splits in a folder, or next to a training file.
-
-    Next to a file with "train" in its name, files with "test", "valid", "val" or "dev" instead are
-    the other splits. A file without "train" in its name is cut into splits.
-    """
-    train = path
-    if is_folder(path):
-        named = [file for file in list_folder(path) if "train" in file.name]
-        if len(named) != 1:
-            raise BadOption(
-                f"the folder has {len(named)} files with “train” in their names",
-                where=path,
-                way_out=f"name the training file with {argument('data')}",
-            )
-        train = named[0]
-    if not train.is_file():
-        raise cannot_read(train, FileNotFoundError())
-    splits = {"train": train}
-    if "train" in train.name:
-        for split in ("valid", "test"):
-            names = (train.name.replace("train", name) for name in SPLIT_NAMES[split])
-            places = map(train.with_name, names)
-            if (found := next((place for place in places if place.is_file()), None)) is not None:
-                splits[split] = found
-    return splits
 
 
 def read_labeled(path: Path) -> list[LabeledText]:
@@ -144,8 +116,8 @@ def refuse_line(path: Path, number: int, what: str) -> UnreadableFile:
 TENTH = 10
 #: The way out where classes do not fit.
 MERGE = f"set task.merge with {argument('settings', 'task.merge=…')}"
-#: The part of the name of a training file that follows the name of the corpus.
-_SUFFIX = re.compile(r"[._-]?train.*|\.[a-z]+$")
+#: Defaults of `DataSettings.min_count` and `DataSettings.size`.
+MIN_COUNT, SIZE = 2, 30_000
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _HEADERS = re.compile(r"\A(?:[^\n]+\n)+\n")
 _QUOTED = re.compile(
@@ -160,6 +132,10 @@ class LabeledDocuments(RowSequences):
     #: The class of each document; shape (n,).
     classes: IntArray
 
+    def select(self, chosen: IntArray) -> "LabeledDocuments":
+        found = RowSequences.select(self, chosen)
+        return LabeledDocuments(found.rows, found.ends, self.classes[chosen])
+
 
 @dataclass(frozen=True, slots=True)
 class LabeledCorpus(Dataset):
@@ -169,18 +145,18 @@ class LabeledCorpus(Dataset):
 
 
 def load_labeled(
-    path: Path,
-    *,
-    length: int,
-    strip: bool,
-    merge: Sequence[str],
-    min_count: int,
-    size: int | None,
+    chosen: DataSettings, *, length: int, strip: bool, merge: Sequence[str]
 ) -> LabeledCorpus:
-    """Read documents with classes; `ClassificationTask` describes the arguments."""
-    files = find_splits(path)
-    splits = {split: merge_classes(read_labeled(file), merge) for split, file in files.items()}
-    notes = []
+    """Read documents with classes; `ClassificationTask` describes the keyword arguments."""
+    path, words = Path(chosen.path), Words(Path(chosen.path))
+    files, notes = find_splits(
+        path, lambda file: find_ending(file) in READERS, "labeled text", ("train",)
+    )
+    splits = {
+        split: merge_classes([*chain.from_iterable(map(read_labeled, own))], merge)
+        for split, own in files.items()
+    }
+    splits = {"train": splits.pop("all"), **splits} if "all" in splits else splits
     for split, seed in (("test", 1), ("valid", 0)):
         if split not in splits:
             splits["train"], splits[split] = cut_tenth(splits["train"], seed)
@@ -195,8 +171,7 @@ def load_labeled(
             where=path,
             way_out=MERGE,
         )
-    words = Words(path)
-    encoded = {}
+    encoded, whole = {}, {}
     for split, texts in splits.items():
         if strange := {label for label, _ in texts} - classes.keys():
             raise UnreadableFile(
@@ -208,30 +183,42 @@ def load_labeled(
             raise UnreadableFile(
                 f"there are no documents for the {split} split", where=path, way_out=MERGE
             )
-        tokens = (split_tokens(text, strip=strip)[:length] for _, text in texts)
-        # A document without words is one unknown word.
-        joined = join_sequences(map(words.__getitem__, own or [UNKNOWN]) for own in tokens)
+        whole[split] = lengths = list[int]()
+
+        def encode(text: str, lengths: list[int] = lengths) -> list[int]:
+            tokens = split_tokens(text, strip=strip)
+            lengths.append(len(tokens))
+            # A document without words is one unknown word.
+            return words.encode(tokens[:length] or [UNKNOWN])
+
+        joined = join_sequences(encode(text) for _, text in texts)
         labels = np.array([classes[label] for label, _ in texts])
         encoded[split] = LabeledDocuments(joined.rows, joined.ends, labels)
-    counts = np.bincount(encoded["train"].rows, minlength=len(words))
-    vocabulary, row_of = ranked(list(words), counts, min_count=min_count, size=size)
-    placed = {split: replace(found, rows=row_of[found.rows]) for split, found in encoded.items()}
-    cut = np.mean([len(split_tokens(t, strip=strip)) > length for _, t in splits["train"]])
+    train = encoded["train"]
+    encoded["train"] = train.select(train.within(choose_part(len(train.rows), chosen)))
+    vocabulary, rows, placed = choose_rows(
+        list(words),
+        {split: found.rows for split, found in encoded.items()},
+        min_count=MIN_COUNT if chosen.min_count is None else chosen.min_count,
+        size=SIZE if chosen.size is None else chosen.size,
+    )
+    splits_of = {split: replace(found, rows=rows[split]) for split, found in encoded.items()}
+    cut = np.mean(np.array(whole["train"]) > length)
     notes += [
         f"{len(classes)} classes: {', '.join(classes)}",
         f"documents are cut after {length:,} tokens, which shortens {cut:.0%} of the training "
         "documents; counts are taken after the cut",
+        *describe_part(len(encoded["train"].rows), chosen, "tokens of the training documents"),
+        *placed,
     ]
     if strip:
         notes.append("headers and quoted lines of posts are left out")
     return LabeledCorpus(
-        name=_SUFFIX.sub("", files["train"].name) or files["train"].resolve().parent.name,
+        name=name_data(path),
         vocabulary=vocabulary,
-        train=placed["train"],
-        valid=placed["valid"],
-        test=placed["test"],
+        **splits_of,
         notes=tuple(notes),
-        files=hash_files(path, files.values()),
+        files=hash_files(path, chain.from_iterable(files.values())),
         unit="documents",
         classes=tuple(classes),
     )

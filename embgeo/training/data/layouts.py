@@ -1,18 +1,25 @@
 """Which files of a path are which split."""
 
 import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile, argument
-from embgeo.training.data.text import is_folder, list_folder
+from embgeo.files.guard import cannot_read, list_short
+from embgeo.files.links import is_foreign_link
+from embgeo.training.data.text import COMPRESSED, is_folder
 
-#: Names of the splits in file names, in order of preference.
-SPLIT_NAMES = {"train": ("train",), "valid": ("valid", "val", "dev"), "test": ("test",)}
-SPLITS = tuple(SPLIT_NAMES)
-_TEXT = re.compile(r"\.(txt|text|tokens|raw)(\.(gz|zst))?\Z", re.IGNORECASE)
-_WORDS = {name: split for split, names in SPLIT_NAMES.items() for name in names}
-_WORDS |= {"training": "train", "validation": "valid"}
+SPLITS = ("train", "valid", "test")
+#: The splits that words in names of files mean.
+_WORDS = {
+    "train": "train",
+    "training": "train",
+    "test": "test",
+    **dict.fromkeys(("valid", "val", "dev", "validation"), "valid"),
+}
+#: The files of each split; or of ``all``, data without splits.
+Files = dict[str, list[Path]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,56 +66,70 @@ PUBLISHED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusLayout:
-    """The files of a corpus."""
+def list_files(folder: Path, fits: Callable[[Path], bool]) -> tuple[list[Path], list[str]]:
+    """List the files of a folder that fit, by name, and note those that are left out.
 
-    name: str
-    #: ``train``, ``valid`` and perhaps ``test``; or ``all``, a text without splits.
-    splits: dict[str, list[Path]]
-    #: The corpus that the file names indicate.
-    published: KnownCorpus | None = None
-    notes: tuple[str, ...] = ()
+    Hidden files are none of the data. Links to files outside the folder are left out.
+    """
+    try:
+        found = [
+            file
+            for file in sorted(folder.iterdir())
+            if file.is_file() and not file.name.startswith(".") and fits(file)
+        ]
+    except OSError as error:
+        raise cannot_read(folder, error) from error
+    outside = [file.name for file in found if is_foreign_link(file)]
+    inside = [file for file in found if file.name not in outside]
+    return inside, [f"links out of the folder are left out: {list_short(outside)}"] * bool(outside)
 
-    @property
-    def files(self) -> list[Path]:
-        return [file for files in self.splits.values() for file in files]
 
+def find_splits(
+    path: Path, fits: Callable[[Path], bool], what: str, needed: Collection[str]
+) -> tuple[Files, list[str]]:
+    """Find the files of each split, and note which they are; a file alone has no splits.
 
-def find_layout(path: Path) -> CorpusLayout:
-    """Find the splits of a corpus by the names of its files.
-
-    A folder holds texts with ``train``, ``valid`` (``val``, ``dev``) and perhaps ``test`` in their
-    names, which end in ``.txt``, ``.text``, ``.tokens`` or ``.raw``, compressed or not. Links to
-    files outside the folder are left out.
+    Of the files of a folder that fit, words in the name say which split they are: ``train``,
+    ``valid`` (``val``, ``dev``) or ``test``. `what` such a file is called; `needed`: the splits
+    that a folder has to have.
     """
     if not is_folder(path):
-        name = _TEXT.sub("", path.name) or path.name
-        return CorpusLayout(name, {"all": [path]})
-    name, inside = path.name or path.resolve().name, path.resolve()
-    found: dict[str, list[Path]] = {}
-    outside = 0
-    for text in list_folder(path):
-        words = re.split(r"[\W_]+", text.name.lower())
+        return {"all": [path]}, []
+    files, notes = list_files(path, fits)
+    found: Files = {split: [] for split in SPLITS}
+    for file in files:
+        words = re.split(r"[\W_]+", file.name.lower())
         split = next((_WORDS[word] for word in words if word in _WORDS), None)
-        if split is not None and _TEXT.search(text.name):
-            if text.resolve().is_relative_to(inside):
-                found.setdefault(split, []).append(text)
-            else:
-                outside += 1
-    for split in ("train", "valid"):
-        if split not in found:
-            cause = f"no text in the folder has “{split}” in its name"
-            way_out = f"name a single text with {argument('data')}"
+        if split is not None:
+            found[split].append(file)
+    for split in needed:
+        if not found[split]:
+            cause = f"no {what} in the folder has “{split}” in its name"
+            way_out = f"name one file, or other data, with {argument('data')}"
             raise UnreadableFile(cause, where=path, way_out=way_out)
-    splits = {split: found[split] for split in SPLITS if split in found}
-    notes = (f"{outside:,} links that lead out of the folder are left out",) if outside else ()
+    splits = {split: files for split, files in found.items() if files}
+    return splits, [*notes, describe_files(splits)]
+
+
+def describe_files(splits: Mapping[str, Iterable[Path]]) -> str:
+    """Say which files are which split."""
+    names = {split: list_short([file.name for file in files]) for split, files in splits.items()}
+    return "; ".join(f"{split} is {listed}" for split, listed in names.items())
+
+
+def name_data(path: Path) -> str:
+    """Name data by their folder, or by their file without its endings."""
+    name = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
+    return path.resolve().name if is_folder(path) else name.stem
+
+
+def find_published(path: Path, splits: Files) -> KnownCorpus | None:
+    """Return the published corpus that the names and sizes of the files indicate."""
     known = [
         one for one in PUBLISHED if all([path / file] in splits.values() for file in one.files)
     ]
+    if not known:
+        return None
     size = splits["train"][0].stat().st_size
     # A token takes two bytes at least: the training split tells a corpus from a smaller one.
-    published = next(
-        (one for one in known if size >= 2 * one.tokens[0]), known[-1] if known else None
-    )
-    return CorpusLayout(name, splits, published, notes)
+    return next((one for one in known if size >= 2 * one.tokens[0]), known[-1])

@@ -11,54 +11,58 @@ import numpy as np
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile, argument
-from embgeo.training.data.encoding import RowSequences, join_sequences
-from embgeo.training.data.layouts import SPLIT_NAMES, SPLITS
-from embgeo.training.data.text import COMPRESSED, hash_files, list_folder, read_lines
+from embgeo.files.links import is_foreign_link
+from embgeo.training.data.encoding import (
+    RowSequences,
+    choose_part,
+    describe_part,
+    join_sequences,
+)
+from embgeo.training.data.layouts import SPLITS, describe_files, find_splits, list_files
+from embgeo.training.data.text import COMPRESSED, hash_files, read_lines
 from embgeo.training.data.tokenizer import END_ROW, BytePairs
 from embgeo.training.data.vocabulary import Dataset, Vocabulary
+from embgeo.training.sections import DataSettings
 
 #: A sentence and its translation.
 Pair = tuple[str, str]
-
+#: The default of `DataSettings.size`.
+SIZE = 4_000
 _ENDING = rf"(?:{'|'.join(map(re.escape, COMPRESSED))})?"
 
 
-def find_parallel(path: Path, source: str, target: str, test: str) -> dict[str, tuple[Path, Path]]:
-    """Find the files of both languages by split; the first by name where there are several.
+def find_parallel(
+    path: Path, source: str, target: str, test: str
+) -> tuple[dict[str, tuple[Path, Path]], list[str]]:
+    """Find the files of both languages by split, the first by name of several, and note which.
 
-    `path`: a folder with ``train.SOURCE`` and ``train.TARGET``; names of the other splits begin
-    with ``valid``, ``val`` or ``dev``, and with ``test``. `test`: another beginning for the test
-    split, if not empty.
+    `path`: a folder with ``train.SOURCE`` and ``train.TARGET``, and the same for the other splits.
+    `test`: how the names of the test split begin, if not empty.
     """
-    found, listed = {}, list_folder(path)
-    for split, names in SPLIT_NAMES.items():
-        known = (test,) if split == "test" and test else names
-        files = [
-            (file, match[1])
-            for name in known
-            for file in listed
-            if (
-                match := re.fullmatch(
-                    rf"({re.escape(name)}.*)\.{re.escape(source)}{_ENDING}", file.name
-                )
-            )
-        ]
-        pairs = (
-            (file, other)
-            for file, stem in files
-            for other in (file.with_name(f"{stem}.{target}{end}") for end in ("", *COMPRESSED))
-            if other.is_file()
-        )
-        if (pair := next(pairs, None)) is None:
-            shown = f"{known[0]}.{source} and {known[0]}.{target}"
-            missing = f"there is {files[0][0].name}, but no .{target}" if files else f"no {shown}"
-            raise BadOption(
-                f"the {split} split is missing: {missing}",
-                where=path,
-                way_out=f"set task.source, task.target or task.test with {argument('settings')}",
-            )
-        found[split] = pair
-    return found
+
+    def find_target(file: Path) -> Path | None:
+        match = re.fullmatch(rf"(.+)\.{re.escape(source)}{_ENDING}", file.name)
+        names = [f"{match[1]}.{target}{ending}" for ending in ("", *COMPRESSED)] if match else []
+        others = map(file.with_name, names)
+        return next((one for one in others if one.is_file() and not is_foreign_link(one)), None)
+
+    def fits(file: Path) -> bool:
+        return find_target(file) is not None
+
+    what = f"pair of files .{source} and .{target} (task.source, task.target)"
+    files, notes = find_splits(path, fits, what, SPLITS[:2] if test else SPLITS)
+    if "all" in files:
+        way_out = f"put train.{source} and train.{target}, valid and test into one"
+        raise BadOption("translations are read from a folder", where=path, way_out=way_out)
+    if test:
+        files["test"] = [file for file in list_files(path, fits)[0] if file.name.startswith(test)]
+        if not files["test"]:
+            way_out = f"set task.test with {argument('settings')}"
+            raise BadOption(f"no {what} begins with {test}", where=path, way_out=way_out)
+    found = {
+        split: (own[0], other) for split, own in files.items() if (other := find_target(own[0]))
+    }
+    return found, [*notes[:-1], describe_files(found)]
 
 
 def read_parallel(source: Path, target: Path) -> list[Pair]:
@@ -109,22 +113,21 @@ class ParallelCorpus(Dataset):
 
 
 def load_parallel(
-    path: Path,
+    chosen: DataSettings,
     *,
     source: str,
     target: str,
     test: str,
     length: int,
-    size: int,
     joint: bool,
     one_matrix: bool,
-    note: str,
 ) -> ParallelCorpus:
-    """Read sentences and translations; `TranslationTask` describes the arguments.
+    """Read sentences and translations; `TranslationTask` describes the other arguments.
 
-    `one_matrix`: whether both languages share a matrix, and so the counts. `note`: a further note.
+    `one_matrix`: whether both languages share a matrix, and so the counts.
     """
-    files = find_parallel(path, source, target, test)
+    path, size = Path(chosen.path), SIZE if chosen.size is None else chosen.size
+    files, notes = find_parallel(path, source, target, test)
     splits = {split: read_parallel(*pair) for split, pair in files.items()}
     read, written = zip(*splits["train"], strict=True)
     if joint:
@@ -147,23 +150,24 @@ def load_parallel(
             where=path,
             way_out=f"raise task.length with {argument('settings', 'task.length=N')}",
         )
-    counts = [
-        np.bincount(side.rows, minlength=own.size)
-        for side, own in zip((train.source, train.target), pieces, strict=True)
-    ]
-    summary = (
+    notes.append(
         f"{source} to {target}: {len(train):,} pairs to train on, "
         f"{len(whole) - len(train):,} with more than {length:,} tokens are left out; "
         f"{learned} for training"
     )
-    origin = f"the test split is {files['test'][0].name} and {files['test'][1].name}"
+    train = train.select(train.target.within(choose_part(len(train.target.rows), chosen)))
+    notes += describe_part(len(train.target.rows), chosen, "target tokens of the training pairs")
+    counts = [
+        np.bincount(side.rows, minlength=own.size)
+        for side, own in zip((train.source, train.target), pieces, strict=True)
+    ]
     return ParallelCorpus(
         name=f"{path.resolve().name} {source}–{target}",
         vocabulary=pieces[1].vocabulary(np.sum(counts, axis=0) if one_matrix else counts[1]),
         train=train,
         valid=encoded["valid"],
         test=encoded["test"],
-        notes=(origin, summary, note),
+        notes=tuple(notes),
         files=hash_files(path, (file for pair in files.values() for file in pair)),
         unit="target tokens",
         pieces=pieces[1],

@@ -4,14 +4,16 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from stat import S_ISDIR
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.files.guard import cannot_read
 from embgeo.files.long_texts import read_pieces
 from embgeo.files.records import digest_of
 
-#: Endings of compressed files.
+#: Endings of the names of compressed files, and of texts.
 COMPRESSED = (".gz", ".zst")
+TEXTS = (".txt", ".text", ".tokens", ".raw")
 #: A tag in angle brackets, such as ``<br />`` and ``<unk>``.
 TAG = re.compile(r"<[^>]{0,40}>")
 
@@ -49,32 +51,20 @@ def find_ending(path: Path) -> str:
 
 
 def is_folder(path: Path) -> bool:
-    """Tell whether a path is a folder; `UnreadableFile` if the operating system cannot tell."""
+    """Tell whether a path is a folder; `UnreadableFile` if there is nothing."""
     try:
-        return path.is_dir()
-    except OSError as error:
-        raise cannot_read(path, error) from error
-
-
-def list_folder(folder: Path) -> list[Path]:
-    """List the files of a folder that are not hidden, in the order of their names."""
-    try:
-        return sorted(
-            file for file in folder.iterdir() if file.is_file() and not file.name.startswith(".")
-        )
-    except OSError as error:
-        raise cannot_read(folder, error) from error
-
-
-def sha256(path: Path) -> str:
-    """Return SHA-256 of a file as it is stored, compressed or not."""
-    try:
-        return digest_of(path)
+        return S_ISDIR(path.stat().st_mode)
     except OSError as error:
         raise cannot_read(path, error) from error
 
 
 def hash_files(path: Path, files: Iterable[Path]) -> dict[str, str]:
-    """Return SHA-256 of each file of a data set by its path below `path`, or next to it."""
+    """Return SHA-256 of files as they are stored, each by its path below `path`, or next to it."""
     folder = path if is_folder(path) else path.parent
-    return {file.relative_to(folder).as_posix(): sha256(file) for file in files}
+    found = {}
+    for file in files:
+        try:
+            found[file.relative_to(folder).as_posix()] = digest_of(file)
+        except OSError as error:
+            raise cannot_read(file, error) from error
+    return found

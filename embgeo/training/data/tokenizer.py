@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,7 @@ class ByteLevel(Tokenizer):
         #: The bytes of each row: a character of a token stands for one, `SEPARATOR` for none.
         self.row_bytes: IntArray = np.array([0, *map(len, tokens)], np.int64)
 
-    def encode(self, lines: Iterable[str]) -> Iterator[list[int]]:
-        known = list(lines)
-        for line, ids in zip(known, super().encode(known), strict=True):
+    def encode_lines(self, lines: list[str], _path: Path) -> Iterator[list[int]]:
+        """Yield the ids of each line, with `SEPARATOR` before titles."""
+        for line, ids in zip(lines, self.encode(lines), strict=True):
             yield [0, *ids] if self.titles and _TITLE.fullmatch(line) else ids

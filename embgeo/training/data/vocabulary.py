@@ -1,15 +1,15 @@
 """The vocabulary of a corpus: tokens in the order of their rows, with their counts."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption, argument
-from embgeo.training.checks import whole
 from embgeo.training.data.layouts import SPLITS
 
 UNKNOWN = "<unk>"
@@ -76,35 +76,43 @@ class Dataset:
         return {split: len(rows) for split, rows in splits.items() if rows is not None}
 
 
-def ranked(
+#: The vocabulary of a text, the rows of its splits, and notes.
+PlacedText = tuple[Vocabulary, dict[str, IntArray], list[str]]
+#: The tokens of a split, as places in a list of different words.
+Places = npt.NDArray[np.int32]
+
+
+def choose_rows(
     words: Sequence[str],
-    counts: IntArray,
+    splits: Mapping[str, Places],
     *,
-    min_count: int = 1,
-    size: int | None = None,
+    min_count: int,
+    size: int | None,
     end: bool = False,
-) -> tuple[Vocabulary, IntArray]:
-    """Choose rows for words, and give the row of each word.
+    unknown: bool = True,
+) -> PlacedText:
+    """Choose rows for words by their counts in the training split.
 
     Words with at least `min_count` occurrences are kept, the most frequent ones up to `size` rows.
     `UNKNOWN` stands for the others and is ranked by its own count; it has a row if it is a word of
     the text, or if some word is left out.
 
-    `words`: different words of all splits. `counts`: occurrences in the training split, without
-    which a word is never kept; shape (len(words),). `size`: rows at most, `UNKNOWN` and `END`
-    included. `end`: whether `END` ends sentences; it is then kept, however rare.
+    `words`: different words; those that the training split lacks are never kept. `size`: rows at
+    most, `UNKNOWN` and `END` included. `end`: whether `END` ends sentences; it is then kept,
+    however rare. `unknown`: whether there is an `UNKNOWN`; without it, words that are left out have
+    the row −1.
     """
-    specials = {UNKNOWN, END} if end else {UNKNOWN}
-    whole("min_count", min_count)
+    counts = np.bincount(splits["train"], minlength=len(words))
+    specials = {name for name, used in ((UNKNOWN, unknown), (END, end)) if used}
     if size is not None and size <= len(specials):
         way_out = f"raise data.size with {argument('settings', 'data.size=5000')}"
         raise BadOption(f"{size:,} rows leave no room for words", where="size", way_out=way_out)
     kept = [i for i, word in enumerate(words) if counts[i] >= min_count and word not in specials]
     kept.sort(key=lambda i: (-counts[i], words[i]))
     own = {word: int(counts[i]) for i, word in enumerate(words) if word in specials}
-    needs_unknown = UNKNOWN in own or len(kept) + len(own) < len(words)
+    needs_unknown = unknown and (UNKNOWN in own or len(kept) + len(own) < len(words))
     if size is not None and len(kept) > size - end - needs_unknown:
-        needs_unknown = True
+        needs_unknown = unknown
         kept = kept[: size - len(specials)]
     if not kept:
         raise BadOption(
@@ -126,7 +134,20 @@ def ranked(
         row[END] if end else None,
     )
     elsewhere = row.get(UNKNOWN, -1)
-    return vocabulary, np.array([row.get(word, elsewhere) for word in words], dtype=np.int64)
+    row_of = np.array([row.get(word, elsewhere) for word in words], dtype=np.int64)
+    rows = {split: row_of[found] for split, found in splits.items()}
+    left = f"{UNKNOWN} stands for" if unknown else "words without a row are"
+    notes = describe_shares(left, elsewhere, rows)
+    if min_count > 1 and notes:
+        notes = [f"words that occur less than {min_count:,} times in train have no row", *notes]
+    return vocabulary, rows, notes
+
+
+def describe_shares(what: str, row: int, rows: Mapping[str, IntArray]) -> list[str]:
+    """Describe the share of a row in each split, if there are such tokens."""
+    shares = {split: float(np.mean(found == row)) for split, found in rows.items()}
+    listed = ", ".join(f"{share:.1%} of {split}" for split, share in shares.items())
+    return [f"{what} {listed}"] if any(shares.values()) else []
 
 
 def vocabulary_bytes(vocabulary: Vocabulary) -> bytes:

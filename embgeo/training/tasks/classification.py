@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -193,10 +192,6 @@ class ClassificationScores(SplitEvaluator):
         return scores, Outcomes("documents", split, pairs)
 
 
-#: Defaults of `min_count` and `size` of `[data]`.
-MIN_COUNT, SIZE = 2, 30_000
-
-
 class ClassificationTask(task.Task):
     """Predict the class of a document.
 
@@ -226,14 +221,8 @@ class ClassificationTask(task.Task):
         self.merge = texts("merge", merge, 'give a list of patterns: ["comp.*", "rec.*"]')
 
     def load(self, config: StudySettings) -> labeled_corpus.LabeledCorpus:
-        chosen = config.data
         return labeled_corpus.load_labeled(
-            Path(chosen.path),
-            length=self.length,
-            strip=self.strip,
-            merge=self.merge,
-            min_count=MIN_COUNT if chosen.min_count is None else chosen.min_count,
-            size=SIZE if chosen.size is None else chosen.size,
+            config.data, length=self.length, strip=self.strip, merge=self.merge
         )
 
     def size_model(self, dataset: labeled_corpus.LabeledCorpus) -> tuple[Any, ...]:

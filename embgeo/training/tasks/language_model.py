@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -83,16 +82,7 @@ class LanguageModeling(Task):
         return replace(config, evaluation=found)
 
     def load(self, config: StudySettings) -> Corpus:
-        chosen = config.data
-        return load_corpus(
-            Path(chosen.path),
-            min_count=chosen.min_count,
-            size=chosen.size,
-            bpe=chosen.bpe,
-            tokens=chosen.tokens,
-            skip=chosen.skip or 0,
-            shuffle=chosen.shuffle,
-        )
+        return load_corpus(config.data)
 
     def build(self, config: StudySettings, method: Method, dataset: Any) -> LanguageModel:
         """Build the model before its first step.

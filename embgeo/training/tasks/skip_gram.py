@@ -84,8 +84,6 @@ def sampling_loss(words: Tensor, contexts: Tensor, negatives: Tensor, number: in
     return near + far * (number / (len(words) * len(negatives)))
 
 
-#: Default of `min_count` of `[data]`.
-MIN_COUNT = 5
 #: Tokens of the validation documents, and negatives, for the validation loss.
 VALIDATED, VALIDATED_NEGATIVES = 20_000, 512
 
@@ -161,7 +159,7 @@ class SkipGramTask(Task):
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = OF_SIMILARITY
     SPARSE: ClassVar[bool] = True
     USES: ClassVar = {
-        "data": ("min_count", "size", "tokens", "skip"),
+        "data": ("min_count", "size"),
         "training": ("accumulate",),
     }
 
@@ -188,15 +186,8 @@ class SkipGramTask(Task):
                 "no folder with sets of word similarity is given",
                 way_out="name it by --set task.wordsim=FOLDER",
             )
-        folder, chosen = Path(self.wordsim), config.data
-        corpus = load_documents(
-            Path(chosen.path),
-            min_count=MIN_COUNT if chosen.min_count is None else chosen.min_count,
-            size=chosen.size,
-            tokens=chosen.tokens,
-            skip=chosen.skip or 0,
-            similarity=read_word_pairs(folder),
-        )
+        folder = Path(self.wordsim)
+        corpus = load_documents(config.data, read_word_pairs(folder))
         known = (folder / f"{stem}.txt" for stem in KNOWN)
         corpus.files.update(hash_files(folder, filter(Path.is_file, known)))
         return corpus

@@ -34,24 +34,11 @@ class Losses:
 
 #: Settings that a task uses or not, by table; every task uses the others.
 OF_SOME_TASKS = {
-    "data": ("min_count", "size", "bpe", "tokens", "skip", "shuffle"),
+    "data": ("min_count", "size", "bpe", "shuffle"),
     "model": ("bias_init",),
-    "training": (
-        "bptt",
-        "windows",
-        "random_lengths",
-        "sum_over_steps",
-        "accumulate",
-    ),
+    "training": ("bptt", "windows", "random_lengths", "sum_over_steps", "accumulate"),
     "evaluation": (
-        "tokens",
-        "bptt",
-        "stride",
-        "memory",
-        "clamp",
-        "same_length",
-        "cache",
-        "dynamic",
+        *("tokens", "bptt", "stride", "memory", "clamp", "same_length", "cache", "dynamic"),
     ),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -180,10 +181,6 @@ class TranslationScores(SplitEvaluator):
             yield chosen, gather_pairs(pairs, chosen, self.device)
 
 
-#: Default of `size` of `[data]`.
-SIZE = 4_000
-
-
 class TranslationTask(task.Task):
     """Translate a sentence.
 
@@ -259,18 +256,17 @@ class TranslationTask(task.Task):
         return config
 
     def load(self, config: StudySettings) -> ParallelCorpus:
-        chosen = config.data
-        return load_parallel(
-            Path(chosen.path),
+        note = translation.describe_metrics()
+        corpus = load_parallel(
+            config.data,
             source=self.source,
             target=self.target,
             test=self.test,
             length=self.length,
-            size=SIZE if chosen.size is None else chosen.size,
             joint=self.joint,
             one_matrix=config.model.settings.get("tied", "three-way") == "three-way",
-            note=translation.describe_metrics(),
         )
+        return replace(corpus, notes=(*corpus.notes, note))
 
     def size_model(self, dataset: ParallelCorpus) -> tuple[int, ...]:
         own = dataset.source_vocabulary
