@@ -78,12 +78,11 @@ def test_settings_of_tasks_of_a_wrong_type_are_refused() -> None:
 #: Of each task, settings that it cannot use: they used to be ignored in silence.
 UNUSED = {
     "skipgram-cpu": ("data.bpe", "evaluation.tokens"),
-    "imdb-cpu": ("data.skip", "data.tokens", "model.bias_init", "training.bptt"),
+    "imdb-cpu": ("data.bpe", "model.bias_init", "training.bptt"),
     "multi30k-cpu": ("data.min_count", "data.shuffle", "training.accumulate", "evaluation.stride"),
 }
 GIVEN = {
     "data.bpe": 300,
-    "data.tokens": 100,
     "data.shuffle": False,
     "model.bias_init": "log-counts",
 }

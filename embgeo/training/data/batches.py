@@ -37,13 +37,14 @@ class BatchIterator:
         self.steps_per_epoch = steps_per_epoch
         self.windows_per_epoch = windows_per_epoch or steps_per_epoch
         self.epoch = self.offset = 0
+        self.draw_order()
 
     def take(self) -> Any:
         """Return the next batch; after the last one of an epoch comes the first of the next."""
         raise NotImplementedError
 
     def draw_order(self) -> None:
-        """Draw the order of an epoch before its first batch."""
+        """Draw the order of an epoch before its first batch, from the seed and `epoch` alone."""
 
     def advance(self, steps: int = 1) -> None:
         """Go on in the epoch, and to the next one after the last batch."""
@@ -185,15 +186,7 @@ class Batches(BatchIterator):
         self._generator.set_state(state["generator"].cpu())
 
 
-class DrawnBatches(BatchIterator):
-    """Batches in an order that is drawn anew in every epoch, from seed and epoch alone."""
-
-    def __init__(self, steps_per_epoch: int) -> None:
-        super().__init__(steps_per_epoch)
-        self.draw_order()
-
-
-class RandomWindows(DrawnBatches):
+class RandomWindows(BatchIterator):
     """Shuffled windows of a text, without a state from window to window.
 
     Each epoch cuts the text into windows, from a first token that is drawn anew. The remainder,

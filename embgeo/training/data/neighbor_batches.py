@@ -9,7 +9,7 @@ from torch import Tensor
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption
-from embgeo.training.data.batches import SMALLER_BATCH, DrawnBatches
+from embgeo.training.data.batches import SMALLER_BATCH, BatchIterator
 from embgeo.training.data.documents import TokenStream
 from embgeo.training.loop.distributed import ProcessGroup
 
@@ -100,7 +100,7 @@ class NegativeSampler:
         return np.minimum(found, len(self.edges) - 1).astype(np.int64)
 
 
-class NeighborBatches(DrawnBatches):
+class NeighborBatches(BatchIterator):
     """Batches of pairs that are drawn anew in every epoch, block by block of the text.
 
     Every block gives an epoch the same number of batches, which leaves out about 2% of the pairs,

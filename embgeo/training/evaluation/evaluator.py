@@ -1,9 +1,12 @@
 """What all tasks evaluate with."""
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import torch
 
+from embgeo.core.arrays import IntArray
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.outcomes import Outcomes
 
@@ -23,6 +26,11 @@ class SplitEvaluator:
         """Return the scores of ``"valid"`` or ``"test"``, and outcomes for bootstraps."""
         raise NotImplementedError
 
+    @property
+    def has_test(self) -> bool:
+        """Whether there is a test split to be evaluated."""
+        return self.config.evaluation.test and self.dataset.test is not None
+
     def valid(self, model: Any) -> SplitScores:
         """Return the scores of the validation split; the lowest ``"loss"`` marks the best model."""
         return self.score_split(model, "valid")[0]
@@ -30,9 +38,13 @@ class SplitEvaluator:
     def final(self, model: Any) -> tuple[SplitScores, SplitScores | None, Outcomes | None]:
         """Return scores of validation and, if any, test split, and outcomes for bootstraps."""
         valid, outcomes = self.score_split(model, "valid")
-        if not self.config.evaluation.test:
-            return valid, None, outcomes
-        return valid, *self.score_split(model, "test")
+        return valid, *(self.score_split(model, "test") if self.has_test else (None, outcomes))
+
+    def walk(self, *lengths: IntArray) -> Iterator[IntArray]:
+        """Yield the places of sequences of similar length, as many as are evaluated together."""
+        order = np.lexsort(lengths)
+        for begin in range(0, len(order), self.config.evaluation.batch):
+            yield order[begin : begin + self.config.evaluation.batch]
 
     def describe_parts(self) -> list[str]:
         """Write notes on the numbers, called after `final`."""

@@ -37,8 +37,7 @@ class Scores(SplitEvaluator):
     ) -> None:
         super().__init__(task, config, corpus, device)
         settings = self.settings = config.evaluation
-        self.corpus = corpus
-        self.bptt = settings.bptt or STATEFUL_BPTT
+        self.corpus, self.bptt = corpus, settings.bptt or STATEFUL_BPTT
         counts = torch.from_numpy(corpus.vocabulary.counts)
         self.popular = popular_rows(counts, settings.popular)
 
@@ -64,22 +63,15 @@ class Scores(SplitEvaluator):
                 )
         return found
 
-    @property
-    def has_test(self) -> bool:
-        """Whether there is a test split to be evaluated."""
-        return self.settings.test and self.corpus.test is not None
-
     def valid(self, model: LanguageModel) -> SplitScores:
         return self.describe("valid", self.evaluate(model, "valid"))
 
-    def final(self, model: LanguageModel) -> tuple[SplitScores, SplitScores | None, Outcomes]:
-        """Evaluate both splits; the outcomes are losses by blocks of the last one."""
-        scores: dict[str, SplitScores] = {}
-        for split in ("valid", "test") if self.has_test else ("valid",):
-            found = self.evaluate(model, split)
-            scores[split] = self.describe(split, found) | self.adapted(model, split)
+    def score_split(self, model: LanguageModel, split: str) -> tuple[SplitScores, Outcomes]:
+        """Return all scores of a split; the outcomes are losses by blocks."""
+        found = self.evaluate(model, split)
         windows = [(window.total, window.tokens) for window in found.windows]
-        return scores["valid"], scores.get("test"), merge_blocks(split, windows)
+        scores = self.describe(split, found) | self.adapted(model, split)
+        return scores, merge_blocks(split, windows)
 
     def adapted(self, model: LanguageModel, split: str) -> SplitScores:
         """Return the scores of a split that only the end of a run has: cache, dynamic evaluation.

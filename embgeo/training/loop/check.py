@@ -31,7 +31,6 @@ def check_study(config: StudySettings, dataset: Dataset) -> None:
     find_device(config.training.device)
     task = make_task(config)
     task.feed(config, dataset, ProcessGroup(), torch.device("cpu"))
-    task.check_data(config, dataset)
     _, *more = task.size_model(dataset)
     for name in config.compare:
         chosen = find_method(name, config.method)

@@ -15,7 +15,7 @@ from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
 from embgeo.training.checks import flag, share, texts, whole
 from embgeo.training.data import labeled_corpus
-from embgeo.training.data.batches import DrawnBatches
+from embgeo.training.data.batches import BatchIterator
 from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
@@ -45,7 +45,7 @@ class DocumentBatch(NamedTuple):
         return len(self.classes)
 
 
-class DocumentBatches(DrawnBatches):
+class DocumentBatches(BatchIterator):
     """Shuffled documents; an epoch ends with its last whole batch.
 
     `batch`: documents of a step, over all processes.
@@ -174,10 +174,8 @@ class ClassificationScores(SplitEvaluator):
     def score_split(self, model: Any, split: str) -> tuple[SplitScores, Outcomes]:
         """Evaluate documents of similar length together."""
         documents: labeled_corpus.LabeledDocuments = getattr(self.dataset, split)
-        order = np.argsort(documents.lengths, kind="stable")
         given, total = np.zeros(len(documents), dtype=np.int64), 0.0
-        for begin in range(0, len(order), self.config.evaluation.batch):
-            chosen = order[begin : begin + self.config.evaluation.batch]
+        for chosen in self.walk(documents.lengths):
             batch = gather(documents, chosen, self.device)
             logits = model(batch.rows, batch.lengths).double()
             total += float(F.cross_entropy(logits, batch.classes, reduction="sum"))
@@ -220,6 +218,15 @@ class ClassificationTask(task.Task):
         self.length, self.strip = whole("length", length), flag("strip", strip)
         self.merge = texts("merge", merge, 'give a list of patterns: ["comp.*", "rec.*"]')
 
+    def adapt(self, config: StudySettings) -> StudySettings:
+        task.refuse_methods(
+            config,
+            lambda part: bool(part.NEEDS),
+            "predicting tokens, which a classifier does not do",
+            "mle, frage, cosreg or sc-exp",
+        )
+        return config
+
     def load(self, config: StudySettings) -> labeled_corpus.LabeledCorpus:
         return labeled_corpus.load_labeled(
             config.data, length=self.length, strip=self.strip, merge=self.merge
@@ -247,16 +254,8 @@ class ClassificationTask(task.Task):
         self,
         model: Any,
         batch: DocumentBatch,
-        carry: Any,  # noqa: ARG002
-        regularizer: Regularizer,  # noqa: ARG002
+        carry: Any,
+        regularizer: Regularizer,
     ) -> task.Losses:
         mean = F.cross_entropy(model(batch.rows, batch.lengths), batch.classes)
         return task.Losses(mean, mean, Step(inputs=batch.rows))
-
-    def check_data(self, config: StudySettings, dataset: labeled_corpus.LabeledCorpus) -> None:  # noqa: ARG002
-        task.refuse_methods(
-            config,
-            lambda part: bool(part.NEEDS),
-            "predicting tokens, which a classifier does not do",
-            "mle, frage, cosreg or sc-exp",
-        )

@@ -180,6 +180,24 @@ class SkipGramTask(Task):
         self.power = nonnegative("power", power)
         self.subsample = nonnegative("subsample", subsample)
 
+    def adapt(self, config: StudySettings) -> StudySettings:
+        chosen = config.optimizer
+        decays = chosen.decay == "all" and chosen.weight_decay != 0.0
+        if chosen.kind != "sgd" or decays or config.training.clip:
+            raise BadOption(
+                "skip-gram is trained by plain SGD, which leaves rows alone that a step does not "
+                "see",
+                where="[optimizer]",
+                way_out='take kind = "sgd", and leave out clip and decay = "all"',
+            )
+        refuse_methods(
+            config,
+            lambda part: "logits" in part.NEEDS,
+            "a softmax over all words, which skip-gram does not have",
+            "mle, frage, cosreg or sc-exp",
+        )
+        return config
+
     def load(self, config: StudySettings) -> DocumentCorpus:
         if not self.wordsim:
             raise BadOption(
@@ -216,27 +234,10 @@ class SkipGramTask(Task):
         self,
         model: SkipGram,
         batch: neighbor_batches.NeighborBatch,
-        carry: Any,  # noqa: ARG002
-        regularizer: Regularizer,  # noqa: ARG002
+        carry: Any,
+        regularizer: Regularizer,
     ) -> Losses:
         words = model.embedding(batch.words)
         contexts, negatives = model.contexts(batch.contexts), model.contexts(batch.negatives)
         mean = sampling_loss(words, contexts, negatives, self.negatives)
         return Losses(mean, mean, Step(hidden=words, targets=batch.contexts, inputs=batch.words))
-
-    def check_data(self, config: StudySettings, dataset: DocumentCorpus) -> None:  # noqa: ARG002
-        chosen = config.optimizer
-        decays = chosen.decay == "all" and chosen.weight_decay != 0.0
-        if chosen.kind != "sgd" or decays or config.training.clip:
-            raise BadOption(
-                "skip-gram is trained by plain SGD, which leaves rows alone that a step does not "
-                "see",
-                where="[optimizer]",
-                way_out='take kind = "sgd", and leave out clip and decay = "all"',
-            )
-        refuse_methods(
-            config,
-            lambda part: "logits" in part.NEEDS,
-            "a softmax over all words, which skip-gram does not have",
-            "mle, frage, cosreg or sc-exp",
-        )

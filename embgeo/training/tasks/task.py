@@ -82,7 +82,7 @@ class Task:
         """Make a model, drawn from torch's global generator."""
         return self.find_model(name).construct(settings, n_tokens, *more)
 
-    def quality(self, config: StudySettings) -> str:  # noqa: ARG002
+    def quality(self, config: StudySettings) -> str:
         """Return the score that decides a comparison with these settings; by default `QUALITY`."""
         return self.QUALITY
 
@@ -115,12 +115,9 @@ class Task:
         """Return the loss of a batch, whose logits are those of ``regularizer.logits(step)``."""
         raise NotImplementedError
 
-    def weigh(self, config: StudySettings, batch: Any) -> float:  # noqa: ARG002
+    def weigh(self, config: StudySettings, batch: Any) -> float:
         """Return the factor of the mean loss of a batch and its penalties."""
         return 1.0
-
-    def check_data(self, config: StudySettings, dataset: Any) -> None:
-        """Refuse settings that do not fit the data, for which `feed` gives batches."""
 
     def check_model(self, config: StudySettings, model: Any) -> None:
         """Refuse settings that do not fit a model, which has no weights yet."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -25,7 +24,7 @@ from embgeo.training.checks import (
     share,
     whole,
 )
-from embgeo.training.data.batches import DrawnBatches
+from embgeo.training.data.batches import BatchIterator
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit, load_parallel
 from embgeo.training.data.tokenizer import END_ROW
 from embgeo.training.evaluation import translation
@@ -63,7 +62,7 @@ class PairBatch(NamedTuple):
     first: bool = True
 
 
-class PairBatches(DrawnBatches):
+class PairBatches(BatchIterator):
     """Shuffled batches of pairs, which share a length and are drawn anew in every epoch.
 
     A batch is the same whatever the number of processes, which share its pairs.
@@ -148,7 +147,8 @@ class TranslationScores(SplitEvaluator):
     def score(self, model: TranslationModel, pairs: ParallelSplit) -> SplitScores:
         """Return the loss and perplexity without smoothing."""
         total = 0.0
-        for _, batch in self.walk(pairs):
+        for chosen in self.walk(pairs.target.lengths, pairs.source.lengths):
+            batch = gather_pairs(pairs, chosen, self.device)
             states = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)
             logits = model.head(states.index_select(0, batch.places)).double()
             total += float(F.cross_entropy(logits, batch.targets, reduction="sum"))
@@ -165,20 +165,14 @@ class TranslationScores(SplitEvaluator):
     def write(self, model: TranslationModel, pairs: ParallelSplit) -> list[str]:
         """Translate each sentence."""
         rows: list[list[int]] = [[] for _ in range(len(pairs))]
-        for chosen, batch in self.walk(pairs):
+        for chosen in self.walk(pairs.target.lengths, pairs.source.lengths):
+            batch = gather_pairs(pairs, chosen, self.device)
             seen = mask_ends(batch.lengths, batch.source.shape[1])
             found = translation.search_beams(model, batch.source, seen, self.task.search)
             for place, one in zip(chosen.tolist(), found, strict=True):
                 rows[place] = one
         texts: list[str] = self.dataset.pieces.decode(rows)
         return texts
-
-    def walk(self, pairs: ParallelSplit) -> Iterator[tuple[IntArray, PairBatch]]:
-        """Yield batches of sentences of similar length with their places in the split."""
-        order = np.lexsort((pairs.target.lengths, pairs.source.lengths))
-        for begin in range(0, len(order), self.config.evaluation.batch):
-            chosen = order[begin : begin + self.config.evaluation.batch]
-            yield chosen, gather_pairs(pairs, chosen, self.device)
 
 
 class TranslationTask(task.Task):
@@ -253,6 +247,19 @@ class TranslationTask(task.Task):
                 "languages one matrix",
                 way_out='set tied = "decoder" or "none" in [model]',
             )
+        task.refuse_methods(
+            config,
+            lambda part: issubclass(part, AugmentedLoss),
+            "the matrices of a language model",
+            "mle, cosreg, sc-exp, frage or adversarial; tied of [model] says which matrices are "
+            "one",
+        )
+        for name in config.compare:
+            if "tied" in find_method(name, config.method).model:
+                raise BadOption(
+                    f"[method.{name}] sets tied of the model, and tokens are counted for [model]",
+                    way_out="train each tied of [model] as a study of its own",
+                )
         return config
 
     def load(self, config: StudySettings) -> ParallelCorpus:
@@ -291,7 +298,7 @@ class TranslationTask(task.Task):
         self,
         model: TranslationModel,
         batch: PairBatch,
-        carry: Any,  # noqa: ARG002
+        carry: Any,
         regularizer: Regularizer,
     ) -> task.Losses:
         """Leave out places without a target before the output layer."""
@@ -304,21 +311,6 @@ class TranslationTask(task.Task):
         # to targets of a process with few of them.
         share_of_units = float(batch.counts) / batch.units
         return task.Losses(share_of_units * plain, share_of_units * smoothed, step)
-
-    def check_data(self, config: StudySettings, dataset: ParallelCorpus) -> None:  # noqa: ARG002
-        task.refuse_methods(
-            config,
-            lambda part: issubclass(part, AugmentedLoss),
-            "the matrices of a language model",
-            "mle, cosreg, sc-exp, frage or adversarial; tied of [model] says which matrices are "
-            "one",
-        )
-        for name in config.compare:
-            if "tied" in find_method(name, config.method).model:
-                raise BadOption(
-                    f"[method.{name}] sets tied of the model, and tokens are counted for [model]",
-                    way_out="train each tied of [model] as a study of its own",
-                )
 
 
 def sum_losses(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
