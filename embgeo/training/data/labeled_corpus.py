@@ -21,7 +21,7 @@ from embgeo.training.data.encoding import (
     describe_part,
     join_sequences,
 )
-from embgeo.training.data.layouts import find_splits, name_data
+from embgeo.training.data.layouts import SPLITS, find_splits, name_data
 from embgeo.training.data.text import TAG, find_ending, hash_files, read_lines
 from embgeo.training.data.vocabulary import UNKNOWN, Dataset, choose_rows
 from embgeo.training.sections import DataSettings
@@ -172,7 +172,8 @@ def load_labeled(
             way_out=MERGE,
         )
     encoded, whole = {}, {}
-    for split, texts in splits.items():
+    for split in SPLITS:
+        texts = splits[split]
         if strange := {label for label, _ in texts} - classes.keys():
             raise UnreadableFile(
                 f"the {split} split has the class {min(strange)!r}, which the training split lacks",

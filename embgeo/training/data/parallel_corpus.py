@@ -11,7 +11,8 @@ import numpy as np
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile, argument
-from embgeo.files.links import is_foreign_link
+from embgeo.files.guard import refuse
+from embgeo.files.links import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.training.data.encoding import (
     RowSequences,
     choose_part,
@@ -43,8 +44,7 @@ def find_parallel(
     def find_target(file: Path) -> Path | None:
         match = re.fullmatch(rf"(.+)\.{re.escape(source)}{_ENDING}", file.name)
         names = [f"{match[1]}.{target}{ending}" for ending in ("", *COMPRESSED)] if match else []
-        others = map(file.with_name, names)
-        return next((one for one in others if one.is_file() and not is_foreign_link(one)), None)
+        return next(filter(Path.is_file, map(file.with_name, names)), None)
 
     def fits(file: Path) -> bool:
         return find_target(file) is not None
@@ -62,6 +62,9 @@ def find_parallel(
     found = {
         split: (own[0], other) for split, own in files.items() if (other := find_target(own[0]))
     }
+    for _, other in found.values():
+        if is_foreign_link(other):
+            raise refuse(other, FOREIGN_LINK, COPY_IT)
     return found, [*notes[:-1], describe_files(found)]
 
 
