@@ -162,7 +162,7 @@ def test_notes_say_what_is_read_and_no_link_leads_out(tmp_path: Path) -> None:
         assert words_of(loader, found) == words_of(loader, plain)
         names = {name for name in found.files if "EN-" not in name and "json" not in name}
         said = [note for note in found.notes if " is " in note and " train" in f" {note}"]
-        assert names == {word for word in said[0].replace(";", "").replace(",", "").split()} & names
+        assert names == set(said[0].replace(";", "").replace(",", "").split()) & names
         assert any("links out of the folder" in note for note in found.notes)
         if loader == "translation":
             (folder / "train.more.de").unlink()
