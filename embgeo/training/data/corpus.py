@@ -74,7 +74,7 @@ def load_corpus(chosen: DataSettings, *, seed: int = 0) -> Corpus:
     if "all" in ids and learned is None:
         ids, how = cut_text(texts["all"], seed=seed, shuffle=chosen.shuffle)
         notes.append(f"a twentieth each for validation and test: {how}")
-    elif "all" in ids:
+    elif "all" in ids and learned is not None:
         ends = np.cumsum(learned.row_bytes[ids["all"]])
         places = np.searchsorted(ends, [(1.0 - k * SHARE) * ends[-1] for k in (2, 1)])
         ids = dict(zip(SPLITS, np.split(ids["all"], places), strict=True))

@@ -79,7 +79,7 @@ class Dataset:
 #: The vocabulary of a text, the rows of its splits, and notes.
 PlacedText = tuple[Vocabulary, dict[str, IntArray], list[str]]
 #: The tokens of a split, as places in a list of different words.
-Places = npt.NDArray[np.int32]
+Places = npt.NDArray[np.integer[Any]]
 
 
 def choose_rows(
