@@ -200,8 +200,12 @@ def test_what_is_not_there_or_no_text_is_refused(tmp_path: Path, content: bytes 
         damage(folder, content)
         with refusal(EmbgeoError):
             load(loader, folder)
-    with refusal():
-        load("lm", tmp_path / ("x" * 300))
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    for loader in LOADERS:
+        with refusal():
+            load(loader, tmp_path / ("x" * 300))
 
 
 def test_a_line_of_json_is_a_document(tmp_path: Path) -> None:

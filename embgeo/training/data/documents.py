@@ -46,17 +46,23 @@ class WordPairs:
     gold: tuple[float, ...]
 
 
-def read_word_pairs(folder: Path) -> tuple[WordPairs, ...]:
-    """Read the sets of a folder in the order of `KNOWN`; other files are ignored."""
-    paths = {name: folder / f"{stem}.txt" for stem, name in KNOWN.items()}
-    found = {name: path for name, path in paths.items() if path.is_file()}
-    if "ws353" not in found:
+def find_sets(folder: Path) -> dict[str, Path]:
+    """Find the files of the sets in a folder by name, in the order of `KNOWN`."""
+    files = {file.name: file for file in list_files(folder, lambda file: file.suffix == ".txt")[0]}
+    names = {f"{stem}.txt": name for stem, name in KNOWN.items()}
+    found = {name: files[file] for file, name in names.items() if file in files}
+    if DECIDING not in found:
         raise UnreadableFile(
             "holds no EN-WS-353-ALL.txt (lines of two words and a score, with tabs between them)",
             where=folder,
             way_out=f"set task.wordsim with {argument('settings', 'task.wordsim=FOLDER')}",
         )
-    return tuple(read_set(name, path) for name, path in found.items())
+    return found
+
+
+def read_word_pairs(folder: Path) -> tuple[WordPairs, ...]:
+    """Read the sets of a folder; other files are ignored."""
+    return tuple(read_set(name, path) for name, path in find_sets(folder).items())
 
 
 def read_set(name: str, path: Path) -> WordPairs:

@@ -14,7 +14,12 @@ from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
 from embgeo.training.checks import nonnegative, require, whole
 from embgeo.training.data import neighbor_batches
-from embgeo.training.data.documents import KNOWN, DocumentCorpus, load_documents, read_word_pairs
+from embgeo.training.data.documents import (
+    DocumentCorpus,
+    find_sets,
+    load_documents,
+    read_word_pairs,
+)
 from embgeo.training.data.text import hash_files
 from embgeo.training.evaluation import word_similarity
 from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
@@ -206,8 +211,7 @@ class SkipGramTask(Task):
             )
         folder = Path(self.wordsim)
         corpus = load_documents(config.data, read_word_pairs(folder))
-        known = (folder / f"{stem}.txt" for stem in KNOWN)
-        corpus.files.update(hash_files(folder, filter(Path.is_file, known)))
+        corpus.files.update(hash_files(folder, find_sets(folder).values()))
         return corpus
 
     def feed(
