@@ -1,27 +1,11 @@
 """A callback for Lightning."""
 
-import sys
-from importlib import import_module
 from typing import Any
 
-from embgeo.callbacks.loggers import sender
 from embgeo.callbacks.monitor import Monitor, warn
+from embgeo.core.frames import import_base
 
-#: The names of the package; of two installed ones, the imported one is in use.
-PACKAGES = ("lightning.pytorch", "pytorch_lightning")
-
-
-def base() -> Any:
-    """Return the base class of callbacks; `object` without Lightning."""
-    for name in sorted(PACKAGES, key=lambda name: name not in sys.modules):
-        try:
-            return import_module(name).Callback
-        except ImportError:
-            continue
-    return object
-
-
-Base: Any = base()
+Base: Any = import_base(("lightning.pytorch", "pytorch_lightning"), "Callback")
 
 
 class LightningGeometry(Base):  # type: ignore[misc]
@@ -58,5 +42,4 @@ class LightningGeometry(Base):  # type: ignore[misc]
         if values and not trainer.loggers and not self._warned:
             self._warned = True
             warn("the trainer has no logger: nothing is kept")
-        for logger in trainer.loggers if values else ():
-            sender(logger)(values, step)
+        self.monitor.send(values, step, *trainer.loggers)

@@ -8,7 +8,7 @@ from embgeo.core.errors import BadOption
 Values = dict[str, float]
 
 
-def sender(target: Any) -> Callable[[Values, int], None]:
+def sender(target: Any) -> Callable[[Values, int], object]:
     """Return a function that sends values and their step to `target`.
 
     Parameters
@@ -24,15 +24,10 @@ def sender(target: Any) -> Callable[[Values, int], None]:
     if callable(getattr(target, "log_metrics", None)):
         return lambda values, step: target.log_metrics(dict(values), step=step)
     if callable(getattr(target, "add_scalar", None)):
-        return lambda values, step: to_writer(target, values, step)
+        return lambda values, step: [target.add_scalar(*one, step) for one in values.items()]
     if callable(getattr(target, "log", None)):
         return lambda values, step: target.log(dict(values), step=step)
     if callable(target):
         return lambda values, step: target(dict(values), step)
     way_out = "give a Trainer, a logger with log_metrics, add_scalar or log, or a function"
     raise BadOption(f"{type(target).__name__} logs nothing", way_out=way_out)
-
-
-def to_writer(writer: Any, values: Values, step: int) -> None:
-    for name, value in values.items():
-        writer.add_scalar(name, value, step)

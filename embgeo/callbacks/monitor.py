@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from embgeo.callbacks.loggers import sender
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.core.options import Options
 from embgeo.core.quantities import QUANTITIES, cosine, require_known, spectrum
@@ -127,8 +128,7 @@ class Monitor:
     def measure(self, model: Any, step: int, *, report: bool = True) -> dict[str, float]:
         """Measure the scalars by name, with the seconds that they took.
 
-        An error does not stop the training: it is reported once, as a warning, and the result is
-        empty.
+        No error stops the training: it becomes a warning, once, and the result is empty.
 
         Parameters
         ----------
@@ -146,8 +146,8 @@ class Monitor:
                 matrix = as_matrix(chosen, tokens=self.tokens, counts=self.counts)
                 resources = self.resources or choose_device(chosen)
                 values = self._values(matrix, resources) if report else {}
-        except EmbgeoError as error:
-            self._warn(f"embgeo measured nothing at step {step:,}: {error}", str(error))
+        except Exception as error:
+            self._warn_of("measured", step, error)
             return {}
         self.seconds = time.perf_counter() - start
         self._spent += self.seconds
@@ -178,6 +178,19 @@ class Monitor:
                 reason = "no token frequencies; give Monitor(counts=…)"
             self._warn(f"{name} is not logged: {reason}", name)
         return found
+
+    def send(self, values: dict[str, float], step: int, *targets: Any) -> None:
+        """Send measured values to loggers; as in :meth:`measure`, an error becomes a warning."""
+        for target in targets if values else ():
+            try:
+                sender(target)(values, step)
+            except Exception as error:
+                self._warn_of("logged", step, error)
+
+    def _warn_of(self, what: str, step: int, error: Exception) -> None:
+        kind = "" if isinstance(error, EmbgeoError) else f"{type(error).__name__}: "
+        why = kind + " ".join(str(error).split())
+        self._warn(f"embgeo {what} nothing at step {step:,}: {why}", why)
 
     def _warn(self, message: str, key: str) -> None:
         if key not in self._warned:

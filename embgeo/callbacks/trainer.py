@@ -1,21 +1,12 @@
 """A callback for the Trainer of transformers."""
 
-from importlib import import_module
 from typing import Any
 
 from embgeo.callbacks.loggers import sender
 from embgeo.callbacks.monitor import Monitor
+from embgeo.core.frames import import_base
 
-
-def base() -> Any:
-    """Return the base class of callbacks; `object` without transformers."""
-    try:
-        return import_module("transformers").TrainerCallback
-    except ImportError:
-        return object
-
-
-Base: Any = base()
+Base: Any = import_base(("transformers",), "TrainerCallback")
 
 
 class TrainerGeometry(Base):  # type: ignore[misc]
@@ -32,7 +23,8 @@ class TrainerGeometry(Base):  # type: ignore[misc]
     """
 
     def __init__(self, to: Any, monitor: Monitor | None = None) -> None:
-        self.send = sender(to)
+        sender(to)  # which refuses what logs nothing
+        self.to = to
         self.monitor = monitor or Monitor()
 
     def on_train_begin(
@@ -51,11 +43,10 @@ class TrainerGeometry(Base):  # type: ignore[misc]
         last = first or 0 < state.max_steps <= state.global_step
         report = bool(state.is_world_process_zero)
         values = self.monitor.observe(model, state.global_step, last=last, report=report)
-        if values:
-            # The Trainer takes this for the log of the step, and would leave out its own.
-            own = control.should_log
-            self.send(values, state.global_step)
-            control.should_log = own
+        # The Trainer takes this for the log of the step, and would leave out its own.
+        own = control.should_log
+        self.monitor.send(values, state.global_step, self.to)
+        control.should_log = own
 
 
 def attach(trainer: Any, monitor: Monitor | None = None) -> TrainerGeometry:

@@ -154,6 +154,23 @@ def test_a_training_is_not_stopped_by_its_monitor() -> None:
         warnings.simplefilter("error")
         assert monitor.measure(np.full((4, 2), np.nan), 20) == {}
     assert monitor.measure(ROWS, 30) != {}
+    with pytest.warns(UserWarning, match="measured nothing at step 40: AttributeError: .*layer"):
+        assert quick(of=lambda model: model.layer).measure(ROWS, 40) == {}
+
+
+def test_a_training_is_not_stopped_by_a_logger() -> None:
+    def unreachable(_values: Any, _step: int) -> None:
+        raise ConnectionError("no tracker\nthere")
+
+    trainer, seen = FakeTrainer(), AFunction()
+    trainer.add_callback(TrainerGeometry(unreachable, quick()))
+    trainer.add_callback(TrainerGeometry(seen, quick()))
+    with pytest.warns(
+        UserWarning, match="logged nothing at step 0: ConnectionError: no tr"
+    ) as said:
+        trainer.train()
+    assert len(said) == 1
+    assert [step for _, step in seen.seen] == [0, 10, 20, 25]
 
 
 def test_pairs_are_sampled_only_if_they_are_asked_for() -> None:

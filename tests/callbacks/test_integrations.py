@@ -56,11 +56,6 @@ def trainer_of(transformers: Any, torch: Any, folder: Path, **options: Any) -> A
     )
 
 
-def test_a_callback_of_transformers_is_one(transformers: Any) -> None:
-    pytest.importorskip("accelerate")
-    assert issubclass(TrainerGeometry, transformers.TrainerCallback)
-
-
 def test_the_real_trainer_logs_to_all_that_is_attached(
     transformers: Any, torch: Any, tmp_path: Path
 ) -> None:
@@ -78,6 +73,7 @@ def test_the_real_trainer_logs_to_all_that_is_attached(
 
     trainer.add_callback(Logger())
     callback = attach(trainer, Monitor(NAMES, every=5))
+    assert isinstance(callback, transformers.TrainerCallback)
     trainer.train()
     assert [entry["step"] for entry in seen] == [0, 5, 10, 12]
     assert seen[0]["embgeo/cosine.mean"] == before["cosine.mean"].value
@@ -92,19 +88,30 @@ def test_the_real_trainer_logs_to_all_that_is_attached(
     assert callback.monitor.measured_at == 12
 
 
-def test_tensorboard_of_the_real_trainer(
-    transformers: Any, torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def unreachable(*_: Any, **__: Any) -> None:
+    raise ConnectionError("no tracker there")
+
+
+def failing() -> Monitor:
+    return Monitor(NAMES, every=5, of=lambda model: model.no_such_layer)
+
+
+def test_the_real_trainer_outlives_a_callback_that_fails(
+    transformers: Any, torch: Any, tmp_path: Path
 ) -> None:
     pytest.importorskip("accelerate")
-    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "tb"))  # from version 5 on
-    trainer = trainer_of(transformers, torch, tmp_path, report_to=["tensorboard"])
-    attach(trainer, Monitor(NAMES, every=5))
-    trainer.train()
-    folder = next(tmp_path.rglob("events*")).parent
-    found = events.EventAccumulator(str(folder)).Reload()
-    (tag,) = [tag for tag in found.Tags()["scalars"] if tag.endswith("embgeo/cosine.mean")]
-    assert [event.step for event in found.Scalars(tag)] == [0, 5, 10, 12]
+    trainer = trainer_of(transformers, torch, tmp_path, report_to=[])
+    attach(trainer, failing())
+    trainer.add_callback(TrainerGeometry(unreachable, Monitor(NAMES, every=5)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        trainer.train()
+    assert trainer.state.global_step == 12
+    said = [str(one.message) for one in caught if "embgeo" in str(one.message)]
+    assert [line.partition(" at step 0: ")[2].partition(":")[0] for line in said] == [
+        "AttributeError",
+        "ConnectionError",
+    ]
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -193,15 +200,12 @@ def fit(lightning: Any, torch: Any, folder: Path, logger: Any, *more: Any) -> An
     return model
 
 
-def test_a_callback_of_lightning_is_one(lightning: Any) -> None:
-    assert issubclass(LightningGeometry, lightning.Callback)
-
-
 def test_the_real_lightning_logs_to_all_loggers(lightning: Any, torch: Any, tmp_path: Path) -> None:
     from lightning.pytorch.loggers import CSVLogger
 
     loggers = [CSVLogger(tmp_path / name) for name in ("one", "two")]
     callback = LightningGeometry(Monitor(NAMES, every=5))
+    assert isinstance(callback, lightning.Callback)
     model = fit(lightning, torch, tmp_path, loggers, callback)
     after = embgeo.analyze(model, sections=["cosine"], reference=False)
     for logger in loggers:
@@ -212,8 +216,24 @@ def test_the_real_lightning_logs_to_all_loggers(lightning: Any, torch: Any, tmp_
         assert float(rows[-1]["embgeo/cosine.mean"]) == after["cosine.mean"].value
 
 
-def test_the_real_lightning_without_a_logger(lightning: Any, torch: Any, tmp_path: Path) -> None:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        fit(lightning, torch, tmp_path, False, LightningGeometry(Monitor(NAMES, every=5)))
-    assert sum("no logger" in str(warning.message) for warning in caught) == 1
+def test_the_real_lightning_outlives_what_fails(
+    lightning: Any, torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No logger, a measurement that fails, a logger that fails: each is one warning."""
+    from lightning.pytorch.loggers import CSVLogger
+
+    def log_own(_self: Any, metrics: dict[str, float], step: Any = None) -> None:  # noqa: ARG001
+        if "embgeo/seconds" in metrics:
+            unreachable()
+
+    monkeypatch.setattr(CSVLogger, "log_metrics", log_own)
+    log_nothing = CSVLogger(tmp_path)
+    for logger, monitor, says in (
+        (False, Monitor(NAMES, every=5), "no logger"),
+        (False, failing(), "measured nothing at step 0: AttributeError"),
+        (log_nothing, Monitor(NAMES, every=5), "logged nothing at step 0: ConnectionError"),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fit(lightning, torch, tmp_path, logger, LightningGeometry(monitor))
+        assert sum(says in str(warning.message) for warning in caught) == 1

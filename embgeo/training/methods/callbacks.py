@@ -5,26 +5,14 @@ once per optimizer step, however many batches are accumulated. Methods that need
 states belong in the loss of the model.
 """
 
-import sys
-from importlib import import_module
 from typing import Any
 
 from torch import Tensor
 from torch.optim import Optimizer
 
 from embgeo.core.errors import BadOption
+from embgeo.core.frames import import_base
 from embgeo.training.methods.regularizer import Regularizer
-
-
-def import_base(names: tuple[str, ...], name: str) -> Any:
-    """Return a class of the first installed package, imported ones first; else `object`."""
-    for package in sorted(names, key=lambda package: package not in sys.modules):
-        try:
-            return getattr(import_module(package), name)
-        except ImportError:
-            continue
-    return object
-
 
 TrainerBase: Any = import_base(("transformers",), "TrainerCallback")
 LightningBase: Any = import_base(("lightning.pytorch", "pytorch_lightning"), "Callback")
