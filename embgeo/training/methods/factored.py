@@ -33,13 +33,9 @@ class FactoredEmbedding(nn.Module):
         W, copied; shape (N, d) with N ≥ d.
     padding_idx : int, optional
         The row whose look-up is zero and has no gradient, as in `torch.nn.Embedding`.
-    scale : float, optional
-        c; 1 is the plain decomposition.
     """
 
-    def __init__(
-        self, weight: Tensor, *, padding_idx: int | None = None, scale: float | None = None
-    ) -> None:
+    def __init__(self, weight: Tensor, *, padding_idx: int | None = None) -> None:
         super().__init__()
         n, d = weight.shape
         W = weights.to_single(weight.detach())
@@ -48,7 +44,7 @@ class FactoredEmbedding(nn.Module):
         if not bool(torch.isfinite(W).all()) or not bool(W.any()):
             raise BadOption("W is zero or has non-finite numbers", way_out="initialize it first")
         U, S, Vh = torch.linalg.svd(W, full_matrices=False)
-        c = (S.mean() if scale is None else torch.tensor(scale)).to(S.device, torch.float32)
+        c = S.mean().to(torch.float32)
         self.num_embeddings, self.embedding_dim = n, d
         self.padding_idx = None if padding_idx is None else padding_idx % n
         # LAPACK gives columns in sequence; look-ups and products are faster with rows.

@@ -80,7 +80,10 @@ class Frage(ClassRegularizer):
         self.lambda_ = nonnegative("lambda_", lambda_)
         self.sample = None if sample is None else whole("sample", sample)
         n, d = self.weight().shape
-        sign, share = signs_and_shares(n, *classes(n, popular, ignore_rows))
+        # Sign of each row (1 rare, −1 popular), and its share in the mean of its class.
+        sign, share = torch.zeros(n), torch.zeros(n)
+        for value, rows in zip((-1.0, 1.0), classes(n, popular, ignore_rows), strict=True):
+            sign[rows], share[rows] = value, 1.0 / len(rows)
         self.sign: Tensor
         self.share: Tensor
         self.register_buffer("sign", sign, persistent=False)
@@ -93,19 +96,15 @@ class Frage(ClassRegularizer):
         self.optimizer = torch.optim.Adam(self.discriminator.parameters(), lr=positive("lr", lr))
 
     def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
-        W = self.weight()
-        W, sign, share = self.choose_rows(W)
+        W, sign, share = self.choose_rows(self.weight())
         fixed = {name: p.detach() for name, p in self.discriminator.named_parameters()}
         with exact(W):
-            scores = torch.func.functional_call(
-                self.discriminator, fixed, (W.to(self.share.dtype),)
-            )
+            scores = torch.func.functional_call(self.discriminator, fixed, (W.to(share.dtype),))
             return -self.lambda_ * class_loss(scores, sign, share)
 
     def after_step(self, lr: float | None = None) -> None:  # noqa: ARG002
         """Step of the discriminator, on the rows of the last penalty."""
-        W = self.weight().detach()
-        W, sign, share = self.choose_rows(W)
+        W, sign, share = self.choose_rows(self.weight().detach())
         self.rows = None
         with torch.enable_grad(), exact(W):
             loss = class_loss(self.discriminator(W.to(share.dtype)), sign, share)
@@ -133,15 +132,6 @@ class Frage(ClassRegularizer):
         self.optimizer.load_state_dict(state["optimizer"])
         check_state(self.optimizer)
         self.generator.set_state(state["generator"].cpu())
-
-
-def signs_and_shares(n: int, popular: Tensor, rare: Tensor) -> tuple[Tensor, Tensor]:
-    """Sign of each row (1 rare, −1 popular) and its share in the mean of its class."""
-    sign, share = torch.zeros(n), torch.zeros(n)
-    for value, rows in ((-1.0, popular), (1.0, rare)):
-        sign[rows] = value
-        share[rows] = 1.0 / len(rows)
-    return sign, share
 
 
 def rebalance(share: Tensor, sign: Tensor) -> Tensor:

@@ -234,7 +234,6 @@ class Combined(Regularizer):
     """
 
     NAME: ClassVar[str] = "several"
-    SOURCE: ClassVar[str] = "as of its parts"
 
     def __init__(self, parts: Sequence[Regularizer]) -> None:
         super().__init__()
@@ -243,7 +242,6 @@ class Combined(Regularizer):
         self.parts = nn.ModuleList(parts)
         self.NEEDS = tuple(dict.fromkeys(name for part in parts for name in part.NEEDS))  # type: ignore[misc]
         self.IN_PARTS = all(part.IN_PARTS for part in parts if "logits" in part.NEEDS)  # type: ignore[misc]
-        self.DEVIATIONS = tuple(line for part in parts for line in part.DEVIATIONS)  # type: ignore[misc]
 
     def __iter__(self) -> Iterator[Regularizer]:
         for part in self.parts:

@@ -62,8 +62,6 @@ class DOptimal(SpectralNorm):
 
     Parameters
     ----------
-    embedding : FactoredEmbedding
-        The layer that is used as input embedding, output layer or both.
     lambda_ : float
         The strength λ.
 

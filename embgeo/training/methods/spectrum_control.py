@@ -1,6 +1,5 @@
 """Spectrum control: the singular values of the embedding follow a given decay."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -82,14 +81,27 @@ class SpectrumControl(OrthogonalFactors):
         self.prior = prior
         self.strength = nonnegative("strength", strength)
         self.c1 = c1
+        polynomial = choice("prior", prior, ("exponential", "polynomial")) == "polynomial"
+        if gamma is not None:
+            positive("gamma", gamma)
+        if tail_ratio is not None:
+            if polynomial:
+                raise BadOption(
+                    "the polynomial prior has no tail_ratio: it is d^(−gamma)",
+                    way_out="give gamma alone",
+                )
+            require("tail_ratio", tail_ratio, 0.0 < tail_ratio <= 1.0, "give 0 < tail_ratio ≤ 1")
         start = embedding.singular_values().detach()
-        settings = read_prior(prior, gamma, tail_ratio)
-        shape = torch.from_numpy(prior_shape(prior, len(start), settings))
+        d = len(start)
+        shape = torch.from_numpy(prior_shape(prior, d, {"gamma": gamma, "tail_ratio": tail_ratio}))
         if isinstance(c1, str):
             choice("c1", c1, ("fixed", "free"))
             level = torch.linalg.vector_norm(start) / torch.linalg.vector_norm(shape)
-        else:
-            level = torch.tensor(positive("c1", c1) * head(prior, len(start), settings))
+        else:  # σ*_1, which is c1·exp(−c2) or c1
+            flat = polynomial or d == 1
+            grown = 1.0 if flat else d ** (gamma or GAMMA[prior]) - 1.0
+            first = 1.0 if flat else (tail_ratio or TAIL_RATIO) ** (1.0 / grown)
+            level = torch.tensor(positive("c1", c1) * first)
         self.shape: Tensor
         self.register_buffer("shape", shape.to(start))
         self.level: Tensor
@@ -121,31 +133,3 @@ class SpectrumControl(OrthogonalFactors):
             pull = 2.0 * learning_rate(lr) * self.strength * e.scale**2
             e.sigma.add_(pull / e.scale * self.goal()).div_(1.0 + pull)
         super().after_step(lr)
-
-
-def read_prior(kind: str, gamma: float | None, tail_ratio: float | None) -> dict[str, float]:
-    """Read the given parameters of a prior, for `embgeo.training.study.numbers.prior`.
-
-    `BadOption` for an unknown prior or parameters outside their range.
-    """
-    choice("prior", kind, ("exponential", "polynomial"))
-    found = {}
-    if gamma is not None:
-        found["gamma"] = positive("gamma", gamma)
-    if tail_ratio is not None:
-        if kind == "polynomial":
-            raise BadOption(
-                "the polynomial prior has no tail_ratio: it is d^(−gamma)",
-                way_out="give gamma alone",
-            )
-        require("tail_ratio", tail_ratio, 0.0 < tail_ratio <= 1.0, "give 0 < tail_ratio ≤ 1")
-        found["tail_ratio"] = float(tail_ratio)
-    return found
-
-
-def head(kind: str, d: int, settings: Mapping[str, float]) -> float:
-    """Return σ*_1/c1: exp(−c2) of the exponential prior, 1 of the polynomial one."""
-    if kind == "polynomial" or d == 1:
-        return 1.0
-    grown = d ** settings.get("gamma", GAMMA[kind]) - 1.0
-    return float(settings.get("tail_ratio", TAIL_RATIO) ** (1.0 / grown))
