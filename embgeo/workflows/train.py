@@ -275,8 +275,9 @@ def train_study(
     monitor: RunMonitor,
 ) -> TrainedStudy | None:
     """Train all runs, then write the study with its report; None in all processes but the first."""
-    from embgeo.training.loop.checkpoint import write_study_settings
+    from embgeo.training.loop.checkpoint import make_folder, write
     from embgeo.training.loop.distributed import join_processes
+    from embgeo.training.settings import STUDY_SETTINGS_NAME
     from embgeo.workflows.train_runs import RunsBeside, RunsHere, geometry_measure
 
     measure = geometry_measure(dataset.vocabulary.counts)
@@ -286,7 +287,8 @@ def train_study(
         if world.leads:
             check_runs_folder(folder, resume=resume)
             check_runs(settings, dataset, folder, read_tuned(settings, folder))
-            write_study_settings(settings, folder)
+            make_folder(folder)
+            write(folder / STUDY_SETTINGS_NAME, settings.text().encode())
         else:
             monitor = RunMonitor()
         if jobs == 1:

@@ -18,14 +18,12 @@ from safetensors.torch import load_file  # noqa: E402
 
 import embgeo  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
-from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.data import Vocabulary  # noqa: E402
 from embgeo.training.evaluation.scores import Scores  # noqa: E402
-from embgeo.training.loop.checkpoint import run_folder, write_study_settings  # noqa: E402
+from embgeo.training.loop.checkpoint import run_folder  # noqa: E402
 from embgeo.training.loop.loop import train_run  # noqa: E402
 from embgeo.training.methods import METHODS  # noqa: E402
 from embgeo.training.methods.definitions import add_controls, choose_reference  # noqa: E402
-from embgeo.training.settings import read_settings  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
 from tests.support.training_runs import N, corpus, numbers, run, run_all, settings, silent, spread  # noqa: E402
 
@@ -180,8 +178,6 @@ def test_a_comparison_has_a_folder_for_each_run(tmp_path: Path) -> None:
     config = settings(
         compare=["mle", "cosreg"], seeds=[0, 5], training={"epochs": 1}, method={"cosreg": {}}
     )
-    write_study_settings(complete_settings(config), tmp_path)
-    assert read_settings(tmp_path / "train.toml") == complete_settings(config)
     run_all(config, tmp_path)
     runs = [("mle", 0), ("cosreg", 0), ("mle", 5), ("cosreg", 5)]
     results = [load_result(run_folder(tmp_path, method, seed)) for method, seed in runs]

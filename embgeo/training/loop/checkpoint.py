@@ -14,11 +14,11 @@ import torch
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
-from embgeo.core.errors import BadOption, UnreadableFile, writing
+from embgeo.core.errors import BadOption, UnreadableFile, looking_at, writing
 from embgeo.files.saved import atomic_file, remove_left
 from embgeo.training.data.tokenizer import TOKENIZER_NAME
 from embgeo.training.data.vocabulary import Dataset, vocabulary_bytes
-from embgeo.training.settings import STUDY_SETTINGS_NAME, StudySettings
+from embgeo.training.settings import StudySettings
 from embgeo.training.study.run_result import is_finished, load_result
 
 RUN_NAME = "run.toml"
@@ -31,6 +31,7 @@ FORMAT = 2
 START_AGAIN = "remove the file to start again"
 #: The way out of a full disk, whatever was written.
 MAKE_ROOM = "make room, and go on with --resume"
+ELSEWHERE = "choose another folder with -o"
 _PLAIN = (bool, int, float, str, bytes, NoneType)
 
 #: Settings that may change when a run is resumed: on the same device they change no number.
@@ -55,35 +56,21 @@ def write(path: Path, content: bytes | Callable[[BinaryIO], object]) -> None:
 
 def begin_folder(config: StudySettings, dataset: Dataset, folder: Path) -> None:
     """Write the files that are known before the first step."""
-    with prepare_folder(folder):
-        remove_left(folder)
-        if (folder / STATE_NAME).exists():
-            return
-        write(folder / RUN_NAME, config.text().encode())
-        write(folder / VOCABULARY_NAME, vocabulary_bytes(dataset.vocabulary))
-        if (source := getattr(dataset, "source_vocabulary", None)) is not None:
-            write(folder / SOURCE_NAME, vocabulary_bytes(source))
-        if (tokenizer := getattr(dataset, "tokenizer", None)) is not None:
-            write(folder / TOKENIZER_NAME, tokenizer.encode())
+    make_folder(folder)
+    remove_left(folder)
+    if (folder / STATE_NAME).exists():
+        return
+    write(folder / RUN_NAME, config.text().encode())
+    write(folder / VOCABULARY_NAME, vocabulary_bytes(dataset.vocabulary))
+    if (source := getattr(dataset, "source_vocabulary", None)) is not None:
+        write(folder / SOURCE_NAME, vocabulary_bytes(source))
+    if (tokenizer := getattr(dataset, "tokenizer", None)) is not None:
+        write(folder / TOKENIZER_NAME, tokenizer.encode())
 
 
-def write_study_settings(config: StudySettings, folder: Path) -> None:
-    with prepare_folder(folder):
-        write(folder / STUDY_SETTINGS_NAME, config.text().encode())
-
-
-@contextmanager
-def prepare_folder(folder: Path) -> Iterator[None]:
-    """Make a folder; `BadOption` if that, or writing to it inside the block, fails."""
-    try:
+def make_folder(folder: Path) -> None:
+    with looking_at(folder, ELSEWHERE):
         folder.mkdir(parents=True, exist_ok=True)
-        yield
-    except OSError as error:
-        raise BadOption(
-            f"cannot be written: {error.strerror or error}",
-            where=folder,
-            way_out="choose another folder with -o",
-        ) from error
 
 
 @contextmanager
@@ -97,7 +84,8 @@ def hold_folder(folder: Path, waits: Callable[[], None]) -> Iterator[None]:
     except ImportError:  # Windows
         yield
         return
-    with prepare_folder(folder):
+    make_folder(folder)
+    with looking_at(folder, ELSEWHERE):
         place = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # file systems without locks

@@ -472,6 +472,7 @@ class Trainer:
         group: distributed.ProcessGroup,
     ) -> None:
         self.config, self.device, self.group = config, device, group
+        self.training = config.training
         self.method = find_method(config.compare[0], config.method)
         seed = config.seeds[0]
         self.task = make_task(config)
@@ -490,7 +491,7 @@ class Trainer:
             ),
             config.method.get(self.method.name, {}),
         ).to(device)
-        if config.training.precision == "bf16":
+        if self.training.precision == "bf16":
             keep_recurrence_exact(self.model)
         # A method that depends on weights alone can act once a step, unless these are products.
         leaves = all(weight.is_leaf for weight in self.regularizer.acts_on())
@@ -541,16 +542,15 @@ class Trainer:
     @property
     def steps(self) -> int:
         """Number of steps of the first stage; an estimate if lengths of windows are random."""
-        training = self.config.training
-        windows = training.epochs * self.batches.windows_per_epoch
-        found = -(-windows // training.accumulate)
-        return found if training.steps is None else min(found, training.steps)
+        windows = self.training.epochs * self.batches.windows_per_epoch
+        found = -(-windows // self.training.accumulate)
+        return found if self.training.steps is None else min(found, self.training.steps)
 
     @property
     def all_steps(self) -> int:
         """Number of steps, including those of finetuning, which may end earlier."""
-        training, epochs = self.config.training, self.config.optimizer.finetune or 0
-        return self.steps + -(-epochs * self.batches.windows_per_epoch // training.accumulate)
+        windows = (self.config.optimizer.finetune or 0) * self.batches.windows_per_epoch
+        return self.steps + -(-windows // self.training.accumulate)
 
     @property
     def epochs(self) -> float:
@@ -560,10 +560,9 @@ class Trainer:
     @property
     def progress(self) -> float:
         """Finished share of the first stage, 0 to 1."""
-        training = self.config.training
-        found = self.epochs / training.epochs
-        if training.steps is not None:
-            found = max(found, self.step_number / training.steps)
+        found = self.epochs / self.training.epochs
+        if self.training.steps is not None:
+            found = max(found, self.step_number / self.training.steps)
         return min(found, 1.0)
 
     @property
@@ -572,9 +571,9 @@ class Trainer:
         if self.finetune_end is not None:
             over = self.asgd is not None and self.asgd.finished
             return over or self.batches.epoch >= self.finetune_end
-        training = self.config.training
-        enough = training.steps is not None and self.step_number >= training.steps
-        return enough or self.batches.epoch >= training.epochs
+        most = self.training.steps
+        enough = most is not None and self.step_number >= most
+        return enough or self.batches.epoch >= self.training.epochs
 
     @property
     def finished(self) -> bool:
@@ -585,63 +584,40 @@ class Trainer:
     # --- A step -------------------------------------------------------------------------------
 
     def step(self, flags: Sequence[float] = ()) -> StepReport:
-        """Take one optimizer step; `flags` are summed over the processes."""
+        """Take one optimizer step; `flags` are summed over the processes.
+
+        A method that depends on weights alone adds its gradient once for all windows and processes.
+        The mean weight of the batches applies to it as to every other penalty, and scales the steps
+        that a method takes itself.
+        """
         factor = 1.0
         if self.finetune_end is None:
             done = self.step_number
-            if self.config.training.random_lengths:  # the number of steps is an estimate
+            if self.training.random_lengths:  # the number of steps is an estimate
                 done = round(self.progress * max(self.steps - 1, 0))
             factor = self.schedule(done, self.steps, self.batches.epoch)
         self.optimizer.zero_grad(set_to_none=True)
-        accumulate = self.config.training.accumulate
+        accumulate = self.training.accumulate
         losses: list[Tensor] = []
-        ratios: list[float] = []
-        weights: list[float] = []
-        units = 0.0
+        batches: list[Any] = []
         while len(losses) < accumulate and not (losses and self.stage_ended):
-            batch = self.batches.take()
-            loss, objective = self.loss(batch)
+            batches.append(self.batches.take())
+            loss, objective = self.loss(batches[-1])
             (objective / accumulate).backward()  # type: ignore[no-untyped-call]
             losses.append(loss)
-            ratios.append(batch.length_ratio)
-            weights.append(self.task.weigh(self.config, batch))
-            units += batch.units
         mean = losses[0] if len(losses) == 1 else torch.stack(losses).mean()
         mean, flag_sums = self.group.average(self.parameters, mean, flags)
-        self.update(
-            factor * sum(ratios) / len(ratios),
-            accumulate / len(losses),
-            sum(weights) / len(weights),
-        )
-        tokens = round(units * self.group.size)
-        self.tokens += tokens
-        return StepReport(mean, tokens, flag_sums)
-
-    def loss(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """Compute the loss of a batch, detached, and the value to differentiate."""
-        carry = None if batch.first else self.hidden
-        with distributed.autocast(self.config.training.precision, self.device):
-            found = self.task.loss(self.model, batch, carry, self.regularizer)
-            if self.in_loss:
-                found.objective = found.objective + self.regularizer(found.step)
-        self.hidden = found.carry
-        return found.mean.detach(), found.objective * self.task.weigh(self.config, batch)
-
-    def update(self, factor: float, scale: float, weight: float) -> None:
-        """Apply the optimizer to the gradients of all processes.
-
-        A method that depends on weights alone adds its gradient here, once for all windows and
-        processes. The `weight` of a batch applies to it as to every other penalty, and scales the
-        steps that a method takes itself.
-        """
-        if scale != 1.0:
+        number = len(batches)
+        if number < accumulate:  # at the end of a stage
             for p in self.parameters:
                 if p.grad is not None:
-                    p.grad.mul_(scale)
+                    p.grad.mul_(accumulate / number)
+        weight = sum(self.task.weigh(self.config, batch) for batch in batches) / number
         if not self.in_loss:
             self.regularizer.add_gradient(weight)
-        if self.config.training.clip:
-            torch.nn.utils.clip_grad_norm_(self.parameters, self.config.training.clip)
+        if self.training.clip:
+            torch.nn.utils.clip_grad_norm_(self.parameters, self.training.clip)
+        factor = factor * sum(batch.length_ratio for batch in batches) / number
         lr = apply_factor(self.optimizer, factor)
         self.optimizer.step()
         self.regularizer.after_step(lr * weight)
@@ -650,6 +626,19 @@ class Trainer:
             self.asgd.after_step()
         elif (share := self.config.optimizer.average) and self.progress > 1.0 - share:
             self.average.update()
+        tokens = round(sum(batch.units for batch in batches) * self.group.size)
+        self.tokens += tokens
+        return StepReport(mean, tokens, flag_sums)
+
+    def loss(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """Compute the loss of a batch, detached, and the value to differentiate."""
+        carry, short = None if batch.first else self.hidden, self.training.precision == "bf16"
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=short):
+            found = self.task.loss(self.model, batch, carry, self.regularizer)
+            if self.in_loss:
+                found.objective = found.objective + self.regularizer(found.step)
+        self.hidden = found.carry
+        return found.mean.detach(), found.objective * self.task.weigh(self.config, batch)
 
     # --- The weights that count ---------------------------------------------------------------
 
