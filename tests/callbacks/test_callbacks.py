@@ -266,18 +266,11 @@ class FakeTrainer:
                 self.own.append(self.state.global_step)
 
 
-@pytest.mark.slow
-def test_the_trainer_still_logs_what_it_would_have() -> None:
-    trainer = FakeTrainer()
-    attach(trainer, quick())
-    trainer.train()
-    assert trainer.own == [5, 10, 15, 20, 25]
-
-
 def test_the_trainer_logs_at_the_start_when_due_and_at_the_end() -> None:
     trainer = FakeTrainer()
     callback = attach(trainer, quick())
     trainer.train()
+    assert trainer.own == [5, 10, 15, 20, 25]  # as without the callback
     assert [step for _, step in trainer.seen] == [0, 10, 20, 25]
     assert set(trainer.seen[0][0]) == {*(f"embgeo/{name}" for name in NAMES), "embgeo/seconds"}
     assert callback.monitor.seconds == trainer.seen[-1][0]["embgeo/seconds"]
@@ -296,15 +289,6 @@ def test_only_one_process_logs() -> None:
     attach(trainer, quick())
     trainer.train()
     assert trainer.seen == []
-
-
-@pytest.mark.slow
-def test_a_logger_in_place_of_the_trainer() -> None:
-    trainer, logger = FakeTrainer(), WithMetrics()
-    trainer.add_callback(TrainerGeometry(logger, quick()))
-    trainer.train()
-    assert trainer.seen == []
-    assert [step for _, step in logger.seen] == [0, 10, 20, 25]
 
 
 # --- Lightning --------------------------------------------------------------------------------

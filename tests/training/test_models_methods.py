@@ -164,16 +164,3 @@ def test_real_is_tying_and_the_augmented_loss(name: str) -> None:
     losses = train(model, reg)
     assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
     assert torch.isfinite(losses).all()
-
-
-@each_model
-def test_coupled_adam(name: str) -> None:
-    model = made(name)
-    coupled = [model.get_output_embeddings().weight]
-    optimizer = build_optimizer("coupled-adam", parameter_groups(model), coupled=coupled)
-    ids = windows(1)[0]
-    before = coupled[0].detach().clone()
-    F.cross_entropy(model.head(model(ids[:-1]).hidden).flatten(0, 1), ids[1:].flatten()).backward()
-    optimizer.step()
-    assert optimizer.state[coupled[0]]["exp_avg_sq"].shape == (D,)
-    assert not torch.equal(before, coupled[0])

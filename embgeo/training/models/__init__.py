@@ -4,31 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from embgeo.training.checks import list_defaults
-from embgeo.training.models.awd_lstm import AwdLstm
-from embgeo.training.models.language_model import EmbeddingModel, LanguageModel, Output, detach
-from embgeo.training.models.llama import Llama
-from embgeo.training.models.transformer import Transformer
-from embgeo.training.models.transformer_xl import TransformerXL
-from embgeo.training.models.vd_lstm import VdLstm
-from embgeo.training.models.vd_rhn import VdRhn
+from embgeo.training.models.awd_lstm import AwdLstm as AwdLstm
+from embgeo.training.models.language_model import EmbeddingModel as EmbeddingModel
+from embgeo.training.models.language_model import LanguageModel as LanguageModel
+from embgeo.training.models.language_model import Output as Output
+from embgeo.training.models.language_model import detach as detach
+from embgeo.training.models.llama import Llama as Llama
+from embgeo.training.models.transformer import Transformer as Transformer
+from embgeo.training.models.transformer_xl import TransformerXL as TransformerXL
+from embgeo.training.models.vd_lstm import VdLstm as VdLstm
+from embgeo.training.models.vd_rhn import VdRhn as VdRhn
 from embgeo.training.registry import check_defaults, check_name, require
-
-__all__ = [
-    "MODELS",
-    "AwdLstm",
-    "EmbeddingModel",
-    "LanguageModel",
-    "Llama",
-    "Output",
-    "Transformer",
-    "TransformerXL",
-    "VdLstm",
-    "VdRhn",
-    "build",
-    "check_model",
-    "detach",
-    "model_class",
-]
 
 #: Every language model by name, to which plug-ins add.
 MODELS: dict[str, type[LanguageModel]] = {

@@ -1,6 +1,6 @@
 """LSTM models with dropout of recurrent weights in each window."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -202,15 +202,11 @@ class RecurrentModel(LanguageModel):
         log_probabilities: Tensor = self.mixture(hidden, self.decoder)
         return log_probabilities
 
-    def lstm_layers(self) -> Iterator[LstmLayer]:
-        for layer in self.lstms:
-            assert isinstance(layer, LstmLayer)
-            yield layer
-
     def initial_state(self, batch: int) -> tuple[State, ...]:
-        return tuple(layer.initial_state(batch) for layer in self.lstm_layers())
+        layers: Any = self.lstms
+        return tuple(layer.initial_state(batch) for layer in layers)
 
-    def drop_weights(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:
+    def drop_weights(self, layer: Any, batch: int, dropout: float) -> tuple[Tensor, Tensor]:
         """Return the recurrent weights of a layer in a window, and the mask of its states.
 
         `dropout`: the dropout of the layer's states.
@@ -223,14 +219,12 @@ class RecurrentModel(LanguageModel):
             states = rows * locked_mask(rows, self.input_dropout)
         raw = states
         top = len(self.lstms) - 1
-        for number, (layer, before) in enumerate(zip(self.lstm_layers(), state, strict=True)):
+        for number, (layer, before) in enumerate(zip(self.lstms, state, strict=True)):
+            recurrent = mask = None
             if self.training:
                 dropout = self.output_dropout if number == top else self.hidden_dropout
                 recurrent, mask = self.drop_weights(layer, rows.shape[1], dropout)
-                raw, after = layer(states, before, recurrent)
-                states = raw * mask
-            else:
-                raw, after = layer(states, before)
-                states = raw
+            raw, after = layer(states, before, recurrent)
+            states = raw if mask is None else raw * mask
             last.append(after)
         return Output(states, raw, tuple(last))

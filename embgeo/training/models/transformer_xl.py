@@ -1,5 +1,6 @@
 """Transformer-XL: attention by distance over the window and a memory of earlier windows."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -10,16 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.training.checks import flag, natural, require, share, whole
-from embgeo.training.models.blocks import (
-    Attention,
-    Block,
-    FeedForward,
-    check_heads,
-    compute_angles,
-    linear,
-    normal,
-    pair,
-)
+from embgeo.training.models import blocks
+from embgeo.training.models.blocks import linear, normal
 from embgeo.training.models.language_model import LanguageModel, Output
 
 #: The inputs of each block for the tokens of the memory, shape (B, M, d).
@@ -82,7 +75,7 @@ class TransformerXL(LanguageModel):
         bias: bool = True,
     ) -> None:
         super().__init__(n_tokens, d)
-        check_heads(d, heads)
+        blocks.check_heads(d, heads)
         require("d", d, d % 2 == 0, "give an even number")
         self.dropout = share("dropout", dropout)
         self.memory = natural("memory", memory)
@@ -94,9 +87,9 @@ class TransformerXL(LanguageModel):
         self.content_bias = nn.Parameter(normal(heads, d // heads).flatten())
         self.distance_bias = nn.Parameter(normal(heads, d // heads).flatten())
         self.blocks = nn.ModuleList(
-            Block(
+            blocks.Block(
                 RelativeAttention(d, heads),
-                FeedForward(pair(d, inner), F.relu, self.dropout),
+                blocks.FeedForward(blocks.pair(d, inner), F.relu, self.dropout),
                 self.dropout,
                 norm=partial(nn.LayerNorm, d),
                 before=False,
@@ -109,7 +102,9 @@ class TransformerXL(LanguageModel):
         states = self.drop(rows.transpose(0, 1) * self.d**0.5)
         memory = state or tuple(states[:, :0] for _ in self.blocks)
         length, before = states.shape[1], memory[0].shape[1]
-        distances = self.drop(encode_distances(before + length, self.d, self.clamp, states))
+        times = torch.arange(before + length - 1, -1, -1.0, device=states.device)
+        angles = blocks.compute_angles(times.clamp(max=self.clamp or math.inf), self.d)
+        distances = self.drop(torch.cat((angles.sin(), angles.cos()), dim=-1).to(states.dtype))
         longest = max(1, self.memory) if self.same_length else None
         hidden = hide(length, before, longest, states.device)
         biases = self.content_bias, self.distance_bias
@@ -141,7 +136,7 @@ class TransformerXL(LanguageModel):
             self.memory, self.clamp, self.same_length = before
 
 
-class RelativeAttention(Attention):
+class RelativeAttention(blocks.Attention):
     """softmax of ((q + u)·k + (q + v)·r)/√width over the context (Dai et al., §3.3)."""
 
     def __init__(self, d: int, heads: int) -> None:
@@ -168,15 +163,6 @@ class RelativeAttention(Attention):
         scores = shift(by_distance) * self.width**-0.5
         mask = scores.masked_fill(hidden, -torch.inf)
         return self.attend((query + content_bias).transpose(1, 2), key, value, mask)
-
-
-def encode_distances(length: int, d: int, clamp: int | None, like: Tensor) -> Tensor:
-    """Return the sines and cosines of the distances length − 1 to 0, shape (length, d)."""
-    distances = torch.arange(length - 1, -1, -1, device=like.device, dtype=torch.float32)
-    if clamp is not None:
-        distances = distances.clamp(max=clamp)
-    angles = compute_angles(distances, d)
-    return torch.cat((angles.sin(), angles.cos()), dim=-1).to(like.dtype)
 
 
 def shift(scores: Tensor) -> Tensor:
