@@ -77,13 +77,14 @@ def test_settings_of_tasks_of_a_wrong_type_are_refused() -> None:
 
 #: Of each task, settings that it cannot use: they used to be ignored in silence.
 UNUSED = {
-    "skipgram-cpu": ("data.bpe", "evaluation.tokens"),
+    "skipgram-cpu": ("data.bpe", "evaluation.batch", "evaluation.test", "evaluation.tokens"),
     "imdb-cpu": ("data.bpe", "model.bias_init", "training.bptt"),
     "multi30k-cpu": ("data.min_count", "data.shuffle", "training.accumulate", "evaluation.stride"),
 }
 GIVEN = {
     "data.bpe": 300,
     "data.shuffle": False,
+    "evaluation.test": False,
     "model.bias_init": "log-counts",
 }
 

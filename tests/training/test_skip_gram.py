@@ -250,7 +250,8 @@ def test_a_study_decides_the_claims_of_table_1(
 ) -> None:
     monkeypatch.setattr("embgeo.report.page.CHARTS", ())
     tables = settings(place).tables()
-    tables = {name: tables[name] for name in ("data", "task", "model", "optimizer", "training")}
+    names = ("data", "task", "model", "optimizer", "training", "evaluation")
+    tables = {name: tables[name] for name in names}
     tables["method"] = {"frage": {"sample": 20, "hidden": 12}}
     found = embgeo.train(out=tmp_path, settings=tables, compare="mle,frage", seeds=3)
     assert found is not None

@@ -102,10 +102,6 @@ class TokenStream:
     rows: Ids
     documents: Ids
 
-    def take(self, n: int) -> TokenStream:
-        """Return the first tokens."""
-        return TokenStream(self.rows[:n], self.documents[:n])
-
 
 @dataclass(frozen=True, slots=True)
 class DocumentCorpus(Dataset):

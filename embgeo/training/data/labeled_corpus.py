@@ -166,36 +166,29 @@ def load_labeled(
             )
     classes = {label: n for n, label in enumerate(sorted({label for label, _ in splits["train"]}))}
     if len(classes) < 2:
-        raise BadOption(
-            f"there are {len(classes)} classes, and two or more are needed",
-            where=path,
-            way_out=MERGE,
-        )
-    encoded, whole = {}, {}
+        cause = f"there are {len(classes)} classes, and two or more are needed"
+        raise BadOption(cause, where=path, way_out=MERGE)
+    lengths: list[int] = []
+
+    def encode(text: str) -> list[int]:
+        tokens = split_tokens(text, strip=strip)
+        lengths.append(len(tokens))
+        # A document without words is one unknown word.
+        return words.encode(tokens[:length] or [UNKNOWN])
+
+    encoded = {}
     for split in SPLITS:
         texts = splits[split]
+        cause = "" if texts else f"there are no documents for the {split} split"
         if strange := {label for label, _ in texts} - classes.keys():
-            raise UnreadableFile(
-                f"the {split} split has the class {min(strange)!r}, which the training split lacks",
-                where=path,
-                way_out=MERGE,
-            )
-        if not texts:
-            raise UnreadableFile(
-                f"there are no documents for the {split} split", where=path, way_out=MERGE
-            )
-        whole[split] = lengths = list[int]()
-
-        def encode(text: str, lengths: list[int] = lengths) -> list[int]:
-            tokens = split_tokens(text, strip=strip)
-            lengths.append(len(tokens))
-            # A document without words is one unknown word.
-            return words.encode(tokens[:length] or [UNKNOWN])
-
+            cause = f"the {split} split has the class {min(strange)!r}, which train lacks"
+        if cause:
+            raise UnreadableFile(cause, where=path, way_out=MERGE)
         joined = join_sequences(encode(text) for _, text in texts)
         labels = np.array([classes[label] for label, _ in texts])
         encoded[split] = LabeledDocuments(joined.rows, joined.ends, labels)
     train = encoded["train"]
+    cut = np.mean(np.array(lengths[: len(train)]) > length)
     encoded["train"] = train.select(train.within(choose_part(len(train.rows), chosen)))
     vocabulary, rows, placed = choose_rows(
         list(words),
@@ -203,8 +196,6 @@ def load_labeled(
         min_count=MIN_COUNT if chosen.min_count is None else chosen.min_count,
         size=SIZE if chosen.size is None else chosen.size,
     )
-    splits_of = {split: replace(found, rows=rows[split]) for split, found in encoded.items()}
-    cut = np.mean(np.array(whole["train"]) > length)
     notes += [
         f"{len(classes)} classes: {', '.join(classes)}",
         f"documents are cut after {length:,} tokens, which shortens {cut:.0%} of the training "
@@ -217,7 +208,7 @@ def load_labeled(
     return LabeledCorpus(
         name=name_data(path),
         vocabulary=vocabulary,
-        **splits_of,
+        **{split: replace(found, rows=rows[split]) for split, found in encoded.items()},
         notes=tuple(notes),
         files=hash_files(path, chain.from_iterable(files.values())),
         unit="documents",

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -204,38 +205,32 @@ def take_best(scores: Tensor, number: int, *, stable: bool) -> tuple[Tensor, Ten
     return values[:, :number], places[:, :number], equal.any()
 
 
-def import_sacrebleu() -> Any:
+def make_metrics() -> dict[str, Any]:
+    """Make the scorers of sacreBLEU.
+
+    Tokenized BLEU is that of ``multi-bleu.perl``: of words between blanks, cased, unsmoothed.
+    """
     try:
-        from sacrebleu import metrics
+        metrics: Any = import_module("sacrebleu.metrics")
     except ImportError as error:
         raise BadOption(
             "translation needs the package sacrebleu", way_out="pip install 'embgeo[train]'"
         ) from error
-    return metrics
+    tokenized = metrics.BLEU(tokenize="none", smooth_method="none", force=True)
+    return {BLEU: metrics.BLEU(), TOKENIZED_BLEU: tokenized, CHRF: metrics.CHRF()}
 
 
 def describe_metrics() -> str:
     """Describe the scores by their signatures, which comparisons with other numbers need."""
-    metrics = import_sacrebleu()
     found = []
-    for name, metric in (
-        ("BLEU", metrics.BLEU()),
-        ("tokenized BLEU", make_tokenized_bleu()),
-        ("chrF", metrics.CHRF()),
-    ):
+    for name, metric in make_metrics().items():
         metric.corpus_score(["a"], [["a"]])
         found.append(f"{name}|{metric.get_signature()}")
     return f"scores are those of sacreBLEU: {', '.join(found)}"
 
 
-def make_tokenized_bleu() -> Any:
-    """Make BLEU as ``multi-bleu.perl`` computes it: of words between blanks, cased, unsmoothed."""
-    return import_sacrebleu().BLEU(tokenize="none", smooth_method="none", force=True)
-
-
 def is_tokenized(texts: Sequence[str]) -> bool:
     """Tell whether blanks separate tokens of most texts, which sacreBLEU's tokenizer keeps."""
-    import_sacrebleu()
     from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
     tokenizer: Any = Tokenizer13a()  # type: ignore[no-untyped-call]
@@ -250,14 +245,13 @@ def score_translations(
 
     Tokenized BLEU is among them if the references are tokenized.
     """
-    metrics = import_sacrebleu()
-    scorers = {BLEU: metrics.BLEU(), CHRF: metrics.CHRF()}
-    if is_tokenized(references):
-        scorers[TOKENIZED_BLEU] = make_tokenized_bleu()
+    scorers = make_metrics()
+    # effective_order prevents warnings about single sentences, and does not change counts.
+    metric = type(scorers[BLEU])(effective_order=True)
+    if not is_tokenized(references):
+        del scorers[TOKENIZED_BLEU]
     given = list(translations), [list(references)]
     scores = {name: float(scorer.corpus_score(*given).score) for name, scorer in scorers.items()}
-    # effective_order prevents warnings about single sentences, and does not change counts.
-    metric = metrics.BLEU(effective_order=True)
     pairs = zip(translations, references, strict=True)
     found = [metric.sentence_score(one, [reference]) for one, reference in pairs]
     digest = hashlib.sha256("\n".join(references).encode()).hexdigest()

@@ -210,7 +210,11 @@ class ClassificationTask(task.Task):
     QUALITY: ClassVar[str] = ACCURACY
     SCORES: ClassVar[tuple[str, ...]] = ("loss", ACCURACY, MACRO_F1)
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = OF_CLASSIFICATION
-    USES: ClassVar = {"data": ("min_count", "size"), "training": ("accumulate",)}
+    USES: ClassVar = {
+        "data": ("min_count", "size"),
+        "training": ("accumulate",),
+        "evaluation": ("batch", "test"),
+    }
 
     def __init__(
         self, *, length: int = 100, strip: bool = False, merge: Sequence[str] = ()

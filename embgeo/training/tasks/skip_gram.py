@@ -16,6 +16,7 @@ from embgeo.training.checks import nonnegative, require, whole
 from embgeo.training.data import neighbor_batches
 from embgeo.training.data.documents import (
     DocumentCorpus,
+    TokenStream,
     find_sets,
     load_documents,
     read_word_pairs,
@@ -101,10 +102,9 @@ class SimilarityScores(SplitEvaluator):
     ) -> None:
         super().__init__(task, config, dataset, device)
         counts, generator = dataset.vocabulary.counts, np.random.default_rng(0)
-        stream, kept = (
-            dataset.valid.take(VALIDATED),
-            neighbor_batches.keep_chances(counts, task.subsample),
-        )
+        kept = neighbor_batches.keep_chances(counts, task.subsample)
+        valid = dataset.valid
+        stream = TokenStream(valid.rows[:VALIDATED], valid.documents[:VALIDATED])
         drawn = torch.from_numpy(neighbor_batches.draw_pairs(stream, kept, task.window, generator))
         negatives = neighbor_batches.NegativeSampler(counts, task.power).draw(
             (VALIDATED_NEGATIVES,), generator
@@ -127,11 +127,8 @@ class SimilarityScores(SplitEvaluator):
         found = word_similarity.measure_similarity(
             W, self.dataset.vocabulary, self.dataset.similarity
         )
-        self.lines, scores = (
-            [word_similarity.describe_intervals(found)],
-            word_similarity.correlate(found),
-        )
-        return self.valid(model), scores, found
+        self.lines = [word_similarity.describe_intervals(found)]
+        return self.valid(model), word_similarity.correlate(found), found
 
     def describe_parts(self) -> list[str]:
         return self.lines
@@ -163,10 +160,7 @@ class SkipGramTask(Task):
     SCORES: ClassVar[tuple[str, ...]] = ("loss", *SETS, *(name + ALL for name in SETS))
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = OF_SIMILARITY
     SPARSE: ClassVar[bool] = True
-    USES: ClassVar = {
-        "data": ("min_count", "size"),
-        "training": ("accumulate",),
-    }
+    USES: ClassVar = {"data": ("min_count", "size"), "training": ("accumulate",)}
 
     def __init__(
         self,

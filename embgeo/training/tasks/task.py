@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from embgeo.core.errors import BadOption
+from embgeo.core.errors import BadOption, argument
 from embgeo.core.values import Quantity
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.evaluation.evaluator import SplitEvaluator
@@ -38,6 +38,7 @@ OF_SOME_TASKS = {
     "model": ("bias_init",),
     "training": ("bptt", "windows", "random_lengths", "sum_over_steps", "accumulate"),
     "evaluation": (
+        *("batch", "test"),
         *("tokens", "bptt", "stride", "memory", "clamp", "same_length", "cache", "dynamic"),
     ),
 }
@@ -126,14 +127,12 @@ class Task:
 def refuse_unused(config: StudySettings, uses: Mapping[str, Sequence[str]]) -> None:
     """Refuse settings that a task would ignore; see `Task.USES`."""
     usual = StudySettings()
+    way_out = f"leave it out, or choose a preset of the task with {argument('preset')}"
     for table, names in OF_SOME_TASKS.items():
-        for name in names:
-            given = getattr(getattr(config, table), name)
-            if name not in uses.get(table, ()) and given != getattr(getattr(usual, table), name):
-                raise BadOption(
-                    f"{name} of [{table}] is not for the task {config.task.name}",
-                    way_out="leave it out",
-                )
+        for name in (name for name in names if name not in uses.get(table, ())):
+            if getattr(getattr(config, table), name) != getattr(getattr(usual, table), name):
+                cause = f"{name} of [{table}] is not for the task {config.task.name}"
+                raise BadOption(cause, way_out=way_out)
 
 
 def refuse_methods(
