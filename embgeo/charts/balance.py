@@ -29,7 +29,7 @@ MATRICES = (
 def refuse(item: ChartItem, _choices: spec.Choices) -> str:
     from embgeo.training.study.deciding import quality_name  # charts of studies alone need it
 
-    held = {name for run in item.runs for name in run.numbers}
+    held = {name for run in item.runs for name in run.numbers if not item.group}
     is_shown = quality_name(item.runs) in held and any(name in held for name, _ in TITLES)
     return "" if is_shown else Unrelated.NO_METHOD
 

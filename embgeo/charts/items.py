@@ -27,6 +27,7 @@ class Unrelated(StrEnum):
     NO_VALUE = "no value of the parameter is known; name it with --parameter"
     NO_PAIR = "it is not compared with a baseline"
     NO_METHOD = "it is not a method of a training"
+    NO_GROUP = "it is no group of runs; name groups with --against"
     NO_OUTPUT = "its analysis has no output matrix"
     NO_TRACK = "it is not a track; compare checkpoints of a run with: embgeo diff --track"
 
@@ -66,7 +67,7 @@ class ChartItem:
     x: float | None = None
     #: The pair of the baseline and this member.
     pair: Pair | None = None
-    #: Runs of a method, one per seed.
+    #: Runs of a method or of a group, one per seed.
     runs: tuple[Run, ...] = ()
     #: Label of the control of a method; empty for others.
     reference: str = ""
@@ -76,6 +77,8 @@ class ChartItem:
     step: float | None = None
     #: The run of a checkpoint, where several runs are drawn; untrusted text.
     run: str = ""
+    #: Label of the group that it is a member of, such as seeds; untrusted text.
+    group: str = ""
     #: The place among all members, which gives the style; None: the place among those shown.
     place: int | None = None
     #: The checkpoints of a run.

@@ -3,7 +3,7 @@
 Text of the user (names of members, titles of logged numbers) is hostile: renderers make it safe.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -48,6 +48,8 @@ class Axis:
     ticks: tuple[float, ...] = ()
     #: Whether labels are large whole numbers: 5,000 and 10k.
     whole: bool = False
+    #: Whether places along it have numbers; without, they only stand apart.
+    numbered: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +279,11 @@ class Chart:
             # An empty name is a name: "" stands for the only member.
             shown = [replace(s, label=s.label or visible("")) for s in shown]
         built = self.build(list(zip(shown, assign_styles(shown), strict=True)), choices)
+        groups = {item.label: item.group for item in shown if item.group}
+        if len(set(groups.values())) < len(groups):
+            panels = tuple(average_members(panel, groups) for panel in built.panels)
+            said = " ".join(filter(None, (built.print_caption or built.caption, OF_GROUPS)))
+            built = replace(built, panels=panels, print_caption=said)
         return replace(
             built,
             name=self.name,
@@ -297,8 +304,12 @@ def choose_shown(items: Sequence[ChartItem], most: int | None) -> list[ChartItem
     """Choose at most `most` items, in their order.
 
     Of several runs each gives as many checkpoints as the others, always its last one. Of a study
-    the methods come before their controls. Other items are chosen evenly, with both ends.
+    the methods come before their controls, of groups their first members. Other items are chosen
+    evenly, with both ends.
     """
+    first = {item.group: item for item in reversed(items)}
+    if "" not in first and most is not None and most < len(items):
+        items = list(first.values())[::-1]
     runs = list(dict.fromkeys(item.run for item in items))
     if "" not in runs and len(runs) > 1:
         each = MOST_STEPS if most is None else min(MOST_STEPS, max(1, most // len(runs)))
@@ -312,6 +323,56 @@ def choose_shown(items: Sequence[ChartItem], most: int | None) -> list[ChartItem
     if len(places) < len(items) and any(item.reference for item in items):
         places = sorted(sorted(range(len(items)), key=lambda i: not items[i].reference)[:most])
     return [items[i] for i in places]
+
+
+#: What the caption says of groups.
+OF_GROUPS = (
+    "Of a group, a line is the mean over its members, and the band one standard deviation; a "
+    "histogram is the mean."
+)
+
+
+def average_members(panel: Panel, groups: Mapping[str, str]) -> Panel:
+    """Return the panel with one line for the members of a group, where they have the same x.
+
+    `groups`: by member. Lines over different x remain, under the name of the group.
+    """
+    found: dict[tuple[object, ...], list[Line]] = {}
+    bars: dict[tuple[str, str], list[HistogramSteps]] = {}
+    lines: list[Line | HistogramSteps] = []
+    others: list[Line | HistogramSteps] = []
+    for line in panel.lines:
+        name = groups.get(line.member)
+        if name is None:
+            others.append(line)
+        elif isinstance(line, HistogramSteps):
+            bars.setdefault((name, line.part), []).append(replace(line, member=name))
+        else:
+            key = name, line.part, line.x.tobytes()
+            found.setdefault(key, []).append(replace(line, member=name))
+    for steps in bars.values():
+        edges = np.unique(np.concatenate([one.edges for one in steps]))
+        heights = np.mean([step_values(one, edges)[:-1] for one in steps], axis=0)
+        lines.append(replace(steps[0], edges=edges, heights=heights))
+    for own in found.values():
+        if len(own) == 1:
+            lines += own
+            continue
+        table = np.array([one.y for one in own])
+        mean, deviation = table.mean(axis=0), table.std(axis=0, ddof=1)
+        ends = mean - deviation, mean + deviation
+        lines.append(replace(own[0], y=mean, low=ends[0], high=ends[1], error=None))
+    return replace(panel, lines=(*lines, *others))
+
+
+def step_values(steps: HistogramSteps, edges: FloatArray) -> FloatArray:
+    """Get the height on each interval of `edges`, 0 outside the bins; the last edge closes them."""
+    at = np.searchsorted(steps.edges, edges, side="right") - 1
+    last = len(steps.heights) - 1
+    values = np.where((at >= 0) & (at <= last), steps.heights[np.clip(at, 0, last)], 0.0)
+    if edges[-1] == steps.edges[-1]:
+        values[-1] = steps.heights[-1]
+    return values
 
 
 def assign_styles(items: Sequence[ChartItem]) -> list[MemberStyle]:

@@ -146,8 +146,8 @@ def compare_groups(
     paths: list[Path], against: list[Path], settings: dict[str, Any], json_: bool, quiet: bool
 ) -> None:
     """Print what differs between two groups by more than their seeds."""
-    from embgeo.workflows.diff import compare_groups as compare
-    from embgeo.workflows.diff import render_groups
+    from embgeo.workflows.groups import compare_groups as compare
+    from embgeo.workflows.groups import render_groups
 
     with progress_bar(quiet) as progress:
         found = compare(paths, against, progress=progress, **settings)

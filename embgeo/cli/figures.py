@@ -83,6 +83,15 @@ def figures(
         Signs | None,
         o.option("Signs of the eigenvectors in the table of I1 and I2; both by default."),
     ] = None,
+    against: Annotated[
+        list[Path] | None,
+        o.option(
+            "Draw two groups, such as seeds: the paths, and these (repeatable, may be a pattern), "
+            "with means and spreads over their members. Checkpoints are measured.",
+            "--against",
+            metavar="PATH",
+        ),
+    ] = None,
     json_: o.Json = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -111,6 +120,7 @@ def figures(
         parameter=parameter,
         scalar=scalar or (),
         signs=signs,
+        against=against or (),
         command=shared.printable(shared.command_line()),
     )
     if json_:

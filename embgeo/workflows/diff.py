@@ -1,14 +1,13 @@
 """``embgeo.diff``: saved analyses, and matrices that are measured with the same options.
 
-Beside it two further comparisons: of the rows of two models, and of two groups, such as seeds.
+Beside it the comparison of the rows of two models, before and after tokens were added.
 """
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,21 +20,16 @@ from embgeo.comparison.vocabularies import VocabularyChange, compare_rows
 from embgeo.core.arguments import as_path, as_texts, refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
 from embgeo.core.matrix import Matrix
-from embgeo.core.numbers import format_p
 from embgeo.core.options import Options, known_arguments
 from embgeo.core.progress import Progress
 from embgeo.core.settings import parse_value
 from embgeo.core.source import Source
-from embgeo.core.text import align
 from embgeo.io.memory import as_matrix
 from embgeo.io.places.names import as_written
-from embgeo.numerics.scores import adjust_holm
 from embgeo.result.analysis import Analysis
 from embgeo.stats.resources import Resources
-from embgeo.training.study.deciding import MOST_P
 from embgeo.training.study.record import STUDY_NAME
-from embgeo.training.study.spread import LEAST_SEEDS, compare_seeds, signed, spread
-from embgeo.workflows.analyze import analyze, is_path, load_analysis, measure
+from embgeo.workflows.analyze import is_path, load_analysis, measure
 from embgeo.workflows.saved_analysis import (
     default_name,
     load_analyzed_matrix,
@@ -53,8 +47,6 @@ from embgeo.workflows.track import Checkpoints, fetch_checkpoints, list_checkpoi
 
 #: A matrix, an analysis, or both; and why a saved analysis has no matrix.
 Opened: TypeAlias = "tuple[Matrix | None, Analysis | None, str]"
-#: The last number of a path, which names the seed of a run.
-_SEED = re.compile(r"\d+(?=\D*$)")
 
 
 @known_arguments
@@ -385,159 +377,3 @@ def compare_vocabularies(
     how: dict[str, Any] = {"sections": ("suspects",), "reference": False, "page": False}
     found = measure(second, Options(), progress=progress, **how)
     return compare_rows(first, second, (one, other), found.suspects)
-
-
-# --- two groups: what differs by more than seeds do ----------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class GroupDifference:
-    """A number of two groups, and its difference over seeds."""
-
-    name: str
-    title: str
-    #: Mean ± standard deviation over the members.
-    before: str
-    after: str
-    difference: float
-    interval: tuple[float, float] | None
-    p_value: float | None
-    #: After Holm's correction over all numbers.
-    p_adjusted: float | None = None
-    #: "lower", "higher", "nominally lower", "nominally higher", "within seeds" or "too few seeds".
-    word: str = "too few seeds"
-
-
-@dataclass(frozen=True, slots=True)
-class GroupComparison:
-    """Two groups of matrices.
-
-    Attributes
-    ----------
-    baseline, others : tuple of str
-        The paths of the members.
-    paired : bool
-        Whether members of one seed were compared with each other: if both groups have the same
-        seeds, by the last number of their paths. Otherwise the intervals are those of Welch's t.
-    differences : tuple of GroupDifference
-        The scalars that all members have.
-    """
-
-    baseline: tuple[str, ...]
-    others: tuple[str, ...]
-    paired: bool
-    differences: tuple[GroupDifference, ...]
-
-
-def compare_groups(
-    baseline: Sequence[Path | str],
-    others: Sequence[Path | str],
-    *,
-    progress: Progress | None = None,
-    **settings: Any,
-) -> GroupComparison:
-    """Compare each scalar of two groups of checkpoints or saved analyses, over their seeds.
-
-    `settings`: arguments of `embgeo.analyze` for checkpoints.
-
-    Raises
-    ------
-    BadOption
-        If a group has no member.
-    """
-    groups = [expand_patterns(paths) for paths in (baseline, others)]
-    for name, paths in zip(("baseline", "against"), groups, strict=True):
-        refuse_if(not paths, argument(name), "names no checkpoint", "name one or more")
-    seeds = [[read_seed(path) for path in paths] for paths in groups]
-    paired = None not in seeds[0] and set(seeds[0]) == set(seeds[1])
-    paired = paired and all(len(set(own)) == len(own) for own in seeds)
-    keys: list[list[int]] = [
-        [int(seed or 0) for seed in own] if paired else list(range(len(own))) for own in seeds
-    ]
-    measured = [[open_member(path, progress, settings) for path in paths] for paths in groups]
-    return GroupComparison(
-        tuple(map(str, groups[0])),
-        tuple(map(str, groups[1])),
-        paired=paired,
-        differences=list_differences(measured, keys, paired=paired),
-    )
-
-
-def expand_patterns(paths: Sequence[Path | str]) -> list[Path]:
-    """Return the paths, each with a pattern replaced by the paths that match it."""
-    found: list[Path] = []
-    for path in map(Path, paths):
-        anchor = Path(path.anchor or ".")
-        held = [path] if path.exists() else sorted(anchor.glob(str(path.relative_to(path.anchor))))
-        found += held or [path]
-    return found
-
-
-def read_seed(path: Path) -> str | None:
-    match = _SEED.search(str(path.with_suffix("") if path.is_file() else path))
-    return match[0] if match else None
-
-
-def open_member(path: Path, progress: Progress | None, settings: dict[str, Any]) -> Analysis:
-    """Read a saved analysis, or measure a checkpoint."""
-    if is_measured(path):
-        return load_analysis(path)
-    return analyze(path, reference=False, progress=progress, **settings)
-
-
-def list_differences(
-    measured: Sequence[Sequence[Analysis]], keys: Sequence[Sequence[int]], *, paired: bool
-) -> tuple[GroupDifference, ...]:
-    """Compare the scalars that all members have, with Holm's correction over all of them."""
-    found = []
-    for scalar in measured[0][0].scalars:
-        sides = []
-        for own, seeds in zip(measured, keys, strict=True):
-            held = [one.find_scalar(scalar.name) for one in own]
-            values = [None if one is None else one.value for one in held]
-            sides.append({s: v for s, v in zip(seeds, values, strict=True) if v is not None})
-        if any(len(side) < len(own) for side, own in zip(sides, measured, strict=True)):
-            continue
-        difference = compare_seeds(*sides, paired=paired)
-        texts = [spread(list(side.values())) for side in sides]
-        if difference is None or texts[0] is None or texts[1] is None:
-            continue
-        one = GroupDifference(
-            scalar.name,
-            scalar.quantity.title,
-            texts[0].text,
-            texts[1].text,
-            difference.difference,
-            difference.interval,
-            difference.p_value(),
-        )
-        side = difference.side()
-        if difference.interval is not None:
-            one = replace(one, word="within seeds" if side == "open" else side)
-        found.append(one)
-    tested = iter(adjust_holm([one.p_value for one in found if one.p_value is not None]))
-    adjusted = [
-        one if one.p_value is None else replace(one, p_adjusted=next(tested)) for one in found
-    ]
-    return tuple(
-        replace(one, word=f"nominally {one.word}")
-        if one.word in ("lower", "higher") and (one.p_adjusted or 0.0) > MOST_P
-        else one
-        for one in adjusted
-    )
-
-
-def render_groups(found: GroupComparison) -> Iterator[str]:
-    """Yield the lines of the table, and what it rests on."""
-    rows = [["", "baseline", "against", "difference", "p (Holm)", ""]]
-    for one in found.differences:
-        ends = "" if one.interval is None else f" ({' … '.join(map(signed, one.interval))})"
-        p = "" if one.p_adjusted is None else format_p(one.p_adjusted)
-        change = f"{signed(one.difference)}{ends}"
-        rows.append([one.title, one.before, one.after, change, p, one.word])
-    yield from align(rows, left=frozenset({0, 5}))
-    sizes = f"{len(found.baseline)} against {len(found.others)}"
-    how = "paired by seed" if found.paired else "without pairs of seeds (Welch's t)"
-    yield f"{sizes}, {how}; 95% intervals, p after Holm's correction over all numbers."
-    if min(len(found.baseline), len(found.others)) < LEAST_SEEDS:
-        yield f"Too few seeds to test: {LEAST_SEEDS} or more in each group have an interval."

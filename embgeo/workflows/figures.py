@@ -11,8 +11,15 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from embgeo.charts import CHARTS, film
-from embgeo.charts.items import ChartItem, Unrelated, compared_items, log_curves, method_items
+from embgeo.charts import CHARTS, film, seeds
+from embgeo.charts.items import (
+    ChartItem,
+    Unrelated,
+    compared_items,
+    log_curves,
+    method_curves,
+    method_items,
+)
 from embgeo.charts.render.film import render_gif
 from embgeo.charts.render.paper import VENUES, Venue, check_format, plain_text, render_paper
 from embgeo.charts.render.table import render_csv
@@ -25,6 +32,7 @@ from embgeo.comparison.comparison import (
 )
 from embgeo.core.arguments import as_path, as_texts, refuse_if, refuse_name, refuse_type
 from embgeo.core.errors import BadOption, UnreadableFile, argument
+from embgeo.core.numbers import format_p
 from embgeo.core.options import known_arguments
 from embgeo.core.settings import parse_value
 from embgeo.core.version import VERSION
@@ -42,9 +50,12 @@ from embgeo.publish.latex.latex_table import (
 )
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
+from embgeo.training.study.assemble import make_run
 from embgeo.training.study.log import LOG_NAME, read_log
-from embgeo.training.study.record import STUDY_NAME, load_study
+from embgeo.training.study.record import STUDY_NAME, Run, load_study
+from embgeo.training.study.run_result import is_finished, read_run, thin_curves
 from embgeo.workflows.folders import check_free, write_set
+from embgeo.workflows.saved_analysis import result_name
 
 SCATTERS = ("scatter", "scatter-centered", "figure1")
 #: Argument → the figures and tables that it is about.
@@ -135,6 +146,7 @@ def figures(
     parameter: str | None = None,
     scalar: str | Sequence[str] = (),
     signs: str | None = None,
+    against: Sequence[Path | str] = (),
     command: str = "",
 ) -> FigureSet:
     """Draw figures and LaTeX tables for a paper.
@@ -170,6 +182,9 @@ def figures(
         What a sweep or training curves show.
     signs : {"both", "one"}, optional
         Signs of the eigenvectors in the table of I1 and I2; "both" by default.
+    against : sequence of path
+        A second group, such as seeds, which the results are the baseline of: paths of saved
+        analyses and checkpoints. Figures show means and spreads over the members of both.
     command : str
         Recorded with the figures.
 
@@ -209,6 +224,7 @@ def figures(
     one_width = choose_width(venue, text, width)
     row_width = choose_width(venue, True if width is None else None, width)
     page = choose_page(venue, width)
+    groups, said = load_groups(results, against, label) if against else ([], [])
     choices = Choices(
         color or "class", scalars, parameter or "", annotate=tokens, free_axes=free_axes
     )
@@ -221,7 +237,7 @@ def figures(
         return make_figure(
             one,
             able,
-            notes,
+            [*notes, *said] if one is seeds.CHART else notes,
             formats=formats,
             width=row_width if one.one_row else one_width,
             choices=choices,
@@ -236,7 +252,7 @@ def figures(
         drawn = endings if isinstance(one, Chart) else (".tex",)
         drawn = (*drawn, ".gif") if one is film.CHART else drawn
         check_free(as_path(out, "out"), one.name, (*drawn, ".csv"), FORMAT)
-    items = load_items(results, label, parameter or "")
+    items = groups or load_items(results, label, parameter or "")
     check_tokens(tokens, items)
     made = make_all(kinds, items, choices, make, require_all=bool(named or latex))
     check_use(made, given)
@@ -413,7 +429,9 @@ def make_table(
     page: Venue,
     command: str,
 ) -> WrittenFigure:
-    methods = [TableColumn(s.label, s.analysis, s.runs) for s in items if s.analysis is not None]
+    methods = [
+        TableColumn(s.label, s.analysis, s.runs, s.group) for s in items if s.analysis is not None
+    ]
     content = table.fill(methods, signs, page)
     maker = f"made by embgeo {VERSION}; {table.name}.json says how"
     files = {
@@ -496,6 +514,54 @@ def load_items(
         names = list(labels)
     named = [replace(s, label=name) for s, name in zip(items, names, strict=True)]
     return mark_runs(named) if sum(s.track is not None for s in named) > 1 else named
+
+
+def load_groups(
+    baseline: Sequence[Result], against: Sequence[Path | str], labels: Sequence[str]
+) -> tuple[list[ChartItem], list[str]]:
+    """Load two groups, such as seeds: their members, and each as a whole; and how they differ."""
+    from embgeo.workflows.groups import list_differences, open_groups
+
+    paths = [path for path in baseline if isinstance(path, Path | str)]
+    way_out = "give folders of analyses, or checkpoints"
+    refuse_if(len(paths) < len(baseline), argument("against"), "compares groups of paths", way_out)
+    cause, way_out = f"{len(labels)} for 2 groups", "give one for each"
+    refuse_if(len(labels) not in (0, 2), argument("label"), cause, way_out)
+    groups, paired = open_groups(paths, against)
+    names = labels or ("baseline", "against")
+    items = []
+    for place, (label, group) in enumerate(zip(names, groups, strict=True)):
+        own = distinguish_names([result_name(path) for path in group.paths], group.paths)
+        runs = [
+            member_run(label, *one)
+            for one in zip(group.paths, group.keys, group.members, strict=True)
+        ]
+        items += [
+            ChartItem(f"{label}, {name}", analysis, runs=(run,), place=place, group=label)
+            for name, analysis, run in zip(own, group.members, runs, strict=True)
+        ]
+        reference = names[0] if place else ""
+        curves = method_curves(runs)
+        items.append(
+            ChartItem(label, None, curves, runs=tuple(runs), reference=reference, place=place)
+        )
+    return items, [
+        f"{one.title}: {one.before} and {one.after}, {one.word}"
+        + ("" if one.p_adjusted is None else f" (p {format_p(one.p_adjusted)} after Holm)")
+        for one in list_differences(groups, paired=paired)
+        if one.name in seeds.NAMES
+    ]
+
+
+def member_run(label: str, path: Path, seed: int, analysis: Analysis) -> Run:
+    """Make the run of a member; one of ``embgeo train`` has the scores of its result."""
+    if is_finished(path):
+        made = make_run(read_run(path.absolute().parents[1], path.absolute()), {})
+        return replace(made, method=label, seed=seed)
+    numbers = {one.name: one.value for one in analysis.scalars if one.value is not None}
+    log = path / LOG_NAME
+    curves = thin_curves(read_log(log)) if log.is_file() else {}
+    return Run(label, seed, "", 0, 0.0, 0, 0.0, numbers=numbers, curves=curves)
 
 
 def mark_runs(items: Sequence[ChartItem]) -> list[ChartItem]:

@@ -14,11 +14,18 @@ from embgeo.charts.items import ChartItem
 from embgeo.charts.render import paper, svg
 from embgeo.charts.render.dots import draw_dots, widen
 from embgeo.charts.render.drawing import draw, draw_panel
-from embgeo.charts.render.interactive import step_values
 from embgeo.charts.render.svg import render_svg, write_power
 from embgeo.charts.render.ticks import set_log_ticks, shorten
 from embgeo.charts.render.view import View, common_views, fit_cloud, fit_view
-from embgeo.charts.specification import Axis, Chart, HistogramSteps, Line, MemberStyle, Panel
+from embgeo.charts.specification import (
+    Axis,
+    Chart,
+    HistogramSteps,
+    Line,
+    MemberStyle,
+    Panel,
+    step_values,
+)
 from embgeo.core.errors import BadOption
 from embgeo.core.text import LONGEST, drawable
 from tests.support.chart_samples import COURSES, find_chart, specification

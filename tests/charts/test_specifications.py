@@ -370,6 +370,29 @@ def test_fewer_rows_than_dimensions_draw_without_a_warning() -> None:
                 render_svg(shown)
 
 
+def test_members_of_a_group_are_one_line_in_its_hue_with_a_band() -> None:
+    of = [
+        ChartItem(f"{group}, {seed}", sample("cone", n=200, seed=seed), group=group, place=place)
+        for place, group in enumerate(("mle", "cosreg"))
+        for seed in range(3)
+    ]
+    (panel,) = specify("spectrum", of).panels
+    own = [line for line in panel.lines if isinstance(line, Line) and line.member]
+    assert [(line.member, line.style.index) for line in own] == [("mle", 0), ("cosreg", 1)]
+    curves = [find_singular_values(s.analysis, "spectrum.singular_values") for s in of[:3]]  # type: ignore[arg-type]
+    table = np.array([curve.y["uncentered"] for curve in curves if curve is not None])
+    np.testing.assert_allclose(own[0].y, table.mean(axis=0))
+    assert own[0].high is not None
+    np.testing.assert_allclose(own[0].high - own[0].y, table.std(axis=0, ddof=1), atol=1e-15)
+    (panel,) = specify("norms", of).panels
+    bars = [steps for steps in panel.lines if isinstance(steps, HistogramSteps) and steps.member]
+    assert [steps.member for steps in bars] == ["mle", "cosreg"]
+    for steps in bars:  # of members with other bins
+        assert np.sum(np.diff(steps.edges) * steps.heights) == pytest.approx(1.0)
+    # A chart with room for few shows the first of each group, under its own name.
+    assert [item.label for item in choose_shown(of, 3)] == ["mle, 0", "cosreg, 0"]
+
+
 def test_densities_have_an_area_of_one_whatever_the_bins() -> None:
     edges = np.array([0.0, 1.0, 3.0, 7.0])
     bars = Histogram(quantity("a.b", "x"), edges, np.array([2.0, 0.0, 6.0]), "x", "n")

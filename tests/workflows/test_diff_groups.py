@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import embgeo
 from embgeo.core.errors import BadOption
-from embgeo.workflows.diff import compare_groups, render_groups
+from embgeo.training.study.deciding import compare_with_control
+from embgeo.workflows.groups import compare_groups, render_groups
 from tests.support.command import call
+from tests.support.sample_runs import made_runs, sample_training, write_run
 
 FAST: dict[str, Any] = {"sections": "cosine"}
 
@@ -69,3 +74,73 @@ def test_the_command_prints_groups_and_writes_nothing(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == held
     refused = call("diff", str(before[0]), *again, "--track")
     assert refused.exit_code == 2
+
+
+def test_groups_of_runs_differ_as_their_study_says(tmp_path: Path) -> None:
+    """The comparison over seeds is one function, and so are its words."""
+    study = sample_training(methods=("mle", "cosreg"))
+    homes = [write_run(tmp_path, one) for one in made_runs(("mle", "cosreg"), 3)]
+    found = compare_groups(homes[:3], homes[3:])
+    assert found.paired
+    for one in found.differences:
+        own = compare_with_control(study, study.methods[1], one.name)
+        assert own is not None
+        assert (one.difference, one.interval, one.p_value) == (
+            own.difference,
+            own.interval,
+            own.p_value(),
+        )
+
+
+def read_table(made: Any, name: str) -> list[dict[str, str]]:
+    text = made.files[f"{name}.csv"].decode()
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_figures_show_the_mean_and_the_spread_of_groups(tmp_path: Path) -> None:
+    homes = [write_run(tmp_path, one) for one in made_runs(("mle", "cosreg"), 3)]
+    made = embgeo.figures(
+        *homes[:3],
+        against=[tmp_path / "cosreg" / "seed-*"],
+        label=["MLE", "CosReg"],
+        figure=["seeds", "spectrum", "training", "balance"],
+        table="numbers",
+        format="svg",
+    )
+    values = [float(row["value"]) for row in read_table(made, "seeds") if row["group"] == "MLE"]
+    cosines = [embgeo.load_analysis(home)["cosine.mean"].value for home in homes[:3]]
+    assert values[:3] == pytest.approx(cosines)
+    (of_numbers,) = (
+        row
+        for row in read_table(made, "numbers")
+        if (row["analysis"], row["name"]) == ("MLE", "cosine.mean")
+    )
+    assert float(of_numbers["value"]) == pytest.approx(np.mean(cosines))
+    assert float(of_numbers["spread"]) == pytest.approx(np.std(cosines, ddof=1))
+    notes = {one.name: one.record["notes"] for one in made.figures}
+    compared = compare_groups(homes[:3], homes[3:])
+    (cosine,) = (one for one in compared.differences if one.name == "cosine.mean")
+    assert any(
+        note.startswith(f"{cosine.title}: {cosine.before} and {cosine.after}, {cosine.word}")
+        for note in notes["seeds"]
+    )
+    assert {row["run"] for row in read_table(made, "training")} == {"MLE", "CosReg"}
+    # A score of the runs, which their results hold and no analysis does.
+    assert {row["method"] for row in read_table(made, "balance")} == {"MLE", "CosReg"}
+
+
+def test_checkpoints_are_measured_for_figures_and_the_hue_is_the_group(tmp_path: Path) -> None:
+    before = write_group(tmp_path, "mle", [0, 1, 2], 2.0)
+    after = write_group(tmp_path, "cosreg", [0, 1, 2], 0.0)
+    again = [word for path in after for word in ("--against", str(path))]
+    folder = tmp_path / "out"
+    said = call(
+        "figures", *map(str, before), *again, "--figure", "spectrum", "--figure", "seeds",
+        "--format", "svg", "-o", str(folder),
+    )  # fmt: skip
+    assert said.exit_code == 0, said.output
+    assert "baseline" in (folder / "seeds.csv").read_text("utf-8")
+    refused = call("figures", str(before[0]), *again, "--label", "one", "-o", str(folder))
+    assert refused.exit_code == 2
+    with pytest.raises(BadOption):
+        embgeo.figures(embgeo.analyze(before[0], reference=False), against=after)

@@ -333,7 +333,7 @@ def set_axis(axis: Any, planned: Axis, values: Sequence[FloatArray], output: Out
         getattr(axis.axes, f"set_{name}lim")(min(ends), max(*ends, highest))
     if planned.low is not None or planned.high is not None:
         getattr(axis.axes, f"set_{axis.axis_name}lim")(planned.low, planned.high)
-    if planned.ticks:
+    if planned.ticks or not planned.numbered:
         axis.set_ticks(planned.ticks)
     axis.set_label_text(output.write_label(planned.label))
 

@@ -9,7 +9,13 @@ import numpy as np
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import is_guide
 from embgeo.charts.render.svg import write_label
-from embgeo.charts.specification import HistogramSteps, Line, Panel, Specification
+from embgeo.charts.specification import (
+    HistogramSteps,
+    Line,
+    Panel,
+    Specification,
+    step_values,
+)
 from embgeo.core.arrays import FloatArray
 from embgeo.core.text import drawable
 
@@ -111,16 +117,6 @@ def spread_values(line: Line, x: FloatArray) -> FloatArray:
     out = np.full(len(x), np.nan)
     out[np.searchsorted(x, line.x)] = line.y
     return out
-
-
-def step_values(steps: HistogramSteps, edges: FloatArray) -> FloatArray:
-    """Get the height on each interval of `edges`, 0 outside the bins; the last edge closes them."""
-    at = np.searchsorted(steps.edges, edges, side="right") - 1
-    last = len(steps.heights) - 1
-    values = np.where((at >= 0) & (at <= last), steps.heights[np.clip(at, 0, last)], 0.0)
-    if edges[-1] == steps.edges[-1]:
-        values[-1] = steps.heights[-1]
-    return values
 
 
 def plain(values: FloatArray, positive: bool = False) -> list[float | None]:

@@ -28,8 +28,10 @@ class TableColumn:
 
     label: str
     analysis: Analysis
-    #: Of a study: the runs of the method, one for each seed.
+    #: Of a study: the runs of the method, one for each seed. Of a member of a group: its own.
     runs: tuple["Run", ...] = ()
+    #: Label of the group that it is a member of.
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The main numbers by method: of analyses with their errors, of a study as means over seeds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from embgeo.charts.render.paper import Venue
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
@@ -77,6 +77,8 @@ def find_quality(methods: Sequence[TableColumn]) -> tuple[str, list[Entry]]:
     for method in methods:
         number = spread([run.numbers[name] for run in method.runs if name in run.numbers])
         entries.append(Entry(number, None if number is None else sign * number.mean))
+    if all(entry.number is None for entry in entries):
+        return "", []
     return spell_score(score), entries
 
 
@@ -105,7 +107,18 @@ def write_reference(scalar: Scalar | None) -> Latex:
     return Latex(latex_number(format_number(scalar.reference, 3)))
 
 
-def fill(methods: Sequence[TableColumn], _signs: str, page: Venue) -> TableContent:
+def join_groups(members: Sequence[TableColumn]) -> list[TableColumn]:
+    """Return the groups with the runs of their members, and the analysis of the first."""
+    found: dict[str, TableColumn] = {}
+    for one in members:
+        label = one.group or one.label
+        held = found.get(label, replace(one, label=label, runs=()))
+        found[label] = replace(held, runs=(*held.runs, *one.runs))
+    return list(found.values())
+
+
+def fill(members: Sequence[TableColumn], _signs: str, page: Venue) -> TableContent:
+    methods = join_groups(members)
     shown = [q for q in HEADINGS if any(m.analysis.find_scalar(q) is not None for m in methods)]
     entries = {q.name: [find_entry(method, q) for method in methods] for q in shown}
     heads: list[Latex] = [HEADINGS[q] for q in shown]
@@ -119,7 +132,8 @@ def fill(methods: Sequence[TableColumn], _signs: str, page: Venue) -> TableConte
     first = methods[0].analysis
     references = [write_reference(first.find_scalar(q)) for q in shown]
     body_end = [Latex("\\emph{Reference}"), *([Latex("--")] if quality else []), *references]
-    said = "mean and standard deviation over seeds" if quality else "value and error over tokens"
+    several = any(method.runs for method in methods)
+    said = "mean and standard deviation over seeds" if several else "value and error over tokens"
     caption = Latex(
         f"Geometry of the embedding matrix, {said}. Reference: isotropic rows of the same norms; "
         "of probe and neighbors, chance. Bold: the closest to the reference"
