@@ -204,6 +204,7 @@ def from_tables(tables: Mapping[str, Any], where: Where = None) -> StudySettings
             if hasattr(hint, "settings") and isinstance(value, Mapping):
                 # Those of the model or task, which knows them itself.
                 own = {key: entry for key, entry in value.items() if key not in known}
+                own = parse_value(own, dict[str, Any], f"[{name}]", where)
                 value = {k: v for k, v in value.items() if k in known} | {"settings": own}
             parsed[name] = settings.parse_table(hints[name], value, f"[{name}]", where)
     return StudySettings(**parsed)

@@ -399,6 +399,7 @@ def test_mistakes_are_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> No
         ["--data", "words.txt", "-o", "new", "--set", "training.save_seconds=-1"],
         ["--data", "words.txt", "-o", "new", "--set", f"optimizer.lr={10**400}"],
         ["--data", "words.txt", "-o", "new", "--set", "method.cosreg.gamma=nan"],
+        ["--data", "words.txt", "-o", "new", "--set", "model.input_dropout=nan"],
         ["--data", "words.txt", "-o", "new", "--set", "method.cosreg.gamma=-10"],
         ["--data", "words.txt", "-o", "new", "--set", "method.al.gamma=-1"],
         ["--data", "words.txt", "-o", "new", "--set", "method.frage.lambda_=-1"],
