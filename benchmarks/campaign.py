@@ -1,16 +1,21 @@
 """Campaigns of training: what the methods of the papers do, with seeds.
 
-    python benchmarks/campaign.py overfit --data ptb [--runs FOLDER] [--out FOLDER] [--seeds N]
-        [--set KEY=VALUE] [--jobs N]
+    python benchmarks/campaign.py overfit --data ptb [--runs FOLDER] [--out FOLDER] [--jobs N]
+        [--set KEY=VALUE] [--variant NAME]
     python benchmarks/campaign.py --decide
 
-A campaign that was interrupted goes on when it is started again. At the end its numbers, notes
-and settings are written to ``benchmarks/results/campaign-NAME.md``, ``.csv`` and ``.toml``;
-``--summary`` writes them of the runs that are finished so far. The report stays with the runs.
+A campaign is a file of settings, ``benchmarks/results/campaign-NAME.toml``. One that was
+interrupted goes on when it is started again. At the end its notes and numbers are written to
+``campaign-NAME.md`` and ``.csv`` beside it; ``--summary`` writes them of the runs that are finished
+so far. The report stays with the runs.
 
 Then, or with ``--decide`` alone, the claims of all campaigns are decided together from these
 numbers, with Holm's correction over all of them: ``benchmarks/results/claims.csv``, of which
 ``docs/make_claims.py`` makes the tables. Intervals over the text are those of the runs.
+
+Runs of a variant, such as other threads or kernels, are written to ``campaign-NAME.VARIANT.csv``
+alone. Its claims are decided in place of those of the campaign, with those of all others:
+``variants.csv``.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ import argparse
 import csv
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +50,6 @@ from embgeo.training.study.run_result import is_finished
 from embgeo.training.study.wording import describe_quality
 from embgeo.training.tasks import TASKS
 from embgeo.workflows.train import make_study, prepare
-from embgeo.workflows.train_settings import parse_assignment
 
 RESULTS = Path(__file__).parent / "results"
 CLAIMS_NAME = "claims.csv"
@@ -80,229 +84,33 @@ COLUMNS = (
 CONVERGED = "converged"
 #: Campaigns whose claims are those of others: `grids` trains the methods of `overfit` again.
 WITHOUT_CLAIMS = ("grids",)
-#: Early stopping in place of a number of steps, at one rate.
-TO_THE_END = {
-    "optimizer.schedule": "constant",
-    "optimizer.lr": 3e-3,
-    "training.steps": None,
-    "training.epochs": 60,
-    "training.keep": "best",
-    "training.patience": 3,
-    "evaluation.every": None,
-    "geometry.every": None,
-}
-#: λ1 to λ4 of spectrum control, and ε of the adversarial softmax, before validation chose others.
-ONES = {"frobenius": [1.0, 1.0], "spectral": [1.0, 1.0]}
-BEFORE = {
-    "method": {"sc-exp": ONES, "sc-poly": ONES, "adversarial": {"epsilon": 0.005}},
-}
-#: Methods at other settings: γ of CosReg; of spectrum control λ_e, λ1 to λ4 together, and c1. Wang
-#: et al. give no c1: 4.0 keeps Σ at its norm, 10 and 20 have that of W in a trained `mle` and
-#: `factored`.
-GRID: dict[str, dict[str, Any]] = {
-    "gamma-0_01": {"base": "cosreg", "gamma": 0.01},
-    "gamma-0_1": {"base": "cosreg", "gamma": 0.1},
-    "gamma-10": {"base": "cosreg", "gamma": 10.0},
-    "prior-0_1": {**ONES, "base": "sc-exp", "strength": 0.1},
-    "prior-10": {**ONES, "base": "sc-exp", "strength": 10.0},
-    "prior-100": {**ONES, "base": "sc-exp", "strength": 100.0},
-    "orthogonal-0_01": {"base": "sc-exp", "frobenius": [0.01, 0.01], "spectral": [0.01, 0.01]},
-    "orthogonal-0_1": {"base": "sc-exp", "frobenius": [0.1, 0.1], "spectral": [0.1, 0.1]},
-    "orthogonal-10": {"base": "sc-exp", "frobenius": [10.0, 10.0], "spectral": [10.0, 10.0]},
-    "c1-10": {**ONES, "base": "sc-exp", "c1": 10.0},
-    "c1-20": {**ONES, "base": "sc-exp", "c1": 20.0},
-    "c1-free": {**ONES, "base": "sc-exp", "c1": "free"},
-}
-#: A Transformer without an output bias, whose common direction carries the frequencies of the
-#: words: a cone in seconds. It stops when it overfits.
-CONE: dict[str, Any] = {
-    "data.size": 1000,
-    "data.tokens": 8000,
-    "model": {"name": "llama", "d": 48, "layers": 1, "heads": 4, "kv_heads": 2, "dropout": 0.2},
-    "optimizer.lr": 5e-3,
-    "training.epochs": 60,
-    "training.batch": 20,
-    "training.bptt": 16,
-    "training.patience": 5,
-    "evaluation.tokens": 6000,
-    "geometry.every": None,
-}
-#: A Transformer as in the papers: normalization after each addition, sinusoidal positions, ReLU,
-#: one matrix, label smoothing. It shows a cone where most words are rare.
-VASWANI: dict[str, Any] = {
-    **{key: value for key, value in CONE.items() if key != "optimizer.lr"},
-    "data.size": 5000,
-    "data.tokens": 30_000,
-    "task": {"smoothing": 0.1},
-    "model": {
-        "name": "transformer",
-        "d": 48,
-        "layers": 1,
-        "heads": 4,
-        "dropout": 0.2,
-        "norm": "after",
-        "positions": "sinusoidal",
-        "activation": "relu",
-    },
-    "optimizer": {
-        "kind": "adamw",
-        "weight_decay": 0.0,
-        "lr": 5e-3,
-        "betas": [0.9, 0.98],
-        "schedule": "inverse-sqrt",
-        "warm_up_steps": 100,
-    },
-}
-#: Each method's own settings, then the rate, by validation.
-OWN_GRID = {
-    "method.cosreg.gamma": [0.1, 1.0, 10.0],
-    **{
-        f"method.{name}.{key}": values
-        for name in ("sc-exp", "sc-poly")
-        for key, values in {
-            "strength": [0.1, 1.0, 10.0],
-            "frobenius": [[0.01, 0.01], [0.1, 0.1], [1.0, 1.0]],
-            "spectral": [[0.01, 0.01], [0.1, 0.1], [1.0, 1.0]],
-        }.items()
-    },
-    "method.frage.lr": [1e-2, 1e-1],
-    "method.frage.lambda_": [0.02, 0.1, 0.5],
-    "method.adversarial.epsilon": [0.005, 0.02, 0.1],
-}
-OF_TIED = {f"method.{name}.gamma": [0.3, 0.65, 1.3] for name in ("al", "real")}
-RATES = {"lr": [2.5e-3, 5e-3, 1e-2]}
+#: In the order in which their claims are decided: of runs that campaigns share, the first counts.
+CAMPAIGNS = (
+    "overfit",
+    "overfit-tuned",
+    "ptb",
+    "grids",
+    "skipgram",
+    "imdb",
+    "newsgroups",
+    "newsgroups-20",
+    "multi30k",
+    "cone",
+    "cone-untied",
+    "cone-vaswani",
+    "wt2",
+    "tiny-llama",
+    "tiny-llama-untied",
+)
 
 
-@dataclass(frozen=True)
-class Campaign:
-    """Settings that are not those of the preset."""
-
-    what: str
-    preset: str
-    seeds: int
-    compare: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    tune: Mapping[str, Sequence[Any]] | None = None
-
-
-CAMPAIGNS = {
-    "overfit": Campaign(
-        "models that fit 15,000 tokens and then overfit: minutes a seed on two cores",
-        "overfit-cpu",
-        5,
-        ",".join(METHODS),
-        BEFORE,
-    ),
-    "overfit-tuned": Campaign(
-        "the same, each method at the settings that validation chooses",
-        "overfit-cpu",
-        3,
-        "mle,untied,factored,cosreg,sc-exp,sc-poly,frage,al,re,real,adversarial",
-        tune={**OWN_GRID, **OF_TIED},
-    ),
-    "ptb": Campaign(
-        "Penn Treebank, 5,000 words, the first 300,000 tokens, until early stopping: hours",
-        "tiny-cpu",
-        3,
-        "mle,untied,factored,cosreg,sc-exp,sc-poly,frage,al,re,real,adversarial,coupled-adam",
-        {**TO_THE_END, **BEFORE, "data.size": 5000, "data.tokens": 300_000},
-    ),
-    "grids": Campaign(
-        "γ of CosReg, λ and c₁ of spectrum control over the grids of the papers",
-        "overfit-cpu",
-        3,
-        ",".join(["mle", "factored", "cosreg", "sc-exp", *GRID]),
-        {"method": {**GRID, "sc-exp": ONES}},
-    ),
-    "skipgram": Campaign(
-        "word vectors, judged by word similarity, with and without FRAGE: minutes a run",
-        "skipgram-cpu",
-        5,
-    ),
-    "imdb": Campaign(
-        "classes of reviews, with and without FRAGE: minutes a run on one core",
-        "imdb-cpu",
-        5,
-    ),
-    "newsgroups": Campaign(
-        "four groups of 20 Newsgroups, with and without FRAGE: minutes a run on one core",
-        "20ng-cpu",
-        5,
-    ),
-    "newsgroups-20": Campaign(
-        "all twenty groups of 20 Newsgroups, with and without FRAGE: minutes a run on one core",
-        "20ng-cpu",
-        5,
-        settings={"task.merge": []},
-    ),
-    "multi30k": Campaign(
-        "translation of captions, German to English: minutes a run on two cores",
-        "multi30k-cpu",
-        3,
-    ),
-    "cone": Campaign(
-        "a small Transformer that shows a cone, tied: every method at its own settings",
-        "overfit-cpu",
-        5,
-        "mle,untied,factored,cosreg,sc-exp,sc-poly,frage,al,re,real,adversarial,coupled-adam",
-        CONE,
-        {**OWN_GRID, **OF_TIED, **RATES},
-    ),
-    "cone-untied": Campaign(
-        "the same with two matrices",
-        "overfit-cpu",
-        5,
-        "mle,factored,cosreg,sc-exp,sc-poly,frage,adversarial,coupled-adam",
-        {**CONE, "model": {**CONE["model"], "tied": False}},
-        {**OWN_GRID, **RATES},
-    ),
-    "cone-vaswani": Campaign(
-        "a small Transformer as in the papers, with a cone: minutes a run",
-        "overfit-cpu",
-        3,
-        "mle,factored,cosreg,sc-exp",
-        VASWANI,
-    ),
-    "wt2": Campaign(
-        "AWD-LSTM of the published size on WikiText-2, a twelfth of the cycle: minutes on a GPU",
-        "wt2-cycle",
-        3,
-        "mle,cosreg",
-        {"training.epochs": 12, "evaluation.every": 1000},
-    ),
-    "tiny-llama": Campaign(
-        "a present language model, judged by bits per byte: minutes a run on two cores",
-        "tiny-llama-cpu",
-        3,
-        "mle,coupled-adam,cosreg",
-    ),
-    "tiny-llama-untied": Campaign(
-        "the same with two matrices",
-        "tiny-llama-cpu",
-        3,
-        "mle,coupled-adam,cosreg",
-        {"model.tied": False},
-    ),
-}
-
-
-def request(
-    campaign: Campaign,
-    data: Path,
-    runs: Path,
-    seeds: int | None,
-    own: Iterable[str] = (),
-) -> dict[str, Any]:
+def request(name: str, data: Path, runs: Path, own: Iterable[str] = ()) -> dict[str, Any]:
     """The arguments of `embgeo.train`; `own` are settings such as ``task.wordsim=FOLDER``."""
-    chosen = {".".join(keys): value for keys, value in map(parse_assignment, own)}
     return {
         "data": data,
-        "preset": campaign.preset,
-        "compare": campaign.compare,
-        "settings": {**campaign.settings, **chosen},
-        "seeds": seeds or campaign.seeds,
+        "config": RESULTS / f"campaign-{name}.toml",
+        "settings": list(own),
         "out": runs,
-        "tune": campaign.tune,
         "resume": (runs / "train.toml").is_file(),
     }
 
@@ -330,26 +138,24 @@ def read_finished(arguments: Mapping[str, Any]) -> Study:
     return make_study(settings, folder, absent, "")
 
 
-def write_summary(name: str, campaign: Campaign, study: Study, runs: Path, out: Path) -> None:
-    """The page of a campaign, its numbers as CSV, and its settings."""
+def write_summary(name: str, variant: str, study: Study, out: Path) -> None:
+    """The numbers of a campaign or a variant as CSV, and the page of a campaign."""
     out.mkdir(parents=True, exist_ok=True)
-    text = "\n".join(describe(name, campaign, study)) + "\n"
-    (out / f"campaign-{name}.md").write_text(text, encoding="utf-8")
-    with (out / f"campaign-{name}.csv").open("w", newline="", encoding="utf-8") as stream:
-        write_csv(study, csv.writer(stream, lineterminator="\n"))
-    settings = read_settings(runs / "train.toml")
-    settings = settings.updated({"data": {"path": Path(settings.data.path).name}})
-    if "wordsim" in settings.task.settings:
-        folder = Path(settings.task.settings["wordsim"])
-        settings = settings.updated({"task": {"wordsim": folder.name}})
-    (out / f"campaign-{name}.toml").write_text(settings.text(), encoding="utf-8")
+    names = {head.name for head in heads(study)} | {one.number for one in study.outcomes}
+    file = out / f"campaign-{name}{variant and '.'}{variant}.csv"
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        write_csv(study, names - {TIME}, csv.writer(stream, lineterminator="\n"))
+    if not variant:
+        text = "\n".join(describe(name, study)) + "\n"
+        (out / f"campaign-{name}.md").write_text(text, encoding="utf-8")
 
 
-def describe(name: str, campaign: Campaign, study: Study) -> Iterator[str]:
+def describe(name: str, study: Study) -> Iterator[str]:
     """The page of a campaign."""
+    settings = (RESULTS / f"campaign-{name}.toml").read_text("utf-8")
     corpus, versions = study.provenance["corpus"], study.provenance["versions"]
     tokens = ", ".join(f"{split} {n:,}" for split, n in corpus["tokens"].items())
-    yield f"# Campaign `{name}`: {campaign.what}"
+    yield f"# Campaign `{name}`: {settings.partition(chr(10))[0].removeprefix('# ')}"
     yield ""
     yield f"`python benchmarks/campaign.py {name}`, seeds {', '.join(map(str, study.seeds))}."
     yield f"Text: {corpus['name']}, {corpus['rows']:,} rows; {corpus['unit']}: {tokens}."
@@ -381,12 +187,16 @@ def describe_differences(study: Study, quality: str) -> Iterator[str]:
                 yield f"| `{method.name}` | `{reference}` | {held.seeds} | {held.text} |"
 
 
-def read_saved(name: str, out: Path) -> tuple[list[Run], StudySettings]:
-    """The runs and the settings of a saved campaign; variants of methods are left out."""
-    settings = read_settings(out / f"campaign-{name}.toml")
-    with (out / f"campaign-{name}.csv").open(newline="", encoding="utf-8") as stream:
-        runs = read_csv(csv.DictReader(stream), settings.task.name)
-    return [run for run in runs if run.method in METHODS], settings
+def decide_saved(file: Path, settings: StudySettings) -> tuple[list[Run], tuple[ClaimOutcome, ...]]:
+    """The saved runs of a campaign or a variant, and its claims; without variants of methods."""
+    with file.open(newline="", encoding="utf-8") as stream:
+        found = read_csv(csv.DictReader(stream), settings.task.name)
+    runs = [run for run in found if run.method in METHODS]
+    trained = (settings.model.name, Path(settings.data.path).name)
+    trials = {method: sum(map(len, settings.list_tuned(method).values())) for method in METHODS}
+    claims = decide_claims(runs, trained=trained, trials=trials)
+    # A campaign takes hours, next to whatever else the machine does: no claim about time.
+    return runs, tuple(one for one in claims if one.number != TIME)
 
 
 def read_csv(lines: Iterable[Mapping[str, str]], task: str) -> list[Run]:
@@ -415,7 +225,7 @@ def read_csv(lines: Iterable[Mapping[str, str]], task: str) -> list[Run]:
 
 
 def decide_all(out: Path, study: Study | None = None, name: str = "") -> None:
-    """Decide the claims of all saved campaigns together.
+    """Decide the claims of all saved campaigns together, then those of their variants.
 
     `study`: the runs of the campaign `name`, which have intervals over the text; those of others
     are kept as they are.
@@ -423,19 +233,17 @@ def decide_all(out: Path, study: Study | None = None, name: str = "") -> None:
     known = read_claims(out / CLAIMS_NAME)
     texts = {(row["campaign"], row["key"], row["method"]): row for row in known}
     rows: list[tuple[str, ClaimOutcome]] = []
+    variants: list[tuple[str, str, tuple[ClaimOutcome, ...]]] = []
     seen: set[tuple[Any, ...]] = set()
     for campaign in CAMPAIGNS:
-        if campaign in WITHOUT_CLAIMS or not (out / f"campaign-{campaign}.csv").is_file():
+        file = out / f"campaign-{campaign}.csv"
+        if campaign in WITHOUT_CLAIMS or not file.is_file():
             continue
-        runs, settings = read_saved(campaign, out)
-        trained = (settings.model.name, Path(settings.data.path).name)
-        trials = {method: sum(map(len, settings.list_tuned(method).values())) for method in METHODS}
+        settings = read_settings(file.with_suffix(".toml"))
+        runs, claims = decide_saved(file, settings)
         given = study.outcomes if study is not None and campaign == name else ()
         own = {(one.key, one.method): one.text_interval for one in given}
-        for one in decide_claims(runs, trained=trained, trials=trials):
-            # A campaign takes hours, next to whatever else the machine does: no claim about time.
-            if one.number == TIME:
-                continue
+        for one in claims:
             values = list_values(runs, one)
             if seen & values:
                 one = replace(one, cause="same_runs", alone="not decidable", p_value=None)
@@ -446,12 +254,38 @@ def decide_all(out: Path, study: Study | None = None, name: str = "") -> None:
             rows.append(
                 (campaign, replace(one, text_interval=own.get((one.key, one.method), text)))
             )
+        for other in sorted(out.glob(f"campaign-{campaign}.*.csv")):
+            variants.append(
+                (campaign, other.stem.partition(".")[2], decide_saved(other, settings)[1])
+            )
     decided = adjust_claims([one for _, one in rows])
-    with (out / CLAIMS_NAME).open("w", newline="", encoding="utf-8") as stream:
+    write_rows(
+        out / CLAIMS_NAME,
+        COLUMNS,
+        (list_cells(campaign, one) for (campaign, _), one in zip(rows, decided, strict=True)),
+    )
+    write_rows(out / "variants.csv", ("variant", *COLUMNS), list_variants(rows, variants))
+
+
+def list_variants(
+    rows: Sequence[tuple[str, ClaimOutcome]],
+    variants: Iterable[tuple[str, str, tuple[ClaimOutcome, ...]]],
+) -> Iterator[list[Any]]:
+    """The claims of each variant, decided in place of its campaign's with those of all others."""
+    for campaign, variant, claims in variants:
+        own = {(campaign, one.key, one.method): one for one in claims}
+        keys = [(name, one.key, one.method) for name, one in rows]
+        found = [own.get(key, one) for key, (_, one) in zip(keys, rows, strict=True)]
+        for key, one in zip(keys, adjust_claims(found), strict=True):
+            if key in own:
+                yield [variant, *list_cells(campaign, one)]
+
+
+def write_rows(file: Path, columns: Sequence[str], rows: Iterable[list[Any]]) -> None:
+    with file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for (campaign, _), one in zip(rows, decided, strict=True):
-            writer.writerow(list_cells(campaign, one))
+        writer.writerow(columns)
+        writer.writerows(rows)
 
 
 def read_claims(path: Path) -> list[dict[str, str]]:
@@ -506,10 +340,8 @@ def round_cell(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
 
 
-def write_csv(study: Study, writer: Any) -> None:
+def write_csv(study: Study, names: set[str], writer: Any) -> None:
     """The numbers of every run that the report's tables hold, one a line."""
-    names = {head.name for head in heads(study)} | {one.number for one in study.outcomes}
-    names -= {TIME}
     writer.writerow(["method", "seed", "matrix", "name", "value"])
     for run in study.runs:
         converged = judge_learning(run) == "converged"
@@ -526,8 +358,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="the text")
     parser.add_argument("--runs", type=Path, help="folder of the runs; NAME.runs")
     parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--seeds", type=int, help="in place of the campaign's own")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="own")
+    parser.add_argument("--variant", default="", help="what is not as in the campaign")
     parser.add_argument("--jobs", type=int, default=1, help="runs at once")
     parser.add_argument("--summary", action="store_true", help="train nothing")
     parser.add_argument("--decide", action="store_true", help="only decide the claims again")
@@ -537,12 +369,11 @@ def main() -> None:
         return
     if options.name is None or options.data is None:
         parser.error("the name of a campaign or --data is missing")
-    campaign = CAMPAIGNS[options.name]
     runs = options.runs or Path(f"{options.name}.runs")
-    arguments = request(campaign, options.data, runs, options.seeds, options.own)
+    arguments = request(options.name, options.data, runs, options.own)
     study = read_finished(arguments) if options.summary else train(arguments, options.jobs)
-    write_summary(options.name, campaign, study, runs, options.out)
-    decide_all(options.out, study, options.name)
+    write_summary(options.name, options.variant, study, options.out)
+    decide_all(options.out, None if options.variant else study, options.name)
 
 
 if __name__ == "__main__":
