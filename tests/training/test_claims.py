@@ -336,6 +336,10 @@ def test_of_an_auc_the_half_counts_and_nothing_is_taken_from_chance() -> None:
     ):
         (found,) = decide_claims(runs(before, after), (replace(LOWER, folded=True),))
         assert (found.verdict, found.cause) == (verdict, cause)
+    (found,) = decide_claims(
+        runs([0.80, 0.82, 0.84], [0.3, 0.1, 0.2]), (replace(LOWER, folded=True),)
+    )
+    assert found.difference == pytest.approx(0.5 - 0.82)
 
 
 def test_a_method_whose_runs_are_those_of_another_is_not_decided() -> None:

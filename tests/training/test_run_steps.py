@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 
+from embgeo.training.evaluation.scores import Scores  # noqa: E402
 from embgeo.training.loop.distributed import list_precisions, numerics  # noqa: E402
 from embgeo.training.loop.facts import BIAS_DEVIATION, list_deviations  # noqa: E402
 from embgeo.training.loop.loop import Trainer  # noqa: E402
@@ -199,15 +200,23 @@ def test_the_best_weights_are_kept(tmp_path: Path) -> None:
     best = min(losses.values())
     assert found.valid["loss"] == pytest.approx(best, rel=1e-6)
     step = next(step for step, loss in losses.items() if loss == best)
-    # The numbers of these weights are logged at their step, not at that of the end.
-    last = numbers(tmp_path)[-1]
-    assert (last["step"], "valid.loss" in last) == (step, True)
     steps, values = read_log(tmp_path / "metrics.jsonl")["valid.loss"]
     assert values[steps == step] == pytest.approx(best, rel=1e-6)
     assert max(values) > best
     assert found.notes == (
         f"the weights are those of step {step}, with the lowest validation loss",
     )
+
+
+def test_the_numbers_of_the_best_weights_stand_at_their_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the last step they would be a false point at the end of every curve."""
+    left = iter([3.0, 2.0, 4.0, 5.0])
+    monkeypatch.setattr(Scores, "valid", lambda *_: {"loss": next(left)})
+    run(settings(training={"keep": "best", "epochs": 4}, evaluation={"every": 9}), tmp_path)
+    last = numbers(tmp_path)[-1]
+    assert (last["step"], "valid.loss" in last) == (18, True)
 
 
 def test_the_last_weights_may_be_the_best(tmp_path: Path) -> None:
