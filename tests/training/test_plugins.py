@@ -42,11 +42,12 @@ TEXT = ROOT / "fixtures" / "pydocs.txt.gz"
 
 METHOD = """
 from pathlib import Path
-from embgeo.training.methods import CosReg, Method
+from embgeo.training.methods import CosReg, Method, WeightRegularizer
 from embgeo.training.plugins import register
 
 with Path(__file__).with_suffix(".log").open("a") as log:
     log.write("ran\\n")
+assert issubclass(CosReg, WeightRegularizer)
 register(Method("mine", "Mine", (CosReg,), {"gamma": 2.0}))
 """
 
