@@ -189,7 +189,7 @@ def test_what_is_evaluated_is_the_mean_of_the_last_weights() -> None:
 def test_the_best_weights_are_kept(tmp_path: Path) -> None:
     """At a rate that ruins everything, the first check is the best."""
     config = settings(
-        optimizer={"kind": "sgd", "lr": 400.0, "weight_decay": 0.0},
+        optimizer={"kind": "sgd", "lr": 30.0, "weight_decay": 0.0},
         training={"keep": "best", "epochs": 4},
         evaluation={"every": 3},
     )
@@ -200,6 +200,7 @@ def test_the_best_weights_are_kept(tmp_path: Path) -> None:
     best = min(losses.values())
     assert found.valid["loss"] == pytest.approx(best, rel=1e-6)
     step = next(step for step, loss in losses.items() if loss == best)
+    assert step == 3
     steps, values = read_log(tmp_path / "metrics.jsonl")["valid.loss"]
     assert values[steps == step] == pytest.approx(best, rel=1e-6)
     assert max(values) > best
