@@ -42,6 +42,7 @@ from benchmarks.harness.steps import show_ratios, time_steps
 from benchmarks.harness.zipf import zipf_corpus
 from embgeo.training.data import Corpus
 from embgeo.training.loop.distributed import ProcessGroup, numerics
+from embgeo.training.loop.facts import read_peak, reset_peak
 from embgeo.training.loop.loop import Trainer
 from embgeo.training.methods import METHODS
 from embgeo.training.settings import from_tables
@@ -148,25 +149,13 @@ def peak(name: str, options: argparse.Namespace) -> float:
 
 
 def show_peak(name: str, size: Size, device: str, precision: str) -> None:
-    before = resident("VmRSS") if device == "cpu" else 0.0
+    place = torch.device(device)
+    reset_peak(place)
+    before = read_peak(place) or 0
     trainer = make_loop(name, size, device, precision)
     for _ in range(3):
         trainer.step()
-    if device == "cpu":
-        print(resident("VmHWM") - before)
-    else:
-        print(torch.cuda.max_memory_allocated() / 2**20)
-
-
-def resident(what: str) -> float:
-    """MiB that the process holds, or held at the most.
-
-    Not by `resource`: there, a process begins with the peak of the one that started it.
-    """
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(what):
-            return int(line.split()[1]) / 2**10
-    raise SystemExit(f"no {what} in /proc/self/status")
+    print(((read_peak(place) or 0) - before) / 2**20)
 
 
 def show(times: dict[str, list[float]], memory: dict[str, float]) -> None:

@@ -226,7 +226,7 @@ def test_highway_steps_against_numpy() -> None:
 
 def test_gradients_of_highway_steps() -> None:
     torch.manual_seed(0)
-    layer = HighwayLayer(3, 2, 0.5, -1.0).double()
+    layer = HighwayLayer(3, 2, 0.5).double()
     x, s = torch.randn(3, 2, 3).double(), torch.randn(1, 2, 3).double()
     mask = torch.tensor([[[0.0, 2.0, 2.0], [2.0, 0.0, 2.0]]]).double()
     given = (x.requires_grad_(), s.requires_grad_(), *layer.parameters())

@@ -5,11 +5,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from embgeo.core.arguments import is_number
-from embgeo.training.checks import flag, nonnegative, require, share, whole
+from embgeo.training.checks import flag, nonnegative, share, whole
 from embgeo.training.methods.weights import exact, make_linear
 from embgeo.training.models.language_model import LanguageModel, Output
 from embgeo.training.models.recurrent import draw_uniform, locked_mask
+
+#: Initial bias of the gates: a new model mostly carries its state over.
+GATE_BIAS = -2.0
 
 
 class VdRhn(LanguageModel):
@@ -30,8 +32,6 @@ class VdRhn(LanguageModel):
         output layer's input.
     bound : float
         Weights and biases are uniform in ±bound, those of the embedding included.
-    gate_bias : float
-        Initial bias of the gates; below 0, a new model mostly carries its state over.
     n_tokens, embedding_dropout, tied, bias
         See :class:`LanguageModel`.
 
@@ -61,7 +61,6 @@ class VdRhn(LanguageModel):
         state_dropout: float = 0.25,
         output_dropout: float = 0.75,
         bound: float = 0.04,
-        gate_bias: float = -2.0,
         tied: bool = True,
         bias: bool = True,
     ) -> None:
@@ -70,10 +69,9 @@ class VdRhn(LanguageModel):
         self.state_dropout = share("state_dropout", state_dropout)
         self.output_dropout = share("output_dropout", output_dropout)
         most, steps = nonnegative("bound", bound), whole("depth", depth)
-        require("gate_bias", gate_bias, is_number(gate_bias), "give a number")
         self.make_embedding(draw_uniform(most, self.n_tokens, d))
         self.highways = nn.ModuleList(
-            HighwayLayer(d, steps, most, gate_bias) for _ in range(whole("layers", layers))
+            HighwayLayer(d, steps, most) for _ in range(whole("layers", layers))
         )
         self.make_decoder(
             None if flag("tied", tied) else draw_uniform(most, self.n_tokens, d), bias=bias
@@ -100,13 +98,13 @@ class HighwayLayer(nn.Module):
     The input W x is added in the first step of a token. The rows of R are above those of R′.
     """
 
-    def __init__(self, d: int, depth: int, bound: float, gate_bias: float) -> None:
+    def __init__(self, d: int, depth: int, bound: float) -> None:
         super().__init__()
         self.inward = make_linear(draw_uniform(bound, 2 * d, d))
         self.steps = nn.ModuleList(
             make_linear(
                 draw_uniform(bound, 2 * d, d),
-                torch.cat((draw_uniform(bound, d), torch.full((d,), gate_bias))),
+                torch.cat((draw_uniform(bound, d), torch.full((d,), GATE_BIAS))),
             )
             for _ in range(depth)
         )
