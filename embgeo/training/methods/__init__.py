@@ -22,7 +22,6 @@ from embgeo.training.methods.spectral_norm import DOptimal as DOptimal
 from embgeo.training.methods.spectral_norm import SpectralNorm as SpectralNorm
 from embgeo.training.methods.spectrum_control import SpectrumControl as SpectrumControl
 from embgeo.training.methods.tying import Tying as Tying
-from embgeo.training.methods.tying import tie as tie
 
 #: Every method by name, in the order of reports; plug-ins add to it.
 METHODS: dict[str, Method] = {

@@ -10,7 +10,7 @@ from torch.utils.checkpoint import checkpoint
 
 from embgeo.training.checks import nonnegative, positive
 from embgeo.training.methods.regularizer import Step, WeightRegularizer
-from embgeo.training.methods.weights import Source, mask_rows, to_single
+from embgeo.training.methods.weights import Source, to_single
 
 #: Logits of a block of positions.
 AT_ONCE = 2**22
@@ -62,9 +62,7 @@ class AugmentedLoss(WeightRegularizer):
     ) -> None:
         super().__init__(source)
         self.gamma, self.tau = nonnegative("gamma", gamma), positive("tau", tau)
-        self.kept: Tensor | None
-        kept = mask_rows(len(self.weight()), ignore_rows) if ignore_rows else None
-        self.register_buffer("kept", kept, persistent=False)
+        self.keep_rows(ignore_rows)
 
     def penalty(self, step: Step) -> Tensor:
         if step.logits is None:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from embgeo.training.checks import nonnegative
 from embgeo.training.methods.regularizer import Step, WeightRegularizer
-from embgeo.training.methods.weights import Source, exact, mask_rows, to_single
+from embgeo.training.methods.weights import Source, exact, to_single
 
 #: Rows of this norm or less do not count: the gradient grows with 1/‖w_i‖, and a row that was set
 #: to zero would explode.
@@ -49,21 +49,14 @@ class CosReg(WeightRegularizer):
     )
 
     def __init__(
-        self,
-        source: Source,
-        *,
-        gamma: float = 1.0,
-        ignore_rows: Sequence[int] = (),
+        self, source: Source, *, gamma: float = 1.0, ignore_rows: Sequence[int] = ()
     ) -> None:
         super().__init__(source)
         self.gamma = nonnegative("gamma", gamma)
-        kept = mask_rows(len(self.weight()), ignore_rows) if ignore_rows else None
-        self.kept: Tensor | None
-        self.register_buffer("kept", kept, persistent=False)
+        self.keep_rows(ignore_rows)
 
     def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
-        W = self.weight()
-        value: Tensor = MeanCosine.apply(W, self.kept)  # type: ignore[no-untyped-call]
+        value: Tensor = MeanCosine.apply(self.weight(), self.kept)  # type: ignore[no-untyped-call]
         return self.gamma * value
 
 

@@ -38,8 +38,6 @@ class Method:
     reference: str = "mle"
     #: The publication; by default that of the parts.
     source: str = ""
-    #: Deviations from the publication in addition to those of the parts.
-    own_deviations: tuple[str, ...] = ()
     #: For a method that settings define, the keys of its table that define it.
     definition: Mapping[str, Any] = field(default_factory=dict)
     #: Settings of the model that the method changes.
@@ -66,10 +64,8 @@ class Method:
     @property
     def deviations(self) -> tuple[str, ...]:
         """All differences from the publication."""
-        lines = [line for part in self.parts for line in part.DEVIATIONS]
-        if self.coupled:
-            lines += CoupledAdam.DEVIATIONS
-        return tuple(dict.fromkeys((*lines, *self.own_deviations)))
+        kinds: tuple[Any, ...] = (*self.parts, *([CoupledAdam] if self.coupled else []))
+        return tuple(dict.fromkeys(line for kind in kinds for line in kind.DEVIATIONS))
 
     def settings(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return all settings of each part; `BadOption` for unknown ones and wrong types."""

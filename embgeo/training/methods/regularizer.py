@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
 from embgeo.training.checks import list_constructors, list_defaults
-from embgeo.training.methods.weights import Source, find_layer, follow, read_weight
+from embgeo.training.methods.weights import Source, find_layer, follow, mask_rows, read_weight
 from embgeo.training.study.record import Role
 
 
@@ -196,6 +196,12 @@ class WeightRegularizer(Regularizer):
         # In a tuple, so that the module does not register it as a submodule or parameter.
         self._source = (source,)
         self.weight()
+
+    def keep_rows(self, ignore_rows: Sequence[int]) -> None:
+        """Register the mask `kept` of the rows that count; None if all do."""
+        kept = mask_rows(len(self.weight()), ignore_rows) if ignore_rows else None
+        self.kept: Tensor | None
+        self.register_buffer("kept", kept, persistent=False)
 
     def weight(self) -> Tensor:
         """Return the model's present weight, to whose device the regularizer moves."""

@@ -29,7 +29,6 @@ from embgeo.training.methods import (  # noqa: E402
     Tying,
     WeightRegularizer,
     popular_rows,
-    tie,
 )
 from embgeo.training.methods.frage import class_loss, rebalance  # noqa: E402
 from tests.support.language_model import D, N, batches, counts, discriminator_loss, make_model  # noqa: E402
@@ -467,7 +466,7 @@ def test_tying_shares_one_weight_and_takes_the_bias_away() -> None:
 
 def test_tying_what_does_not_fit() -> None:
     with refusal(BadOption):
-        tie(torch.nn.Embedding(9, 4), torch.nn.Linear(5, 9))
+        Tying(torch.nn.Embedding(9, 4), torch.nn.Linear(5, 9))
 
 
 def test_several_are_the_sum_of_their_parts() -> None:
