@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, BinaryIO, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -282,10 +282,22 @@ class FileStamp:
     device: int
 
     @classmethod
-    def of(cls, path: Path | str) -> Self:
-        """Return the present stamp of a file; OSError if it cannot be read."""
-        found = os.stat(path)
+    def of(cls, path: Path | str, handle: int | None = None) -> Self:
+        """Return the present stamp of a file, open or not; OSError if it cannot be read."""
+        found = os.stat(path if handle is None else handle)
         return cls(str(path), found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
+
+    def open(self) -> BinaryIO:
+        """Open the same file again; refuse one that was written to or has taken its name."""
+        file = open(self.path, "rb")  # noqa: SIM115
+        if FileStamp.of(self.path, file.fileno()) != self:
+            file.close()
+            raise UnreadableFile(
+                "the file was changed or replaced while it was read",
+                where=self.path,
+                way_out="run again",
+            )
+        return file
 
     def check(self, *, at_end: bool = False) -> None:
         """Refuse a file that was written to, and `at_end` one that another has replaced.

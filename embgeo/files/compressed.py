@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import sys
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from embgeo.files.guard import explain, refuse
 
@@ -30,9 +31,7 @@ _ZSTD_PIECE = 2**10
 class ByteStream(Protocol):
     """A stream of bytes; ``read`` returns nothing only at the end."""
 
-    def read(self, size: int) -> bytes: ...
-
-    def close(self) -> None: ...
+    def read(self, size: int, /) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Codec:
 
     name: str
     start: re.Pattern[bytes]
-    open: Callable[[Path], ByteStream]
+    open: Callable[[BinaryIO, Path], ByteStream]
     extra: str = ""
 
 
@@ -51,26 +50,20 @@ def codec_of(head: bytes) -> Codec | None:
 
 
 class BoundedStream:
-    """The content of a compressed file as a stream with a budget.
+    """The content of an open compressed file as a stream with a budget.
 
     `read` raises UnreadableFile for a damaged or truncated file, or one beyond the budget; the
     constructor for a missing package.
     """
 
-    def __init__(self, path: Path, codec: Codec) -> None:
+    def __init__(self, path: Path, file: BinaryIO, codec: Codec) -> None:
         self._path = path
         self._codec = codec
-        self._packed = path.stat().st_size
+        self._packed = os.fstat(file.fileno()).st_size
         self._budget = min(MAX_BYTES, max(RATIO_FREE_BYTES, self._packed * MAX_RATIO))
         self._given = 0
         self._left = b""
-        self._source = codec.open(path)
-
-    def __enter__(self) -> BoundedStream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._source.close()
+        self._source = codec.open(file, path)
 
     def read(self, size: int) -> bytes:
         """Return `size` bytes, fewer only at the end."""
@@ -111,12 +104,12 @@ class _Frames:
 
     def __init__(
         self,
-        path: Path,
+        file: BinaryIO,
         fresh: Callable[[], Any],
         error: type[Exception],
         piece: int = _PIECE,
     ) -> None:
-        self._file = path.open("rb")
+        self._file = file
         self._error = error
         self._fresh = fresh
         self._machine = fresh()
@@ -147,9 +140,6 @@ class _Frames:
             raise ValueError(str(error)) from error
         return piece
 
-    def close(self) -> None:
-        self._file.close()
-
 
 class _Zstandard:
     """zstandard's decompressor in the manner of the standard library's."""
@@ -167,11 +157,11 @@ class _Zstandard:
         return bytes(self._machine.decompress(data))
 
 
-def _open_zstd(path: Path) -> ByteStream:
+def _open_zstd(file: BinaryIO, path: Path) -> ByteStream:
     if sys.version_info >= (3, 14):
         from compression import zstd
 
-        return _Frames(path, zstd.ZstdDecompressor, zstd.ZstdError)
+        return _Frames(file, zstd.ZstdDecompressor, zstd.ZstdError)
     try:
         import zstandard
     except ImportError as error:
@@ -181,10 +171,10 @@ def _open_zstd(path: Path) -> ByteStream:
         machine = zstandard.ZstdDecompressor(max_window_size=_MEMORY)
         return _Zstandard(machine.decompressobj())
 
-    return _Frames(path, fresh, zstandard.ZstdError, _ZSTD_PIECE)
+    return _Frames(file, fresh, zstandard.ZstdError, _ZSTD_PIECE)
 
 
 CODECS = (
-    Codec("gzip", re.compile(rb"\x1f\x8b"), gzip.GzipFile),
+    Codec("gzip", re.compile(rb"\x1f\x8b"), lambda file, _: gzip.GzipFile(fileobj=file)),
     Codec("zstd", re.compile(rb"\x28\xb5\x2f\xfd"), _open_zstd, "zstd"),
 )

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from embgeo.core.errors import UnreadableFile
 from embgeo.files.guard import Damaged, plain
 from embgeo.files.maps import Array, count, map_file, view
 from embgeo.files.scratch import MEMORY_BYTES, ScratchFile
@@ -177,7 +178,7 @@ def answer_request(
             _limit_memory(request["memory"])
             limit_time(request["seconds"])
         return {"answer": job(**arguments)}
-    except Damaged as error:
+    except (Damaged, UnreadableFile) as error:
         return {"error": error.cause, "way_out": error.way_out}
     except MemoryError:
         return {

@@ -1,15 +1,15 @@
-"""Links in folders of unknown origin: files that lead out of their folder are not read."""
+"""Opening files of folders of unknown origin: what leads out of its folder is not read."""
 
 import os
+import stat
 from pathlib import Path
+from typing import BinaryIO
 
-from embgeo.files.guard import refuse
+from embgeo.core.errors import UnreadableFile
+from embgeo.files.guard import cannot_read, refuse
 
 FOREIGN_LINK = "is a link that leads out of the folder"
 COPY_IT = "copy the file itself with cp -L"
-
-#: Paths that were looked at and are not foreign links.
-_LOOKED_AT: set[str] = set()
 
 
 def is_foreign_link(path: Path) -> bool:
@@ -17,26 +17,54 @@ def is_foreign_link(path: Path) -> bool:
 
     A downloaded folder may hold ``vocab.txt -> /etc/passwd``, and what is read goes into reports.
     """
-    folder, holder = path.parent.resolve(), path.resolve().parent
+    return _find_inner(path) is None
+
+
+def _find_inner(path: Path) -> Path | None:
+    """Return the file that a path leads to, None for a foreign link."""
+    folder, target = path.parent.resolve(), path.resolve()
+    holder = target.parent
     allowed = [folder]
     for above in folder.parents:
         if above.name == "snapshots":
             # Blobs of one model, and those of all models, in folders of two digits.
             shared = above.parent.parent / "blobs" / holder.name
             allowed += [above.parent / "blobs", *([shared] if len(holder.name) == 2 else [])]
-    if holder not in allowed:
-        return True
-    _LOOKED_AT.add(str(path))
-    return False
+    return target if holder in allowed else None
 
 
-def require_same(path: Path, handle: int) -> None:
-    """Refuse an open file that was put there after `is_foreign_link` had looked at its name.
+def open_file(path: Path, *, inside: bool = False) -> BinaryIO:
+    """Open a regular file to read; with `inside` none that is outside of its folder.
 
-    What is open now cannot be exchanged any more: it has to be the file that the name leads to
-    inside the folder. A file that the user names may be any link.
+    What is checked is the open file, which cannot be exchanged any more: its name may be that of
+    another file since. A file that the user names may be any link.
     """
-    if str(path) not in _LOOKED_AT:
-        return
-    if is_foreign_link(path) or not os.path.samestat(os.fstat(handle), path.resolve().lstat()):
-        raise refuse(path, FOREIGN_LINK, COPY_IT)
+    try:
+        file = open(path, "rb", opener=_open_now)  # noqa: SIM115
+    except OSError as error:
+        raise _not_regular(path) if path.is_dir() else cannot_read(path, error) from error
+    try:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise _not_regular(path)
+        inner = _find_inner(path) if inside else None
+        if inside and (inner is None or not os.path.samestat(found, inner.lstat())):
+            raise refuse(path, FOREIGN_LINK, COPY_IT)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _not_regular(path: Path) -> UnreadableFile:
+    return refuse(path, "is not a regular file", "write it to a file with cat")
+
+
+def _open_now(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe does not block
+
+
+def name_opened(file: BinaryIO) -> str:
+    """Return a path for libraries that leads to an open file, whatever has its name now."""
+    path = f"/dev/fd/{file.fileno()}"
+    return path if os.path.exists(path) else str(file.name)

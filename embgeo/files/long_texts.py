@@ -34,7 +34,8 @@ def read_pieces(
     """
     codec, rest, is_first = codec_of(read_head(path)), b"", True
     try:
-        with path.open("rb") if codec is None else BoundedStream(path, codec) as stream:
+        with path.open("rb") as file:
+            stream = file if codec is None else BoundedStream(path, file, codec)
             while block := stream.read(_BLOCK):
                 if is_first:
                     check_start(block, path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import stat
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -13,8 +12,9 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.matrix import FileStamp
 from embgeo.files.guard import Damaged, short
-from embgeo.files.links import require_same
+from embgeo.files.links import open_file
 
 Array = npt.NDArray[Any]
 
@@ -87,27 +87,33 @@ TEXT = "str"
 SWAPPED = not np.little_endian
 
 
-def map_file(path: Path) -> npt.NDArray[np.uint8]:
-    """Map a file read-only; raises Damaged if it is empty or not a regular file."""
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise Damaged("not a regular file", "name a file")
-    if status.st_size == 0:
-        raise Damaged("the file is empty")
-    with path.open("rb") as file:
-        require_same(path, file.fileno())
-        # Slices of a memmap are slow.
-        return np.asarray(np.memmap(file, dtype=np.uint8, mode="r"))
+class _Map(np.memmap[Any, np.dtype[np.uint8]]):
+    """A map that knows which file it is of."""
+
+    stamp: FileStamp
 
 
-def path_of(data: Bytes) -> Path:
-    """Return the path of a whole file, for libraries that open files themselves."""
-    if isinstance(data, Ranged):
-        return data.whole()
-    base: Any = data
-    while not isinstance(base, np.memmap):
+def map_file(path: Path, *, inside: bool = False) -> npt.NDArray[np.uint8]:
+    """Map a file read-only; raises Damaged if it is empty.
+
+    With `inside` the file has to be in its folder, see :func:`open_file`.
+    """
+    with open_file(path, inside=inside) as file:
+        stamp = FileStamp.of(path.absolute(), file.fileno())
+        if stamp.size == 0:
+            raise Damaged("the file is empty")
+        mapped = _Map(file, dtype=np.uint8, mode="r")
+    mapped.stamp = stamp
+    # Slices of a memmap are slow.
+    return np.asarray(mapped)
+
+
+def stamp_of(data: Bytes) -> FileStamp:
+    """Return the stamp of a whole file, with which readers open it again."""
+    base: Any = map_file(data.whole()) if isinstance(data, Ranged) else data
+    while not isinstance(base, _Map):
         base = base.base
-    return Path(str(base.filename))
+    return base.stamp
 
 
 @lru_cache(maxsize=256)

@@ -4,12 +4,12 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, BinaryIO
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.files.compressed import BoundedStream, codec_of
 from embgeo.files.guard import Damaged, cannot_read, reading, refuse
-from embgeo.files.links import COPY_IT, FOREIGN_LINK, is_foreign_link, require_same
+from embgeo.files.links import COPY_IT, FOREIGN_LINK, is_foreign_link, open_file
 
 #: Number of first bytes for every format's ``sniff``.
 HEAD_BYTES = 4096
@@ -32,31 +32,32 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 def read_head(path: Path) -> bytes:
     """Read the first `HEAD_BYTES` bytes of a regular, non-empty file."""
     try:
-        if path.exists() and not path.is_file():
-            raise refuse(path, "is not a regular file", "write it to a file with cat")
-        with path.open("rb") as file:
-            require_same(path, file.fileno())
-            head = file.read(HEAD_BYTES)
+        with open_file(path) as file:
+            return _head(file, path)
     except OSError as error:
         raise cannot_read(path, error) from error
     except ValueError as error:  # an embedded NUL in the name
         raise UnreadableFile("is not a file name", where=repr(str(path))) from error
+
+
+def _head(file: BinaryIO, path: Path) -> bytes:
+    head = file.read(HEAD_BYTES)
     if not head:
         raise refuse(path, "the file is empty")
+    file.seek(0)
     return head
 
 
-def read_bytes(path: Path, limit: int = SIDE_FILE_BYTES) -> bytes:
-    """Read a plain or compressed file; refuses content beyond `limit` bytes."""
-    codec = codec_of(read_head(path))
+def read_bytes(path: Path, limit: int = SIDE_FILE_BYTES, *, inside: bool = False) -> bytes:
+    """Read a plain or compressed file; refuses content beyond `limit` bytes.
+
+    With `inside` the file has to be in its folder, see :func:`open_file`.
+    """
     try:
-        if codec is None:
-            with path.open("rb") as file:
-                require_same(path, file.fileno())
-                data = file.read(limit + 1)
-        else:
-            with BoundedStream(path, codec) as stream:
-                data = stream.read(limit + 1)
+        with open_file(path, inside=inside) as file:
+            codec = codec_of(_head(file, path))
+            source = file if codec is None else BoundedStream(path, file, codec)
+            data = source.read(limit + 1)
     except OSError as error:
         raise cannot_read(path, error) from error
     if len(data) > limit:
@@ -93,9 +94,9 @@ def decode_text(data: bytes, path: Path, what: str = "text") -> str:
     return text
 
 
-def read_text(path: Path, what: str = "text") -> str:
+def read_text(path: Path, what: str = "text", *, inside: bool = False) -> str:
     """Read the text of a vocabulary, counts or configuration file."""
-    return decode_text(read_bytes(path), path, what)
+    return decode_text(read_bytes(path, inside=inside), path, what)
 
 
 def split_lines(text: str) -> list[str]:
@@ -146,8 +147,8 @@ def parse_json(
 
 
 def read_json(path: Path) -> Any:
-    """Parse a JSON file."""
-    return parse_json(decode_text(read_bytes(path, JSON_BYTES), path), path)
+    """Parse a JSON file in a folder, and none that a link leads to outside."""
+    return parse_json(decode_text(read_bytes(path, JSON_BYTES, inside=True), path), path)
 
 
 def safe_text(token: str) -> str:

@@ -33,7 +33,7 @@ from embgeo.files.guard import (
     without_collection,
 )
 from embgeo.files.links import FOREIGN_LINK, is_foreign_link
-from embgeo.files.maps import Array, Bytes, count, map_file, path_of
+from embgeo.files.maps import Array, Bytes, count, map_file, stamp_of
 from embgeo.files.scratch import ScratchFile, write_scratch
 from embgeo.files.small_files import HEAD_BYTES, read_head, safe_text
 from embgeo.io.formats import find_format, safetensors, sharded, torch_legacy, torch_zip
@@ -131,7 +131,7 @@ def open_place(place: SourcePlace, source: Source) -> Checkpoint:
     if is_folder:
         with reading(path, NAME):
             return _open_model(LocalFolder(path), "", source)
-    return _open_model(LocalFolder(path.parent), path.name, source)
+    return _open_model(LocalFolder(path.parent, path.name), path.name, source)
 
 
 def _open_model(folder: Folder, chosen: str, source: Source) -> Checkpoint:
@@ -217,8 +217,11 @@ def _is_known(file: Beside) -> bool:
     # Of other remote files not even the first bytes are fetched.
     if not file.folder.is_here and file.path.suffix not in FILE_ENDINGS:
         return False
-    with reading(file.path, "file"):
-        head = file.folder.open(file.name)[:HEAD_BYTES].tobytes()
+    if file.folder.is_here:
+        head = read_head(file.path)
+    else:
+        with reading(file.path, "file"):
+            head = file.folder.open(file.name)[:HEAD_BYTES].tobytes()
     return codec_of(head) is not None or find_format(head) is not None
 
 
@@ -285,7 +288,8 @@ def _open_bytes(data: Bytes, file: Beside) -> Checkpoint:
     codec = codec_of(head)
     if codec is None:
         return _open_plain(head, data, file)
-    with reading(path, f"{codec.name} file"), BoundedStream(path_of(data), codec) as source:
+    with reading(path, f"{codec.name} file"), stamp_of(data).open() as packed:
+        source = BoundedStream(path, packed, codec)
         head = source.read(HEAD_BYTES)
         if not head:
             raise Damaged("the file is empty")

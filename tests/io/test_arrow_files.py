@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import astuple
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
+from embgeo.core.matrix import FileStamp
 from embgeo.core.source import Source
 from embgeo.files.guard import Damaged
 from embgeo.io.formats import arrow
@@ -351,7 +353,7 @@ def test_a_damaged_row_group_moves_no_rows_of_the_next(tmp_path: Path) -> None:
     for place, change in product(range(first, first + 60), (4, 0x40)):
         path.write_bytes(content[:place] + bytes([content[place] ^ change]) + content[place + 1 :])
         try:
-            arrow.write_values(str(path), str(out), matrix, 30, 70, None)
+            arrow.write_values(astuple(FileStamp.of(path)), str(out), matrix, 30, 70, None)
         except (Damaged, pa.ArrowException, OSError, ValueError):
             refused += 1
         else:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +16,13 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
+from embgeo.files import maps, small_files
+from embgeo.files.compressed import codec_of
 from embgeo.files.links import is_foreign_link
 from embgeo.files.maps import map_file
-from embgeo.files.small_files import is_companion, read_bytes, read_head
+from embgeo.files.small_files import is_companion, read_bytes, read_json
+from embgeo.io import load
+from embgeo.io.formats import arrow, hdf5, text_table, word2vec_binary, word_vectors
 from tests.support.refusals import refusal
 
 ROWS = 6
@@ -102,36 +110,125 @@ def test_links_within_the_folder_are_followed(folder: Path) -> None:
     assert embgeo.load(folder).tokens == tuple(SECRET)
 
 
-def test_what_is_opened_is_checked_and_not_its_name(folder: Path, tmp_path: Path) -> None:
+READERS: tuple[Callable[[Path], Any], ...] = (
+    partial(read_bytes, inside=True), partial(map_file, inside=True), read_json
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("read", READERS, ids=["bytes", "map", "json"])
+def test_what_is_opened_is_checked_and_not_its_name(folder: Path, read: Any) -> None:
     """A file is exchanged for a link between the look at its name and the reading."""
-    outside, path = tmp_path / "outside", folder / "added.txt"
-    outside.write_text("secret")
-    for read in (read_bytes, read_head, map_file):
-        path.unlink(missing_ok=True)
-        path.write_text("own")
-        assert is_companion(path)
-        assert bytes(read(path)) == b"own"
-        path.write_text("new")  # another content of the same file
-        assert bytes(read(path)) == b"new"
-        path.unlink()
-        path.symlink_to(outside)
-        with refusal(UnreadableFile):
-            read(path)
-        named = tmp_path / "named"  # by the user: a link may lead anywhere
-        named.unlink(missing_ok=True)
-        named.symlink_to(outside)
-        assert bytes(read(named)) == b"secret"
+    outside, path = folder.parent / "outside", folder / "added.json"
+    outside.write_text('"secret"')
+    path.write_text('"own"')
+    assert is_companion(path)
+    own = read(path)
+    path.unlink()
+    link(path, outside)
+    with refusal(UnreadableFile):
+        read(path)
+    # The user names the link: it may lead anywhere, whatever was read there before.
+    assert map_file(path).tobytes() == read_bytes(path) == b'"secret"'
+    path.unlink()
+    path.write_text('"own"')
+    assert type(read(path)) is type(own)
 
 
 def test_a_file_that_is_exchanged_back_is_refused(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was opened is the other file, although its name leads into the folder again."""
-    outside, path = tmp_path / "outside", folder / "added.txt"
+    outside, path = folder.parent / "outside", folder / "added.txt"
     outside.write_text("secret")
     path.write_text("own")
-    assert is_companion(path)
-    plain = Path.open
-    monkeypatch.setattr(Path, "open", lambda _, *how: plain(outside, *how))
+    plain = os.open
+    monkeypatch.setattr(os, "open", lambda _, flags: plain(outside, flags))
     with refusal(UnreadableFile):
-        read_bytes(path)
+        read_bytes(path, inside=True)
+
+
+def test_a_pipe_that_takes_the_place_of_a_file_does_not_block(folder: Path) -> None:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+    os.mkfifo(folder / "added.json")
+    with refusal(UnreadableFile):
+        read_json(folder / "added.json")
+
+
+def test_a_compressed_file_is_opened_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = folder / "vocab.txt"
+    path.write_bytes(gzip.compress(b"own"))
+
+    def then_exchange(head: bytes) -> Any:
+        path.unlink()
+        path.write_bytes(gzip.compress(b"secret"))
+        return codec_of(head)
+
+    monkeypatch.setattr(small_files, "codec_of", then_exchange)
+    assert read_bytes(path, inside=True) == b"own"
+
+
+ARRAY = np.arange(24, dtype=np.float32).reshape(ROWS, 4)
+TEXT = "".join(f"w{row} {row}.25 1.5 2.5 3.5\n" for row in range(ROWS))
+
+
+def write_hdf5(path: Path) -> None:
+    with pytest.importorskip("h5py").File(path, "w") as file:
+        file["embedding"] = ARRAY
+
+
+def write_arrow(path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table({"vector": list(ARRAY)})
+    with arrow.OSFile(str(path), "wb") as sink, arrow.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def write_parquet(path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(arrow.table({"v": list(ARRAY)}), path)
+
+
+def write_vectors(path: Path) -> None:
+    path.write_text(TEXT)
+
+
+def write_binary(path: Path) -> None:
+    rows = (f"w{row} ".encode() + ARRAY[row].tobytes() + b"\n" for row in range(ROWS))
+    path.write_bytes(f"{ROWS} 4\n".encode() + b"".join(rows))
+
+
+def write_table(path: Path) -> None:
+    path.write_text(TEXT.replace(" ", ","))
+
+
+def write_gzip(path: Path) -> None:
+    np.save(path.with_suffix(".npy"), ARRAY)
+    path.write_bytes(gzip.compress(path.with_suffix(".npy").read_bytes()))
+
+
+WRITERS = (
+    write_hdf5, write_arrow, write_parquet, write_vectors, write_binary, write_table, write_gzip
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_what_is_opened_again_is_the_same_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], None]
+) -> None:
+    """Libraries and readers of text open a file again, which another may have replaced."""
+    path, other = tmp_path / "file", tmp_path / "other"
+    write(path)
+    assert embgeo.load(path).data.shape == (ROWS, 4)
+    write(other)
+    plain = maps.stamp_of
+
+    def then_exchange(data: Any) -> Any:
+        stamp = plain(data)
+        other.replace(path)
+        return stamp
+
+    for module in (arrow, hdf5, load, text_table, word2vec_binary, word_vectors):
+        monkeypatch.setattr(module, "stamp_of", then_exchange)
+    with pytest.raises(UnreadableFile, match="changed or replaced"):
+        embgeo.load(path)

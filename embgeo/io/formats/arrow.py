@@ -11,7 +11,7 @@ import importlib.util
 import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -23,7 +23,8 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.matrix import FileStamp
 from embgeo.files.guard import Damaged, plain, refuse
 from embgeo.files.limited import MOST_MEMORY, fetch_array, run_limited
-from embgeo.files.maps import TEXT, Array, Bytes, count, path_of
+from embgeo.files.links import name_opened
+from embgeo.files.maps import TEXT, Array, Bytes, count, stamp_of
 from embgeo.files.scratch import ScratchFile
 from embgeo.files.small_files import SIDE_FILE_BYTES, safe_text
 from embgeo.io.formats.format import Beside, Box, join_grid
@@ -66,8 +67,7 @@ def sniff(head: bytes) -> bool:
 
 def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     """Open the matrices of a table, one for each column of vectors, with words and counts."""
-    path = path_of(data)
-    stamp = FileStamp.of(path)
+    stamp = stamp_of(data)
     head, size = data[: len(_FILE)].tobytes(), len(data)
     name = "Parquet" if head.startswith(_PARQUET) else "Arrow"
     if importlib.util.find_spec("pyarrow") is None:
@@ -79,7 +79,7 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
             "pyarrow",
             _DESCRIBING + size / _SLOWEST,
             memory=_MOST_MEMORY,
-            path=str(path.resolve()),
+            stamp=astuple(stamp),
             output=str(labels.path),
             most=SIDE_FILE_BYTES,
         )
@@ -87,7 +87,7 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     finally:
         labels.remove()
     known = _hash_samples(data) if answer["groups"] else ""
-    tensors = [_tensor(path, stamp, answer, m, known) for m in answer["matrices"]]
+    tensors = [_tensor(stamp, answer, m, known) for m in answer["matrices"]]
     for column in answer["unread"]:
         problem = f"is a column of {plain(column['type'])}, not of lists of floating-point numbers"
         name = plain(column["name"])
@@ -136,20 +136,18 @@ def _labels(
     return labels, np.array(counts, dtype=np.float64), notes
 
 
-def _tensor(
-    path: Path, stamp: FileStamp, answer: dict[str, Any], matrix: dict[str, Any], known: str
-) -> Tensor:
+def _tensor(stamp: FileStamp, answer: dict[str, Any], matrix: dict[str, Any], known: str) -> Tensor:
     rows, dtype = answer["rows"], np.dtype(matrix["dtype"])
     if matrix["width"] is None:
         if rows < 0 or rows > max(_RATIO_FREE_BYTES, _MOST_RATIO * stamp.size):
             raise Damaged(f"it promises {rows:,} numbers in {stamp.size:,} bytes")
-        one = partial(_values, path, stamp, tuple(answer["groups"]), matrix, 0, rows)
+        one = partial(_values, stamp, tuple(answer["groups"]), matrix, 0, rows)
         return Tensor(plain(matrix["name"]), (rows,), dtype.name, lambda: one().reshape(-1))
     width = matrix["width"]
     promised = rows * width * dtype.itemsize
     if rows < 0 or width < 0 or promised > max(_RATIO_FREE_BYTES, _MOST_RATIO * stamp.size):
         raise Damaged(f"it promises {rows:,}×{width:,} numbers in {stamp.size:,} bytes")
-    read = partial(_values, path, stamp, tuple(answer["groups"]), matrix)
+    read = partial(_values, stamp, tuple(answer["groups"]), matrix)
     ranges = RowRanges(read, f"{known} {matrix['name']}") if answer["groups"] else None
     whole = partial(read, 0, rows)
     return Tensor(plain(matrix["name"]), (rows, width), dtype.name, whole, ranges=ranges)
@@ -165,7 +163,6 @@ def _hash_samples(data: Bytes) -> str:
 
 
 def _values(
-    path: Path,
     stamp: FileStamp,
     groups: tuple[int, ...],
     matrix: dict[str, Any],
@@ -179,23 +176,19 @@ def _values(
         return np.empty(shape, dtype=dtype)
     # Whole row groups are decoded, even for some of their rows.
     decoded = (stop - start + 2 * max(groups, default=0)) * shape[1] * dtype.itemsize
-    found = fetch_array(
+    return fetch_array(
         f"{__name__}:write_values",
         "pyarrow",
         _READING + decoded / _SLOWEST,
         dtype,
         shape,
         memory=_MOST_MEMORY,
-        path=str(path.resolve()),
+        stamp=astuple(stamp),
         matrix=matrix,
         start=start,
         stop=stop,
         rows=None if rows is None else rows.tolist(),
     )
-    # Each call opens the path again.
-    if FileStamp.of(path) != stamp:
-        raise Damaged("the file was changed or replaced while it was read")
-    return found
 
 
 # Tables of several files
@@ -290,12 +283,12 @@ class BatchedTable:
     groups: tuple[int, ...] = ()  # rows of each row group, where single ones can be read
 
 
-def describe(path: str, output: str, most: int = SIDE_FILE_BYTES) -> dict[str, Any]:
+def describe(stamp: list[Any], output: str, most: int = SIDE_FILE_BYTES) -> dict[str, Any]:
     """Describe matrices; write labels and counts to the output file, a line for each batch.
 
     Labels of more than `most` bytes are left out.
     """
-    table = open_table(path)
+    table = open_table(FileStamp(*stamp))
     names = [field.name for field in table.schema]
     if len(set(names)) < len(names):
         raise Damaged(
@@ -342,13 +335,18 @@ def write_labels(table: BatchedTable, place: int, out: TextIO, most: int) -> boo
 
 
 def write_values(
-    path: str, output: str, matrix: dict[str, Any], start: int, stop: int, rows: list[int] | None
+    stamp: list[Any],
+    output: str,
+    matrix: dict[str, Any],
+    start: int,
+    stop: int,
+    rows: list[int] | None,
 ) -> None:
     """Write rows of a matrix to the output file.
 
     `rows` selects rows of a Parquet file: ascending, each once.
     """
-    table = open_table(path)
+    table = open_table(FileStamp(*stamp))
     with open(output, "wb") as out:
         if rows is None:
             write_rows(table, matrix, range(start, stop), out)
@@ -397,23 +395,24 @@ def choose_groups(groups: tuple[int, ...], start: int, stop: int) -> tuple[range
 # Files
 
 
-def open_table(path: str) -> BatchedTable:
+def open_table(stamp: FileStamp) -> BatchedTable:
     import pyarrow
 
     pyarrow.set_cpu_count(1)
     pyarrow.set_io_thread_count(1)
-    with open(path, "rb") as file:
+    with stamp.open() as file:
         head = file.read(6)
+        whole = pyarrow.memory_map(name_opened(file))
     if head.startswith(b"PAR1"):
-        return open_parquet(path)
-    return open_ipc(path, is_file=head == b"ARROW1")
+        return open_parquet(whole)
+    return open_ipc(whole.read_buffer(), is_file=head == b"ARROW1")
 
 
-def open_parquet(path: str) -> BatchedTable:
+def open_parquet(whole: Any) -> BatchedTable:
     from pyarrow import parquet
 
     # Streams pages from a map: a row group is not held in memory, whatever its size.
-    file = parquet.ParquetFile(path, memory_map=True, pre_buffer=False, buffer_size=2**20)
+    file = parquet.ParquetFile(whole, pre_buffer=False, buffer_size=2**20)
     schema, about = file.schema_arrow, file.metadata
     groups = tuple(about.row_group(number).num_rows for number in range(about.num_row_groups))
     if sum(groups) != about.num_rows or min(groups, default=0) < 0:
@@ -438,10 +437,9 @@ def open_parquet(path: str) -> BatchedTable:
     return BatchedTable(schema, about.num_rows, batches, groups=groups)
 
 
-def open_ipc(path: str, *, is_file: bool) -> BatchedTable:
+def open_ipc(whole: Any, *, is_file: bool) -> BatchedTable:
     import pyarrow
 
-    whole = pyarrow.memory_map(path).read_buffer()
     open_reader = pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream
     reader = open_reader(whole)
 

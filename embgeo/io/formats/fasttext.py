@@ -16,13 +16,13 @@ import mmap
 import struct
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.matrix import FileStamp
 from embgeo.files.guard import Damaged
-from embgeo.files.maps import SWAPPED, Bytes, path_of, view
+from embgeo.files.maps import SWAPPED, Bytes, stamp_of, view
 from embgeo.io.formats.format import Beside
 from embgeo.io.formats.subwords import (
     END_OF_SENTENCE,
@@ -75,8 +75,8 @@ class Dictionary:
     end: int  # the byte at which the matrices begin
 
 
-def read_dictionary(path: Path) -> Dictionary:
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+def read_dictionary(file: FileStamp) -> Dictionary:
+    with file.open() as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
         version = struct.unpack_from("<i", data, 4)[0]
         if version not in VERSIONS:
             raise Damaged(f"version {version} of fastText's format is not known")
@@ -156,7 +156,7 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
-    dictionary = read_dictionary(path_of(data))
+    dictionary = read_dictionary(stamp_of(data))
     inputs, at = _read_matrix(data, dictionary.end)
     outputs, end = _read_matrix(data, at)
     notes = _check_shapes(dictionary, inputs, outputs)

@@ -53,8 +53,8 @@ class Format(Protocol):
 
         Compare every size in the file with the file before using it, and execute nothing. The
         caller, :func:`open_with`, names the file in errors. The bytes may lie elsewhere and be
-        fetched when they are read: slice first. :func:`embgeo.files.maps.path_of` gives the
-        path of the whole file to a library that opens files itself.
+        fetched when they are read: slice first. :func:`embgeo.files.maps.stamp_of` opens
+        the whole file again for a library that reads files itself.
 
         Raises
         ------

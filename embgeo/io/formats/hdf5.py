@@ -10,19 +10,20 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-import os
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embgeo.core.matrix import FileStamp
 from embgeo.files import zip_members
 from embgeo.files.guard import Damaged, plain
 from embgeo.files.limited import fetch_array, run_limited
+from embgeo.files.links import name_opened
 from embgeo.files.maps import (
     TEXT,
     Array,
@@ -30,7 +31,7 @@ from embgeo.files.maps import (
     count,
     map_file,
     number_type,
-    path_of,
+    stamp_of,
     view,
     whole_numbers,
 )
@@ -78,10 +79,9 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
             "is an HDF5 file (Keras), which needs an extra package", "pip install 'embgeo[hdf5]'"
         )
     is_archive = data[: len(_MAGIC)].tobytes() != _MAGIC
-    held = _Held(_unpack(data)) if is_archive else _Held(None, path_of(data))
-    answer = run_limited(
-        f"{__name__}:describe", _LIBRARY, _DESCRIBING, path=str(held.file.resolve())
-    )
+    weights = _unpack(data) if is_archive else None
+    held = _Held(weights, stamp_of(data if weights is None else map_file(weights.path)))
+    answer = run_limited(f"{__name__}:describe", _LIBRARY, _DESCRIBING, stamp=astuple(held.stamp))
     found = answer["datasets"]
     tensors = [_tensor(facts, held) for facts in found if facts["dtype"] != _WORDS]
     texts = [facts for facts in found if facts["dtype"] == _WORDS]
@@ -105,11 +105,7 @@ class _Held:
     """The HDF5 file: what the user named, or the weights in an archive of Keras."""
 
     weights: ScratchFile | None
-    path: Path = Path()
-
-    @property
-    def file(self) -> Path:
-        return self.path if self.weights is None else self.weights.path
+    stamp: FileStamp
 
 
 def _unpack(data: Bytes) -> ScratchFile:
@@ -130,7 +126,7 @@ def _words(facts: dict[str, Any], held: _Held) -> list[str]:
             f"{__name__}:write_words",
             _LIBRARY,
             _READING + facts["shape"][0] / _SLOWEST_WORDS,
-            path=str(held.file.resolve()),
+            stamp=astuple(held.stamp),
             output=str(output.path),
             keys=facts["keys"],
             most=_MOST_WORD_BYTES,
@@ -157,16 +153,16 @@ def _array(
         return view(np.zeros(0, dtype=np.uint8), dtype, shape)
     place = facts["offset"]
     if place is not None:
-        return view(
-            map_file(held.file)[place : place + size], dtype, shape, swapped=facts["swapped"]
-        )
+        with held.stamp.open() as file:
+            whole = np.asarray(np.memmap(file, dtype=np.uint8, mode="r"))
+        return view(whole[place : place + size], dtype, shape, swapped=facts["swapped"])
     return fetch_array(
         f"{__name__}:write_values",
         _LIBRARY,
         _READING + size / _SLOWEST,
         dtype,
         shape,
-        path=str(held.file.resolve()),
+        stamp=astuple(held.stamp),
         keys=facts["keys"],
     )
 
@@ -198,18 +194,23 @@ Keys = tuple[str, ...]
 Unread = list[tuple[Keys, str, tuple[int, ...]]]
 
 
-def _open(path: str) -> h5py.File:
+@contextmanager
+def _open(stamp: list[Any]) -> Iterator[h5py.File]:
     import h5py
 
-    return h5py.File(path, "r", locking="best-effort")
+    with (
+        FileStamp(*stamp).open() as opened,
+        h5py.File(name_opened(opened), "r", locking="best-effort") as file,
+    ):
+        yield file
 
 
-def describe(path: str) -> dict[str, Any]:
+def describe(stamp: list[Any]) -> dict[str, Any]:
     """Describe every dataset of numbers or words, with its offset if its bytes are contiguous."""
-    size = os.stat(path).st_size
+    size = FileStamp(*stamp).size
     found: list[dict[str, Any]] = []
     unread: Unread = []
-    with _open(path) as file:
+    with _open(stamp) as file:
         for keys, dataset, alias_of in datasets(file, unread):
             kind = kind_of(dataset)
             if reason := reason_to_refuse(dataset, size, kind):
@@ -227,9 +228,9 @@ def describe(path: str) -> dict[str, Any]:
     return {"datasets": found, "unread": unread}
 
 
-def write_values(path: str, output: str, keys: list[str]) -> None:
+def write_values(stamp: list[Any], output: str, keys: list[str]) -> None:
     """Write the numbers of a dataset in native byte order to the output file."""
-    with _open(path) as file:
+    with _open(stamp) as file:
         dataset = at(file, keys)
         check_chunks(dataset)
         dtype = dataset.dtype.newbyteorder("=")
@@ -274,9 +275,9 @@ def inflated_size(packed: bytes, most: int) -> int:
     return size
 
 
-def write_words(path: str, output: str, keys: list[str], most: int) -> None:
+def write_words(stamp: list[Any], output: str, keys: list[str], most: int) -> None:
     """Write the strings of a dataset to the output file, a JSON list on each line."""
-    with _open(path) as file, open(output, "w", encoding="ascii") as out:
+    with _open(stamp) as file, open(output, "w", encoding="ascii") as out:
         dataset = at(file, keys)
         check_chunks(dataset)
         for start in range(0, len(dataset), _WORDS_AT_A_TIME):

@@ -3,11 +3,11 @@
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.matrix import FileStamp
 from embgeo.files.guard import Damaged
 from embgeo.files.scratch import fill_rows
 from embgeo.io.model.checkpoint import Tensor
@@ -72,9 +72,9 @@ def refuse_number(
 LineBlock = tuple[int, list[bytes]]
 
 
-def line_blocks(path: Path, *, headings: bool = False) -> Iterator[LineBlock]:
+def line_blocks(file: FileStamp, *, headings: bool = False) -> Iterator[LineBlock]:
     """Yield blocks of lines; with `headings` those after the first line that is not empty."""
-    blocks = _all_blocks(path)
+    blocks = _all_blocks(file)
     while headings:
         number, lines = next(blocks, (1, []))
         place = next((k for k, line in enumerate(lines) if line not in (b"", b"\r")), len(lines))
@@ -84,10 +84,10 @@ def line_blocks(path: Path, *, headings: bool = False) -> Iterator[LineBlock]:
     yield from blocks
 
 
-def _all_blocks(path: Path) -> Iterator[LineBlock]:
+def _all_blocks(file: FileStamp) -> Iterator[LineBlock]:
     number, rest = 1, b""
-    with path.open("rb") as file:
-        while chunk := file.read(_BLOCK_BYTES):
+    with file.open() as opened:
+        while chunk := opened.read(_BLOCK_BYTES):
             if number == 1 and not rest:
                 chunk = chunk.removeprefix(BYTE_ORDER_MARK)
                 if chunk.rstrip(b"\r").count(b"\r") > chunk.count(b"\n"):
@@ -109,7 +109,7 @@ def _all_blocks(path: Path) -> Iterator[LineBlock]:
 
 
 def tensor_of_lines(
-    path: Path,
+    file: FileStamp,
     headings: bool,
     parse: Callable[[int, list[bytes]], npt.NDArray[np.float32]],
     shape: tuple[int, int],
@@ -117,7 +117,7 @@ def tensor_of_lines(
     """Return the vectors in lines; `parse` reads those of a block."""
 
     def read() -> npt.NDArray[np.float32]:
-        blocks = line_blocks(path, headings=headings)
+        blocks = line_blocks(file, headings=headings)
         return fill_rows((parse(start, lines) for start, lines in blocks), shape)
 
     return Tensor("vectors", shape, "float32", read)

@@ -11,14 +11,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from embgeo.core.errors import argument
+from embgeo.core.matrix import FileStamp
 from embgeo.files.guard import Damaged, short
-from embgeo.files.maps import Bytes, path_of
+from embgeo.files.maps import Bytes, stamp_of
 from embgeo.io.formats import text_blocks
 from embgeo.io.formats.format import Beside
 from embgeo.io.formats.word_lists import CLASSES, WORDS_OF_FILE, WordList, are_classes
@@ -110,9 +110,9 @@ def _follows(one: str, other: str) -> bool:
     return a is not None and b is not None and a[1] == b[1] and int(b[2]) == int(a[2]) + 1
 
 
-def _read_layout(path: Path) -> _Layout:
+def _read_layout(file: FileStamp) -> _Layout:
     """Read the layout from the first lines; refuses columns that are neither words nor numbers."""
-    _, lines = next(text_blocks.line_blocks(path), (1, []))
+    _, lines = next(text_blocks.line_blocks(file), (1, []))
     lines = [line.removesuffix(b"\r") for line in lines[:_LOOKED_AT] if line.strip()]
     found = _find_rows(lines) if lines else None
     if found is None:
@@ -160,11 +160,11 @@ def _are_ids(rows: Sequence[Sequence[bytes]]) -> bool:
 
 
 def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
-    path = path_of(data)
-    layout = _read_layout(path)
+    file = stamp_of(data)
+    layout = _read_layout(file)
     words = WordList(len(data))
     n = 0
-    for start, lines in text_blocks.line_blocks(path, headings=layout.has_headings):
+    for start, lines in text_blocks.line_blocks(file, headings=layout.has_headings):
         first = _first_cells(start, lines, layout)
         n += len(first)
         if layout.has_words:
@@ -175,7 +175,7 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     tokens, notes = words.finish()
     shape = (n, layout.width - layout.has_words)
     parse = partial(_parse, layout)
-    tensor = text_blocks.tensor_of_lines(path, layout.has_headings, parse, shape)
+    tensor = text_blocks.tensor_of_lines(file, layout.has_headings, parse, shape)
     is_labeled = layout.has_words and not _number_rows(tokens)
     is_of_ids = layout.heading.lower() in ID_HEADINGS
     if is_labeled and is_of_ids and all(map(str.isdigit, tokens)):

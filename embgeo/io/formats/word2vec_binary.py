@@ -8,14 +8,14 @@ import mmap
 import re
 from array import array
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.matrix import FileStamp
 from embgeo.files import scratch
 from embgeo.files.guard import Damaged
-from embgeo.files.maps import Bytes, path_of
+from embgeo.files.maps import Bytes, stamp_of
 from embgeo.io.formats import word_vectors
 from embgeo.io.formats.format import Beside
 from embgeo.io.formats.word_lists import WORDS_OF_FILE, WordList
@@ -40,8 +40,8 @@ def sniff(head: bytes) -> bool:
 
 
 def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
-    path = path_of(data)
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+    file = stamp_of(data)
+    with file.open() as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
         header = _HEADER.match(content[:64])
         if header is None:
             raise Damaged("no word2vec header")
@@ -52,7 +52,7 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     tokens, notes = words.finish()
     if (left := len(data) - end) > 1:
         notes += (f"{left:,} bytes after the last promised vector were not read",)
-    tensor = Tensor("vectors", (promised, d), "float32", partial(_vectors, path, starts, d))
+    tensor = Tensor("vectors", (promised, d), "float32", partial(_vectors, file, starts, d))
     return Checkpoint(NAME, (tensor,), tokens, WORDS_OF_FILE, notes=notes)
 
 
@@ -81,11 +81,11 @@ def _scan(
     return words, np.array(starts, dtype=np.int64), position
 
 
-def _vectors(path: Path, starts: npt.NDArray[np.int64], d: int) -> npt.NDArray[np.float32]:
+def _vectors(file: FileStamp, starts: npt.NDArray[np.int64], d: int) -> npt.NDArray[np.float32]:
     out = scratch.empty((len(starts), d))
     width = 4 * d
     target = out.data.cast("B")
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with file.open() as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
         for row, start in enumerate(starts.tolist()):
             target[row * width : (row + 1) * width] = data[start : start + width]
     target.release()

@@ -8,13 +8,13 @@ import os
 import re
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from embgeo.core.matrix import FileStamp
 from embgeo.files.guard import Damaged
-from embgeo.files.maps import Bytes, path_of
+from embgeo.files.maps import Bytes, stamp_of
 from embgeo.io.formats import text_blocks
 from embgeo.io.formats.format import Beside
 from embgeo.io.formats.word_lists import WORDS_OF_FILE, WordList
@@ -79,21 +79,22 @@ def _trailing_numbers(fields: list[bytes]) -> int:
 
 
 def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
-    path = path_of(data)
-    layout = _layout(path)
-    tokens, notes = _words(path, layout).finish()
+    file = stamp_of(data)
+    layout = _layout(file)
+    tokens, notes = _words(file, layout).finish()
     n, d = len(tokens), layout.columns
     if layout.promised is not None and n != layout.promised:
         notes += (f"the header promises {layout.promised:,} vectors, the file holds {n:,}",)
-    tensor = text_blocks.tensor_of_lines(path, layout.has_header, partial(_parse, d), (n, d))
+    tensor = text_blocks.tensor_of_lines(file, layout.has_header, partial(_parse, d), (n, d))
     name = "word2vec text" if layout.has_header else "GloVe text"
     return Checkpoint(name, (tensor,), tokens, WORDS_OF_FILE, notes=notes)
 
 
-def _layout(path: Path) -> _LineForm:
-    with path.open("rb") as file:
-        first = file.readline(text_blocks.MAX_LINE_BYTES).removeprefix(text_blocks.BYTE_ORDER_MARK)
-        following = [file.readline(text_blocks.MAX_LINE_BYTES) for _ in range(_LINES_LOOKED_AT)]
+def _layout(file: FileStamp) -> _LineForm:
+    with file.open() as opened:
+        first = opened.readline(text_blocks.MAX_LINE_BYTES)
+        following = [opened.readline(text_blocks.MAX_LINE_BYTES) for _ in range(_LINES_LOOKED_AT)]
+    first = first.removeprefix(text_blocks.BYTE_ORDER_MARK)
     header = _HEADER.fullmatch(first)
     if header:
         promised, columns = int(header[1]), int(header[2])
@@ -152,12 +153,12 @@ def _split(line: bytes, number: int, columns: int) -> tuple[bytes, bytes]:
     return fields[0], b" ".join(fields[1:])
 
 
-def _words(path: Path, layout: _LineForm) -> WordList:
+def _words(file: FileStamp, layout: _LineForm) -> WordList:
     """Return the words of all lines; checks the structure of each line and their number."""
-    words = WordList(path.stat().st_size)
+    words = WordList(file.size)
     promised = layout.promised or 0
     try:
-        for start, lines in text_blocks.line_blocks(path, headings=layout.has_header):
+        for start, lines in text_blocks.line_blocks(file, headings=layout.has_header):
             if text_blocks.are_plain(lines, layout.columns):
                 found = (line[: line.index(b" ")] for line in lines)
             else:
@@ -169,7 +170,7 @@ def _words(path: Path, layout: _LineForm) -> WordList:
             raise
         promise = f"and its header promises {promised:,} vectors"
         raise Damaged(f"{error.cause}, {promise}") from error
-    if len(words) < promised and not _ends_with_a_line(path):
+    if len(words) < promised and not _ends_with_a_line(file):
         promise = f"its header promises {promised:,}"
         raise Damaged(f"the file holds {len(words):,} vectors, {promise}")
     if len(words) == 0:
@@ -177,11 +178,11 @@ def _words(path: Path, layout: _LineForm) -> WordList:
     return words
 
 
-def _ends_with_a_line(path: Path) -> bool:
+def _ends_with_a_line(file: FileStamp) -> bool:
     """Tell whether the file ends with a newline: after `head -n`, not after a broken download."""
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read() == b"\n"
+    with file.open() as opened:
+        opened.seek(-1, os.SEEK_END)
+        return opened.read() == b"\n"
 
 
 def _parse(columns: int, start: int, lines: list[bytes]) -> npt.NDArray[np.float32]:

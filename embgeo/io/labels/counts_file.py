@@ -23,14 +23,14 @@ _FEWEST_IDS = 100
 _WHOLE = re.compile(r"-?\d{1,30}", re.ASCII)
 
 
-def read_counts(path: Path) -> vocabulary.TokenizerVocabulary:
+def read_counts(path: Path, *, inside: bool = False) -> vocabulary.TokenizerVocabulary:
     """Read the tokens and counts of a file, in its order; `source` is the name of the file.
 
     Formats: ``token<TAB>count`` or ``token count`` on each line, below an optional header row that
     names the counts, with or without the quotation marks of csv; JSON, a dict token → count or a
     list of [token, count] pairs.
     """
-    text = read_text(path, "a counts table")
+    text = read_text(path, "a counts table", inside=inside)
     if path.name.lower().removesuffix(".gz").endswith(".json"):
         return _from_json(parse_json(text, path, _Pairs), path)
     if re.match(r'\s*(\{\s*"|\[\s*\[)', text):

@@ -178,7 +178,7 @@ def _find_beside(path: Path, cut: RowCut) -> tuple[TokenizerVocabulary | None, t
     if not file.is_file() or is_foreign_link(file):
         return None, ()
     try:
-        found = read_counts(file)
+        found = read_counts(file, inside=True)
     except UnreadableFile as error:
         return None, (f"{short(file.name)} next to it is not used: {error.cause}",)
     if len(found.tokens) != cut.total:

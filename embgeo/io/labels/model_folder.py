@@ -106,9 +106,8 @@ def _from_vocab_json(path: Path) -> TokenizerVocabulary:
 
 
 def _from_vocab_txt(path: Path) -> TokenizerVocabulary:
-    tokens = [
-        small_files.safe_text(line) for line in small_files.split_lines(small_files.read_text(path))
-    ]
+    text = small_files.read_text(path, inside=True)
+    tokens = [small_files.safe_text(line) for line in small_files.split_lines(text)]
     is_cased = any(t[:1].isupper() and t.isalpha() for t in tokens)
     settings = path.with_name("tokenizer_config.json")
     lowercase = _object(settings).get("do_lower_case") if is_companion(settings) else None
@@ -121,7 +120,7 @@ def _from_vocab_txt(path: Path) -> TokenizerVocabulary:
 
 
 def _from_model(path: Path, model_type: str) -> tuple[TokenizerVocabulary | None, tuple[str, ...]]:
-    data = small_files.read_bytes(path)
+    data = small_files.read_bytes(path, inside=True)
     if not tokenizer_files.is_sentencepiece(data):
         return _with_added(
             tokenizer_files.read_tiktoken(small_files.decode_text(data, path), path), path

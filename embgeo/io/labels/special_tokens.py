@@ -115,7 +115,7 @@ def _templates(folder: Path, settings: Mapping[str, Any]) -> Iterator[str]:
         yield from (text for text in texts if isinstance(text, str))
     path = folder / "chat_template.jinja"
     if is_companion(path):
-        yield read_text(path)
+        yield read_text(path, inside=True)
 
 
 def _find_used(template: str, named: _RolesByToken) -> Iterator[str]:

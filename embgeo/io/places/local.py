@@ -25,8 +25,10 @@ class LocalFolder:
 
     is_here = True
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, named: str = "") -> None:
         self.path = path
+        #: Of the file that the user names, which may be a link; other files have to be inside.
+        self.named = named
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -38,7 +40,7 @@ class LocalFolder:
         return dict(sorted(found.items()))
 
     def open(self, name: str) -> Bytes:
-        return map_file(self.path / name)
+        return map_file(self.path / name, inside=name != self.named)
 
     def open_named(self, name: str, what: str) -> Bytes:
         if not is_plain_name(name):
@@ -51,7 +53,7 @@ class LocalFolder:
             raise Missing(cause)
         if is_foreign_link(path):
             raise Damaged(f"the {what} {name} {FOREIGN_LINK}", COPY_IT)
-        return map_file(path)
+        return map_file(path, inside=True)
 
     def siblings(self) -> dict[str, "LocalFolder"]:
         above = self.path.absolute().parent
