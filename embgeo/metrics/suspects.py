@@ -232,7 +232,8 @@ def find_suspects(m: Measurement, near: NearGroups) -> list[Suspects]:
     found.add("constant", constant, entries)
     # Without rows of other faults, which have norms of their own.
     shorter = find_shorter_rows(m, np.concatenate([constant, at_mean, near.rows]))
-    for rows in (shorter, find_added_rows(m)):
+    added = find_added_rows(m)
+    for rows in (shorter if are_other_than_rest(m, shorter) else NO_ROWS, added):
         if looks_initial(m, draw_sample(m, rows)):
             untrained = np.union1d(untrained, rows)
     found.add("untrained", untrained, found.share_of_median(untrained))
@@ -321,7 +322,8 @@ def find_added_rows(m: Measurement) -> IntArray:
     """Find the last rows if they have one length and the others do not; none by chance.
 
     New tokens come last, and their norms may lie among those of the others. In a random order, the
-    last k norms are within limits that hold a share q of the others with a chance of q^k.
+    last k norms are within limits that hold a share q of the others with a chance of q^k. Norms
+    that fall with the row, as those of words by frequency do, have no step where these rows begin.
     """
     norms, d = m.shared.norms, m.facts.d
     lengths = np.log(norms) - np.median(np.log(norms[-LEAST_ADDED:]))
@@ -334,7 +336,13 @@ def find_added_rows(m: Measurement) -> IntArray:
         return NO_ROWS
     apart = np.log(root_mean_square(norms[-count:]) / root_mean_square(norms[:-count]))
     is_other = abs(apart) >= OTHER_LENGTH * np.sqrt(0.5 / (d * count))
-    return np.asarray(m.facts.kept[-count:]) if is_other else NO_ROWS
+    half = count // 2
+    before, first, last = norms[-count - half : -count], norms[-count:-half], norms[-half:]
+    step, inside = (
+        abs(np.log(root_mean_square(one) / root_mean_square(first))) for one in (before, last)
+    )
+    begins = step >= ERRORS * max(inside, np.sqrt(1.0 / (d * half)))
+    return np.asarray(m.facts.kept[-count:]) if is_other and begins else NO_ROWS
 
 
 def find_end(shorter: FloatArray, d: int) -> float:
@@ -383,15 +391,37 @@ def looks_initial(m: Measurement, rows: IntArray) -> bool:
     """Tell whether a sample of rows and their norms are those of independent entries."""
     if not len(rows):
         return False
-    lengths = m.shared.norms[np.searchsorted(m.facts.kept, rows)]
+    lengths, k, d = norms_of(m, rows), len(rows), m.facts.d
+    most = np.sqrt(0.5 / d) * (1.0 + ERRORS / np.sqrt(2.0 * k))
+    return bool(lengths.std() <= most * lengths.mean()) and are_unordered(m, rows)
+
+
+def are_other_than_rest(m: Measurement, rows: IntArray) -> bool:
+    """Tell whether the other rows have directions of their own, or are much longer or shorter.
+
+    Else nothing but the norm says that these rows were never trained, and the others were.
+    """
+    if not len(rows):
+        return False
+    rest = np.setdiff1d(m.facts.kept, rows)
+    sample = draw_sample(m, rest)
+    if len(sample) < clumps.LEAST or not are_unordered(m, sample):
+        return True
+    apart = np.log(np.median(norms_of(m, rest)) / np.median(norms_of(m, rows)))
+    return bool(abs(apart) >= np.log(MUCH))
+
+
+def norms_of(m: Measurement, rows: IntArray) -> FloatArray:
+    return m.shared.norms[np.searchsorted(m.facts.kept, rows)]
+
+
+def are_unordered(m: Measurement, rows: IntArray) -> bool:
+    """Tell whether the directions of a sample of rows are those of independent entries."""
     rows_of_unit = m.reader.take_unit(rows)
     k, d = rows_of_unit.shape
     if abs(average_cosine(rows_of_unit.sum(axis=0), k)) > ERRORS * np.sqrt(
         2.0 / (d * k * (k - 1.0))
     ):
-        return False
-    most = np.sqrt(0.5 / d) * (1.0 + ERRORS / np.sqrt(2.0 * k))
-    if lengths.std() > most * lengths.mean():
         return False
     gram = rows_of_unit.T @ rows_of_unit if d <= k else rows_of_unit @ rows_of_unit.T
     return compute_largest_p(d * float(np.linalg.eigvalsh(gram)[-1]), k, d) >= LEAST_P

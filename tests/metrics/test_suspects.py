@@ -145,6 +145,19 @@ def test_rows_of_an_initialization_were_never_trained():
     assert rows_of(W, "untrained") == []
 
 
+@pytest.mark.parametrize("d", [16, 64, 256])
+def test_rows_are_not_called_untrained_for_their_norm_alone(d):
+    """Shorter rows, and norms that fall with the row: all directions are those of chance."""
+    order, W = rng(1).permutation(2000), rng(0).standard_normal((2000, d))
+    shorter = np.where(np.arange(2000) < 500, 0.5, 1.0)
+    for scale in (shorter[order], shorter, np.linspace(2.0, 1.0, 2000)):
+        assert rows_of(W * scale[:, None], "untrained") == []
+    ordered = W * np.where(np.arange(d) < d // 4, 2.0, 1.0)
+    ordered[:500] = 0.5 * W[:500]
+    if d > 16:
+        assert set(rows_of(ordered, "untrained")) >= set(range(300))
+
+
 def test_added_rows_with_norms_among_the_others_were_never_trained():
     others = rng(0).standard_normal((2000, 64)) * np.exp(0.3 * rng(1).standard_normal((2000, 1)))
     added = 0.9 * rng(2).standard_normal((300, 64))
