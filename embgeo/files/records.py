@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from embgeo.core.errors import UnreadableFile, writing
 from embgeo.files.guard import Damaged, suggest_file
-from embgeo.files.saved import DAMAGE, atomic_file, require_plain, write_text
+from embgeo.files.saved import DAMAGE, atomic_file, require_plain, write_file
 from embgeo.files.zip_members import open_archive
 
 T = TypeVar("T")
@@ -111,7 +111,7 @@ class RecordFormat(Generic[T]):
                     write_archive(temporary, arrays)
                     before, _, after = text.rpartition(_NO_DIGEST)
                     text = f"{before}{digest_of(temporary)}{after}"
-            write_text(folder / self.file, text)
+            write_file(folder / self.file, text)
         return folder / self.file
 
     def load(self, place: Path) -> T:

@@ -9,9 +9,10 @@ import re
 import secrets
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from embgeo.core.values import Cell
 from embgeo.files.guard import CAUSED_BY_BYTES
@@ -23,6 +24,8 @@ _TEMPORARY = re.compile(rf"{re.escape(PREFIX)}([0-9a-f]{{8}})\.([0-9]{{1,10}})\.
 #: What reading damaged JSON or a damaged archive raises.
 DAMAGE = (OSError, RuntimeError, *CAUSED_BY_BYTES)
 
+
+Content = str | bytes | Iterable[bytes | memoryview] | Callable[[BinaryIO], object]
 
 #: The longest record in JSON.
 MOST_BYTES = 512 * 2**20
@@ -82,10 +85,34 @@ def temporary_folder(home: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def write_text(target: Path, text: str) -> None:
-    """Write UTF-8 text with Unix line ends, whole or not at all."""
+def write_file(target: Path, content: Content, *, durable: bool = False) -> None:
+    """Write text as UTF-8, bytes, pieces, or what a function writes to the open file.
+
+    The file is whole or not there; if `durable`, also after a loss of power.
+    """
+    with atomic_file(target) as temporary, temporary.open("xb") as stream:
+        if callable(content):
+            content(stream)
+        elif isinstance(content, str):
+            stream.write(content.encode())
+        elif isinstance(content, bytes):
+            stream.write(content)
+        else:
+            stream.writelines(content)
+        if durable:
+            stream.flush()
+            os.fsync(stream.fileno())
+
+
+def copy_file(source: Path, target: Path, *, link: bool = False) -> None:
+    """Copy a file, or what a link leads to; with `link` as a hard link where that can be."""
+    source = source.resolve()
     with atomic_file(target) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        if link:
+            with suppress(OSError):  # another file system, or one without links
+                os.link(source, temporary)
+                return
+        shutil.copyfile(source, temporary)
 
 
 def require_plain(path: Path, most: int = MOST_BYTES) -> None:

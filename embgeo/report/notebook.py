@@ -15,7 +15,7 @@ import numpy as np
 from embgeo.core.frames import import_pandas
 from embgeo.core.text import visible_text
 from embgeo.diagnosis.verdict import judge
-from embgeo.files.saved import write_text
+from embgeo.files.saved import write_file
 from embgeo.report.tables import headline_rows
 from embgeo.result.analysis import REPORT_NAME, Analysis
 
@@ -111,7 +111,7 @@ def show(analysis: Analysis) -> None:
         display.display(display.HTML(frame_of(page)))
         return
     path = Path(tempfile.mkdtemp(prefix="embgeo-")) / REPORT_NAME
-    write_text(path, page)
+    write_file(path, page)
     if not webbrowser.open(path.as_uri()):
         print(f"report: {path}")
 

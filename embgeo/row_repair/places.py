@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from embgeo.core.errors import BadOption, argument
 from embgeo.core.matrix import Matrix
 from embgeo.files.guard import plain, reading, refuse, short
 from embgeo.files.maps import Array, map_file
+from embgeo.files.saved import write_file
 from embgeo.files.small_files import read_head, read_text, split_lines
 from embgeo.io.formats import safetensors
 from embgeo.io.model.checkpoint import Checkpoint, Tensor
@@ -89,24 +89,17 @@ def write_edited(source: Path, target: Path, edits: Sequence[Edit]) -> Hashes:
     """Copy a file with edits; return the hashes of both."""
     data = map_file(source)
     before, after = hashlib.sha256(), hashlib.sha256()
-    with target.open("wb") as stream:
+
+    def copy_blocks() -> Iterator[bytes]:
         plain, edited = (read_edited(data, some, 0, len(data)) for some in ((), edits))
         for old, new in zip(plain, edited, strict=True):
             before.update(old)
             after.update(new)
-            stream.write(new)
-        stream.flush()
-        os.fsync(stream.fileno())
+            yield new
+
+    write_file(target, copy_blocks(), durable=True)
     shutil.copymode(source, target)
     return before.hexdigest(), after.hexdigest()
-
-
-def link_or_copy(source: Path, target: Path) -> None:
-    """Make a hard link, or a copy if the file system does not allow one."""
-    try:
-        os.link(source.resolve(), target)
-    except OSError:  # another file system, or one without links
-        shutil.copyfile(source.resolve(), target)
 
 
 def find_places(checkpoint: Checkpoint, chosen: Tensor) -> list[TensorPlace]:

@@ -20,7 +20,7 @@ from embgeo.core.text import printable
 from embgeo.core.version import VERSION
 from embgeo.files.guard import suggest_file
 from embgeo.files.records import as_text
-from embgeo.files.saved import temporary_folder
+from embgeo.files.saved import temporary_folder, write_file
 from embgeo.publish.export import TARGETS, csv_file, projector
 from embgeo.publish.export import study as of_study
 from embgeo.publish.export.columns import (
@@ -181,9 +181,8 @@ def export_numbers(
     record["sources"] = made.record["sources"]
 
     def fill(target: Path) -> None:
-        target.write_bytes(made.files["numbers.tex"])
-        beside = target.with_name(target.name + csv_file.RECORD_ENDING)
-        beside.write_text(as_text(record), "ascii")
+        write_file(target, made.files["numbers.tex"])
+        write_file(target.with_name(target.name + csv_file.RECORD_ENDING), as_text(record))
 
     return ExportedFiles(write_beside(path, fill))
 

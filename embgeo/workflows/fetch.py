@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from embgeo.core.arguments import as_path, refuse_if
-from embgeo.core.errors import writing
 from embgeo.core.options import known_arguments
 from embgeo.core.progress import Progress, report_bytes
 from embgeo.core.source import Source
+from embgeo.files.saved import copy_file
 from embgeo.io.load import open_place
 from embgeo.io.model.choice import choose
 from embgeo.io.places import cache
@@ -110,11 +109,16 @@ def fetch(
     kept.report = report_bytes(progress, "fetching")
     folder = export_model(SourcePlace(kept.path, given, kept=kept), source, whole=whole).path
     if target is not None:
-        write_whole(target, partial(shutil.copytree, folder, dirs_exist_ok=True))
+        write_whole(target, partial(copy_folder, folder))
         folder = target
     record = SOURCE_RECORD.load(folder)
     files = tuple(sorted(file.name for file in folder.iterdir()))
     return Fetched(folder, record.commit, files, record)
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    for file in source.iterdir():
+        copy_file(file, target / file.name)
 
 
 def find_files(source: Source) -> SourcePlace:
@@ -146,9 +150,6 @@ def export_model(place: SourcePlace, source: Source, *, whole: bool = False) -> 
             kept.check_room(reduced.size, reduced.size)
         else:
             check_plan(reduced, checkpoint, choice)
-        work = target.with_name(f"{target.name}.part")
-        with writing(work, "choose another folder with the environment variable EMBGEO_CACHE"):
-            work.mkdir(parents=True, exist_ok=True)
-            write_folder(reduced, work, whole=whole)
-            work.rename(target)
+        way_out = "choose another folder with the environment variable EMBGEO_CACHE"
+        write_whole(target, partial(write_folder, reduced, whole=whole), way_out=way_out)
     return SourcePlace(target, place.given, place.name)

@@ -14,7 +14,7 @@ from embgeo.core import errors
 from embgeo.core.arguments import refuse_if
 from embgeo.core.source import Source
 from embgeo.files.records import ARRAYS_NAME
-from embgeo.files.saved import is_record, name_temporary, temporary_folder, write_text
+from embgeo.files.saved import is_record, name_temporary, temporary_folder, write_file
 from embgeo.io.places.names import as_written, is_remote
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
@@ -178,7 +178,7 @@ def write_analysis(analysis: Analysis, folder: Path, output: Analysis | None = N
         for place, found in ((fresh, analysis), (fresh / OUTPUT_FOLDER, output)):
             if found is not None:
                 found.save(place)
-                write_text(place / REPORT_NAME, page.render(found))
+                write_file(place / REPORT_NAME, page.render(found))
 
     return write_whole(folder, fill, ANALYSIS_FILES) / REPORT_NAME
 
@@ -192,7 +192,7 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
 
     def fill(fresh: Path) -> None:
         comparison.save(fresh)
-        write_text(fresh / REPORT_NAME, page.render(comparison))
+        write_file(fresh / REPORT_NAME, page.render(comparison))
 
     return write_whole(folder, fill, COMPARISON_FILES) / REPORT_NAME
 
@@ -292,14 +292,14 @@ def list_files(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: (path.suffix != ".json", path))
 
 
-def write_file(path: Path, text: str) -> None:
+def write_output(path: Path, text: str) -> None:
     """Write a file whole or not at all; devices, pipes and links are written to, not replaced."""
     with errors.writing(path, "choose another file"):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink() or (path.exists() and not path.is_file()):
             path.write_text(text, encoding="utf-8", newline="\n")
         else:
-            write_text(path, text)
+            write_file(path, text)
 
 
 def check_free(folder: Path, name: str, suffixes: tuple[str, ...], form: str) -> None:
@@ -320,6 +320,6 @@ def write_set(folder: Path, files: Mapping[str, bytes]) -> None:
 
     def fill(fresh: Path) -> None:
         for name, content in files.items():
-            (fresh / name).write_bytes(content)
+            write_file(fresh / name, content)
 
     write_whole(folder, fill)

@@ -50,7 +50,7 @@ from embgeo.rules.settings import (
     refuse_both,
 )
 from embgeo.workflows.analyze import is_path, measure
-from embgeo.workflows.folders import write_file
+from embgeo.workflows.folders import write_output
 from embgeo.workflows.settings import fit_options, load_source, read_settings
 
 #: Sections that decide the state of the verdict.
@@ -385,7 +385,7 @@ def update_baseline(
     elif path.exists():
         cause = "exists and is not a baseline file"
         raise BadOption(cause, where=path, way_out="choose another one")
-    write_file(path, baseline_file.render(gate.measured(command, progress), command))
+    write_output(path, baseline_file.render(gate.measured(command, progress), command))
     before, now = (
         {
             (m.file, m.tensor, name): (reading.value, reading.standard_error)
@@ -444,7 +444,7 @@ class GateOutputs:
             if path.exists() and not path.is_file():
                 continue
             if name in WITH_ERRORS:
-                write_file(path, WITH_ERRORS[name].render_error("the run did not finish"))
+                write_output(path, WITH_ERRORS[name].render_error("the run did not finish"))
             elif not path.is_symlink():
                 path.unlink(missing_ok=True)
 
@@ -452,7 +452,7 @@ class GateOutputs:
         """Write the files, then the text for people and GitHub; `say` prints a line on stdout."""
         for name, path in self.files.items():
             more = (locate_in_repository,) if name == "sarif" else ()
-            write_file(path, FILES[name][0].render(outcome, *more))
+            write_output(path, FILES[name][0].render(outcome, *more))
         shown: Iterable[str] = ()
         if self.as_json:
             shown = [as_json.render(outcome).rstrip("\n")]
@@ -479,7 +479,7 @@ class GateOutputs:
                 for name, output in WITH_ERRORS.items():
                     path = self.files.get(name)
                     if path is not None and not find_obstacle(name, path):
-                        write_file(path, output.render_error(message))
+                        write_output(path, output.render_error(message))
                 if self.annotates:
                     self.command(github_annotations.render_error(message))
                 if self.summary is not None:

@@ -12,7 +12,7 @@ from embgeo.charts.render.table import render_csv
 from embgeo.charts.specification import Chart, Choices, Specification
 from embgeo.core.errors import BadOption, EmbgeoError
 from embgeo.result.analysis import Analysis
-from embgeo.workflows.folders import write_file
+from embgeo.workflows.folders import write_output
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -45,7 +45,7 @@ class Plot:
             way_out = "name it .svg or .csv, or use embgeo.figures for PDF, PNG and PGF"
             cause = f"{path.suffix or 'no suffix'} is not drawn here"
             raise BadOption(cause, where=path, way_out=way_out)
-        write_file(path, self.svg if path.suffix == ".svg" else self.csv)
+        write_output(path, self.svg if path.suffix == ".svg" else self.csv)
         return path
 
     def _repr_svg_(self) -> str:

@@ -7,7 +7,7 @@ from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, load_compa
 from embgeo.core.arguments import as_path, refuse_if, refuse_type
 from embgeo.core.errors import BadOption, argument, looking_at, writing
 from embgeo.core.options import known_arguments
-from embgeo.files.saved import atomic_file, write_text
+from embgeo.files.saved import write_file
 from embgeo.result.analysis import REPORT_NAME, Analysis, load_analysis
 from embgeo.training.study.record import COMPARISON_FOLDER, STUDY_NAME, Study, load_study
 from embgeo.workflows.folders import refuse_place
@@ -67,16 +67,15 @@ def render(
     check_target(target)
     page = draw_page(shown, compared)
     with writing(target, _ELSEWHERE):
-        write_text(target, page)
+        write_file(target, page)
     if card:
         from embgeo.report.card import draw_card
 
         assert not isinstance(shown, Study)
         svg, png = draw_card(shown)
         with writing(target.parent, _ELSEWHERE):
-            write_text(target.with_name("card.svg"), svg)
-            with atomic_file(target.with_name("card.png")) as temporary:
-                temporary.write_bytes(png)
+            write_file(target.with_name("card.svg"), svg)
+            write_file(target.with_name("card.png"), png)
     return page
 
 

@@ -23,6 +23,7 @@ from embgeo.core.suspects import SERIOUS, Reason, Side, Suspects
 from embgeo.core.version import VERSION
 from embgeo.files.guard import refuse, short
 from embgeo.files.links import COPY_IT, FOREIGN_LINK, is_foreign_link
+from embgeo.files.saved import copy_file
 from embgeo.io.load import open_checkpoint, read_matrix
 from embgeo.io.model.checkpoint import Checkpoint
 from embgeo.io.places.names import is_remote
@@ -35,7 +36,6 @@ from embgeo.row_repair.places import (
     TensorPlace,
     choose_rows,
     find_places,
-    link_or_copy,
     write_edited,
 )
 from embgeo.row_repair.record import FORMAT, RepairedSide, RepairRecord, ReplacedRow, RewrittenFile
@@ -420,10 +420,8 @@ def write_copy(
             (fresh / name).parent.mkdir(parents=True, exist_ok=True)
             if root / name in edits:
                 hashes[name] = write_edited(root / name, fresh / name, edits[root / name])
-            elif link:
-                link_or_copy(root / name, fresh / name)
             else:
-                shutil.copyfile(root / name, fresh / name)
+                copy_file(root / name, fresh / name, link=link)
         finish(fresh, hashes)
 
     write_whole(out, fill)

@@ -22,7 +22,7 @@ from embgeo.core.options import known_arguments
 from embgeo.core.progress import Progress, RunMonitor
 from embgeo.core.settings import Positive, parse_value
 from embgeo.core.values import format_number
-from embgeo.files.saved import write_text
+from embgeo.files.saved import write_file
 from embgeo.result.analysis import REPORT_NAME, load_analysis
 from embgeo.training.study.wording import spell_score
 from embgeo.workflows.folders import (
@@ -415,7 +415,7 @@ def write_study(
     elif (home / COMPARISON_NAME).is_file():  # of earlier runs
         shutil.rmtree(home, ignore_errors=True)
     report = folder / REPORT_NAME
-    write_text(report, render(study, comparison))
+    write_file(report, render(study, comparison))
     return study, report
 
 

@@ -16,7 +16,7 @@ import embgeo
 from embgeo.core.errors import BadOption
 from embgeo.files import records
 from embgeo.files.records import ARRAYS_NAME
-from embgeo.files.saved import write_text
+from embgeo.files.saved import write_file
 from embgeo.measure import analyze as measuring
 from embgeo.result.saved import JSON_NAME
 from embgeo.workflows import folders
@@ -67,7 +67,7 @@ def test_a_full_disk_loses_no_numbers(
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(records, "write_text", refuse)
+    monkeypatch.setattr(records, "write_file", refuse)
     files = ["fixtures/baseline.pt", "fixtures/cosreg.safetensors"][: 1 + (command == "diff")]
     options = [*(["--sections", "cosine"] * (command == "analyze")), *(["--json"] * json_)]
     options += ["-o", str(tmp_path / "out")]
@@ -165,7 +165,7 @@ def test_a_folder_that_cannot_be_replaced_is_filled(
 def test_a_file_that_cannot_be_replaced_leaves_nothing_next_to_it(tmp_path: Path) -> None:
     (tmp_path / "folder" / "inner").mkdir(parents=True)
     with pytest.raises((IsADirectoryError, PermissionError)):
-        write_text(tmp_path / "folder", "new")
+        write_file(tmp_path / "folder", "new")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 

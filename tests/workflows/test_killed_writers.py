@@ -16,7 +16,7 @@ import pytest
 
 import embgeo
 from embgeo.core.errors import EmbgeoError
-from embgeo.files.saved import write_text
+from embgeo.files.saved import write_file
 from embgeo.result.analysis import Analysis
 from embgeo.workflows import folders
 from tests.support.command import call
@@ -111,8 +111,8 @@ WRITERS = {
     ),
     "projector": Writer(project(1), project(2), read_projector),
     "text": Writer(
-        lambda folder: write_text(folder / "t", "old"),
-        lambda folder: write_text(folder / "t", "new"),
+        lambda folder: write_file(folder / "t", "old"),
+        lambda folder: write_file(folder / "t", "new"),
         contents("t"),
     ),
 }

@@ -352,7 +352,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
     for home, name in (
         (os, "fsync"),
         (repairing.shutil, "copymode"),
-        (repairing, "link_or_copy"),
+        (repairing, "copy_file"),
         (repairing, "write_edited"),
         (Path, "mkdir"),
         (Path, "chmod"),

@@ -13,11 +13,11 @@ from urllib.parse import quote, unquote
 
 from embgeo.core.errors import UnreadableFile, writing
 from embgeo.files.links import is_foreign_link
-from embgeo.files.saved import write_text
+from embgeo.files.saved import copy_file, write_file
 from embgeo.files.small_files import read_json
 from embgeo.io.formats.model_folder import WEIGHTS
 from embgeo.io.places.names import HubName
-from embgeo.io.places.ranges import PIECE_BYTES, RemoteFile, link_or_copy
+from embgeo.io.places.ranges import PIECE_BYTES, RemoteFile
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # The shortest commit that git prints; fewer digits may be the name of a branch.
@@ -122,7 +122,7 @@ def keep_reference(home: Path, revision: str, commit: str) -> None:
     reference = home / "refs" / quote(revision, safe="")
     with writing(reference, "set EMBGEO_CACHE to another folder"):
         reference.parent.mkdir(parents=True, exist_ok=True)
-        write_text(reference, commit)
+        write_file(reference, commit)
 
 
 def find_whole_snapshot(name: HubName) -> Path | None:
@@ -169,4 +169,4 @@ class SnapshotFolder:
                 yield piece
 
     def save(self, file: str, target: Path) -> None:
-        link_or_copy((self._folder / file).resolve(), target)
+        copy_file((self._folder / file).resolve(), target, link=True)

@@ -14,11 +14,12 @@ from typing import Any
 from embgeo.core.version import VERSION
 from embgeo.files.guard import Damaged, fetching, refuse, short
 from embgeo.files.records import digest_of
+from embgeo.files.saved import copy_file
 from embgeo.files.small_files import is_plain_name
 from embgeo.io.places import ranges
 from embgeo.io.places.cache import hub_cache, is_commit, is_offline, list_kept_revisions
 from embgeo.io.places.names import HubName
-from embgeo.io.places.ranges import RemoteFile, link_or_copy
+from embgeo.io.places.ranges import RemoteFile
 
 #: Seconds for a connection, and for the next bytes of one.
 _TIMEOUT = 30.0
@@ -127,7 +128,7 @@ class HubFolder:
         if stated and digest_of(kept) != stated:
             kept.unlink()
             raise Damaged(f"{short(file)} has another SHA-256 than the Hub states")
-        link_or_copy(kept, target)
+        copy_file(kept, target, link=True)
 
     def stream(self, file: str, start: int, stop: int) -> Iterator[bytes]:
         from huggingface_hub import hf_hub_url

@@ -27,7 +27,7 @@ from embgeo.core.progress import announce
 from embgeo.files.guard import Damaged, Missing, reading, refuse, short
 from embgeo.files.maps import Bytes, Ranged, map_file
 from embgeo.files.records import RecordFormat, digest_of
-from embgeo.files.saved import DAMAGE
+from embgeo.files.saved import DAMAGE, atomic_file, remove_left, write_file
 from embgeo.io.formats.format import Folder
 from embgeo.io.places import cache, ranges
 from embgeo.io.places.hub import HubFolder
@@ -219,7 +219,7 @@ class KeptFolder:
         target = home / f"{start}-{stop}.part"
         with self._storing(home):
             if stop - start <= ranges.PIECE_BYTES:
-                target.write_bytes(ranges.read_range(remote, file, start, stop))
+                write_file(target, ranges.read_range(remote, file, start, stop))
             else:
                 ranges.download(
                     remote, [ranges.FilePart(file, start, stop, 0)], target, self.report
@@ -334,11 +334,9 @@ def _keep_small_files(remote: ranges.RemoteFolder, folder: Path) -> Listing:
         folder.mkdir(parents=True, exist_ok=True)
         for name in SMALL_FILES:
             if name in remote.files and not (folder / name).is_file():
-                temporary = folder / f"{name}.part"
-                ranges.save_small(remote, name, temporary)
-                temporary.replace(folder / name)
-        for left in folder.glob("*.part"):
-            left.unlink()
+                with atomic_file(folder / name) as temporary:
+                    ranges.save_small(remote, name, temporary)
+        remove_left(folder)
         files = tuple(SourceFile(n, one.size, one.sha256) for n, one in remote.files.items())
         listing = Listing(remote.commit, files, list_files(folder, LISTING.file))
         LISTING.save(listing, folder)

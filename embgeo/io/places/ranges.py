@@ -6,7 +6,6 @@ Implementations of :class:`RemoteFolder` check that each response is for the req
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -90,15 +89,6 @@ def save_small(folder: RemoteFolder, file: str, target: Path) -> None:
     if size > JSON_BYTES:
         raise Damaged(f"{short(file)} has {size:,} bytes, which is implausible")
     folder.save(file, target)
-
-
-def link_or_copy(file: Path, target: Path) -> None:
-    """Make `target` a file of the same content, without a copy on the same disk."""
-    target.unlink(missing_ok=True)
-    try:
-        os.link(file, target)
-    except OSError:  # another disk, or one without links
-        shutil.copyfile(file, target)
 
 
 def _stream_all(folder: RemoteFolder, file: str, start: int, stop: int) -> Iterator[bytes]:

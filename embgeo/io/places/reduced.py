@@ -5,7 +5,6 @@ Their SHA-256 is that of the ``model.safetensors`` of such a folder, whether it 
 
 import hashlib
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -14,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from embgeo.core.progress import announce
+from embgeo.files.saved import copy_file, write_file
 from embgeo.io.formats import safetensors
 from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.choice import Choice, choose
 from embgeo.io.model.final_norm import is_final_norm
 from embgeo.io.places.kept import ANNOUNCED_BYTES, LISTING, KeptFolder
-from embgeo.io.places.ranges import link_or_copy
 from embgeo.io.places.source_record import (
     SOURCE_RECORD,
     ReducedSource,
@@ -78,15 +77,13 @@ class Reduced:
         if not self.is_plain:
             return self.write_whole(target)
         places, pieces = self._lay()
-        with (target / WEIGHTS_NAME).open("wb") as out:
-            for piece in pieces:
-                out.write(piece)
+        write_file(target / WEIGHTS_NAME, pieces)
         return self._record(places, is_whole=False)
 
     def write_whole(self, target: Path) -> ReducedSource:
         """Write the remote files with weights, and their index."""
         for file in (*self.folder.indexes, *self.files):
-            link_or_copy(self.folder.fetch_whole(file), target / file)
+            copy_file(self.folder.fetch_whole(file), target / file, link=True)
         sizes = ((file, self.folder.files[file].size) for file in self.files)
         places = tuple(SourceTensor(file, file, 0, size) for file, size in sizes)
         return self._record(places, is_whole=True)
@@ -164,7 +161,7 @@ def write_folder(reduced: Reduced, target: Path, *, whole: bool) -> None:
     """Write a model folder: the tensors, configuration, tokenizer and the record of its source."""
     for file in sorted(reduced.folder.path.iterdir()):
         if file.is_file() and file.name != LISTING.file:
-            shutil.copyfile(file, target / file.name)
+            copy_file(file, target / file.name)
     record = reduced.write_whole(target) if whole else reduced.write(target)
     kept = list_files(target, SOURCE_RECORD.file)
     SOURCE_RECORD.save(replace(record, kept=kept), target)

@@ -6,7 +6,7 @@ from pathlib import Path
 from embgeo.core.suspects import REASONS, Suspects
 from embgeo.core.values import Cell
 from embgeo.files.records import as_text
-from embgeo.files.saved import csv_lines, is_record
+from embgeo.files.saved import csv_lines, is_record, write_file
 from embgeo.publish.export.columns import collect_columns, iterate_rows
 from embgeo.publish.export.target import FORMAT, Request, Target
 
@@ -19,11 +19,10 @@ COLUMNS = (
 
 def write(request: Request, path: Path) -> None:
     columns = collect_columns(request.analysis)
-    with path.open("wb") as stream:
-        stream.writelines(csv_lines(tuple(columns), iterate_rows(columns)))
-    with path.with_name(path.name + SUSPECTS_ENDING).open("wb") as stream:
-        stream.writelines(csv_lines(COLUMNS, list_suspects(request.analysis.suspects)))
-    path.with_name(path.name + RECORD_ENDING).write_text(as_text(request.record), "ascii")
+    write_file(path, csv_lines(tuple(columns), iterate_rows(columns)))
+    suspects = list_suspects(request.analysis.suspects)
+    write_file(path.with_name(path.name + SUSPECTS_ENDING), csv_lines(COLUMNS, suspects))
+    write_file(path.with_name(path.name + RECORD_ENDING), as_text(request.record))
 
 
 def list_suspects(suspects: Sequence[Suspects]) -> Iterator[tuple[Cell, ...]]:

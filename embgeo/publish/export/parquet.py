@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.core.errors import EmbgeoError
+from embgeo.files.saved import write_file
 from embgeo.publish.export.columns import collect_columns
 from embgeo.publish.export.target import Request, Target
 
@@ -23,9 +24,8 @@ def write(request: Request, path: Path) -> None:
     }
     table = pa.table(columns)
     record = json.dumps(request.record, allow_nan=False)
-    parquet.write_table(
-        table.replace_schema_metadata({KEY: record.encode()}), path, compression="zstd"
-    )
+    table = table.replace_schema_metadata({KEY: record.encode()})
+    write_file(path, lambda file: parquet.write_table(table, file, compression="zstd"))
 
 
 def is_ours(path: Path) -> bool:

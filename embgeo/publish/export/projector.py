@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.files.records import as_text
-from embgeo.files.saved import is_formula, is_record
+from embgeo.files.saved import is_formula, is_record, write_file
 from embgeo.publish.export.escaping import protobuf_text, tsv_cell
 from embgeo.publish.export.target import FORMAT, Request, Target, Vectors
 
@@ -29,14 +29,11 @@ def write(request: Request, path: Path) -> None:
     vectors = request.vectors
     assert vectors is not None
     path.mkdir(exist_ok=True)
-    tensors = path / TENSORS[request.binary]
-    with tensors.open("wb") as stream:
-        for block in vectors.blocks():
-            stream.write(render_block(block, request.binary))
-    with (path / METADATA).open("wb") as stream:
-        stream.writelines(metadata_lines(vectors.labels))
-    (path / CONFIGURATION).write_text(configuration(vectors, tensors.name), "ascii", newline="\n")
-    (path / RECORD).write_text(as_text(request.record), "ascii", newline="\n")
+    tensors = TENSORS[request.binary]
+    write_file(path / tensors, (render_block(one, request.binary) for one in vectors.blocks()))
+    write_file(path / METADATA, metadata_lines(vectors.labels))
+    write_file(path / CONFIGURATION, configuration(vectors, tensors))
+    write_file(path / RECORD, as_text(request.record))
 
 
 def render_block(block: npt.NDArray[np.float64], binary: bool) -> bytes:

@@ -15,7 +15,7 @@ from embgeo.core.numbers import format_optional, format_p
 from embgeo.core.text import write_table
 from embgeo.core.values import Cell
 from embgeo.files.records import as_text
-from embgeo.files.saved import csv_lines
+from embgeo.files.saved import csv_lines, write_file
 from embgeo.publish.export.csv_file import RECORD_ENDING
 from embgeo.publish.latex.latex_table import (
     DEFINITION,
@@ -252,7 +252,7 @@ FORMS: Mapping[str, StudyForm] = {
 
 def write(study: Study, form: str, page: Venue, record: Mapping[str, Any], path: Path) -> None:
     """Write a file, with its provenance in a JSON file next to it."""
-    path.write_bytes(FORMS[form].make(study, page))
+    write_file(path, FORMS[form].make(study, page))
     known = {q.name: {"title": q.title, "meaning": q.meaning} for q in study.quantities}
     whole = {**record, "numbers": known, "study": dict(study.provenance)}
-    path.with_name(path.name + RECORD_ENDING).write_text(as_text(whole), "ascii")
+    write_file(path.with_name(path.name + RECORD_ENDING), as_text(whole))

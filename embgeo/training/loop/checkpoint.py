@@ -8,14 +8,14 @@ from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from types import NoneType
-from typing import Any, BinaryIO
+from typing import Any
 
 import torch
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption, UnreadableFile, looking_at, writing
-from embgeo.files.saved import atomic_file, remove_left
+from embgeo.files.saved import Content, remove_left, write_file
 from embgeo.training.data.tokenizer import TOKENIZER_NAME
 from embgeo.training.data.vocabulary import Dataset, vocabulary_bytes
 from embgeo.training.settings import StudySettings
@@ -46,12 +46,10 @@ def run_folder(folder: Path, method: str, seed: int) -> Path:
     return folder / method / f"seed-{seed}"
 
 
-def write(path: Path, content: bytes | Callable[[BinaryIO], object]) -> None:
-    """Write bytes, or what a function writes to the open file, whole or not at all."""
-    with writing(path, MAKE_ROOM), atomic_file(path) as fresh, fresh.open("xb") as file:
-        file.write(content) if isinstance(content, bytes) else content(file)
-        file.flush()
-        os.fsync(file.fileno())
+def write(path: Path, content: Content) -> None:
+    """Write a file that is whole or not there, also after a loss of power."""
+    with writing(path, MAKE_ROOM):
+        write_file(path, content, durable=True)
 
 
 def begin_folder(config: StudySettings, dataset: Dataset, folder: Path) -> None:
