@@ -40,6 +40,7 @@ ERRORS: tuple[tuple[str, str, str], ...] = (
      "pip install 'embgeo[{extra}]'"),
     ("builtins.FileNotFoundError", "there is no such file", ""),
     ("builtins.PermissionError", "permission to read it is denied", ""),
+    ("builtins.TimeoutError", "the server does not answer in time", ""),
     # A size that fits the file may still exceed the machine's memory.
     ("builtins.MemoryError", "this {what} needs more memory than there is",
      "save the matrix alone with numpy.save"),
@@ -176,9 +177,8 @@ def fetching(name: str, what: str = "file", **words: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise
-        # fsspec calls every failure of a request a missing file.
-        cause = error.__cause__
-        is_of_web = type(cause).__module__.partition(".")[0] == "aiohttp"
+        # fsspec calls every failure of a request to a web server a missing file.
+        cause, is_of_web = error.__cause__, name.startswith(("http://", "https://"))
         if isinstance(cause, Exception) and is_of_web and getattr(cause, "status", 0) != 404:
             error = cause
         raise refuse(name, *explain(error, what, **words)) from error

@@ -16,6 +16,7 @@ import pytest
 from safetensors.numpy import save
 
 import embgeo
+from embgeo.core.errors import EmbgeoError
 from embgeo.core.source import Source
 from embgeo.files.guard import Damaged
 from embgeo.io.places import kept, ranges
@@ -370,23 +371,30 @@ class Web:
         self.content = bytes(100)
         self.stated: dict[str, str] = {}
         self.error: Exception | None = None
+        self.status, self.range, self.at_once = 206, "", 7
+
+    def connect(self, _: str, client_kwargs: Any) -> tuple[Any, str]:
+        assert client_kwargs["timeout"].total == ranges.PATIENCE
+        return self, "u/w.bin"
 
     def info(self, _: str) -> dict[str, Any]:
         if self.error is not None:
             raise FileNotFoundError("u") from self.error
         return {"name": "u/w.bin", "type": "file", "size": len(self.content), **self.stated}
 
-    def open(self, *_: Any, **__: Any) -> io.BytesIO:
-        return io.BytesIO(self.content)
-
-    def get_file(self, _: str, target: str) -> None:
-        Path(target).write_bytes(self.content)
+    def open(self, *_: Any, headers: dict[str, str], **__: Any) -> Any:
+        start, stop = map(int, headers["Range"].removeprefix("bytes=").split("-"))
+        opened: Any = io.BytesIO(self.content[start : stop + 1])
+        opened.read = lambda _: opened.read1(self.at_once)
+        stated = self.range or f"bytes {start}-{stop}/{len(self.content)}"
+        opened.r = SimpleNamespace(status=self.status, headers={"Content-Range": stated})
+        return opened
 
 
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Web:
     web = Web()
-    monkeypatch.setattr("fsspec.core.url_to_fs", lambda _: (web, "u/w.bin"))
+    monkeypatch.setattr("fsspec.core.url_to_fs", web.connect)
     return web
 
 
@@ -402,11 +410,33 @@ def test_a_file_that_changes_between_two_ranges_is_refused(
         web.content += b"."
     else:
         web.stated = {name: "2"}
-    with refusal():
+    with refusal((EmbgeoError, Damaged)):
         b"".join(folder.stream("w.bin", 20, 30))
-    with refusal():
+    with refusal((EmbgeoError, Damaged)):
         folder.save("w.bin", tmp_path / "w.bin")
     assert StoreFolder("http://host/w.bin").commit != folder.commit
+
+
+def test_a_slow_server_is_given_up_before_its_answer_ends(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One byte a second keeps every timeout of a connection."""
+    web.content, web.at_once = bytes(3600), 1
+    seconds = iter(range(3600))
+    monkeypatch.setattr(ranges.time, "monotonic", lambda: next(seconds))
+    folder = StoreFolder("http://host/w.bin")
+    with refusal(Damaged):
+        ranges.read_range(folder, "w.bin", 0, 3600)
+    assert next(seconds) == 62
+
+
+def test_an_answer_of_a_web_server_is_the_requested_range(web: Web) -> None:
+    folder, web.content = StoreFolder("http://host/w.bin"), bytes(range(100))
+    for web.status, web.range in ((200, ""), (206, "bytes 0-9/100"), (206, "bytes 10-19/101")):
+        with refusal(Damaged):
+            b"".join(folder.stream("w.bin", 10, 20))
+    web.status, web.range, web.at_once = 200, "none", 7
+    assert b"".join(folder.stream("w.bin", 0, 20)) == bytes(range(20))
 
 
 def test_what_a_server_does_is_not_called_a_missing_file(web: Web) -> None:
@@ -418,6 +448,8 @@ def test_what_a_server_does_is_not_called_a_missing_file(web: Web) -> None:
         errors.TooManyRedirects(asked, ()),
         errors.ServerDisconnectedError(),
         errors.InvalidURL("file:///etc/passwd"),
+        TimeoutError(),
+        UnicodeError("label too long"),  # of a redirect
     ):
         web.error = error
         with refusal():

@@ -179,18 +179,8 @@ class HubFolder:
                 raise Damaged(cause)
 
     def _check_range(self, file: str, response: Any, start: int, stop: int) -> None:
-        """Refuse a response that is not the requested range, before its first byte is read."""
-        if response.status_code != 206:
-            raise Damaged(
-                f"the server ignores ranges (status {response.status_code}): all "
-                f"{self.files[file].size:,} bytes of {short(file)} would come",
-                "fetch it with hf download, and name its folder",
-            )
-        expected = f"bytes {start}-{stop - 1}/{self.files[file].size}"
-        stated = response.headers.get("content-range", "")
-        if stated != expected:
-            cause = f"the server sends {short(stated) or 'no range'} in place of {expected}"
-            raise Damaged(f"{short(file)}: {cause}")
+        stated, size = response.headers.get("content-range", ""), self.files[file].size
+        ranges.check_range(file, response.status_code, stated, start, stop, size)
         tag = response.headers.get("etag")
         if tag is not None and self._tags.setdefault(file, tag) != tag:
             raise Damaged(f"{short(file)} changed between two of its pieces")

@@ -80,7 +80,7 @@ class FilePart:
 
 def read_range(folder: RemoteFolder, file: str, start: int, stop: int) -> bytes:
     """Read a short range into memory; raises Damaged if it leaves the file or does not arrive."""
-    return b"".join(_stream_all(folder, file, start, stop))
+    return b"".join(stream_all(folder, file, start, stop))
 
 
 def save_small(folder: RemoteFolder, file: str, target: Path) -> None:
@@ -91,7 +91,21 @@ def save_small(folder: RemoteFolder, file: str, target: Path) -> None:
     folder.save(file, target)
 
 
-def _stream_all(folder: RemoteFolder, file: str, start: int, stop: int) -> Iterator[bytes]:
+def check_range(file: str, status: int, stated: str, start: int, stop: int, size: int) -> None:
+    """Refuse a response that is not the requested range, before its first byte is read."""
+    if status != 206:
+        raise Damaged(
+            f"the server ignores ranges (status {status}): all {size:,} bytes of {short(file)} "
+            "would come",
+            "fetch it with hf download or curl, and name its folder",
+        )
+    expected = f"bytes {start}-{stop - 1}/{size}"
+    if stated != expected:
+        cause = f"the server sends {short(stated) or 'no range'} in place of {expected}"
+        raise Damaged(f"{short(file)}: {cause}")
+
+
+def stream_all(folder: RemoteFolder, file: str, start: int, stop: int) -> Iterator[bytes]:
     """Yield all bytes of a range; request again what a broken connection left out."""
     if not 0 <= start <= stop <= folder.files[file].size:
         raise Damaged(f"{short(file)} promises bytes beyond its end")
@@ -139,7 +153,7 @@ def download(
             nonlocal done
             at = piece.at
             if str(at) not in there:
-                for data in _stream_all(folder, piece.file, piece.start, piece.stop):
+                for data in stream_all(folder, piece.file, piece.start, piece.stop):
                     if stopped.is_set():
                         return
                     with lock:

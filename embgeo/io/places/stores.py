@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from embgeo.files.guard import fetching, refuse
+from embgeo.files.saved import write_file
 from embgeo.files.small_files import is_plain_name
+from embgeo.io.places import ranges
 from embgeo.io.places.ranges import RemoteFile
 
 #: fsspec's names for what identifies a version of a file.
@@ -31,12 +33,12 @@ class StoreFolder:
         with fetching(name, extra="remote"):
             from fsspec.core import url_to_fs
 
-            self._store, root = url_to_fs(name)
+            self._is_web = name.startswith(("http://", "https://"))
+            self._store, root = url_to_fs(name, **(_limit_time() if self._is_web else {}))
             entry = self._store.info(root)
             self.chosen = "" if entry["type"] == "directory" else _file_name(root)
             self._root = root if not self.chosen else root.rpartition("/")[0]
             # A web server lists no folders.
-            self._is_web = name.startswith(("http://", "https://"))
             alone = self.chosen and self._is_web
             entries = [entry] if alone else self._store.ls(self._root, detail=True)
         self.files: dict[str, RemoteFile] = {}
@@ -52,33 +54,60 @@ class StoreFolder:
         self.commit = hashlib.sha256("\n".join(versions).encode()).hexdigest()
 
     def stream(self, file: str, start: int, stop: int) -> Iterator[bytes]:
-        with fetching(self.name, extra="remote"), self._open(file) as opened:
-            opened.seek(start)
-            content = opened.read(stop - start)
+        with fetching(self.name, extra="remote"):
+            if self._is_web:
+                yield from self._stream_web(file, start, stop)
+            else:
+                # Without a cache, fsspec reads the requested bytes and no others.
+                with self._store.open(self._place(file), "rb", cache_type="none") as opened:
+                    opened.seek(start)
+                    yield opened.read(stop - start)
+
+    def _stream_web(self, file: str, start: int, stop: int) -> Iterator[bytes]:
+        """Yield bytes as they come, so that the caller gives up a server that is too slow."""
+        size = self.files[file].size
+        headers = {"Range": f"bytes={start}-{stop - 1}", "Accept-Encoding": "identity"}
+        with self._store.open(
+            self._place(file), "rb", block_size=0, size=size, headers=headers, **_limit_silence()
+        ) as opened:
+            status, stated = opened.r.status, opened.r.headers.get("Content-Range", "")
+            if status != 200 or start:  # the start of a file that comes whole will do
+                ranges.check_range(file, status, stated, start, stop, size)
+            while start < stop and (piece := opened.read(min(stop - start, 2**20))):
+                start += len(piece)
+                yield piece
         self._require_same(file)
-        yield content
 
     def save(self, file: str, target: Path) -> None:
+        if self._is_web:
+            write_file(target, ranges.stream_all(self, file, 0, self.files[file].size))
+            return
         with fetching(self.name, extra="remote"):
             self._store.get_file(self._place(file), str(target))
-        self._require_same(file)
 
     def _require_same(self, file: str) -> None:
         """Refuse bytes of a file that a web server has replaced since it was listed."""
-        if not self._is_web:
-            return
         with fetching(self.name, extra="remote"):
             now = _describe_version(self._store.info(self._place(file)))
         if now != self._versions[file]:
             raise refuse(self.name, "the server changed the file while it was read", "run it again")
 
-    def _open(self, file: str) -> Any:
-        # Without a cache, fsspec reads the requested bytes and no others; over HTTP it refuses a
-        # response that is not the requested range.
-        return self._store.open(self._place(file), "rb", cache_type="none")
-
     def _place(self, file: str) -> str:
         return f"{self._root}/{file}" if self._root else file
+
+
+def _limit_time() -> dict[str, Any]:
+    """Limit the time of a request without content: it may send its headers byte by byte."""
+    from aiohttp import ClientTimeout
+
+    return {"client_kwargs": {"timeout": ClientTimeout(total=ranges.PATIENCE)}}
+
+
+def _limit_silence() -> dict[str, Any]:
+    from aiohttp import ClientTimeout
+
+    limit = ranges.PATIENCE
+    return {"timeout": ClientTimeout(total=None, sock_connect=limit, sock_read=limit)}
 
 
 def _describe_version(entry: dict[str, Any]) -> str:
