@@ -30,7 +30,7 @@ MOST_PAIRS, MOST_CANDIDATES = 2_000_000, 50
 MOST_LISTED = 500
 #: Squared norms between these are good in float32.
 SINGLE = (1e-30, 1e30)
-#: Leaders at once, and entries of rows at once.
+#: Leaders at once, and entries of rows, or cosines with them, at once.
 LEADERS, ENTRIES = 256, 2**22
 #: Products that leaders may take: those of two Gram matrices, or 10¹¹.
 LEAST_BUDGET = 2e11
@@ -165,10 +165,9 @@ def link_rows(take: Take, q: SingleArray, d: int) -> tuple[IntArray, bool]:
         is_crowded = few * (MOST_LISTED // 8) > MOST_LISTED
         crowded[rows[is_crowded]] = True
         own = rows[~is_crowded]
-        near = cKDTree(q[own, :axes]).query_ball_tree(tree, radius) if len(own) else []
-        first = np.repeat(own, [len(found) for found in near])
-        second = rows[np.fromiter((at for found in near for at in found), np.int64, len(first))]
-        pairs = np.stack([first, second], axis=1)[first != second]
+        near = cKDTree(q[own, :axes]).sparse_distance_matrix(tree, radius, output_type="ndarray")
+        pairs = np.stack([own[near["i"]], rows[near["j"]]], axis=1)
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     pairs = pairs[near_in_all_axes(q, pairs, bound)]
     crowded |= np.bincount(pairs.ravel(), minlength=n) > MOST_CANDIDATES
     pairs = pairs[~crowded[pairs].all(axis=1)]
@@ -234,11 +233,11 @@ def meet_leaders(take: Take, crowded: IntArray, n: int, d: int) -> tuple[IntArra
         for start, cosines in multiply(take, unit(take(leaders)), crowded, d):
             near = cosines > NEAR
             # Links of leaders among themselves and to some rows; every row to one of them.
-            some = near & (np.cumsum(near, axis=1) <= MOST_CANDIDATES)
-            first, second = np.nonzero(some)
+            some = [np.flatnonzero(row)[:MOST_CANDIDATES] for row in near]
+            first = np.repeat(leaders, [len(second) for second in some])
             met = np.flatnonzero(near.any(axis=0))
             rows = crowded[start + met]
-            links.append(np.stack([leaders[first], crowded[start + second]], axis=1))
+            links.append(np.stack([first, crowded[start + np.concatenate(some)]], axis=1))
             links.append(np.stack([leaders[near[:, met].argmax(axis=0)], rows], axis=1))
             taken.append(rows)
         left = left[~np.isin(left, np.concatenate(taken))]
@@ -250,7 +249,7 @@ def multiply(
     take: Take, directions: FloatArray, rows: IntArray, d: int
 ) -> Iterator[tuple[int, SingleArray]]:
     """Yield cosines of unit directions with some rows, in float32, and where the rows begin."""
-    narrow, step = directions.astype(np.float32), max(64, ENTRIES // d)
+    narrow, step = directions.astype(np.float32), max(64, ENTRIES // max(d, len(directions)))
     for start in range(0, len(rows), step):
         yield start, narrow @ unit_in_single(take(rows[start : start + step])).T
 

@@ -25,13 +25,16 @@ from embgeo.stats.reader import RowReader
 #: Positions of queries, positions of rows that may be among their nearest, and rough cosines.
 Candidates: TypeAlias = tuple[IntArray, IntArray, SingleArray]
 
-#: Columns up to which a tree finds neighbors sooner than products do: in a third of the time or
-#: less; with 10 columns it takes twice as long.
+#: Columns up to which a tree finds neighbors sooner than products do.
 FEW = 6
 #: Neighbors that a tree finds beyond those sought, so that ties rarely go on behind the last.
 FURTHER = 4
+#: Columns up to which rows are ordered such that those of a tile lie near each other.
+ORDERED_COLUMNS = 32
 #: Rows of a tile in either direction. Columns of 1,024 would share few places of the cache.
 TILE = 640
+#: Bounds are good, and are not raised, where fewer of the rows of a tile reach theirs.
+GOOD = 0.25
 #: Columns of a tile of which the largest score bounds the scores of its queries.
 GROUPED = 16
 #: Queries whose neighbors are ordered at a time.
@@ -75,7 +78,8 @@ class AllNearest:
 
     As :class:`~embgeo.stats.nearest.TopNeighbors` finds them, with half of the products: rows are
     multiplied in float32, and those that may be among the k largest again in float64. Cosines that
-    agree to 1e-12 are ordered by chance of a fixed seed.
+    agree to 1e-12 are ordered by chance of a fixed seed. Rows of few columns are ordered by a tree
+    first: then most neighbors of a row are in its own tile, and few tiles hold any others.
 
     `take`: takes positions and returns these rows, float32 or float64; none is zero or non-finite.
     `shape`: m and d. `k`: less than m. `rows`: shape (m,); row numbers.
@@ -88,16 +92,25 @@ class AllNearest:
         k: int,
         rows: IntArray,
     ) -> None:
-        self.take, self.k, (self.m, self.d), self.rows = take, k, shape, rows
+        self.k, (self.m, self.d) = k, shape
         self.unit = np.empty(shape, dtype=np.float32)
         self.lengths = np.empty(self.m)
         for part in tiles(self.m):
-            rows = take(part)
+            some = take(part)
             # Scaled first, so that squares of neither huge nor tiny entries are lost.
-            scale = np.abs(rows).max(axis=1).astype(np.float64)
-            scaled = rows / scale[:, None]
+            scale = np.abs(some).max(axis=1).astype(np.float64)
+            scaled = some / scale[:, None]
             self.lengths[part] = np.sqrt(np.vecdot(scaled, scaled)) * scale
             self.unit[part] = scaled / np.sqrt(np.vecdot(scaled, scaled))[:, None]
+        #: Positions of the rows, as they are searched.
+        self.order = np.arange(self.m)
+        self.parts = tiles(self.m)
+        if self.d <= ORDERED_COLUMNS:
+            from scipy.spatial import cKDTree
+
+            self.order = cKDTree(self.unit, TILE).indices
+            self.unit, self.lengths = self.unit[self.order], self.lengths[self.order]
+        self.take, self.rows = lambda at: take(self.order[at]), rows[self.order]
         self.slack = np.float32(bound_rounding(HOST, self.unit))
         #: Scores of different rows, the largest known of each query; the first is the least.
         self.top = np.full((self.m, k), -np.inf, dtype=np.float32)
@@ -107,13 +120,17 @@ class AllNearest:
         """Return positions and cosines of the nearest rows, shape (m, k), on all threads."""
         if self.d <= FEW and self.search_in_tree(reader, what):
             return self.finish()
-        parts = tiles(self.m)
-        # Tiles on the diagonal first: they give every row a bound.
-        pairs = [(part, part) for part in parts]
-        pairs += [(a, b) for i, a in enumerate(parts) for b in parts[i + 1 :]]
-        for found in reader.spread(lambda number: self.compare(*pairs[number]), len(pairs), what):
-            for mine, top, candidates in found:
-                self.add(mine, top, candidates)
+
+        def compare(pairs: list[tuple[slice, slice]]) -> None:
+            for found in reader.spread(
+                lambda number: self.compare(*pairs[number]), len(pairs), what
+            ):
+                for mine, top, candidates in found:
+                    self.add(mine, top, candidates)
+
+        # Tiles with themselves first: they give every row a bound.
+        compare([(part, part) for part in self.parts])
+        compare(self.list_pairs())
         return self.finish()
 
     def search_in_tree(self, reader: RowReader, what: str) -> bool:
@@ -123,7 +140,7 @@ class AllNearest:
         """
         from scipy.spatial import cKDTree
 
-        unit, parts = self.normalize(slice(None)), tiles(self.m)
+        unit, parts = self.normalize(slice(None)), self.parts
         tree, wanted = cKDTree(unit), min(self.k + 1 + FURTHER, self.m)
 
         def search_part(number: int) -> Candidates | None:
@@ -142,7 +159,29 @@ class AllNearest:
             self.found = []
         return bool(self.found)
 
-    def compare(self, first: slice, second: slice) -> list[tuple[slice, SingleArray, Candidates]]:
+    def list_pairs(self) -> list[tuple[slice, slice]]:
+        """List the pairs of tiles that may hold nearest rows; of few columns, the nearest first."""
+        first, second = np.triu_indices(len(self.parts), 1)
+        if self.d <= ORDERED_COLUMNS:
+            centers = np.stack([self.unit[part].mean(axis=0) for part in self.parts])
+            radii = np.array(
+                [
+                    np.linalg.norm(self.unit[part] - center, axis=1).max()
+                    for part, center in zip(self.parts, centers, strict=True)
+                ]
+            )
+            least = np.array([self.top[part, 0].min() for part in self.parts])
+            apart = np.linalg.norm(centers[first] - centers[second], axis=1)
+            # ‖a − b‖² = 2 − 2·cos on the unit sphere.
+            most = 1.0 - np.square(np.maximum(apart - radii[first] - radii[second], 0.0)) / 2.0
+            may = most >= np.minimum(least[first], least[second]) - 2.0 * self.slack
+            order = np.argsort(apart[may])
+            first, second = first[may][order], second[may][order]
+        return [(self.parts[a], self.parts[b]) for a, b in zip(first, second, strict=True)]
+
+    def compare(
+        self, first: slice, second: slice
+    ) -> list[tuple[IntArray, SingleArray | None, Candidates]]:
         """Return the pairs of these rows that may be nearest, from either side."""
         scores = self.unit[first] @ self.unit[second].T
         if first == second:
@@ -152,40 +191,48 @@ class AllNearest:
 
     def choose(
         self, scores: SingleArray, mine: slice, theirs: slice, axis: int
-    ) -> tuple[slice, SingleArray, Candidates]:
+    ) -> tuple[IntArray, SingleArray | None, Candidates]:
         """Choose the entries that may be among the k best of their query, or the k best themselves.
 
-        Queries lie along `axis`. Also returned are k scores that bound those of each query.
+        Queries lie along `axis`. Also returned are the queries that may have such entries, and k
+        scores that bound those of each; None where the bounds are good already.
         """
-        peaks = find_peaks(scores if axis == 0 else scores.T, self.k)
-        bound = np.maximum(self.top[mine, 0], peaks[:, 0])
         # −inf, a row with itself, is below every bound.
-        bound = np.maximum(bound - self.slack, np.float32(-2.0))
+        bound = np.maximum(self.top[mine, 0] - self.slack, np.float32(-2.0))
+        own, peaks = np.flatnonzero(scores.max(axis=1 - axis) >= bound), None
+        if len(own) < GOOD * len(bound):
+            scores, bound = (scores[own] if axis == 0 else scores[:, own]), bound[own]
+        else:
+            own = np.arange(len(bound))
+            peaks = find_peaks(scores if axis == 0 else scores.T, self.k)
+            bound = np.maximum(bound, peaks[:, 0] - self.slack)
         flat = np.flatnonzero(scores >= (bound[:, None] if axis == 0 else bound))
+        own = own + mine.start
         if len(flat) > MOST * self.k * len(bound):
-            return mine, peaks, self.choose_equals(mine, theirs)
+            return own, peaks, self.choose_equals(own, theirs)
         at = np.divmod(flat, scores.shape[1])
-        return mine, peaks, (at[axis] + mine.start, at[1 - axis] + theirs.start, scores[at])
+        return own, peaks, (own[at[axis]], at[1 - axis] + theirs.start, scores[at])
 
-    def choose_equals(self, mine: slice, theirs: slice) -> Candidates:
+    def choose_equals(self, mine: IntArray, theirs: slice) -> Candidates:
         """Choose the k best of each row in float64, where too many rows are equally near."""
         cosines = round_to_grid(np, self.normalize(mine) @ self.normalize(theirs).T)
-        every = np.arange(self.m)
-        leave_out_self(HOST, cosines, every[mine], every[theirs])
+        leave_out_self(HOST, cosines, mine, np.arange(self.m)[theirs])
         drawn = draw_order(self.rows[mine][:, None], self.rows[theirs])
         best = np.lexsort((drawn, -cosines))[:, : self.k]
         near = np.take_along_axis(cosines, best, axis=1)
         query, place = np.nonzero(near > -np.inf)
         rough = near[query, place].astype(np.float32)
-        return query + mine.start, best[query, place] + theirs.start, rough
+        return mine[query], best[query, place] + theirs.start, rough
 
     def normalize(self, at: slice | IntArray) -> FloatArray:
         """Return unit rows in float64."""
         return np.asarray(self.take(at) / self.lengths[at][:, None], dtype=np.float64)
 
-    def add(self, mine: slice, top: SingleArray, candidates: Candidates) -> None:
+    def add(self, mine: IntArray, top: SingleArray | None, candidates: Candidates) -> None:
         """Raise the bounds of these queries; kept are those that may still be among the best."""
-        self.top[mine] = np.partition(np.hstack([self.top[mine], top]), self.k, axis=1)[:, self.k :]
+        if top is not None:
+            both = np.hstack([self.top[mine], top])
+            self.top[mine] = np.partition(both, self.k, axis=1)[:, self.k :]
         self.found.append(self.keep(*candidates))
 
     def keep(self, query: IntArray, near: IntArray, score: SingleArray) -> Candidates:
@@ -216,7 +263,8 @@ class AllNearest:
         order = np.concatenate([at + part for at, part in zip(edges, orders, strict=False)])
         first = np.searchsorted(query, np.arange(self.m))
         taken = order[first[:, None] + np.arange(self.k)]
-        return near[taken], cosines[taken]
+        back = np.argsort(self.order)
+        return self.order[near[taken[back]]], cosines[taken[back]]
 
 
 def find_peaks(scores: SingleArray, k: int) -> SingleArray:

@@ -54,12 +54,14 @@ def draw(kind: str) -> FloatArray:
         rows[40 : 40 + all_nearest.FURTHER] = rows[40]
     elif kind == "single":
         return np.asarray(rows, dtype=np.float32)
+    elif kind == "wide":
+        return np.hstack([rows] + [rng.standard_normal(rows.shape) for _ in range(4)])
     return rows
 
 
 @each_value
 @pytest.mark.parametrize("tile", [16, 2048])
-@pytest.mark.parametrize("kind", ["spread", "equal", "narrow", "huge", "single"])
+@pytest.mark.parametrize("kind", ["spread", "equal", "narrow", "huge", "single", "wide"])
 def test_tiles_find_what_all_pairs_find(
     kind: str, tile: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +73,21 @@ def test_tiles_find_what_all_pairs_find(
     assert np.abs(cosines - values).max() <= 2.0 / GRID
     if kind != "narrow":  # where most cosines differ by less than their rounding
         assert np.array_equal(near, expected)
+
+
+def test_of_few_columns_tiles_far_apart_are_not_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(all_nearest, "TILE", 32)
+    compared = []
+    compare = all_nearest.AllNearest.compare
+    monkeypatch.setattr(
+        all_nearest.AllNearest, "compare", lambda *given: compared.append(1) or compare(*given)
+    )
+    rng = np.random.default_rng(3)
+    angle = rng.uniform(0.0, 6.2, 512)
+    rows = np.stack([np.cos(angle), np.sin(angle), *(0.01 * rng.standard_normal((6, 512)))], axis=1)
+    near, _ = search(rows)
+    assert np.array_equal(near, search_slowly(rows)[0])
+    assert len(compared) < 16 + 120 / 4  # 16 tiles with themselves, 120 pairs
 
 
 @pytest.mark.parametrize("kind", ["spread", "equal by some", "equal", "narrow", "huge"])
