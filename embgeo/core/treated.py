@@ -68,7 +68,8 @@ class Treated:
     effective_rank: float | None
     top_share: float | None
     #: I1 of unit rows; None if eigenvalues coincide, so that it depends on the choice of
-    #: eigenvectors, and for rows that are divided afterwards, of which only some are looked at.
+    #: eigenvectors, and where these are not known: of rows that are divided afterwards, of which
+    #: only some are looked at, and of unit or standardized rows of many columns.
     i1: float | None
     #: Which of these numbers are estimated from sampled rows.
     sampled: tuple[str, ...]

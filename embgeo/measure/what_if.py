@@ -7,7 +7,8 @@ standard deviations. So spectra follow from the moments of the first pass; for r
 by their norms first, from the moments of unit rows. The mean cosine takes the sum of y/‖y‖, in the
 second pass: that the mean of y is zero does not make it zero. What needs every row again, the
 partition function, histograms and rows that are divided by their norms afterwards, is estimated
-from a sample.
+from a sample. Of many columns only those eigenvectors are computed that something is made of, so
+that the partition function along all of them is not estimated.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from embgeo.core.treated import (
 )
 from embgeo.metrics import Measurement
 from embgeo.metrics.isotropy import add_null_directions, compute_i1_i2, measure_eigengap
-from embgeo.numerics.eigen import Eigen, eigenvalues, signed_eigen
+from embgeo.numerics.eigen import Eigen, eigenvalues, leading_eigen, signed_eigen
 from embgeo.numerics.sampling import sample_rows
 from embgeo.numerics.spectra import compute_effective_rank
 from embgeo.stats import LogPartition, Moments, TreatedRows
@@ -42,7 +43,8 @@ from embgeo.stats.all_nearest import AllNearest
 MOST_NEIGHBOR_PRODUCTS = 5 * 10**10
 #: Sampled rows, and the products up to which all rows are taken: a few seconds.
 SAMPLED, MOST_PRODUCTS = 4096, 5 * 10**10
-#: Up to this many columns the sample is large enough for spectra of rows divided afterwards.
+#: Up to this many columns the sample is large enough for spectra of rows divided afterwards. Of
+#: more, a full decomposition takes longer than everything else.
 MOST_COLUMNS = SAMPLED // 4
 #: Rows of which the cosines of all pairs are counted, and the bins.
 COUNTED, BINS = 512, 80
@@ -67,10 +69,12 @@ class Start:
     mean: FloatArray
     #: Standard deviations of the coordinates; 1 for those that do not differ; shape (d,).
     scales: FloatArray
-    #: Of the covariance, and of that of the standardized rows.
+    #: Of the covariance, and of that of the standardized rows; of many columns some vectors alone.
     eigen: Eigen
     standardized: Eigen
     rank: int
+    #: L⁻¹ whitens the centered rows, if not all eigenvectors are known; shape (d, d).
+    factor: FloatArray | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +114,13 @@ class WhatIf:
         eigen = m.shared.eigen
         values = eigen.values[: eigen.rank(self.n)] / self.n
         along = self._turn(rows, eigen.vectors[:, : len(values)])
-        treated = [("none", along, values), *self._treat(stored, rows)]
+        treated = [("none", along, values, True), *self._treat(stored, rows)]
         self.sampled = {name: self._estimate(*found) for name, *found in treated}
         for name, *found in self._treat(unit, rows / lengths):
             self.sampled[UNIT_FIRST + name] = self._estimate(*found)
         self.after: dict[str, tuple[float, float, float | None]] = {}
         if self.d <= MOST_COLUMNS:
-            self.after = {name: self._divide(*found) for name, *found in treated}
+            self.after = {name: self._divide(*found) for name, *found, _ in treated}
         self.starts = (stored, unit)
         plane = stored.standardized.vectors[:, :2] / stored.scales[:, None]
         self.axes = np.hstack([stored.eigen.vectors[:, :COORDINATES], plane])
@@ -154,12 +158,22 @@ class WhatIf:
         covariance = moments.scatter / moments.n
         variances = np.diagonal(covariance).copy()
         scales = np.sqrt(np.where(variances > 0.0, variances, 1.0))
-        standardized = signed_eigen(covariance / np.outer(scales, scales), None)
+        standardized = self._decompose(covariance / np.outer(scales, scales), 2)
         if eigen is None:
-            eigen = signed_eigen(covariance, None)
+            eigen = self._decompose(covariance, COORDINATES)
         else:
             eigen = Eigen(eigen.values / moments.n, eigen.vectors)
-        return Start(name, moments.mean, scales, eigen, standardized, eigen.rank(self.n))
+        rank, factor = eigen.rank(self.n), None
+        if rank == self.d > eigen.vectors.shape[1]:
+            factor = np.linalg.cholesky(covariance)
+        elif rank > eigen.vectors.shape[1]:
+            eigen = signed_eigen(covariance, None)
+        return Start(name, moments.mean, scales, eigen, standardized, rank, factor)
+
+    def _decompose(self, gram: FloatArray, count: int) -> Eigen:
+        """Decompose a matrix; of many columns only the first `count` vectors are computed."""
+        few = self.d > MOST_COLUMNS and not self.exact
+        return leading_eigen(gram, count) if few else signed_eigen(gram, None)
 
     def _removed(self, start: Start) -> tuple[int, ...]:
         """How many directions are removed: a plane has to be left."""
@@ -178,25 +192,42 @@ class WhatIf:
 
     def _treat(
         self, start: Start, rows: FloatArray
-    ) -> Iterator[tuple[str, WorkingArray, FloatArray]]:
-        """Yield each treatment, the sampled rows along its eigenvectors, and its eigenvalues."""
-        spectra = self._list_spectra(start)
-        along = self._turn(rows - start.mean, start.eigen.vectors[:, : start.rank])
-        yield "mean", along, spectra["mean"]
-        values = spectra["standardize"]
-        vectors = start.standardized.vectors[:, : len(values)] / start.scales[:, None]
-        yield "standardize", self._turn(rows - start.mean, vectors), values
+    ) -> Iterator[tuple[str, WorkingArray, FloatArray, bool]]:
+        """Yield each treatment, the treated sampled rows, and the eigenvalues of all rows.
+
+        And whether the rows are given along the eigenvectors, or in any directions.
+        """
+        spectra, rows = self._list_spectra(start), rows - start.mean
+        vectors, turned = start.eigen.vectors, start.factor is None
+        along = self._turn(rows, vectors[:, : start.rank]) if turned else self._narrow(rows)
+        yield "mean", along, spectra["mean"], turned
+        values, standardized = spectra["standardize"], start.standardized.vectors
+        if standardized.shape[1] < len(values):
+            yield "standardize", self._narrow(rows / start.scales), values, False
+        else:
+            standardized = standardized[:, : len(values)] / start.scales[:, None]
+            yield "standardize", self._turn(rows, standardized), values, True
         for k in self._removed(start):
-            yield f"top-{k}", along[:, k:], spectra[f"top-{k}"]
-        yield "whiten", along / np.sqrt(spectra["mean"]).astype(along.dtype), spectra["whiten"]
+            top = self._narrow(vectors[:, :k])
+            left = along[:, k:] if turned else along - along @ top @ top.T
+            yield f"top-{k}", left, spectra[f"top-{k}"], turned
+        if start.factor is None:
+            whitened = along / np.sqrt(spectra["mean"]).astype(along.dtype)
+        else:
+            from scipy.linalg import solve_triangular
+
+            whitened = self._narrow(solve_triangular(start.factor, rows.T, lower=True).T)
+        yield "whiten", whitened, spectra["whiten"], turned
+
+    def _narrow(self, rows: FloatArray) -> WorkingArray:
+        """Return sampled rows; for estimates float32 is enough."""
+        return rows if self.exact else rows.astype(np.float32)
 
     def _turn(self, rows: FloatArray, directions: FloatArray) -> WorkingArray:
-        """Return sampled rows along directions; for estimates float32 is enough."""
-        kind = np.float64 if self.exact else np.float32
-        return np.asarray(rows.astype(kind) @ directions.astype(kind))
+        return np.asarray(self._narrow(rows) @ self._narrow(directions))
 
-    def _estimate(self, along: WorkingArray, values: FloatArray) -> Sampled:
-        """Estimate the numbers of rows, given along the eigenvectors of their scatter matrix."""
+    def _estimate(self, along: WorkingArray, values: FloatArray, turned: bool) -> Sampled:
+        """Estimate the numbers of rows; if they are `turned`, given along the eigenvectors."""
         lengths = np.linalg.norm(along, axis=1)[:, None]
         unit = along / np.maximum(lengths, SHORTEST)
         n = len(unit)
@@ -207,7 +238,7 @@ class WhatIf:
         counts, _ = np.histogram(np.clip(pairs, -1.0, 1.0), bins=BINS, range=(-1.0, 1.0))
         return Sampled(
             (total - n) / (n * (n - 1.0)),
-            None if unsafe else self._find_i1(unit),
+            self._find_i1(unit) if turned and not unsafe else None,
             counts.astype(np.float64),
         )
 
@@ -277,7 +308,9 @@ class WhatIf:
         # Only stored rows are whitened in the pass: unit rows would take a product of their own.
         for at, (name, values) in enumerate(spectra.items()):
             sample = self.sampled[start.name + name]
-            cosine, few = sample.mean_cosine, [] if self.exact else ["i1", "cosines"]
+            cosine, few = sample.mean_cosine, [] if self.exact else ["cosines"]
+            if few and sample.i1 is not None:
+                few.insert(0, "i1")
             if at < len(sums.least):
                 if not sums.least[at] > LOST * sums.most[at]:
                     continue
@@ -322,7 +355,7 @@ class WhatIf:
             return {}
         rows = np.asarray(reader.take_stored(facts.kept), dtype=np.float64)
         found = {}
-        for name, treated, _ in self._treat(start, rows):
+        for name, treated, _, _ in self._treat(start, rows):
             if np.abs(treated).max(axis=1).min() > 0.0:
                 search = AllNearest(
                     treated.__getitem__, treated.shape, facts.options.neighbors, np.arange(self.n)

@@ -127,6 +127,33 @@ def add_outside(vectors: FloatArray, x: FloatArray) -> FloatArray:
     return np.column_stack([vectors, rest / np.linalg.norm(rest)])
 
 
+def leading_eigen(gram: FloatArray, count: int) -> Eigen:
+    """Return all eigenvalues of a positive semidefinite matrix, and the first `count` eigenvectors.
+
+    Their entries of largest magnitude are positive. Takes two fifths of a full decomposition: one
+    tridiagonal matrix serves both.
+
+    Examples
+    --------
+    >>> eigen = leading_eigen(np.diag([1.0, 3.0, 2.0]), 1)
+    >>> eigen.values.round(12).tolist(), eigen.vectors.round(12).tolist()
+    ([3.0, 2.0, 1.0], [[0.0], [1.0], [0.0]])
+    """
+    from scipy.linalg import eigh_tridiagonal
+    from scipy.linalg.lapack import dormqr, dsytrd, dsytrd_lwork
+
+    d = len(gram)
+    work = int(dsytrd_lwork(d, lower=1)[0])
+    reflectors, middle, beside, factors, _ = dsytrd(gram, lower=1, lwork=work)
+    values = eigh_tridiagonal(middle, beside, eigvals_only=True)[::-1]
+    last = (d - count, d - 1)
+    vectors = eigh_tridiagonal(middle, beside, select="i", select_range=last)[1][:, ::-1]
+    # The reflectors leave the first row as it is.
+    turned = dormqr("L", "N", reflectors[1:, :-1], factors, vectors[1:], 64 * count)[0]
+    vectors = np.vstack([vectors[:1], turned])
+    return Eigen(np.maximum(values, 0.0), _with_signs(vectors, None))
+
+
 def eigenvalues(gram: FloatArray) -> FloatArray:
     """Return the falling, non-negative eigenvalues of a Gram matrix."""
     return np.asarray(np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0))

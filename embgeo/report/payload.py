@@ -369,7 +369,7 @@ def tell_number(treated: Treated, field: str) -> str:
     value = getattr(treated, field)
     if value is not None:
         return "≈ " * (field in treated.sampled) + format_optional(value, 3)
-    if treated.name.endswith(UNIT_AFTER):
+    if treated.name.endswith(UNIT_AFTER) or (treated.sampled and base_of(treated.name) != "whiten"):
         return "not estimated"
     return "none: no direction differs"
 

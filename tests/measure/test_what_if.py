@@ -182,8 +182,8 @@ def test_of_a_large_matrix_only_what_needs_rows_is_sampled() -> None:
     for name, one in by_name(found).items():
         exact = measure(rows, name)
         numbers = one.mean_cosine, one.effective_rank, one.top_share
-        sampled = {"i1"} if name != "none" and not name.endswith(UNIT_AFTER) else set()
         assert (one.i1 is None) == (name.endswith(UNIT_AFTER) or base_of(name) == "whiten")
+        sampled = set() if one.i1 is None or name == "none" else {"i1"}
         if name == UNIT_FIRST + "whiten":
             sampled |= {"mean_cosine"}
         elif name.endswith(UNIT_AFTER) and name != "none" + UNIT_AFTER:
@@ -207,6 +207,40 @@ def test_of_many_columns_spectra_of_rows_divided_afterwards_are_absent(
             one = found[name]
             assert (one.effective_rank is None) is (one.top_share is None) is absent
             assert one.mean_cosine == found[name.removesuffix(UNIT_AFTER)].mean_cosine
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("full_rank", [True, False])
+def test_of_many_columns_only_i1_takes_all_eigenvectors(
+    full_rank: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = make_rows(n=2000)
+    if not full_rank:
+        rows[:, -1] = rows[:, 0]
+    analyses = []
+    for columns in (D, D - 1):
+        monkeypatch.setattr(what_if, "MOST_COLUMNS", columns)
+        analyses.append(analyze(rows))
+    every, few = map(by_name, analyses)
+    assert every.keys() == few.keys()
+    for name in NAMES:
+        one, other = every[name], few[name]
+        fields = ("mean_cosine", "effective_rank", "top_share")
+        if name.endswith(UNIT_AFTER):
+            assert other.i1 is None
+            fields = ("mean_cosine",)
+        elif base_of(name) == "standardize" or (full_rank and name.startswith(UNIT_FIRST)):
+            assert other.i1 is None
+        else:
+            assert other.i1 == one.i1
+        for field in fields:
+            at_most = 1e-6 if name == UNIT_FIRST + "whiten" else 3e-14
+            assert getattr(other, field) == pytest.approx(getattr(one, field), rel=at_most), name
+        assert np.abs(other.cosines - one.cosines).max() <= 2  # of 130,816 pairs, at edges of bins
+    one, other = (analysis.treated_places for analysis in analyses)
+    assert one is not None
+    assert other is not None
+    assert np.allclose(one.xs, other.xs, atol=1e-5)
 
 
 def test_rows_in_float32_and_in_a_narrow_cone_are_measured_as_well() -> None:

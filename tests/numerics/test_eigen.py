@@ -15,6 +15,7 @@ from embgeo.numerics.eigen import (
     Eigen,
     add_outside,
     add_rank_one,
+    leading_eigen,
     signed_eigen,
     signed_eigen_of_rows,
 )
@@ -43,6 +44,15 @@ def test_eigenpairs_fall_and_their_signs_are_fixed(
     else:
         largest = np.abs(found.vectors).argmax(axis=0)
         assert (found.vectors[largest, np.arange(6)] > 0).all()
+
+
+@pytest.mark.parametrize(("rows", "d", "count"), [(60, 30, 10), (10, 30, 2), (5, 2, 2)])
+def test_the_first_eigenpairs_are_those_of_all(rows: int, d: int, count: int) -> None:
+    gram = np.cov(rng(5).standard_normal((rows, d)) * np.arange(1, d + 1), rowvar=False)
+    every, first = signed_eigen(gram.copy(), None), leading_eigen(gram, count)
+    assert np.abs(first.values - every.values).max() < 1e-14 * every.values[0] * d
+    assert first.vectors.shape == (d, count)
+    assert np.allclose(first.vectors, every.vectors[:, :count], atol=1e-12)
 
 
 def test_a_device_that_fails_is_replaced() -> None:
