@@ -114,13 +114,13 @@ class WhatIf:
         eigen = m.shared.eigen
         values = eigen.values[: eigen.rank(self.n)] / self.n
         along = self._turn(rows, eigen.vectors[:, : len(values)])
-        treated = [("none", along, values, True), *self._treat(stored, rows)]
-        self.sampled = {name: self._estimate(*found) for name, *found in treated}
-        for name, *found in self._treat(unit, rows / lengths):
+        treated = [("none", (along, values, True)), *self._treat(stored, rows)]
+        self.sampled = {name: self._estimate(*found) for name, found in treated}
+        for name, found in self._treat(unit, rows / lengths):
             self.sampled[UNIT_FIRST + name] = self._estimate(*found)
         self.after: dict[str, tuple[float, float, float | None]] = {}
         if self.d <= MOST_COLUMNS:
-            self.after = {name: self._divide(*found) for name, *found, _ in treated}
+            self.after = {name: self._divide(*found[:2]) for name, found in treated}
         self.starts = (stored, unit)
         plane = stored.standardized.vectors[:, :2] / stored.scales[:, None]
         self.axes = np.hstack([stored.eigen.vectors[:, :COORDINATES], plane])
@@ -165,7 +165,7 @@ class WhatIf:
             eigen = Eigen(eigen.values / moments.n, eigen.vectors)
         rank, factor = eigen.rank(self.n), None
         if rank == self.d > eigen.vectors.shape[1]:
-            factor = np.linalg.cholesky(covariance)
+            factor = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
         elif rank > eigen.vectors.shape[1]:
             eigen = signed_eigen(covariance, None)
         return Start(name, moments.mean, scales, eigen, standardized, rank, factor)
@@ -192,7 +192,7 @@ class WhatIf:
 
     def _treat(
         self, start: Start, rows: FloatArray
-    ) -> Iterator[tuple[str, WorkingArray, FloatArray, bool]]:
+    ) -> Iterator[tuple[str, tuple[WorkingArray, FloatArray, bool]]]:
         """Yield each treatment, the treated sampled rows, and the eigenvalues of all rows.
 
         And whether the rows are given along the eigenvectors, or in any directions.
@@ -200,24 +200,24 @@ class WhatIf:
         spectra, rows = self._list_spectra(start), rows - start.mean
         vectors, turned = start.eigen.vectors, start.factor is None
         along = self._turn(rows, vectors[:, : start.rank]) if turned else self._narrow(rows)
-        yield "mean", along, spectra["mean"], turned
+        yield "mean", (along, spectra["mean"], turned)
         values, standardized = spectra["standardize"], start.standardized.vectors
         if standardized.shape[1] < len(values):
-            yield "standardize", self._narrow(rows / start.scales), values, False
+            yield "standardize", (self._narrow(rows / start.scales), values, False)
         else:
             standardized = standardized[:, : len(values)] / start.scales[:, None]
-            yield "standardize", self._turn(rows, standardized), values, True
+            yield "standardize", (self._turn(rows, standardized), values, True)
         for k in self._removed(start):
             top = self._narrow(vectors[:, :k])
             left = along[:, k:] if turned else along - along @ top @ top.T
-            yield f"top-{k}", left, spectra[f"top-{k}"], turned
+            yield f"top-{k}", (left, spectra[f"top-{k}"], turned)
         if start.factor is None:
             whitened = along / np.sqrt(spectra["mean"]).astype(along.dtype)
         else:
             from scipy.linalg import solve_triangular
 
             whitened = self._narrow(solve_triangular(start.factor, rows.T, lower=True).T)
-        yield "whiten", whitened, spectra["whiten"], turned
+        yield "whiten", (whitened, spectra["whiten"], turned)
 
     def _narrow(self, rows: FloatArray) -> WorkingArray:
         """Return sampled rows; for estimates float32 is enough."""
@@ -355,7 +355,7 @@ class WhatIf:
             return {}
         rows = np.asarray(reader.take_stored(facts.kept), dtype=np.float64)
         found = {}
-        for name, treated, _, _ in self._treat(start, rows):
+        for name, (treated, _, _) in self._treat(start, rows):
             if np.abs(treated).max(axis=1).min() > 0.0:
                 search = AllNearest(
                     treated.__getitem__, treated.shape, facts.options.neighbors, np.arange(self.n)

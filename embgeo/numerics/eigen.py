@@ -150,8 +150,8 @@ def leading_eigen(gram: FloatArray, count: int) -> Eigen:
     vectors = eigh_tridiagonal(middle, beside, select="i", select_range=last)[1][:, ::-1]
     # The reflectors leave the first row as it is.
     turned = dormqr("L", "N", reflectors[1:, :-1], factors, vectors[1:], 64 * count)[0]
-    vectors = np.vstack([vectors[:1], turned])
-    return Eigen(np.maximum(values, 0.0), _with_signs(vectors, None))
+    every: FloatArray = np.vstack([vectors[:1], turned]).astype(np.float64, copy=False)
+    return Eigen(np.maximum(values, 0.0), _with_signs(every, None))
 
 
 def eigenvalues(gram: FloatArray) -> FloatArray:

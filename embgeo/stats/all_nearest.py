@@ -110,7 +110,7 @@ class AllNearest:
 
             self.order = cKDTree(self.unit, TILE).indices
             self.unit, self.lengths = self.unit[self.order], self.lengths[self.order]
-        self.take, self.rows = lambda at: take(self.order[at]), rows[self.order]
+        self._take, self.rows = take, rows[self.order]
         self.slack = np.float32(bound_rounding(HOST, self.unit))
         #: Scores of different rows, the largest known of each query; the first is the least.
         self.top = np.full((self.m, k), -np.inf, dtype=np.float32)
@@ -177,7 +177,10 @@ class AllNearest:
             may = most >= np.minimum(least[first], least[second]) - 2.0 * self.slack
             order = np.argsort(apart[may])
             first, second = first[may][order], second[may][order]
-        return [(self.parts[a], self.parts[b]) for a, b in zip(first, second, strict=True)]
+        return [
+            (self.parts[a], self.parts[b])
+            for a, b in zip(first.tolist(), second.tolist(), strict=True)
+        ]
 
     def compare(
         self, first: slice, second: slice
@@ -223,6 +226,10 @@ class AllNearest:
         query, place = np.nonzero(near > -np.inf)
         rough = near[query, place].astype(np.float32)
         return mine[query], best[query, place] + theirs.start, rough
+
+    def take(self, at: slice | IntArray) -> WorkingArray:
+        """Return rows as they are stored, by their positions in the search."""
+        return self._take(self.order[at])
 
     def normalize(self, at: slice | IntArray) -> FloatArray:
         """Return unit rows in float64."""
