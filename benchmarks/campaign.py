@@ -36,6 +36,7 @@ from embgeo.report.text.study import table
 from embgeo.result.saved import JSON_NAME
 from embgeo.training.loop.checkpoint import run_folder
 from embgeo.training.methods import METHODS
+from embgeo.training.registry import load_class
 from embgeo.training.settings import StudySettings, read_settings
 from embgeo.training.study.claims import TIME
 from embgeo.training.study.deciding import (
@@ -204,7 +205,7 @@ def read_csv(lines: Iterable[Mapping[str, str]], task: str) -> list[Run]:
     for line in lines:
         roles = found.setdefault((line["method"], int(line["seed"])), {"": {}})
         roles.setdefault(line["matrix"], {})[line["name"]] = float(line["value"])
-    quality = TASKS[task].QUALITY
+    quality = load_class(TASKS[task]).QUALITY
     return [
         Run(
             method,

@@ -32,8 +32,9 @@ from embgeo.core.text import align
 from embgeo.core.values import format_number
 from embgeo.training.data import Batches, columns, load_corpus
 from embgeo.training.methods import AugmentedLoss, Step
-from embgeo.training.optimization.optimizers import apply_factor, build_optimizer, build_schedule
-from embgeo.training.sections import DataSettings
+from embgeo.training.optimization.optimizers import apply_factor, build_optimizer
+from embgeo.training.schedules import OneCycle
+from embgeo.training.sections import Adam, DataSettings
 from embgeo.training.study.spread import spread
 
 DISTANCE = "subspace.distance"
@@ -87,10 +88,9 @@ def train_point(
     augmented = AugmentedLoss(model.embedding, gamma=1.0 / tau, tau=tau)
     batches = Batches(columns(rows, settings["batch"]), settings["bptt"], seed=seed)
     total = settings["epochs"] * sum(1 for _ in batches)
-    optimizer = build_optimizer(
-        "adam", [{"params": list(model.parameters())}], {"lr": settings["lr"]}
-    )
-    schedule = build_schedule("one-cycle", {"warm_up": 0.1})
+    chosen = Adam(lr=settings["lr"], weight_decay=0.0)
+    optimizer = build_optimizer(chosen, [{"params": list(model.parameters())}])
+    schedule = OneCycle(warm_up=0.1)
     scale = beta * tau**2 * n_tokens
     done = 0
     for epoch in range(settings["epochs"]):

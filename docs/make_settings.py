@@ -8,19 +8,19 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, fields
 from importlib.resources.abc import Traversable
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from embgeo.training import sections
-from embgeo.training.checks import list_defaults
-from embgeo.training.methods import METHODS
-from embgeo.training.methods.regularizer import FROM_SETUP, list_settings
-from embgeo.training.models import MODELS
+from embgeo.training.kinds import MODELS, TASKS
+from embgeo.training.limits import Settings
+from embgeo.training.registry import METHODS, load_class
+from embgeo.training.schedules import SCHEDULES
 from embgeo.training.settings import list_presets
-from embgeo.training.tasks import TASKS
 
 TARGET = Path(__file__).parent / "settings.md"
 
@@ -41,14 +41,11 @@ TABLES = {
     "training": ("Length, batches and device", sections.TrainingSettings),
     "evaluation": ("Evaluation", sections.EvaluationSettings),
 }
-#: Settings of every model, task and run that no docstring of a class describes.
+#: Settings that no docstring describes.
 SHARED = """
 `geometry.every` is the number of steps between two measurements of the embedding; without it there
 are none while a model trains. `task.name` and `model.name` choose the task and the model.
-`model.tied` shares one matrix between the embedding and the output layer, `model.bias` gives the
-output layer a bias.
 """
-OF_EVERY_MODEL = ("tied", "bias")
 
 
 def read_entries(doc: str) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -96,10 +93,11 @@ def write_default(value: Any) -> str:
 Row = tuple[tuple[str, ...], str, str]
 
 
-def list_rows(owner: Any, defaults: Mapping[str, Any]) -> Iterator[Row]:
+def list_rows(owner: Any) -> Iterator[Row]:
     """Yield names, defaults and meaning of each setting; neighbors with one meaning share a row."""
     meanings = find_meanings(owner)
-    left = [name for name in defaults if name in meanings or name not in OF_EVERY_MODEL]
+    defaults = {one.name: one.default for one in msgspec.structs.fields(owner)}
+    left = [name for name in defaults if name != "settings"]
     while left:
         names, text = meanings.get(left[0], ((), ""))
         own = tuple(name for name in names if name in left) or (left[0],)
@@ -118,15 +116,16 @@ def make_table(rows: Iterable[Row]) -> str:
     return head + "".join(lines) if lines else ""
 
 
-def describe_kinds(kinds: Mapping[str, tuple[Any, Mapping[str, Any]]]) -> str:
+def describe_kinds(kinds: Mapping[str, Any]) -> str:
     """Describe models, tasks or methods with their sources, settings and deviations.
 
     What several of them share comes first, once.
     """
-    rows = {title: list(list_rows(*owner)) for title, owner in kinds.items()}
+    rows = {title: list(list_rows(owner)) for title, owner in kinds.items()}
+    classes = {title: load_class(owner) for title, owner in kinds.items()}
     users: dict[tuple[tuple[str, ...], str], dict[str, str]] = {}
     departs: dict[str, list[str]] = {}
-    for title, (kind, _) in kinds.items():
+    for title, kind in classes.items():
         for names, default, text in rows[title]:
             users.setdefault((names, text), {})[title] = default
         for line in getattr(kind, "DEVIATIONS", ()):
@@ -140,53 +139,45 @@ def describe_kinds(kinds: Mapping[str, tuple[Any, Mapping[str, Any]]]) -> str:
     if lines := [(line, of) for line, of in departs.items() if len(of) > 1]:
         text += "\nNot as published, of several:\n\n"
         text += "".join(f"- {', '.join(of)}: {write_prose(line)}\n" for line, of in lines)
-    for title, (kind, _) in kinds.items():
+    for title, kind in classes.items():
         own = make_table(row for row in rows[title] if len(users[row[0], row[2]]) == 1)
         source = getattr(kind, "SOURCE", "")
-        lines = [one for one in getattr(kind, "DEVIATIONS", ()) if len(departs[one]) == 1]
-        text += f"\n### {title}\n" + (f"\n{source}.\n" if source else "") + own
-        if lines:
+        apart = [one for one in getattr(kind, "DEVIATIONS", ()) if len(departs[one]) == 1]
+        if source or own or apart:
+            text += f"\n### {title}\n" + (f"\n{source}.\n" if source else "") + own
+        if apart:
             text += "\nNot as published:\n\n"
-            text += "".join(f"- {write_prose(line)}\n" for line in lines)
+            text += "".join(f"- {write_prose(line)}\n" for line in apart)
     return text
 
 
-def list_fields(section: type[Any]) -> dict[str, Any]:
-    """List the defaults of a table of settings."""
-    return {f.name: None if f.default is MISSING else f.default for f in fields(section)}
-
-
-def list_regularizers() -> Iterator[tuple[str, Any, dict[str, Any]]]:
-    """Yield each regularizer once, with the methods that use it."""
-    users: dict[Any, list[str]] = {}
+def list_parts() -> Iterator[tuple[str, type[Settings]]]:
+    """Yield each part of methods once, with the methods that use it."""
+    users: dict[type, list[str]] = {}
     for name, method in METHODS.items():
         for part in method.parts:
             users.setdefault(part, []).append(name)
     for part, names in users.items():
-        settings = list_settings(part)
-        own = {k: v.default for k, v in settings.items() if k not in FROM_SETUP}
-        if own or part.DEVIATIONS:
-            yield ", ".join(f"`{name}`" for name in names), part, own
+        yield ", ".join(f"`{name}`" for name in names), part
 
 
 def document() -> str:
     text = OPENING
     for name, (title, section) in TABLES.items():
-        text += f"\n## {title}: `[{name}]`\n" + make_table(list_rows(section, list_fields(section)))
+        text += f"\n## {title}: `[{name}]`\n" + make_table(list_rows(section))
+        if section is sections.OptimizerSettings:
+            text += describe_kinds(name_kinds({**sections.OPTIMIZERS, **SCHEDULES}))
     text += SHARED
-    kinds: dict[str, Any] = {
-        **MODELS,
-        **{model.NAME: model for task in TASKS.values() for model in task.MODELS},
-    }
-    for head, table, listed in (("Models", "model", kinds), ("Tasks", "task", TASKS)):
-        text += f"\n## {head}: `[{table}]`\n"
-        text += describe_kinds(
-            {f"`{n}`": (kind, list_defaults(kind)) for n, kind in listed.items()}
-        )
-    text += "\n## Methods: `[method.NAME]`\n"
-    text += describe_kinds({title: (part, own) for title, part, own in list_regularizers()})
+    models = MODELS | {name: kind for task in TASKS.values() for name, kind in task.MODELS.items()}
+    for head, table, listed in (("Models", "model", models), ("Tasks", "task", TASKS)):
+        text += f"\n## {head}: `[{table}]`\n" + describe_kinds(name_kinds(listed))
+    text += "\n## Methods: `[method.NAME]`\n" + describe_kinds(dict(list_parts()))
     rows = (f"| `{name}` | {describe_preset(file)} |\n" for name, file in list_presets().items())
     return text + "\n## Presets\n\n| `--preset` | |\n|---|---|\n" + "".join(rows)
+
+
+def name_kinds(kinds: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"`{name}`": kind for name, kind in kinds.items() if kind.__struct_fields__}
 
 
 def describe_preset(file: Traversable) -> str:

@@ -7,7 +7,6 @@ import math
 import re
 import types
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import is_dataclass
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
@@ -41,6 +40,8 @@ def parse_value(value: Any, hint: Any, name: str, where: Where = None) -> Any:
         found = msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
         raise _explain(str(error), value, hint, name, where) from error
+    except BadOption as error:  # of settings that do not go together
+        raise error.add_place(name) from error
     _refuse_infinite(value, name, where)
     return found
 
@@ -62,8 +63,9 @@ def _explain(problem: str, value: Any, hint: Any, name: str, where: Where) -> Ba
     """Return the error of msgspec, with the value and the type of the setting."""
     place = _PLACE.search(problem)
     key = place[1] if place else None
-    if is_dataclass(hint) and key is not None and isinstance(value, Mapping) and key in value:
-        hint = type_hints(hint)[key]
+    hints = type_hints(hint) if isinstance(hint, type) else {}
+    if key in hints and isinstance(value, Mapping) and key in value:
+        hint = hints[key]
         value, name = value[key], f"{key} of {name}"
     if problem.startswith("Object missing"):
         return BadOption(f"{name}: {problem[: place.start() if place else None]}", where=where)
@@ -81,7 +83,7 @@ def _explain(problem: str, value: Any, hint: Any, name: str, where: Where) -> Ba
 
 def _entry_hint(hint: Any, index: int) -> Any:
     """Return the type of an entry of a tuple; None for other types."""
-    kinds = get_args(hint) if _is_union(hint) else (hint,)
+    kinds = get_args(hint) if _is_union(hint) or get_origin(hint) is Annotated else (hint,)
     entries = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), ())
     return entries[0] if Ellipsis in entries else dict(enumerate(entries)).get(index)
 
@@ -104,6 +106,8 @@ def describe(hint: Any) -> str:
             for name, word in _LIMITS.items()
             if (limit := getattr(meta, name, None)) is not None
         )
+        longest = next((m.max_length for m in entries[1:] if getattr(m, "max_length", None)), None)
+        limits += f"of at most {longest:,} values" if longest else ""
         return f"{describe(entries[0])} {limits}".rstrip()
     if origin is Literal or _is_union(hint):
         return join_words(_list_alternatives(hint), "or")

@@ -3,9 +3,11 @@
 import re
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.settings import Where, parse_value, refuse_unknown
@@ -48,25 +50,29 @@ def parse_document(text: str, where: Where, way_out: str) -> dict[str, Any]:
 
 
 def parse_table(
-    kind: type[T], table: Any, name: str, where: Where, derived: Collection[str] = ()
+    kind: type[T], table: Any, name: str, where: Where = None, derived: Collection[str] = ()
 ) -> T:
-    """Parse a table as the dataclass `kind`; `name`, as in ``[training]``, is for errors.
+    """Parse a table as the dataclass or structure `kind`; `name`, as ``[training]``, is for errors.
 
     The file cannot set the `derived` fields.
 
     Raises BadOption for an unknown key, with the nearest known one, or a value of the wrong type.
     """
     if isinstance(table, Mapping):
-        known = {entry.name for entry in fields(kind)} - {*derived}  # type: ignore[arg-type]
-        refuse_unknown(table, known, name, where)
+        refuse_unknown(table, {*list_fields(kind)} - {*derived}, name, where)
     found: T = parse_value(table, kind, name, where)
     return found
 
 
+def list_fields(kind: Any) -> tuple[str, ...]:
+    """List the fields of a dataclass or a structure."""
+    return (*getattr(kind, "__struct_fields__", getattr(kind, "__dataclass_fields__", ())),)
+
+
 def to_toml(value: Any) -> Any:
     """Convert a value to TOML's types: tables without None, and lists."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return to_toml({entry.name: getattr(value, entry.name) for entry in fields(value)})
+    if isinstance(value, Struct):
+        return to_toml(asdict(value))
     if isinstance(value, Mapping):
         return {str(key): to_toml(entry) for key, entry in value.items() if entry is not None}
     if isinstance(value, list | tuple):

@@ -1,58 +1,31 @@
 """Validate settings, and fill in defaults."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from msgspec.structs import asdict, replace
 
 from embgeo.core.errors import BadOption
-from embgeo.core.settings import refuse_unknown
-from embgeo.training.checks import list_defaults, name_table
-from embgeo.training.methods.definitions import find_method
-from embgeo.training.optimization import optimizers
-from embgeo.training.optimization.optimizers import SCHEDULES, build_schedule
-from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
-from embgeo.training.tasks import make_task
-from embgeo.training.tasks.task import refuse_unused
+from embgeo.core.text import join_words
+from embgeo.files.settings import parse_table
+from embgeo.training import kinds
+from embgeo.training.registry import find, find_method, find_model
+from embgeo.training.schedules import SCHEDULES
+from embgeo.training.sections import OPTIMIZERS, OptimizerSettings
+from embgeo.training.settings import StudySettings, drop_none
 
 
 def complete_settings(config: StudySettings) -> StudySettings:
     """Fill in all defaults, as a run records them."""
-    check(config)
-    task = make_task(config)
-    refuse_unused(config, task.USES)
-    kind = task.find_model(config.model.name)
-    known = list_defaults(kind)
-    refuse_unknown(config.model.settings, known, f"[model] of {config.model.name}")
-    chosen = config.optimizer
-    with name_table("[optimizer]"):
-        build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
-        own = optimizers.complete_optimizer(chosen.kind, set_fields(chosen, OF_OPTIMIZER))
-    # Methods that are not compared may be added later, and stay as they are.
-    methods = dict(config.method)
-    for name in config.compare:
-        table = find_method(name, config.method).complete(config.method.get(name, {}))
-        methods |= {name: table} if table else {}
-    schedule = {**list_defaults(SCHEDULES[chosen.schedule]), **set_fields(chosen, OF_SCHEDULE)}
-    found = replace(
-        config,
-        model=replace(config.model, settings=drop_none({**known, **config.model.settings})),
-        optimizer=replace(chosen, **own, **schedule),
-        method=methods,
-    )
+    found = check_settings(config)
+    # Imported with torch, which the refusal of a misspelled setting need not wait for.
+    from embgeo.training.tasks import make_task
+    from embgeo.training.tasks.task import refuse_unused
+
+    task = make_task(found)
+    refuse_unused(found, task.USES)
     return task.adapt(found)
 
 
-def set_fields(settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    return drop_none({name: getattr(settings, name) for name in names})
-
-
-def drop_none(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the table without unset values, which TOML cannot hold."""
-    return {name: value for name, value in table.items() if value is not None}
-
-
-def check(config: StudySettings) -> None:
-    """Refuse invalid settings; models and optimizers check their own.
+def check_settings(config: StudySettings) -> StudySettings:
+    """Refuse invalid settings without torch, and fill in all defaults but those of the task.
 
     Raises
     ------
@@ -79,29 +52,44 @@ def check(config: StudySettings) -> None:
     for method in config.compare:
         for name, values in config.list_tuned(method).items():
             for value in values:  # that some run could have
-                complete_settings(config.one(method, config.seeds[0], {name: value}))
-    training, optimizer = config.training, config.optimizer
-    for wrong, cause, way_out in (
-        (
-            training.patience is not None and training.keep != "best",
+                check_settings(config.one(method, config.seeds[0], {name: value}))
+    training = config.training
+    if training.patience is not None and training.keep != "best":
+        raise BadOption(
             "patience of [training] ends a run behind its best evaluation",
-            'set keep = "best" in [training]',
-        ),
-        (
-            optimizer.asgd and optimizer.kind != "sgd",
-            "asgd averages plain SGD",
-            'set kind = "sgd" in [optimizer]',
-        ),
-        (
-            optimizer.finetune and not optimizer.asgd,
-            "finetune is the second stage of averaged SGD",
-            "set asgd = true in [optimizer]",
-        ),
-        (
-            optimizer.asgd and optimizer.average,
-            "asgd decides itself when to average",
-            "leave average out",
-        ),
-    ):
-        if wrong:
-            raise BadOption(cause, way_out=way_out)
+            way_out='set keep = "best" in [training]',
+        )
+    task, model = config.task, config.model
+    parse_table(find("task", kinds.TASKS, task.name), task.settings, f"[task] of {task.name}")
+    kind, named = find_model(task.name, model.name), f"[model] of {model.name}"
+    chosen = parse_table(kind, model.settings, named)
+    # Methods that are not compared may be added later, and stay as they are.
+    methods = dict(config.method)
+    for name in config.compare:
+        found = find_method(name, config.method)
+        parse_table(kind, {**model.settings, **found.model}, f"{named} for {name}")
+        table = found.complete(config.method.get(name, {}))
+        methods |= {name: table} if table else {}
+    return replace(
+        config,
+        model=replace(model, settings=drop_none(asdict(chosen))),
+        optimizer=complete_optimizer(config.optimizer),
+        method=methods,
+    )
+
+
+def complete_optimizer(chosen: OptimizerSettings) -> OptimizerSettings:
+    """Fill in the settings of optimizer and schedule; `BadOption` for those of another one."""
+    algorithm, factor = chosen.algorithm, chosen.factor
+    own = asdict(algorithm) | asdict(factor)
+    for name in chosen.settings:
+        for key, known in (("kind", OPTIMIZERS), ("schedule", SCHEDULES)):
+            users = [user for user, kind in known.items() if name in kind.__struct_fields__]
+            if name not in own and users:
+                raise BadOption(
+                    f"{name} of [optimizer] is not for the {key} {getattr(chosen, key)}",
+                    way_out=f"leave it out, or set {key} to {join_words(users, 'or')}",
+                )
+    if own.get("asgd") and chosen.average:
+        raise BadOption("asgd decides itself when to average", way_out="leave average out")
+    return replace(chosen, settings=own)

@@ -11,18 +11,22 @@ from __future__ import annotations
 import hashlib
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
 from embgeo.files.guard import cannot_read
+from embgeo.training.kinds import MODELS, TASKS
+from embgeo.training.registry import METHODS, Method, check_name, describe_class
+from embgeo.training.study.numbers import OF_LANGUAGE_MODELS
+from embgeo.training.study.record import Role
 
 if TYPE_CHECKING:  # a typo in the settings is found without torch
-    from embgeo.training.methods import Method
     from embgeo.training.models import LanguageModel
     from embgeo.training.tasks import Task
 
@@ -50,26 +54,72 @@ def register(thing: type[LanguageModel] | Method | type[Task]) -> Any:
     BadOption
         It is something else, or there is one of that name already.
     """
-    from embgeo.training.methods import METHODS, Method
-    from embgeo.training.methods.definitions import check_method
-    from embgeo.training.models import MODELS, check_model
-    from embgeo.training.tasks import TASKS, Task, check_task
-
-    found: tuple[str, Any, Any] = ("model", MODELS, check_model)
+    found: tuple[str, dict[str, Any], Callable[[Any], str]] = ("model", MODELS, check_model)
     if isinstance(thing, Method):
         found = ("method", METHODS, check_method)
-    elif isinstance(thing, type) and issubclass(thing, Task):
+    elif isinstance(thing, type) and hasattr(thing, "EVALUATOR"):
         found = ("task", TASKS, check_task)
     kind, known, check = found
     where = argument("plugins")
     try:
         name = check(thing)
+        entry = thing if isinstance(thing, Method) else describe_class(thing)
     except (ValueError, AttributeError) as error:
         raise BadOption(f"cannot be registered ({error})", where=where) from error
     refuse_if(name in known, where, f"there is a {kind} {name!r} already", "")
-    known[name] = thing
+    known[name] = entry
     _ADDING.append((known, name))
     return thing
+
+
+def check_model(kind: type[LanguageModel]) -> str:
+    """Return the name of a model; ValueError if the model is not usable."""
+    from embgeo.training.models import LanguageModel
+
+    if not (isinstance(kind, type) and issubclass(kind, LanguageModel)):
+        raise ValueError("it is not a LanguageModel")
+    if kind.layers_of is LanguageModel.layers_of:
+        raise ValueError(f"{kind.__name__} has no layers_of")
+    return check_name(kind.NAME)
+
+
+def check_method(method: Method) -> str:
+    """Return the name of a method; ValueError if the method is not usable."""
+    from embgeo.training.methods import Regularizer, Step
+
+    parts = method.classes if isinstance(method.parts, tuple) else (None,)
+    if not all(isinstance(part, type) and issubclass(part, Regularizer) for part in parts):
+        raise ValueError("its parts are not a tuple of classes of regularizers")
+    for part in method.classes:
+        if not (method.source or hasattr(part, "SOURCE")):
+            raise ValueError(f"{part.__name__} has no SOURCE")
+        if part.ROLE not in get_args(Role):
+            raise ValueError(f"{part.__name__} is for the layer {part.ROLE!r}, which no model has")
+        if unknown := set(part.NEEDS) - {field.name for field in fields(Step)}:
+            raise ValueError(f"{part.__name__} needs {min(unknown)!r}, which no step has")
+        describe_class(part)
+    if method.reference not in ("", method.name, *METHODS):
+        raise ValueError(f"its reference {method.reference!r} is not a method")
+    return check_name(method.name)
+
+
+def check_task(kind: type[Task]) -> str:
+    """Return the name of a task; ValueError if it is not usable."""
+    from embgeo.training.tasks import Task
+
+    if not issubclass(kind, Task):
+        raise ValueError("it is not a Task")
+    for name in ("load", "feed", "loss", "EVALUATOR"):
+        if getattr(kind, name) is getattr(Task, name):
+            raise ValueError(f"{kind.__name__} has no {name}")
+    if not (kind.MODELS or hasattr(kind.SETTINGS, "MODELS")):
+        raise ValueError(f"{kind.__name__} has no MODELS")
+    known = {quantity.name for quantity in (*kind.QUANTITIES, *OF_LANGUAGE_MODELS)}
+    if f"valid.{kind.QUALITY}" not in known:
+        raise ValueError(f"QUANTITIES of {kind.__name__} lack valid.{kind.QUALITY}")
+    if odd := [q.name for q in kind.QUANTITIES if q.better not in ("higher", "lower", None)]:
+        raise ValueError(f"better of {odd[0]} is neither higher nor lower")
+    return check_name(kind.NAME)
 
 
 def load_plugins(paths: Sequence[Path]) -> dict[str, str]:

@@ -1,21 +1,29 @@
-"""The tables of the settings, one class each."""
+"""The tables of the settings, one structure each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta
 
-Natural = Annotated[int, Meta(ge=0)]
-Whole = Annotated[int, Meta(ge=1)]
-Nonnegative = Annotated[float, Meta(ge=0)]
-Share = Annotated[float, Meta(ge=0, lt=1)]
-Unit = Annotated[float, Meta(ge=0, le=1)]
-Precision = Literal["float32", "tf32", "bf16"]
+from embgeo.core.errors import BadOption
+from embgeo.files.settings import parse_table
+from embgeo.training.limits import (
+    POPULAR,
+    Memory,
+    Natural,
+    Nonnegative,
+    Rows,
+    Settings,
+    Share,
+    Whole,
+    choose,
+)
+from embgeo.training.schedules import SCHEDULES, Schedule
+
+T = TypeVar("T", bound=Settings)
 
 
-@dataclass(frozen=True, slots=True)
-class DataSettings:
+class DataSettings(Settings, frozen=True):
     """The text; see `embgeo.training.data.load_corpus`.
 
     Attributes
@@ -36,23 +44,21 @@ class DataSettings:
 
     path: str = ""
     min_count: Whole | None = None
-    size: Whole | None = None
-    bpe: Annotated[int, Meta(ge=257)] | None = None
-    tokens: Annotated[int, Meta(ge=100)] | None = None
-    skip: Natural | None = None
+    size: Rows | None = None
+    bpe: Annotated[int, Meta(ge=257, le=2**20)] | None = None
+    tokens: Annotated[int, Meta(ge=100, le=10**12)] | None = None
+    skip: Annotated[int, Meta(ge=0, le=10**12)] | None = None
     shuffle: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSettings:
+class TaskSettings(Settings, frozen=True):
     """Task by name, and its settings, which the task defines."""
 
     name: str = "lm"
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
+class ModelSettings(Settings, frozen=True):
     """Architecture by name, and its settings, which the architecture defines.
 
     Attributes
@@ -66,68 +72,113 @@ class ModelSettings:
 
     name: str = "awd-lstm"
     bias_init: Literal["zeros", "log-counts"] = "zeros"
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class OptimizerSettings:
-    """Optimizer and schedule; None means the default of `embgeo.training.optimization`.
+class Adam(Settings, frozen=True):
+    """Adam with weight decay that is decoupled from the gradient.
+
+    Inside of the gradient, Adam would divide the decay by the size of the gradient, so that rows
+    that are hardly ever updated would shrink by the learning rate at each step. In `Sgd` both are
+    the same.
+
+    Attributes
+    ----------
+    lr : float
+        The highest learning rate of the schedule.
+    weight_decay : float
+        Decay of the weights in a step, as a share of them times the rate.
+    betas, eps : tuple of float, float
+        Parameters of Adam.
+    """
+
+    lr: Nonnegative = 1e-3
+    weight_decay: Nonnegative = 0.01
+    betas: tuple[Share, Share] = (0.9, 0.999)
+    eps: Nonnegative = 1e-8
+
+
+class Sgd(Settings, frozen=True):
+    """Plain SGD, by default as AWD-LSTM is trained.
+
+    Attributes
+    ----------
+    lr : float
+        The highest learning rate of the schedule.
+    weight_decay : float
+        Decay of the weights in a step, as a share of them times the rate.
+    asgd : bool
+        Average the weights once the validation loss no longer falls (NT-ASGD).
+    window : int
+        Number of latest evaluations that NT-ASGD does not compare with.
+    finetune : int
+        At most this many epochs of a second stage at the full rate, which starts from the
+        averaged weights, averages from its first step, and ends once the validation loss no longer
+        falls; 0 for none.
+    """
+
+    lr: Nonnegative = 30.0
+    weight_decay: Nonnegative = 1.2e-6
+    asgd: bool = False
+    window: Whole = 5
+    finetune: Natural = 0
+
+    def __post_init__(self) -> None:
+        if self.finetune and not self.asgd:
+            raise BadOption(
+                "finetune is the second stage of averaged SGD",
+                way_out="set asgd = true in [optimizer]",
+            )
+
+
+OPTIMIZERS: dict[str, type[Adam] | type[Sgd]] = {"adamw": Adam, "sgd": Sgd}
+
+
+class OptimizerSettings(Settings, frozen=True):
+    """Optimizer and schedule by name, and the settings of both.
 
     Attributes
     ----------
     kind : {"adamw", "sgd"}
         Weight decay is decoupled from the gradient.
-    lr : float
-        The highest learning rate of the schedule.
-    weight_decay, betas, eps
-        Parameters of the optimizer, where it has them.
+    schedule : {"constant", "one-cycle", "epoch-decay", "inverse-sqrt", "linear", "cosine"}
     decay : {"matrices", "all"}
         Which parameters `weight_decay` applies to. "matrices": weight matrices of layers, but not
         biases, gains of norms, or embeddings (input, output and positions, plain or factored).
         "all": every parameter, as in the published AWD-LSTM.
-    schedule : {"constant", "one-cycle", "epoch-decay", "inverse-sqrt", "linear", "cosine"}
-    warm_up, start, end : float
-        one-cycle: the share of the run in which the rate rises, and its factors at both ends;
-        linear and cosine have `end`, too.
-    after, rate : int, float
-        epoch-decay: epochs with the full rate, and the factor of each later epoch.
-    warm_up_steps : int
-        inverse-sqrt and cosine: steps in which the rate rises.
-    asgd : bool
-        Average the weights once the validation loss no longer falls (NT-ASGD).
-    window : int
-        Number of latest evaluations that NT-ASGD does not compare with.
-    finetune : int, optional
-        At most this many epochs of a second stage at the full rate, which starts from the averaged
-        weights, averages from its first step, and ends once the validation loss no longer falls; 0
-        for none.
     average : float
         Share of the run, at its end, over which weights are averaged for evaluation; 0 for none.
     """
 
     kind: Literal["adamw", "sgd"] = "adamw"
-    lr: Nonnegative | None = None
-    weight_decay: Nonnegative | None = None
-    betas: tuple[Share, Share] | None = None
-    eps: Nonnegative | None = None
-    decay: Literal["matrices", "all"] = "matrices"
     schedule: Literal[
         "constant", "one-cycle", "epoch-decay", "inverse-sqrt", "linear", "cosine"
     ] = "constant"
-    warm_up: Unit | None = None
-    start: Unit | None = None
-    end: Unit | None = None
-    after: Natural | None = None
-    rate: Unit | None = None
-    warm_up_steps: Natural | None = None
-    asgd: bool = False
-    window: Whole = 5
-    finetune: Natural | None = None
+    decay: Literal["matrices", "all"] = "matrices"
     average: Share = 0.0
+    settings: Mapping[str, Any] = {}
+
+    @property
+    def algorithm(self) -> Adam | Sgd:
+        """The optimizer, with its settings."""
+        return self._take(OPTIMIZERS[self.kind])
+
+    @property
+    def factor(self) -> Schedule:
+        """The schedule, with its settings."""
+        return self._take(SCHEDULES[self.schedule])
+
+    @property
+    def finetune(self) -> int:
+        """Epochs of a second stage at most."""
+        chosen = self.algorithm
+        return chosen.finetune if isinstance(chosen, Sgd) else 0
+
+    def _take(self, kind: type[T]) -> T:
+        return parse_table(kind, choose(self.settings, kind), "[optimizer]")
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingSettings:
+class TrainingSettings(Settings, frozen=True):
     """Length, batches and device of the training.
 
     Attributes
@@ -172,14 +223,14 @@ class TrainingSettings:
 
     epochs: Whole = 1
     steps: Whole | None = None
-    batch: Whole = 20
-    bptt: Whole = 35
+    batch: Rows = 20
+    bptt: Rows = 35
     windows: Literal["streams", "random"] | None = None
     random_lengths: bool = False
     sum_over_steps: bool = False
     clip: Nonnegative = 0.0
-    accumulate: Whole = 1
-    precision: Precision = "float32"
+    accumulate: Annotated[int, Meta(ge=1, le=2**16)] = 1
+    precision: Literal["float32", "tf32", "bf16"] = "float32"
     device: str = "auto"
     #: Millions of threads end the process.
     threads: Annotated[int, Meta(ge=1, le=1024)] | None = None
@@ -190,8 +241,7 @@ class TrainingSettings:
     save_steps: Whole | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationSettings:
+class EvaluationSettings(Settings, frozen=True):
     """Evaluation on the validation and test splits.
 
     Attributes
@@ -224,21 +274,20 @@ class EvaluationSettings:
     """
 
     every: Whole | None = None
-    batch: Whole = 10
-    tokens: Annotated[int, Meta(ge=2)] | None = None
-    bptt: Whole | None = None
-    stride: Whole | None = None
-    memory: Natural | None = None
-    clamp: Whole | None = None
+    batch: Rows = 10
+    tokens: Annotated[int, Meta(ge=2, le=10**12)] | None = None
+    bptt: Rows | None = None
+    stride: Rows | None = None
+    memory: Memory | None = None
+    clamp: Rows | None = None
     same_length: bool | None = None
-    popular: Share = 0.2
+    popular: Share = POPULAR
     test: bool = True
     cache: bool = False
     dynamic: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GeometrySettings:
+class GeometrySettings(Settings, frozen=True):
     """Steps between two measurements of the embedding; none while training by default."""
 
     every: Whole | None = None

@@ -2,48 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.settings import Where, parse_value, refuse_unknown, type_hints
 from embgeo.files import settings
 from embgeo.training import sections
+from embgeo.training.limits import MOST, Seed, Settings, Texts
+from embgeo.training.schedules import SCHEDULES
 
 #: The settings of a comparison, in its folder.
 STUDY_SETTINGS_NAME = "train.toml"
 
-#: Settings of [model] that do not depend on the architecture.
-SHARED_BY_MODELS = ("bias_init",)
+#: Types of the settings of [optimizer] that one optimizer or schedule has, by what chooses it.
+OF_OPTIMIZER = {
+    key: {name: hint for kind in known.values() for name, hint in type_hints(kind).items()}
+    for key, known in (("kind", sections.OPTIMIZERS), ("schedule", SCHEDULES))
+}
 
-#: Settings of [optimizer] for the optimizer and for the schedule.
-OF_OPTIMIZER = ("lr", "weight_decay", "betas", "eps")
-OF_SCHEDULE = ("warm_up", "start", "end", "after", "rate", "warm_up_steps")
-
-#: A setting that chooses, and the settings that depend on it; None: all but the shared ones.
-CHOICES: tuple[tuple[str, str, tuple[str, ...] | None], ...] = (
+#: A setting that chooses, and the settings that depend on it; None: all that not every choice has.
+CHOICES: tuple[tuple[str, str, Collection[str] | None], ...] = (
     ("data", "bpe", ("size", "min_count")),
     ("task", "name", None),
     ("model", "name", None),
-    ("optimizer", "kind", OF_OPTIMIZER),
-    ("optimizer", "schedule", OF_SCHEDULE),
+    *(("optimizer", key, names) for key, names in OF_OPTIMIZER.items()),
 )
 
 #: Tables of settings that can be tuned.
 TUNABLE = ("optimizer", "training", "model", "method")
+#: Values to try of a setting.
+Tried = Annotated[tuple[Any, ...], Meta(max_length=MOST)]
+T = TypeVar("T", bound=Settings)
 NONE: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class StudySettings:
+class StudySettings(Settings, frozen=True):
     """All settings of a study, or with one method and one seed of a run.
 
     Attributes
@@ -61,18 +63,18 @@ class StudySettings:
         loads none.
     """
 
-    compare: tuple[str, ...] = ("mle",)
-    seeds: tuple[Annotated[int, Meta(ge=0, lt=2**31)], ...] = (0,)
-    task: sections.TaskSettings = field(default_factory=sections.TaskSettings)
-    data: sections.DataSettings = field(default_factory=sections.DataSettings)
-    model: sections.ModelSettings = field(default_factory=sections.ModelSettings)
-    optimizer: sections.OptimizerSettings = field(default_factory=sections.OptimizerSettings)
-    training: sections.TrainingSettings = field(default_factory=sections.TrainingSettings)
-    evaluation: sections.EvaluationSettings = field(default_factory=sections.EvaluationSettings)
-    geometry: sections.GeometrySettings = field(default_factory=sections.GeometrySettings)
-    tune: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    method: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    plugins: Mapping[str, str] = field(default_factory=dict)
+    compare: Texts = ("mle",)
+    seeds: Annotated[tuple[Seed, ...], Meta(max_length=MOST)] = (0,)
+    task: sections.TaskSettings = sections.TaskSettings()
+    data: sections.DataSettings = sections.DataSettings()
+    model: sections.ModelSettings = sections.ModelSettings()
+    optimizer: sections.OptimizerSettings = sections.OptimizerSettings()
+    training: sections.TrainingSettings = sections.TrainingSettings()
+    evaluation: sections.EvaluationSettings = sections.EvaluationSettings()
+    geometry: sections.GeometrySettings = sections.GeometrySettings()
+    tune: Mapping[str, tuple[Any, ...]] = {}
+    method: Mapping[str, Mapping[str, Any]] = {}
+    plugins: Mapping[str, str] = {}
 
     @property
     def runs(self) -> list[tuple[str, int]]:
@@ -99,10 +101,10 @@ class StudySettings:
     def tables(self) -> dict[str, Any]:
         """Return the tables of plain values for TOML, without unset ones."""
         found: dict[str, Any] = {"compare": list(self.compare), "seeds": list(self.seeds)}
-        for entry in fields(self):
-            if is_dataclass(section := getattr(self, entry.name)):
+        for name in self.__struct_fields__:
+            if isinstance(section := getattr(self, name), Settings):
                 table = settings.to_toml(section)
-                found[entry.name] = table | table.pop("settings", {})
+                found[name] = table | table.pop("settings", {})
         if self.task == sections.TaskSettings():
             del found["task"]  # the default, which earlier versions did not write
         if self.method:
@@ -182,8 +184,9 @@ def from_tables(tables: Mapping[str, Any], where: Where = None) -> StudySettings
         An unknown key, or a value of the wrong type.
     """
     hints = type_hints(StudySettings)
-    tables_of = [(name, hint) for name, hint in hints.items() if is_dataclass(hint)]
-    inner = [f"{name}.{entry.name}" for name, hint in tables_of for entry in fields(hint)]
+    tables_of = [name for name, hint in hints.items() if isinstance(hint, type)]
+    inner = [f"{name}.{key}" for name in tables_of for key in settings.list_fields(hints[name])]
+    inner += [f"optimizer.{key}" for names in OF_OPTIMIZER.values() for key in names]
     refuse_unknown(tables, hints, "settings", where, inner)
     parsed: dict[str, Any] = {}
     for name, value in tables.items():
@@ -197,17 +200,25 @@ def from_tables(tables: Mapping[str, Any], where: Where = None) -> StudySettings
             }
         elif name == "tune":
             parsed[name] = _parse_tuned(parse_value(value, dict[str, Any], "[tune]", where), where)
-        elif not is_dataclass(hint):
+        elif name not in tables_of:
             parsed[name] = parse_value(value, hint, name, where)
         else:
-            known = {entry.name for entry in fields(hint)} - {"settings"}
-            if hasattr(hint, "settings") and isinstance(value, Mapping):
-                # Those of the model or task, which knows them itself.
-                own = {key: entry for key, entry in value.items() if key not in known}
-                own = parse_value(own, dict[str, Any], f"[{name}]", where)
-                value = {k: v for k, v in value.items() if k in known} | {"settings": own}
-            parsed[name] = settings.parse_table(hints[name], value, f"[{name}]", where)
+            parsed[name] = _parse_section(hint, value, f"[{name}]", where)
     return StudySettings(**parsed)
+
+
+def _parse_section(kind: type[T], value: Any, name: str, where: Where) -> T:
+    """Parse a table, whose settings of a model, a task, an optimizer or a schedule stay open."""
+    if "settings" in kind.__struct_fields__ and isinstance(value, Mapping):
+        known = {*kind.__struct_fields__} - {"settings"}
+        own = {key: entry for key, entry in value.items() if key not in known}
+        own = parse_value(own, dict[str, Any], name, where)
+        if kind is sections.OptimizerSettings:
+            hints = {k: hint for names in OF_OPTIMIZER.values() for k, hint in names.items()}
+            refuse_unknown(own, {*hints} | known, name, where)
+            own = {k: parse_value(v, hints[k], f"{k} of {name}", where) for k, v in own.items()}
+        value = {k: v for k, v in value.items() if k in known} | {"settings": own}
+    return settings.parse_table(kind, value, name, where)
 
 
 def _parse_tuned(table: Mapping[str, Any], where: Where, outer: str = "") -> dict[str, Any]:
@@ -219,7 +230,7 @@ def _parse_tuned(table: Mapping[str, Any], where: Where, outer: str = "") -> dic
             found |= _parse_tuned(value, where, f"{name}.")
             continue
         name = "optimizer.lr" if name == "lr" else name
-        values = parse_value(value, tuple[Any, ...], f"{name} of [tune]", where)
+        values = parse_value(value, Tried, f"{name} of [tune]", where)
         if not values or any(one in values[:i] for i, one in enumerate(values)):
             cause = f"{name} of [tune] is {list(values)}"
             raise BadOption(cause, where=where, way_out="give one value or more, each once")
@@ -261,9 +272,15 @@ def merge_tables(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[
         if not isinstance(table, Mapping) or not isinstance(new, Mapping):
             continue
         if new.get(key, table.get(key)) != table.get(key):
-            kept = set(SHARED_BY_MODELS) if belonging is None else {*table} - {*belonging}
-            merged[name] = {k: v for k, v in table.items() if k in kept}
+            shared = type_hints(StudySettings)[name].__struct_fields__
+            gone = {*table} - {*shared} if belonging is None else belonging
+            merged[name] = {k: v for k, v in table.items() if k not in gone}
     return _replace_values(merged, changes)
+
+
+def drop_none(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the table without unset values, which TOML cannot hold."""
+    return {name: value for name, value in table.items() if value is not None}
 
 
 def _replace_values(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -240,22 +240,24 @@ def prepare(
 ) -> tuple[StudySettings, Dataset, Path]:
     """Complete settings, the text and the folder of a study, checked before anything is trained."""
     given = gather_settings(data, out=out, resume=resume, **arguments)
-    # Imported with torch, which the refusal of a misspelled setting need not wait for.
-    from embgeo.training.complete import complete_settings
-    from embgeo.training.loop.check import check_study
-    from embgeo.training.methods.definitions import add_controls
-    from embgeo.training.tasks import make_task
+    from embgeo.training.complete import check_settings, complete_settings
+    from embgeo.training.registry import add_controls
 
     where = "compare" if arguments.get("compare") is None else argument("compare")
     methods = add_controls(given.compare, given.method, where)
-    settings = complete_settings(given.updated({"compare": list(methods)}))
-    if not settings.data.path:
+    given = check_settings(given.updated({"compare": list(methods)}))
+    if not given.data.path:
         way_out = f"give a file or a folder with {argument('data')}"
         raise BadOption("no text is given", way_out=way_out)
-    path = Path(settings.data.path)
+    path = Path(given.data.path)
     lost = resume and data is None and not path.exists()
     cause = "the text of the runs was not found from the current folder"
     refuse_if(lost, str(path), cause, f"name it with {argument('data')}")
+    # Imported with torch, which the refusal of a misspelled setting need not wait for.
+    from embgeo.training.loop.check import check_study
+    from embgeo.training.tasks import make_task
+
+    settings = complete_settings(given)
     dataset = make_task(settings).load(settings)
     check_study(settings, dataset)
     name = path.resolve().name
@@ -426,7 +428,7 @@ def make_study(
     command: str,
 ) -> Study:
     from embgeo.training.loop.checkpoint import run_folder
-    from embgeo.training.methods.definitions import choose_reference, find_method
+    from embgeo.training.registry import choose_reference, find_method
     from embgeo.training.study.assemble import assemble_study
     from embgeo.training.study.record import StudyMethod
     from embgeo.training.study.run_result import read_run

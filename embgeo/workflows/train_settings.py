@@ -8,15 +8,18 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from embgeo.core.arguments import as_texts, refuse_if
 from embgeo.core.errors import RunFailed, argument
-from embgeo.core.settings import Positive, parse_value
+from embgeo.core.settings import parse_value
 from embgeo.core.values import format_number
 from embgeo.files.records import RecordFormat
+from embgeo.training.limits import Seeds
 from embgeo.training.study.assemble import spell_value
 from embgeo.training.study.record import TriedValue
 from embgeo.training.study.wording import spell_score
@@ -62,7 +65,7 @@ def gather_settings(
         read_settings,
     )
 
-    seeds = parse_value(seeds, Positive | None, argument("seeds"))
+    seeds = parse_value(seeds, Seeds | None, argument("seeds"))
     changes = as_tables(settings)
     if isinstance(compare, str):
         compare = [name.strip() for name in compare.split(",") if name.strip()]
@@ -99,7 +102,7 @@ def gather_settings(
         )
     loaded = load_plugins([Path(path) for path in plugins or ()])
     require_plugins(found.plugins, loaded)
-    return replace(found, plugins=loaded)
+    return msgspec.structs.replace(found, plugins=loaded)
 
 
 def read_own(path: Path) -> dict[str, Any]:

@@ -245,6 +245,8 @@ def module_name(entry: object) -> str:
     """The module that an entry comes from: itself, a class, a function, or what holds one."""
     if isinstance(entry, ModuleType):
         return entry.__name__
+    if isinstance(place := getattr(entry, "CLASS", None), str):
+        return f"embgeo.training.{place.rpartition('.')[0]}"
     if isinstance(entry, type):
         return entry.__module__
     for held in ("build", "compute", "fill", "write"):

@@ -26,6 +26,7 @@ from embgeo.training.loop.check import check_study
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.loop import Trainer
 from embgeo.training.models import EmbeddingModel
+from embgeo.training.registry import describe_class
 from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.study.record import load_study
 from embgeo.training.tasks import TASKS, ClassificationTask, make_task
@@ -238,7 +239,7 @@ class Bags(ClassificationTask):
 
 
 def test_a_classifier_of_ones_own_is_checked(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TASKS, "bags", Bags)
+    monkeypatch.setitem(TASKS, "bags", describe_class(Bags))
     tables = settings(place).tables() | {"task": {"name": "bags"}, "model": {"name": "bag"}}
     config = complete_settings(from_tables(tables))
     dataset = make_task(config).load(config)

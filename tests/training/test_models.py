@@ -28,6 +28,8 @@ from embgeo.training.methods import (  # noqa: E402
 )
 from embgeo.training.models import MODELS, build, detach  # noqa: E402
 from embgeo.training.optimization.optimizers import apply_factor, build_optimizer, parameter_groups  # noqa: E402
+from embgeo.training.registry import load_class  # noqa: E402
+from embgeo.training.sections import Adam, Sgd  # noqa: E402
 from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import each_value, sample_cases  # noqa: E402
 
@@ -68,7 +70,7 @@ def loss_of(model: Any, ids: Any, state: Any = None) -> Any:
 
 
 def test_every_model_is_one_of_the_small_ones() -> None:
-    assert {type(made(name)) for name in SMALL} == set(MODELS.values())
+    assert {type(made(name)) for name in SMALL} == set(map(load_class, MODELS.values()))
 
 
 @each_value
@@ -268,7 +270,7 @@ def windows(number: int) -> list[Any]:
 def train(model: Any, reg: Any, kind: str = "adamw", lr: float = 0.01, number: int = 5) -> Any:
     """The loop as it is documented; gives the losses."""
     groups = parameter_groups(model, reg.parameter_groups())
-    optimizer = build_optimizer(kind, groups, {"lr": lr})
+    optimizer = build_optimizer(Sgd(lr=lr) if kind == "sgd" else Adam(lr=lr), groups)
     losses, state = [], None
     for ids in windows(number):
         output = model(ids[:-1], state)

@@ -5,22 +5,24 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import msgspec
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.complete import complete_settings, set_fields  # noqa: E402
+from embgeo.training.complete import check_settings, complete_settings  # noqa: E402
 from embgeo.training.methods import SpectrumControl, factorize  # noqa: E402
 from embgeo.training.models import build  # noqa: E402
 from embgeo.training.optimization.averaging import NtAsgd, WeightAverage  # noqa: E402
 from embgeo.training.optimization.optimizers import (  # noqa: E402
     apply_factor,
     build_optimizer,
-    build_schedule,
     parameter_groups,
 )
-from embgeo.training.settings import OF_OPTIMIZER, list_presets, load_preset  # noqa: E402
+from embgeo.training.schedules import SCHEDULES  # noqa: E402
+from embgeo.training.sections import Adam, Sgd  # noqa: E402
+from embgeo.training.settings import list_presets, load_preset  # noqa: E402
 from tests.support.language_model import batches, make_model  # noqa: E402
 from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import each_value  # noqa: E402
@@ -29,7 +31,8 @@ from tests.support.training_runs import settings, trainer_of  # noqa: E402
 
 def optimizer_of(model: Any, kind: str, **settings: Any) -> Any:
     coupled = [model.head.weight] if kind == "coupled-adam" else []
-    return build_optimizer(kind, parameter_groups(model), settings, coupled=coupled)
+    chosen = Sgd(**settings) if kind == "sgd" else Adam(**settings)
+    return build_optimizer(chosen, parameter_groups(model), coupled=coupled)
 
 
 def steps(model: Any, optimizer: Any, number: int, start: int = 0) -> None:
@@ -46,7 +49,7 @@ def steps(model: Any, optimizer: Any, number: int, start: int = 0) -> None:
 
 def test_a_step_of_sgd() -> None:
     weight = torch.nn.Parameter(torch.tensor([2.0, -1.0]))
-    optimizer = build_optimizer("sgd", [{"params": [weight]}], {"lr": 0.5, "weight_decay": 0.1})
+    optimizer = build_optimizer(Sgd(lr=0.5, weight_decay=0.1), [{"params": [weight]}])
     weight.grad = torch.tensor([1.0, 3.0])
     optimizer.step()
     assert torch.allclose(weight, torch.tensor([2.0 - 0.5 * 1.2, -1.0 - 0.5 * 2.9]))
@@ -54,8 +57,8 @@ def test_a_step_of_sgd() -> None:
 
 def test_a_first_step_of_adam_has_the_length_of_the_rate() -> None:
     weight = torch.nn.Parameter(torch.tensor([2.0, -1.0]))
-    settings = {"lr": 0.01, "weight_decay": 0.0, "betas": [0.5, 0.9]}
-    optimizer = build_optimizer("adamw", [{"params": [weight]}], settings)
+    chosen = Adam(lr=0.01, weight_decay=0.0, betas=(0.5, 0.9))
+    optimizer = build_optimizer(chosen, [{"params": [weight]}])
     weight.grad = torch.tensor([1e-3, -7.0])
     optimizer.step()
     assert torch.allclose(weight, torch.tensor([1.99, -0.99]), atol=1e-6)
@@ -66,22 +69,21 @@ def test_no_preset_with_adam_shrinks_rows_that_are_hardly_updated() -> None:
     """Decay inside the gradient of Adam would shrink them by the rate at each step."""
     seen = []
     for name in list_presets():
-        chosen = complete_settings(load_preset(name)).optimizer
-        if chosen.kind == "sgd" or not chosen.weight_decay:
+        chosen = complete_settings(load_preset(name)).optimizer.algorithm
+        if isinstance(chosen, Sgd) or not chosen.weight_decay:
             continue
         seen.append(name)
         ends = []
         for decay in (chosen.weight_decay, 0.0):
             W = torch.nn.Parameter(torch.ones(1, 8))
-            own = {**set_fields(chosen, OF_OPTIMIZER), "weight_decay": decay}
-            optimizer = build_optimizer(chosen.kind, [{"params": [W]}], own)
+            own = msgspec.structs.replace(chosen, weight_decay=decay)
+            optimizer = build_optimizer(own, [{"params": [W]}])
             generator = torch.Generator().manual_seed(0)
             for _ in range(500):
                 W.grad = 1e-5 * torch.randn(1, 8, generator=generator)
                 optimizer.step()
             ends.append(W.detach())
         # What decoupled decay alone does is in the settings; the rest is rounding.
-        assert chosen.lr is not None
         left = (1.0 - chosen.lr * chosen.weight_decay) ** 500
         assert float(ends[0].norm() / ends[1].norm()) == pytest.approx(left, rel=0.1), name
     assert "iwslt14" in seen
@@ -95,7 +97,7 @@ def test_groups_hold_every_parameter_once() -> None:
     held = [id(p) for group in groups for p in group["params"]]
     assert len(held) == len(set(held))
     assert set(held) == {id(p) for p in model.parameters() if p.requires_grad}
-    optimizer = build_optimizer("adamw", groups, {"weight_decay": 0.3})
+    optimizer = build_optimizer(Adam(weight_decay=0.3), groups)
     decays = {
         id(p): group["weight_decay"] for group in optimizer.param_groups for p in group["params"]
     }
@@ -137,28 +139,23 @@ def test_learned_positions_do_not_decay() -> None:
 def test_factors_of_the_rate() -> None:
     weights = [torch.nn.Parameter(torch.zeros(2)) for _ in range(2)]
     groups = [{"params": [weights[0]]}, {"params": [weights[1]], "lr": 0.1}]
-    optimizer = build_optimizer("sgd", groups, {"lr": 30.0})
+    optimizer = build_optimizer(Sgd(lr=30.0), groups)
     assert apply_factor(optimizer, 0.5) == 15.0
     assert [group["lr"] for group in optimizer.param_groups] == [15.0, 0.05]
     assert apply_factor(optimizer, 2.0) == 60.0  # of the initial one, not of the last
     assert [group["lr"] for group in optimizer.param_groups] == [60.0, 0.2]
 
 
-def test_optimizers_that_make_no_sense() -> None:
-    for kind, fields in (
-        ("lbfgs", {}),
-        ("sgd", {"betas": (0.9, 0.99)}),
-        ("coupled-adam", {}),
-    ):
-        with refusal(BadOption):
-            build_optimizer(kind, parameter_groups(make_model()), fields)
+def test_what_is_coupled_is_among_the_parameters() -> None:
+    with refusal(BadOption):
+        build_optimizer(Adam(), parameter_groups(make_model()), coupled=[torch.zeros(3, 2)])
 
 
 # --- Schedules ----------------------------------------------------------------------------------
 
 
 def test_the_endpoints_of_one_cycle() -> None:
-    factor = build_schedule("one-cycle", {"warm_up": 0.25, "start": 0.1, "end": 0.01})
+    factor = SCHEDULES["one-cycle"](warm_up=0.25, start=0.1, end=0.01)
     factors = [factor(step, 101, 0) for step in range(101)]
     assert factors[0] == pytest.approx(0.1)
     assert factors[25] == max(factors) == 1.0
@@ -174,7 +171,7 @@ def test_the_endpoints_of_one_cycle() -> None:
 @pytest.mark.parametrize("steps", [1, 2, 3, 10])
 @pytest.mark.parametrize("warm_up", [0.0, 0.3, 1.0])
 def test_one_cycle_of_few_steps(steps: int, warm_up: float) -> None:
-    factor = build_schedule("one-cycle", {"warm_up": warm_up})
+    factor = SCHEDULES["one-cycle"](warm_up=warm_up)
     factors = [factor(step, steps, 0) for step in range(steps)]
     assert all(0.0 < value <= 1.0 for value in factors)
     if steps > 1:
@@ -184,47 +181,37 @@ def test_one_cycle_of_few_steps(steps: int, warm_up: float) -> None:
 
 def test_decay_by_epochs() -> None:
     """Inan et al., small: full rate for five epochs, 0.9 of it in the sixth."""
-    factor = build_schedule("epoch-decay", {"after": 5, "rate": 0.9})
+    factor = SCHEDULES["epoch-decay"](after=5, rate=0.9)
     factors = [factor(0, 1, epoch) for epoch in range(8)]
     assert factors[:5] == [1.0] * 5
     assert factors[5:] == pytest.approx([0.9, 0.81, 0.729])
-    large = build_schedule("epoch-decay", {"after": 1, "rate": 0.97})
+    large = SCHEDULES["epoch-decay"](after=1, rate=0.97)
     assert [large(0, 1, epoch) for epoch in range(3)] == pytest.approx([1.0, 0.97, 0.97**2])
 
 
 def test_inverse_sqrt_is_the_published_rate_over_its_largest_value() -> None:
     """Vaswani et al., Eq. 3, where steps count from 1."""
-    factor = build_schedule("inverse-sqrt", {"warm_up_steps": 4})
+    factor = SCHEDULES["inverse-sqrt"](warm_up_steps=4)
     published = [min(step**-0.5, step * 4**-1.5) for step in range(1, 40)]
     factors = [factor(step, 39, 0) for step in range(39)]
     assert factors == pytest.approx([rate / max(published) for rate in published])
     assert factors[3] == max(factors) == 1.0
-    at_once = [build_schedule("inverse-sqrt", {"warm_up_steps": n})(0, 9, 0) for n in (0, 1)]
+    at_once = [SCHEDULES["inverse-sqrt"](warm_up_steps=n)(0, 9, 0) for n in (0, 1)]
     assert at_once == [1.0, 1.0]
 
 
 def test_cosine_warms_up_along_a_line_and_ends_at_a_tenth() -> None:
-    factor = build_schedule("cosine", {"warm_up_steps": 4})
+    factor = SCHEDULES["cosine"](warm_up_steps=4)
     assert [factor(step, 15, 0) for step in range(5)] == [0.25, 0.5, 0.75, 1.0, 1.0]
     assert factor(9, 15, 0) == pytest.approx(0.55)
     assert factor(14, 15, 0) == factor(20, 15, 0) == pytest.approx(0.1)
-    assert build_schedule("cosine", {"warm_up_steps": 0, "end": 0.0})(0, 2, 0) == 1.0
-    assert build_schedule("cosine", {"warm_up_steps": 9})(8, 9, 0) == 1.0
+    assert SCHEDULES["cosine"](warm_up_steps=0, end=0.0)(0, 2, 0) == 1.0
+    assert SCHEDULES["cosine"](warm_up_steps=9)(8, 9, 0) == 1.0
 
 
 def test_linear_falls_with_the_steps_as_in_word2vec() -> None:
-    factor = build_schedule("linear", {"end": 0.1})
+    factor = SCHEDULES["linear"](end=0.1)
     assert [factor(step, 4, 0) for step in range(5)] == [1.0, 0.75, 0.5, 0.25, 0.1]
-
-
-def test_schedules_that_make_no_sense() -> None:
-    for kind, fields in (
-        ("plateau", {}),
-        ("one-cycle", {"step": 3}),
-        ("constant", {"end": 3}),
-    ):
-        with refusal(BadOption):
-            build_schedule(kind, fields)
 
 
 def test_settings_of_optimizers_and_schedules_are_typed() -> None:
@@ -241,9 +228,15 @@ def test_settings_of_optimizers_and_schedules_are_typed() -> None:
         {"schedule": "epoch-decay", "after": 2.5},
         {"schedule": "epoch-decay", "rate": float("nan")},
         {"schedule": "inverse-sqrt", "warm_up_steps": -1},
+        {"schedule": "plateau"},
+        {"schedule": "one-cycle", "step": 3},
+        {"schedule": "constant", "end": 0.3},
+        {"kind": "lbfgs"},
+        {"kind": "sgd", "betas": (0.9, 0.99)},
+        {"kind": "sgd", "finetune": 3},
     ):
         with refusal(BadOption):
-            settings(optimizer=fields)
+            check_settings(settings(optimizer=fields))
 
 
 # --- Averages -----------------------------------------------------------------------------------

@@ -25,8 +25,8 @@ from embgeo.core.progress import RunMonitor
 from embgeo.training import plugins
 from embgeo.training.loop.loop import train_run
 from embgeo.training.methods import METHODS
-from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import MODELS
+from embgeo.training.registry import find_method
 from embgeo.training.settings import read_settings
 from embgeo.training.study.record import load_study
 from embgeo.training.tasks import TASKS, make_task

@@ -23,7 +23,7 @@ from embgeo.training.evaluation.scores import Scores  # noqa: E402
 from embgeo.training.loop.checkpoint import run_folder  # noqa: E402
 from embgeo.training.loop.loop import train_run  # noqa: E402
 from embgeo.training.methods import METHODS  # noqa: E402
-from embgeo.training.methods.definitions import add_controls, choose_reference  # noqa: E402
+from embgeo.training.registry import add_controls, choose_reference  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
 from tests.support.training_runs import N, corpus, numbers, run, run_all, settings, silent, spread  # noqa: E402
 

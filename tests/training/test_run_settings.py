@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 torch = pytest.importorskip("torch")
 
 
 from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
-from embgeo.training.checks import list_defaults  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
+from embgeo.training.limits import choose  # noqa: E402
 from embgeo.training.loop.check import check_study  # noqa: E402
+from embgeo.training.schedules import InverseSqrt, OneCycle  # noqa: E402
+from embgeo.training.sections import Sgd  # noqa: E402
 from embgeo.training.settings import (  # noqa: E402
     list_presets,
     load_preset,
@@ -140,7 +142,7 @@ def test_settings_that_are_left_open_are_recorded_as_they_are_taken() -> None:
         settings(compare=["mle", "sc-exp", "real"], optimizer={"kind": "sgd", "lr": 0.01})
     )
     assert found.model.settings["tied"] is True
-    assert (found.optimizer.lr, found.optimizer.weight_decay) == (0.01, 1.2e-6)
+    assert found.optimizer.algorithm == Sgd(lr=0.01, weight_decay=1.2e-6)
     assert found.method["real"] == {"gamma": 0.65, "tau": 20.0}
     assert complete_settings(found) == found
     assert parse_settings(found.text(), "settings") == found
@@ -150,10 +152,10 @@ def test_another_schedule_starts_from_its_own_settings() -> None:
     """The preset has those of one cycle."""
     cycle = load_preset("tiny-cpu")
     root = complete_settings(cycle.updated({"optimizer": {"schedule": "inverse-sqrt"}})).optimizer
-    assert (cycle.optimizer.schedule, root.warm_up, root.warm_up_steps) == ("one-cycle", None, 4000)
+    assert (cycle.optimizer.schedule, root.factor) == ("one-cycle", InverseSqrt())
     back = {"optimizer": {"schedule": "one-cycle"}}
-    changed = replace(cycle, optimizer=root).updated(back)
-    assert complete_settings(changed).optimizer.warm_up_steps is None
+    changed = msgspec.structs.replace(cycle, optimizer=root).updated(back)
+    assert complete_settings(changed).optimizer.factor == OneCycle()
 
 
 def test_presets_name_methods_and_settings_that_exist() -> None:
@@ -162,8 +164,7 @@ def test_presets_name_methods_and_settings_that_exist() -> None:
         assert complete_settings(parse_settings(config.text(), name)) == config
         task = make_task(config)
         small = {"d": 80, "hidden": 8, "layers": 2}
-        known = list_defaults(task.find_model(config.model.name))
-        own = {name: value for name, value in small.items() if name in known}
+        own = choose(small, task.find_model(config.model.name).SETTINGS)
         task.make_model(config.model.name, N, {**config.model.settings, **own})
 
 
@@ -225,7 +226,7 @@ def test_settings_survive_a_file_and_changes_go_in_depth(tmp_path: Path) -> None
     changed = config.updated({"data": {"size": None}, "optimizer": {"lr": 1}})
     assert changed.data.size is None
     assert changed.data.path == config.data.path
-    assert changed.optimizer.lr == 1.0
+    assert changed.optimizer.algorithm.lr == 1.0
     assert config.one("sc-exp", 4).seeds == (4,)
     assert config.one("mle", 4).method == {}
 
@@ -237,10 +238,9 @@ def test_another_choice_leaves_the_settings_of_the_one_before() -> None:
     same = config.updated({"model": {"name": "transformer", "heads": 2}})
     assert same.model.settings == {"d": 32, "heads": 2}
     constant = config.updated({"optimizer": {"schedule": "constant"}})
-    assert constant.optimizer.warm_up is None
-    assert constant.optimizer.lr == config.optimizer.lr
+    assert constant.optimizer.settings == {"lr": 0.02, "weight_decay": 0.0}
     sgd = config.updated({"optimizer": {"kind": "sgd", "weight_decay": 0.1}})
-    assert (sgd.optimizer.lr, sgd.optimizer.weight_decay, sgd.optimizer.warm_up) == (None, 0.1, 0.1)
+    assert sgd.optimizer.settings == {"weight_decay": 0.1, "warm_up": 0.1}
     for changed in (config, same, constant, sgd):
         complete_settings(changed)
 

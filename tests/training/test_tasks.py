@@ -16,9 +16,10 @@ from embgeo.training.methods import (  # noqa: E402
     Setup,
     Step,
 )
-from embgeo.training.methods.method import list_embeddings  # noqa: E402
+from embgeo.training.methods.method import attach_method, list_embeddings  # noqa: E402
 from embgeo.training.models import build, detach  # noqa: E402
 from embgeo.training.optimization.optimizers import build_optimizer, parameter_groups  # noqa: E402
+from embgeo.training.sections import Adam  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from embgeo.training.tasks.language_model import cross_entropy  # noqa: E402
 from tests.support.training_runs import CPU, LSTM, corpus, settings, trainer_of  # noqa: E402
@@ -35,13 +36,12 @@ def train_plainly(config: StudySettings, name: str) -> dict[str, Any]:
     shape = {key: value for key, value in LSTM.items() if key != "name"}
     model = build("awd-lstm", len(text.vocabulary), {**shape, **own})
     counts = torch.from_numpy(text.vocabulary.counts)
-    method_of = method.attach(model, Setup(counts=counts), config.method.get(name, {}))
+    method_of = attach_method(method, model, Setup(counts=counts), config.method.get(name, {}))
     in_loss = bool(method_of.NEEDS) or not all(w.is_leaf for w in method_of.acts_on())
     rows = model.embedding_parameters()
     groups = parameter_groups(model, method_of.parameter_groups(), embeddings=rows)
     coupled = list_embeddings(model) if method.coupled else ()
-    kind = "coupled-adam" if method.coupled else "adamw"
-    optimizer = build_optimizer(kind, groups, {"lr": 0.01}, coupled=coupled)
+    optimizer = build_optimizer(Adam(lr=0.01), groups, coupled=coupled)
     torch.manual_seed(_DROPOUT)
     model.train()
     state = None

@@ -117,7 +117,7 @@ def test_a_rate_that_diverges_is_not_chosen(tmp_path: Path, monkeypatch: Any) ->
     trained = train_runs.attempt_run
 
     def diverge(config: Any, *others: Any) -> Any:
-        if config.optimizer.lr > 1e-3:
+        if config.optimizer.algorithm.lr > 1e-3:
             raise Diverged("the loss is not a number")
         return trained(config, *others)
 
@@ -158,7 +158,7 @@ def test_settings_are_tuned_one_after_the_other(
     seen: list[tuple[float, float]] = []
 
     def judge(config: Any, *_others: Any) -> Any:
-        gamma, lr = config.method.get("cosreg", {}).get("gamma", 0.0), config.optimizer.lr
+        gamma, lr = config.method.get("cosreg", {}).get("gamma", 0.0), config.optimizer.algorithm.lr
         seen.append((gamma, lr))
         loss = {"loss": abs(gamma - 10.0) + abs(lr - 0.3)}
         return SimpleNamespace(valid=loss, quality="loss", quantities=())
@@ -170,7 +170,7 @@ def test_settings_are_tuned_one_after_the_other(
     assert found == {"mle": {LR: 0.3}, "cosreg": {"method.cosreg.gamma": 10.0, LR: 0.3}}
     assert seen == [(0.0, 0.1), (0.0, 0.3), (1.0, 0.1), (10.0, 0.1), (10.0, 0.3)]
     one = config.one("cosreg", 0, found["cosreg"])
-    assert (one.method["cosreg"]["gamma"], one.optimizer.lr) == (10.0, 0.3)
+    assert (one.method["cosreg"]["gamma"], one.optimizer.algorithm.lr) == (10.0, 0.3)
     assert parse_settings(config.text(), "test") == config
 
 

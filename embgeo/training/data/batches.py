@@ -9,7 +9,7 @@ from torch import Tensor
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, argument
-from embgeo.training.checks import whole
+from embgeo.core.settings import Positive, parse_value
 from embgeo.training.loop.distributed import ProcessGroup
 
 #: The way out of too little text.
@@ -100,7 +100,7 @@ def columns(rows: IntArray, batch: int) -> Tensor:
     `rows`: the split; shape (n,). Returns shape (n // batch, batch), contiguous; column j continues
     column j − 1. Raises BadOption for fewer than two tokens for a stream.
     """
-    length = len(rows) // whole("batch", batch)
+    length = len(rows) // parse_value(batch, Positive, "batch")
     if length < 2:
         raise BadOption(
             f"{len(rows):,} tokens are too few for {batch:,} streams of two tokens",
@@ -137,7 +137,7 @@ class Batches(BatchIterator):
     def __init__(
         self, columns: Tensor, bptt: int, *, random_lengths: bool = False, seed: int = 0
     ) -> None:
-        whole("bptt", bptt)
+        parse_value(bptt, Positive, "bptt")
         if columns.ndim != 2 or columns.shape[0] < 2:
             raise BadOption(
                 f"streams of shape {tuple(columns.shape)} have no target",
@@ -245,7 +245,7 @@ def streams(
     """
     new = bptt if stride is None else stride
     for name, value in (("batch", batch), ("bptt", bptt), ("stride", new)):
-        whole(name, value)
+        parse_value(value, Positive, name)
     predicted = len(rows) - 1
     if predicted < 1:
         raise BadOption(

@@ -1,19 +1,20 @@
 """Check before training that every run of a comparison can be built, and plan the runs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import name_table
 from embgeo.training.loop.distributed import ProcessGroup, find_device
 from embgeo.training.loop.facts import count_parameters
 from embgeo.training.loop.loop import Trainer
 from embgeo.training.methods import Factorization, Method, Setup, make_plain
 from embgeo.training.methods.adversarial_softmax import AdversarialSoftmax, refuse_mixture
-from embgeo.training.methods.definitions import find_method
-from embgeo.training.methods.method import refuse_sgd
+from embgeo.training.methods.method import attach_method, refuse_sgd
 from embgeo.training.models import build
+from embgeo.training.registry import find_method
 from embgeo.training.settings import StudySettings
 from embgeo.training.tasks import Dataset, make_task
 
@@ -40,9 +41,9 @@ def check_study(config: StudySettings, dataset: Dataset) -> None:
         with torch.device("meta"), name_table("[model]"):
             model = task.make_model(config.model.name, _TOKENS, own, *more)
         task.check_model(config, model)
-        if any(issubclass(part, AdversarialSoftmax) for part in chosen.parts):
+        if any(issubclass(part, AdversarialSoftmax) for part in chosen.classes):
             refuse_mixture(model)
-        factored = any(issubclass(part, Factorization) for part in chosen.parts)
+        factored = any(issubclass(part, Factorization) for part in chosen.classes)
         if factored and len(dataset.vocabulary) < model.d:
             raise BadOption(
                 f"{name} needs as many rows as columns, and there are {len(dataset.vocabulary):,} "
@@ -52,13 +53,22 @@ def check_study(config: StudySettings, dataset: Dataset) -> None:
         check_method(chosen, config)
 
 
+@contextmanager
+def name_table(table: str) -> Iterator[None]:
+    """Name the table of settings in refusals that name no place."""
+    try:
+        yield
+    except BadOption as error:
+        raise error.add_place(table) from error
+
+
 def check_method(chosen: Method, config: StudySettings) -> None:
     """Refuse invalid settings of a method; the random state does not change."""
     with torch.random.fork_rng(devices=[]), name_table(f"[method.{chosen.name}]"):
         tied = True if chosen.tied is None else chosen.tied
         small = build("awd-lstm", _TOKENS, {**_SMALL, "tied": tied})
         setup = Setup(counts=torch.arange(_TOKENS, 0, -1), sgd=config.optimizer.kind == "sgd")
-        chosen.attach(small, setup, config.method.get(chosen.name, {}))
+        attach_method(chosen, small, setup, config.method.get(chosen.name, {}))
 
 
 def plan_runs(config: StudySettings, dataset: Dataset) -> list[dict[str, Any]]:

@@ -22,22 +22,22 @@ from torch import Tensor
 
 from embgeo.core.errors import BadOption, Diverged, EmbgeoError, UnreadableFile, writing
 from embgeo.core.progress import Progress
-from embgeo.training.checks import check_state
-from embgeo.training.complete import complete_settings, set_fields
+from embgeo.training.complete import complete_settings
 from embgeo.training.loop import checkpoint, distributed, facts
 from embgeo.training.loop.checkpoint import MAKE_ROOM, fingerprint, move_to, write
 from embgeo.training.methods import Setup, make_plain
-from embgeo.training.methods.definitions import find_method
-from embgeo.training.methods.method import list_embeddings, refuse_sgd
+from embgeo.training.methods.method import attach_method, list_embeddings, refuse_sgd
+from embgeo.training.methods.weights import check_state
 from embgeo.training.models.recurrent import keep_recurrence_exact
 from embgeo.training.optimization.averaging import NtAsgd, WeightAverage
 from embgeo.training.optimization.optimizers import (
     apply_factor,
     build_optimizer,
-    build_schedule,
     parameter_groups,
 )
-from embgeo.training.settings import OF_OPTIMIZER, OF_SCHEDULE, StudySettings
+from embgeo.training.registry import find_method
+from embgeo.training.sections import Sgd
+from embgeo.training.settings import StudySettings
 from embgeo.training.study import run_result
 from embgeo.training.study.log import LOG_NAME
 from embgeo.training.study.outcomes import OUTCOMES
@@ -481,7 +481,8 @@ class Trainer:
         self.initial_sha256 = fingerprint(self.model)
         self.model.to(device)
         source = getattr(dataset, "source_vocabulary", None)
-        self.regularizer = self.method.attach(
+        self.regularizer = attach_method(
+            self.method,
             self.model,
             Setup(
                 counts=torch.from_numpy(dataset.vocabulary.counts),
@@ -507,34 +508,27 @@ class Trainer:
 
     def _make_optimizer(self) -> None:
         """Make the optimizer of a stage, with the parameters grouped by weight decay and rate."""
-        chosen = self.config.optimizer
+        chosen, algorithm = self.config.optimizer, self.config.optimizer.algorithm
         groups: list[dict[str, Any]] = [{"params": self.parameters}]
         if chosen.decay != "all":
             special, rows = self.regularizer.parameter_groups(), self.model.embedding_parameters()
             groups = parameter_groups(self.model, special, rows)
         coupled = list_embeddings(self.model) if self.method.coupled else ()
-        if coupled and chosen.kind == "sgd":
+        if coupled and isinstance(algorithm, Sgd):
             raise refuse_sgd(self.method)
-        self.optimizer = build_optimizer(
-            "coupled-adam" if coupled else chosen.kind,
-            groups,
-            set_fields(chosen, OF_OPTIMIZER),
-            coupled=coupled,
-            sparse=self.task.SPARSE,
-        )
-        self.schedule = build_schedule(chosen.schedule, set_fields(chosen, OF_SCHEDULE))
+        sparse = self.task.SPARSE
+        self.optimizer = build_optimizer(algorithm, groups, coupled=coupled, sparse=sparse)
+        self.schedule = chosen.factor
         self.average = WeightAverage(self.parameters)
         self.asgd = None
-        if chosen.asgd:
+        if isinstance(algorithm, Sgd) and algorithm.asgd:
             again = self.finetune_end is not None
-            self.asgd = NtAsgd(self.average, window=chosen.window, finetune=again)
+            self.asgd = NtAsgd(self.average, window=algorithm.window, finetune=again)
 
     def begin_finetuning(self) -> None:
         """Start the finetuning stage from the current weights, with a new optimizer."""
-        epochs = self.config.optimizer.finetune
-        assert epochs is not None
         self.average.adopt()
-        self.finetune_end = self.batches.epoch + epochs
+        self.finetune_end = self.batches.epoch + self.config.optimizer.finetune
         self._make_optimizer()
 
     # --- How far the run is -------------------------------------------------------------------
@@ -549,7 +543,7 @@ class Trainer:
     @property
     def all_steps(self) -> int:
         """Number of steps, including those of finetuning, which may end earlier."""
-        windows = (self.config.optimizer.finetune or 0) * self.batches.windows_per_epoch
+        windows = self.config.optimizer.finetune * self.batches.windows_per_epoch
         return self.steps + -(-windows // self.training.accumulate)
 
     @property

@@ -7,9 +7,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import nonnegative
+from embgeo.training import kinds
 from embgeo.training.methods.regularizer import Setup, Step, WeightRegularizer
 from embgeo.training.methods.weights import Source, exact
+from embgeo.training.registry import take
 
 
 class AdversarialSoftmax(WeightRegularizer):
@@ -22,8 +23,8 @@ class AdversarialSoftmax(WeightRegularizer):
     ----------
     source : Module, Tensor or callable
         The output layer, its weight, or a function that returns the weight.
-    epsilon : float
-        ε; 0.005 published for training, 0.028 for finetuning.
+    epsilon
+        See `embgeo.training.kinds.AdversarialSoftmax`.
 
     References
     ----------
@@ -31,6 +32,7 @@ class AdversarialSoftmax(WeightRegularizer):
     """
 
     NAME: ClassVar[str] = "adversarial-softmax"
+    SETTINGS = kinds.AdversarialSoftmax
     SOURCE: ClassVar[str] = "Wang, Gong and Liu 2019"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "each position has its own perturbation; the public code scatters them by target, so that "
@@ -47,9 +49,9 @@ class AdversarialSoftmax(WeightRegularizer):
         refuse_mixture(model)
         return super().attach(model, setup, **settings)
 
-    def __init__(self, source: Source, *, epsilon: float = 0.005) -> None:
+    def __init__(self, source: Source, **settings: Any) -> None:
         super().__init__(source)
-        self.epsilon = nonnegative("epsilon", epsilon)
+        self.epsilon: float = take(self, settings).epsilon
 
     def logits(self, step: Step) -> Tensor:
         """Subtract the margin from the logit of each target in training mode."""

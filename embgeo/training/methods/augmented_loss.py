@@ -8,9 +8,10 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from embgeo.training.checks import nonnegative, positive
+from embgeo.training import kinds
 from embgeo.training.methods.regularizer import Step, WeightRegularizer
 from embgeo.training.methods.weights import Source, to_single
+from embgeo.training.registry import take
 
 #: Logits of a block of positions.
 AT_ONCE = 2**22
@@ -27,10 +28,8 @@ class AugmentedLoss(WeightRegularizer):
     ----------
     source : Module, Tensor or callable
         L: the input embedding, its weight, or a function that returns the weight.
-    gamma : float
-        γ; the paper takes 0.5 to 0.8 for Penn Treebank, 1.0 to 1.5 for WikiText-2.
-    tau : float
-        The temperature τ; 20 in the paper.
+    gamma, tau
+        See `embgeo.training.kinds.AugmentedLoss`.
     ignore_rows : sequence of int
         Rows without a token, such as padding, whose probability under ỹ is 0. Their probability
         under the model is not changed.
@@ -42,6 +41,7 @@ class AugmentedLoss(WeightRegularizer):
     """
 
     NAME: ClassVar[str] = "augmented-loss"
+    SETTINGS = kinds.AugmentedLoss
     SOURCE: ClassVar[str] = "Inan et al. 2017, §3"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "the target ỹ is detached; the paper differentiates by the logits only, and says nothing "
@@ -52,16 +52,10 @@ class AugmentedLoss(WeightRegularizer):
     IN_PARTS: ClassVar[bool] = True
     ROLE = "input"
 
-    def __init__(
-        self,
-        source: Source,
-        *,
-        gamma: float = 0.65,
-        tau: float = 20.0,
-        ignore_rows: Sequence[int] = (),
-    ) -> None:
+    def __init__(self, source: Source, *, ignore_rows: Sequence[int] = (), **settings: Any) -> None:
         super().__init__(source)
-        self.gamma, self.tau = nonnegative("gamma", gamma), positive("tau", tau)
+        own: kinds.AugmentedLoss = take(self, settings)
+        self.gamma, self.tau = own.gamma, own.tau
         self.keep_rows(ignore_rows)
 
     def penalty(self, step: Step) -> Tensor:

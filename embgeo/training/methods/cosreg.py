@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from embgeo.training.checks import nonnegative
+from embgeo.training import kinds
 from embgeo.training.methods.regularizer import Step, WeightRegularizer
 from embgeo.training.methods.weights import Source, exact, to_single
+from embgeo.training.registry import take
 
 #: Rows of this norm or less do not count: the gradient grows with 1/‖w_i‖, and a row that was set
 #: to zero would explode.
@@ -31,8 +32,8 @@ class CosReg(WeightRegularizer):
     ----------
     source : Module, Tensor or callable
         W: the output layer of the model, its weight, or a function that returns the weight.
-    gamma : float
-        The strength γ.
+    gamma
+        See `embgeo.training.kinds.CosReg`.
     ignore_rows : sequence of int
         Rows without a token, such as padding: not summed, not counted in N, no gradient.
 
@@ -43,16 +44,15 @@ class CosReg(WeightRegularizer):
     """
 
     NAME: ClassVar[str] = "cosreg"
+    SETTINGS = kinds.CosReg
     SOURCE: ClassVar[str] = "Gao et al. 2019, Eq. 6"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "padding rows and rows of norm zero are left out of the sum and of N",
     )
 
-    def __init__(
-        self, source: Source, *, gamma: float = 1.0, ignore_rows: Sequence[int] = ()
-    ) -> None:
+    def __init__(self, source: Source, *, ignore_rows: Sequence[int] = (), **settings: Any) -> None:
         super().__init__(source)
-        self.gamma = nonnegative("gamma", gamma)
+        self.gamma: float = take(self, settings).gamma
         self.keep_rows(ignore_rows)
 
     def penalty(self, step: Step) -> Tensor:  # noqa: ARG002

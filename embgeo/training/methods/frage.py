@@ -8,10 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.training.checks import check_state, nonnegative, positive, whole
+from embgeo.training import kinds
 from embgeo.training.methods.popular import ClassRegularizer, classes
 from embgeo.training.methods.regularizer import Step
-from embgeo.training.methods.weights import Source, exact, make_linear
+from embgeo.training.methods.weights import Source, check_state, exact, make_linear
+from embgeo.training.registry import take
 
 
 class Frage(ClassRegularizer):
@@ -32,17 +33,8 @@ class Frage(ClassRegularizer):
         The embedding, its weight, or a function that returns the weight.
     popular : Tensor of bool
         True for frequent rows; see :func:`popular_rows`.
-    lambda_ : float
-        The strength λ; 0.1 in the paper.
-    hidden : int, optional
-        Units of the discriminator's hidden layer; by default none, a logistic regression. The paper
-        has none for language models and translation, else 1.5·d.
-    lr : float
-        Learning rate of the discriminator's optimizer (Adam). At 1e-3 it stays far from its
-        optimum: on fixed rows its loss was 0.949, where 1e-2 reached 0.515 and 1e-1 0.397.
-    sample : int, optional
-        Rows for model and discriminator in a step, drawn anew for each; 3,000 in the paper for
-        skip-gram. By default all.
+    lambda_, hidden, lr, sample
+        See `embgeo.training.kinds.Frage`.
     ignore_rows : sequence of int
         Rows that are neither frequent nor rare, such as padding.
     seed : int
@@ -55,6 +47,7 @@ class Frage(ClassRegularizer):
     """
 
     NAME: ClassVar[str] = "frage"
+    SETTINGS = kinds.Frage
     SOURCE: ClassVar[str] = "Gong et al. 2018, Eq. 2–5 and Algorithm 1"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "L_D is the bounded cross-entropy; as printed, the discriminator's loss has no bound",
@@ -69,16 +62,13 @@ class Frage(ClassRegularizer):
         source: Source,
         popular: Tensor,
         *,
-        lambda_: float = 0.1,
-        hidden: int | None = None,
-        lr: float = 1e-2,
-        sample: int | None = None,
         ignore_rows: Sequence[int] = (),
         seed: int = 0,
+        **settings: Any,
     ) -> None:
         super().__init__(source)
-        self.lambda_ = nonnegative("lambda_", lambda_)
-        self.sample = None if sample is None else whole("sample", sample)
+        own: kinds.Frage = take(self, settings)
+        self.lambda_, self.sample = own.lambda_, own.sample
         n, d = self.weight().shape
         # Sign of each row (1 rare, −1 popular), and its share in the mean of its class.
         sign, share = torch.zeros(n), torch.zeros(n)
@@ -90,10 +80,9 @@ class Frage(ClassRegularizer):
         self.register_buffer("share", share, persistent=False)
         self.generator = torch.Generator().manual_seed(seed)
         self.rows: Tensor | None = None
-        units = None if hidden is None else whole("hidden", hidden)
-        self.discriminator = discriminator(d, units, self.generator)
+        self.discriminator = discriminator(d, own.hidden, self.generator)
         self.to(self.weight().device)
-        self.optimizer = torch.optim.Adam(self.discriminator.parameters(), lr=positive("lr", lr))
+        self.optimizer = torch.optim.Adam(self.discriminator.parameters(), lr=own.lr)
 
     def penalty(self, step: Step) -> Tensor:  # noqa: ARG002
         W, sign, share = self.choose_rows(self.weight())

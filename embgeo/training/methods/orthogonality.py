@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import nonnegative, require
 from embgeo.training.methods.factored import FactoredEmbedding, Factorization
 from embgeo.training.methods.regularizer import Step
 from embgeo.training.methods.weights import exact, to_single
+from embgeo.training.registry import take
 
 
 class Orthogonality(nn.Module):
@@ -131,35 +131,24 @@ class OrthogonalFactors(Factorization):
     ----------
     embedding : FactoredEmbedding
         The layer that is used as input embedding, output layer or both.
-    frobenius : tuple of float
-        λ1 of U and λ2 of V.
-    spectral : tuple of float
-        λ3 of U and λ4 of V.
+    frobenius, spectral
+        See `embgeo.training.kinds.Orthogonal`.
     sgd : bool
         Whether the optimizer is SGD. If so, U and V are replaced by the Q of their QR decomposition
         every `RETRACT_EVERY` steps, and nothing is added to the loss: at the learning rates of the
         papers (30), the penalties diverge unless λ < 0.25/lr.
     """
 
-    def __init__(
-        self,
-        embedding: FactoredEmbedding,
-        *,
-        frobenius: tuple[float, float] = (1.0, 1.0),
-        spectral: tuple[float, float] = (1.0, 1.0),
-        sgd: bool = False,
-    ) -> None:
+    def __init__(self, embedding: FactoredEmbedding, *, sgd: bool = False, **settings: Any) -> None:
         super().__init__(embedding)
-        for name, weights in (("frobenius", frobenius), ("spectral", spectral)):
-            pair = isinstance(weights, list | tuple) and len(weights) == 2
-            require(name, weights, pair, "give two numbers, for U and V")
-            for value in weights:
-                nonnegative(name, value)
+        self.settings = take(self, settings)
         self.sgd = sgd
         self.steps = 0
         d = embedding.embedding_dim
-        self.of_left = Orthogonality(d, frobenius[0], spectral[0])
-        self.of_right = Orthogonality(d, frobenius[1], spectral[1])
+        self.of_left, self.of_right = (
+            Orthogonality(d, *weights)
+            for weights in zip(self.settings.frobenius, self.settings.spectral, strict=True)
+        )
 
     def acts_on(self) -> list[Tensor]:
         return self.factors()

@@ -8,19 +8,20 @@ import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import require
+from embgeo.core.settings import parse_value
+from embgeo.training.limits import POPULAR, Proper
 from embgeo.training.methods.regularizer import Setup, WeightRegularizer
 from embgeo.training.methods.weights import mask_rows
 
 
-def popular_rows(counts: Tensor, share: float = 0.2, ignore_rows: Sequence[int] = ()) -> Tensor:
+def popular_rows(counts: Tensor, share: float = POPULAR, ignore_rows: Sequence[int] = ()) -> Tensor:
     """Return the mask of the most frequent tokens, as in an analysis with these counts.
 
     `counts`: occurrences of each token in the training split, shape (N,). `share`: of the
     vocabulary, not of the occurrences; of tokens with equal counts, those of earlier rows come
     first. `ignore_rows`: rows without a token, such as padding, which are False in the mask.
     """
-    require("share", share, 0.0 < share < 1.0, "give 0 < share < 1")
+    share = parse_value(share, Proper, "share")
     kept = torch.nonzero(mask_rows(len(counts), ignore_rows)).squeeze(1)
     if len(kept) < 2:
         raise BadOption(f"{len(kept)} rows are not two classes", way_out="ignore fewer rows")
@@ -62,7 +63,7 @@ class ClassRegularizer(WeightRegularizer):
 
     @classmethod
     def attach(
-        cls, model: nn.Module, setup: Setup = Setup(), *, share: float = 0.2, **settings: Any
+        cls, model: nn.Module, setup: Setup = Setup(), *, share: float = POPULAR, **settings: Any
     ) -> Self:
         """Attach to the input embedding, where the `share` most frequent tokens form one class.
 

@@ -15,17 +15,18 @@ If `NEEDS` is empty, the penalty depends on weights only: ``reg()`` needs no ste
 loss. What a method does not use is a no-op.
 """
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
+from inspect import signature
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import list_constructors, list_defaults
+from embgeo.training.limits import Settings
 from embgeo.training.methods.weights import Source, find_layer, follow, mask_rows, read_weight
+from embgeo.training.registry import FROM_SETUP, list_constructors
 from embgeo.training.study.record import Role
 
 
@@ -62,10 +63,6 @@ class Setup:
     source_counts: Tensor | None = None
 
 
-#: Keywords of constructors whose values `Setup` has, rather than settings.
-FROM_SETUP = ("ignore_rows", "seed", "sgd")
-
-
 class Regularizer(nn.Module):
     """The interface of a method to a training loop; by itself, a method without effect.
 
@@ -78,6 +75,8 @@ class Regularizer(nn.Module):
     #: The name of the method in reports; the publication and the equation.
     NAME: ClassVar[str] = "nothing"
     SOURCE: ClassVar[str]
+    #: The settings, where the constructor of a class of embgeo takes them as keywords.
+    SETTINGS: ClassVar[type[Settings]]
     #: The layer of the model that `attach` passes to the constructor.
     ROLE: ClassVar[Role] = "output"
     #: Differences from the publication, which the report of a run shows.
@@ -97,14 +96,15 @@ class Regularizer(nn.Module):
         for methods that replace layers; models of transformers have all four. Constructors get
         `find_layers`, and of `setup` what they have a keyword for.
         """
-        known = list_defaults(cls)
+        made = [function for _, function in list_constructors(cls)]
+        known = {name for function in made for name in signature(function).parameters}
         own = {name: getattr(setup, name) for name in FROM_SETUP if name in known}
         return cls(*cls.find_layers(model), **{**own, **settings})
 
     @classmethod
     def find_layers(cls, model: nn.Module) -> tuple[nn.Module, ...]:
         """Find the layer of `ROLE`, for constructors with a positional parameter."""
-        known = inspect.signature(cls).parameters.values()
+        known = signature(cls).parameters.values()
         takes_layer = any(p.kind is p.POSITIONAL_OR_KEYWORD for p in known)
         return (find_layer(model, cls.ROLE),) if takes_layer else ()
 
@@ -211,26 +211,6 @@ class WeightRegularizer(Regularizer):
 
     def acts_on(self) -> list[Tensor]:
         return [] if self.NEEDS else [self.weight()]
-
-
-class MethodSetting(NamedTuple):
-    """A keyword of a regularizer: its default and its type."""
-
-    default: Any
-    hint: Any
-
-
-def list_settings(kind: type[Regularizer]) -> dict[str, MethodSetting]:
-    """List the keyword-only parameters of the constructor and of `attach`.
-
-    Those of a base class are among them if the constructor passes keywords on.
-    """
-    found: dict[str, MethodSetting] = {}
-    for function in (*list_constructors(kind), kind.attach):
-        hints = get_type_hints(function)
-        for key, value in list_defaults(function).items():
-            found.setdefault(key, MethodSetting(value, hints.get(key, type(value))))
-    return found
 
 
 class Combined(Regularizer):

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from embgeo.training.checks import nonnegative
+from embgeo.training import kinds
 from embgeo.training.methods.factored import FactoredEmbedding
 from embgeo.training.methods.orthogonality import DEVIATIONS, OrthogonalFactors, learning_rate
 from embgeo.training.methods.regularizer import Step
@@ -27,6 +27,7 @@ class SpectralNorm(OrthogonalFactors):
     """
 
     NAME: ClassVar[str] = "spectral-norm"
+    SETTINGS: ClassVar[type[kinds.Orthogonal]] = kinds.SpectralNorm
     SOURCE: ClassVar[str] = "Wang et al. 2020, Table 6, after Jiang et al. 2019"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "Σ is divided after each step, not inside of the differentiated function",
@@ -35,8 +36,8 @@ class SpectralNorm(OrthogonalFactors):
         *DEVIATIONS,
     )
 
-    def __init__(self, embedding: FactoredEmbedding, **constraints: Any) -> None:
-        super().__init__(embedding, **constraints)
+    def __init__(self, embedding: FactoredEmbedding, **settings: Any) -> None:
+        super().__init__(embedding, **settings)
         self.bound: Tensor
         self.register_buffer("bound", embedding.singular_values().detach().abs().max())
         self.normalize()
@@ -62,8 +63,8 @@ class DOptimal(SpectralNorm):
 
     Parameters
     ----------
-    lambda_ : float
-        The strength λ.
+    lambda_
+        See `embgeo.training.kinds.DOptimal`.
 
     References
     ----------
@@ -71,6 +72,7 @@ class DOptimal(SpectralNorm):
     """
 
     NAME: ClassVar[str] = "d-optimal"
+    SETTINGS = kinds.DOptimal
     SOURCE: ClassVar[str] = "Wang et al. 2020, Table 6 (SN + D-optimal), after Jiang et al. 2019"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         *SpectralNorm.DEVIATIONS,
@@ -79,19 +81,14 @@ class DOptimal(SpectralNorm):
         "under SGD it is a proximal step of Σ in place of a penalty",
     )
 
-    def __init__(
-        self, embedding: FactoredEmbedding, *, lambda_: float = 1.0, **others: Any
-    ) -> None:
-        super().__init__(embedding, **others)
-        self.lambda_ = nonnegative("lambda_", lambda_)
-
     def penalty(self, step: Step) -> Tensor:
         found = super().penalty(step)
         if self.sgd:
             return found
         sizes = self.embedding.sigma.abs()
         relative = (sizes / sizes.max()).clamp(min=SMALLEST)
-        return found - self.lambda_ * relative.log().mean()
+        total: Tensor = found - self.settings.lambda_ * relative.log().mean()
+        return total
 
     @torch.no_grad()
     def after_step(self, lr: float | None = None) -> None:
@@ -103,6 +100,6 @@ class DOptimal(SpectralNorm):
         if self.sgd:
             e = self.embedding
             # A step of sigma = Σ/c by lr is one of Σ by lr·c², and c drops out of the formula.
-            room = 4.0 * learning_rate(lr) * self.lambda_ / len(e.sigma)
+            room = 4.0 * learning_rate(lr) * self.settings.lambda_ / len(e.sigma)
             e.sigma.copy_((e.sigma.abs() + torch.sqrt(e.sigma.square() + room)) / 2.0)
         super().after_step(lr)

@@ -1,19 +1,16 @@
 """Spectrum control: the singular values of the embedding follow a given decay."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from embgeo.core.errors import BadOption
-from embgeo.training.checks import choice, nonnegative, positive, require
+from embgeo.training import kinds
 from embgeo.training.methods.factored import FactoredEmbedding
 from embgeo.training.methods.orthogonality import DEVIATIONS, OrthogonalFactors, learning_rate
 from embgeo.training.methods.regularizer import Step
 from embgeo.training.study.numbers import GAMMA, TAIL_RATIO
 from embgeo.training.study.numbers import prior as prior_shape
-
-Prior = Literal["exponential", "polynomial"]
 
 
 class SpectrumControl(OrthogonalFactors):
@@ -32,21 +29,8 @@ class SpectrumControl(OrthogonalFactors):
     ----------
     embedding : FactoredEmbedding
         The layer that is used as input embedding, output layer or both.
-    prior : {"exponential", "polynomial"}
-    strength : float
-        λ_e or λ_p; the paper's grid is 0.1, 1, 10, 100.
-    gamma : float, optional
-        γ; by default 1 for the exponential prior and 0.6 for the polynomial one.
-    tail_ratio : float, optional
-        σ*_d/σ*_1 of the exponential prior, which determines c2; by default 0.1. The polynomial
-        prior has no such setting: its ratio is d^(−γ).
-    c1 : {"fixed", "free"} or float
-        "fixed": ‖σ*‖ equals ‖Σ‖ at the start, which holds W at its initial norm. "free": the c1
-        that fits Σ best at each step, so that the penalty is on the shape of the decay alone. A
-        number: c1 itself.
-    frobenius, spectral : tuple of float
-        (λ1, λ2) and (λ3, λ4), with the paper's grid of 0.01, 0.1, 1, 10, of which 0.01 had the
-        lowest validation perplexity in `benchmarks/results/campaign-grids.md`.
+    prior, strength, gamma, tail_ratio, c1, frobenius, spectral
+        See `embgeo.training.kinds.SpectrumControl`.
 
     References
     ----------
@@ -54,6 +38,7 @@ class SpectrumControl(OrthogonalFactors):
     """
 
     NAME: ClassVar[str] = "spectrum-control"
+    SETTINGS = kinds.SpectrumControl
     SOURCE: ClassVar[str] = "Wang et al. 2020, §4"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "c1, c2 and γ are not published: the prior is given by γ (1; polynomial 0.6) and the ratio "
@@ -64,44 +49,20 @@ class SpectrumControl(OrthogonalFactors):
         *DEVIATIONS,
     )
 
-    def __init__(
-        self,
-        embedding: FactoredEmbedding,
-        *,
-        prior: Prior = "exponential",
-        strength: float = 1.0,
-        gamma: float | None = None,
-        tail_ratio: float | None = None,
-        c1: float | Literal["fixed", "free"] = "fixed",
-        frobenius: tuple[float, float] = (0.01, 0.01),
-        spectral: tuple[float, float] = (0.01, 0.01),
-        **others: Any,
-    ) -> None:
-        super().__init__(embedding, frobenius=frobenius, spectral=spectral, **others)
-        self.prior = prior
-        self.strength = nonnegative("strength", strength)
-        self.c1 = c1
-        polynomial = choice("prior", prior, ("exponential", "polynomial")) == "polynomial"
-        if gamma is not None:
-            positive("gamma", gamma)
-        if tail_ratio is not None:
-            if polynomial:
-                raise BadOption(
-                    "the polynomial prior has no tail_ratio: it is d^(−gamma)",
-                    way_out="give gamma alone",
-                )
-            require("tail_ratio", tail_ratio, 0.0 < tail_ratio <= 1.0, "give 0 < tail_ratio ≤ 1")
+    def __init__(self, embedding: FactoredEmbedding, **settings: Any) -> None:
+        super().__init__(embedding, **settings)
+        own: kinds.SpectrumControl = self.settings
         start = embedding.singular_values().detach()
         d = len(start)
-        shape = torch.from_numpy(prior_shape(prior, d, {"gamma": gamma, "tail_ratio": tail_ratio}))
-        if isinstance(c1, str):
-            choice("c1", c1, ("fixed", "free"))
+        given = {"gamma": own.gamma, "tail_ratio": own.tail_ratio}
+        shape = torch.from_numpy(prior_shape(own.prior, d, given))
+        if isinstance(own.c1, str):
             level = torch.linalg.vector_norm(start) / torch.linalg.vector_norm(shape)
         else:  # σ*_1, which is c1·exp(−c2) or c1
-            flat = polynomial or d == 1
-            grown = 1.0 if flat else d ** (gamma or GAMMA[prior]) - 1.0
-            first = 1.0 if flat else (tail_ratio or TAIL_RATIO) ** (1.0 / grown)
-            level = torch.tensor(positive("c1", c1) * first)
+            flat = own.prior == "polynomial" or d == 1
+            grown = 1.0 if flat else d ** (own.gamma or GAMMA[own.prior]) - 1.0
+            first = 1.0 if flat else (own.tail_ratio or TAIL_RATIO) ** (1.0 / grown)
+            level = torch.tensor(own.c1 * first)
         self.shape: Tensor
         self.register_buffer("shape", shape.to(start))
         self.level: Tensor
@@ -113,16 +74,16 @@ class SpectrumControl(OrthogonalFactors):
         sigma = self.embedding.singular_values()
         # At the c1 that fits best, the gradient by Σ is that for a constant c1.
         free = (sigma @ self.shape) / (self.shape @ self.shape)
-        found = self.shape * (free if self.c1 == "free" else self.level)
+        found = self.shape * (free if self.settings.c1 == "free" else self.level)
         return found.to(sigma)
 
     def penalty(self, step: Step) -> Tensor:
         found = super().penalty(step)
         if self.sgd:
             return found
-        return (
-            found + self.strength * (self.embedding.singular_values() - self.goal()).square().sum()
-        )
+        distance = (self.embedding.singular_values() - self.goal()).square().sum()
+        total: Tensor = found + self.settings.strength * distance
+        return total
 
     @torch.no_grad()
     def after_step(self, lr: float | None = None) -> None:
@@ -130,6 +91,6 @@ class SpectrumControl(OrthogonalFactors):
         if self.sgd:
             e = self.embedding
             # A step of sigma = Σ/c by lr is one of Σ by lr·c².
-            pull = 2.0 * learning_rate(lr) * self.strength * e.scale**2
+            pull = 2.0 * learning_rate(lr) * self.settings.strength * e.scale**2
             e.sigma.add_(pull / e.scale * self.goal()).div_(1.0 + pull)
         super().after_step(lr)

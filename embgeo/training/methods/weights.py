@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from embgeo.core.errors import BadOption
 
@@ -93,3 +94,15 @@ def exact(tensor: Tensor) -> AbstractContextManager[object]:
 def to_single(tensor: Tensor) -> Tensor:
     """Return the tensor in float32 if its dtype is narrower, else unchanged."""
     return tensor.float() if tensor.element_size() < 4 else tensor
+
+
+def check_state(optimizer: Optimizer) -> None:
+    """Raise ValueError for a state that would be broadcast over a parameter.
+
+    Entries are numbers, or have the shape of the parameter or of one of its rows.
+    """
+    for p in (p for group in optimizer.param_groups for p in group["params"]):
+        shape = tuple(p.shape)
+        for name, value in optimizer.state[p].items() if p in optimizer.state else ():
+            if (found := tuple(getattr(value, "shape", ()))) not in ((), shape, shape[1:]):
+                raise ValueError(f"{name} {found} of a parameter {shape}")

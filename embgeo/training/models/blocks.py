@@ -7,8 +7,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.core.errors import BadOption
-from embgeo.training.checks import whole
 from embgeo.training.methods.weights import make_linear
 
 #: Standard deviation of initial weights.
@@ -138,14 +136,6 @@ class CausalAttention(Attention):
         if served > 1:
             key, value = (each.repeat_interleave(served, dim=1) for each in (key, value))
         return self.attend(query, key, value, causal=True)
-
-
-def check_heads(d: int, heads: int, *, rotary: bool = False) -> int:
-    """Return the number of features of a head; `BadOption` if the heads do not divide d."""
-    if d % whole("heads", heads) or (rotary and d // heads % 2):
-        even = " into even numbers" if rotary else ""
-        raise BadOption(f"heads is {heads}", way_out=f"give a number that divides {d}{even}")
-    return d // heads
 
 
 def rotations(length: int, width: int, device: torch.device) -> tuple[Tensor, Tensor]:

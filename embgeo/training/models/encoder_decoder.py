@@ -2,28 +2,27 @@
 
 import math
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.training.checks import choice, require, share, whole
+from embgeo.training import kinds
 from embgeo.training.methods.weights import make_embedding
 from embgeo.training.models.blocks import (
     Attention,
     Block,
     FeedForward,
-    check_heads,
     encode_places,
 )
 from embgeo.training.models.language_model import EmbeddingModel
+from embgeo.training.registry import take
 
 #: Two tensors with a row for each sentence. Of the Transformer: keys and values of its places,
 #: split over the heads, each (B, heads, T, d/heads).
 Places = tuple[Tensor, Tensor]
 
-TYINGS = ("three-way", "decoder", "none")
 #: The source embedding of a saved model with one of its own.
 SOURCE_TENSOR = "source.weight"
 
@@ -36,7 +35,6 @@ class TranslationModel(EmbeddingModel):
 
     def make_embeddings(self, n_source: int | None, tied: str) -> None:
         """Make the embedding of the target and, unless it is shared, that of the source."""
-        choice("tied", tied, TYINGS)
         self.make_embedding(self.draw_rows(self.n_tokens))
         self.source: nn.Module | None = None
         if tied != "three-way":
@@ -94,19 +92,8 @@ class EncoderDecoder(TranslationModel):
         Tokens of the vocabulary, N.
     n_source : int, optional
         Tokens of the vocabulary of the source, if it has its own.
-    d, feedforward : int
-        Columns of the embedding and of all states; units of the feed-forward layers.
-    layers, heads : int
-        Blocks of the encoder and of the decoder; heads of each attention.
-    dropout : float
-        Dropout of embedded tokens, attention weights, units of feed-forward layers, and the output
-        of each layer.
-    norm : {"before", "after"}
-        Whether to normalize before each layer, or after each addition as published.
-    tied : {"three-way", "decoder", "none"}
-        Which matrices are shared: all three, target and output, or none.
-    bias : bool
-        Whether the output layer has a bias.
+    settings
+        Those of `embgeo.training.kinds.EncoderDecoder`.
 
     References
     ----------
@@ -115,33 +102,19 @@ class EncoderDecoder(TranslationModel):
     """
 
     NAME: ClassVar[str] = "encoder-decoder"
+    SETTINGS = kinds.EncoderDecoder
     SOURCE: ClassVar[str] = "Vaswani et al. 2017, §3"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "dropout also acts on attention weights and inside feed-forward layers, as in public code",
     )
 
-    def __init__(
-        self,
-        n_tokens: int,
-        n_source: int | None = None,
-        *,
-        d: int = 512,
-        layers: int = 6,
-        heads: int = 8,
-        feedforward: int = 2048,
-        dropout: float = 0.1,
-        norm: str = "after",
-        tied: str = "three-way",
-        bias: bool = False,
-    ) -> None:
+    def __init__(self, n_tokens: int, n_source: int | None = None, **settings: Any) -> None:
+        own: kinds.EncoderDecoder = take(self, settings)
+        d, heads, inner, p = own.d, own.heads, own.feedforward, own.dropout
         super().__init__(n_tokens, d)
-        check_heads(d, heads)
-        require("d", d, d % 2 == 0, "give an even number")
-        before = choice("norm", norm, ("before", "after")) == "before"
-        inner, p = whole("feedforward", feedforward), share("dropout", dropout)
-        self.make_embeddings(n_source, tied)
+        before = own.norm == "before"
+        self.make_embeddings(n_source, own.tied)
         self.dropout = nn.Dropout(p)
-        number = whole("layers", layers)
 
         def make_block(*, reads: bool) -> Block:
             itself = PlacesAttention(d, heads, p)
@@ -150,11 +123,11 @@ class EncoderDecoder(TranslationModel):
             norm = partial(nn.LayerNorm, d)
             return Block(itself, feed, p, norm=norm, before=before, reading=reading)
 
-        self.encoder = nn.ModuleList(make_block(reads=False) for _ in range(number))
-        self.writer = nn.ModuleList(make_block(reads=True) for _ in range(number))
+        self.encoder = nn.ModuleList(make_block(reads=False) for _ in range(own.layers))
+        self.writer = nn.ModuleList(make_block(reads=True) for _ in range(own.layers))
         self.norm_source = nn.LayerNorm(d) if before else nn.Identity()
         self.norm_target = nn.LayerNorm(d) if before else nn.Identity()
-        self.make_output(tied, bias=bias)
+        self.make_output(own.tied, bias=own.bias)
 
     def draw_rows(self, n: int) -> Tensor:
         """Draw rows of a norm of about 1, which `embed` multiplies by √d."""

@@ -1,14 +1,12 @@
 """What all models share: an embedding and an output layer; and language models."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.core.settings import refuse_unknown
-from embgeo.training.checks import flag, list_defaults, share, whole
+from embgeo.training.limits import Settings
 from embgeo.training.methods.weights import make_embedding, make_linear
 
 
@@ -29,21 +27,16 @@ class EmbeddingModel(nn.Module):
     #: The name in settings and reports, and the publication.
     NAME: ClassVar[str]
     SOURCE: ClassVar[str]
+    #: The settings, where the constructor of a class of embgeo takes them as keywords.
+    SETTINGS: ClassVar[type[Settings]]
     #: Differences from the publication, which the report of a run shows.
     DEVIATIONS: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, n_tokens: int, d: int) -> None:
         super().__init__()
-        self.n_tokens = whole("n_tokens", n_tokens)
-        self.d = whole("d", d)
+        self.n_tokens, self.d = n_tokens, d
         self.embedding: nn.Module
         self.decoder: nn.Module
-
-    @classmethod
-    def construct(cls, settings: Mapping[str, Any], *sizes: Any) -> Self:
-        """Make a model of these sizes; `BadOption` for settings that the constructor lacks."""
-        refuse_unknown(settings, list_defaults(cls), cls.NAME)
-        return cls(*sizes, **settings)
 
     def make_embedding(self, weight: Tensor) -> None:
         """Make the input embedding from its weight, shape (N, d)."""
@@ -56,7 +49,7 @@ class EmbeddingModel(nn.Module):
         """Make the output layer from its weight, or tie it to the embedding if that is None."""
         rows = self.embedding.weight if weight is None else weight
         assert isinstance(rows, Tensor)
-        zeros = torch.zeros(self.n_tokens) if flag("bias", bias) else None
+        zeros = torch.zeros(self.n_tokens) if bias else None
         self.decoder = make_linear(rows, zeros)
 
     def head(self, hidden: Tensor) -> Tensor:
@@ -108,9 +101,6 @@ class LanguageModel(EmbeddingModel):
         Columns of the embedding.
     embedding_dropout : float
         Share of tokens whose embedding is zero throughout a window of training.
-
-    Models also take ``tied`` (bool: one matrix for the embedding and the output layer) and ``bias``
-    (bool: whether the output layer has a bias).
     """
 
     #: Whether a window sees the windows before it.
@@ -120,7 +110,7 @@ class LanguageModel(EmbeddingModel):
 
     def __init__(self, n_tokens: int, d: int, *, embedding_dropout: float = 0.0) -> None:
         super().__init__(n_tokens, d)
-        self.embedding_dropout = share("embedding_dropout", embedding_dropout)
+        self.embedding_dropout = embedding_dropout
         #: The largest number of tokens of a window; None for no limit.
         self.longest: int | None = None
 

@@ -1,14 +1,15 @@
 """The Transformer of LLaMA: RMSNorm, rotary positions, SwiGLU, no biases."""
 
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.training.checks import flag, require, share, whole
+from embgeo.training import kinds
 from embgeo.training.models import blocks
 from embgeo.training.models.language_model import LanguageModel, Output
+from embgeo.training.registry import take
 
 #: Added to the mean square under the root of a norm.
 EPS = 1e-5
@@ -21,22 +22,7 @@ class Llama(LanguageModel):
 
     A window does not see the windows before it.
 
-    Parameters
-    ----------
-    d : int
-        Columns of the embedding, and features of all blocks.
-    layers : int
-        Blocks of attention and feed-forward layer.
-    heads : int
-        Heads of queries, each with an even number of features.
-    kv_heads : int, optional
-        Heads of keys and values, a divisor of `heads`; by default `heads`.
-    feedforward : int, optional
-        Units of the feed-forward layers; by default 8·d/3, rounded up to a multiple of 32.
-    dropout : float
-        Dropout of embedded tokens, and of outputs of attention and feed-forward layers.
-    n_tokens, tied, bias
-        See :class:`LanguageModel`.
+    Settings are those of `embgeo.training.kinds.Llama`.
 
     References
     ----------
@@ -47,6 +33,7 @@ class Llama(LanguageModel):
     """
 
     NAME: ClassVar[str] = "llama"
+    SETTINGS = kinds.Llama
     SOURCE: ClassVar[str] = "Touvron et al. 2023"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "initial weights are normal with a standard deviation of 0.02, divided in the last layers "
@@ -55,40 +42,27 @@ class Llama(LanguageModel):
     )
     CARRIES_STATE: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        n_tokens: int,
-        *,
-        d: int = 256,
-        layers: int = 4,
-        heads: int = 4,
-        kv_heads: int | None = None,
-        feedforward: int | None = None,
-        dropout: float = 0.0,
-        tied: bool = True,
-        bias: bool = False,
-    ) -> None:
+    def __init__(self, n_tokens: int, **settings: Any) -> None:
+        own: kinds.Llama = take(self, settings)
+        d, heads = own.d, own.heads
         super().__init__(n_tokens, d)
-        self.head_width = blocks.check_heads(d, heads, rotary=True)
-        keys = heads if kv_heads is None else whole("kv_heads", kv_heads)
-        require("kv_heads", keys, heads % keys == 0, f"give a number that divides {heads}")
+        self.head_width, self.dropout = d // heads, own.dropout
         usual = -(-8 * d // (3 * MULTIPLE)) * MULTIPLE
-        inner = usual if feedforward is None else whole("feedforward", feedforward)
-        self.dropout = share("dropout", dropout)
+        keys, inner = own.kv_heads or heads, own.feedforward or usual
         self.make_embedding(blocks.normal(n_tokens, d))
-        added = blocks.SPREAD * (2 * whole("layers", layers)) ** -0.5
+        added = blocks.SPREAD * (2 * own.layers) ** -0.5
         norm = partial(RmsNorm, d, eps=EPS)
         self.blocks = nn.ModuleList(
             blocks.Block(
                 blocks.CausalAttention(d, heads, keys, 0.0, spread=added, bias=False),
                 blocks.FeedForward(blocks.pair(d, inner, added, gates=2, bias=False), swiglu),
-                dropout,
+                own.dropout,
                 norm=norm,
             )
-            for _ in range(layers)
+            for _ in range(own.layers)
         )
         self.norm = norm()
-        self.make_decoder(None if flag("tied", tied) else blocks.normal(n_tokens, d), bias=bias)
+        self.make_decoder(None if own.tied else blocks.normal(n_tokens, d), bias=own.bias)
 
     def layers_of(self, rows: Tensor, state: object) -> Output:  # noqa: ARG002
         # Attention is fastest with the batch first.

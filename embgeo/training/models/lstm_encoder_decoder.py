@@ -1,14 +1,15 @@
 """The LSTM encoder-decoder with attention for translation."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from embgeo.training.checks import nonnegative, require, share, whole
+from embgeo.training import kinds
 from embgeo.training.methods.weights import make_linear
 from embgeo.training.models.encoder_decoder import Places, TranslationModel
 from embgeo.training.models.recurrent import LstmLayer, State, draw_uniform, find_mirrored, mirror
+from embgeo.training.registry import take
 
 
 class LstmEncoderDecoder(TranslationModel):
@@ -22,16 +23,8 @@ class LstmEncoderDecoder(TranslationModel):
     ----------
     n_tokens, n_source
         As of :class:`EncoderDecoder`.
-    d : int
-        Columns of the embedding and units of all layers.
-    layers : int
-        Layers of the encoder, whose first one reads in both directions, and of the decoder.
-    dropout : float
-        Dropout of the input of each layer.
-    bound : float
-        All weights are uniform in ±bound.
-    tied, bias
-        As of ``encoder-decoder``.
+    settings
+        Those of `embgeo.training.kinds.LstmEncoderDecoder`.
 
     References
     ----------
@@ -40,6 +33,7 @@ class LstmEncoderDecoder(TranslationModel):
     """
 
     NAME: ClassVar[str] = "lstm-encoder-decoder"
+    SETTINGS = kinds.LstmEncoderDecoder
     SOURCE: ClassVar[str] = "Wu et al. 2016, §3, which Gao et al. 2019, §3.1, name"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "the lowest layer of the decoder asks at its present token and does not see the answer, as "
@@ -48,32 +42,21 @@ class LstmEncoderDecoder(TranslationModel):
         "one matrix for both languages and the output by default, as in the Transformer",
     )
 
-    def __init__(
-        self,
-        n_tokens: int,
-        n_source: int | None = None,
-        *,
-        d: int = 1024,
-        layers: int = 8,
-        dropout: float = 0.2,
-        bound: float = 0.04,
-        tied: str = "three-way",
-        bias: bool = True,
-    ) -> None:
+    def __init__(self, n_tokens: int, n_source: int | None = None, **settings: Any) -> None:
+        own: kinds.LstmEncoderDecoder = take(self, settings)
+        d, layers, self.bound = own.d, own.layers, own.bound
         super().__init__(n_tokens, d)
-        require("layers", layers, whole("layers", layers) > 1, "give a whole number from 2")
-        self.bound = nonnegative("bound", bound)
-        self.dropout = nn.Dropout(share("dropout", dropout))
-        self.make_embeddings(n_source, tied)
-        self.backwards = LstmLayer(d, d, bound=bound)
+        self.dropout = nn.Dropout(own.dropout)
+        self.make_embeddings(n_source, own.tied)
+        self.backwards = LstmLayer(d, d, bound=own.bound)
         self.encoder, self.writer = (
-            nn.ModuleList(LstmLayer(inputs, d, bound=bound) for inputs in widths)
+            nn.ModuleList(LstmLayer(inputs, d, bound=own.bound) for inputs in widths)
             for widths in ([d, 2 * d] + [d] * (layers - 2), [d] + [2 * d] * (layers - 1))
         )
         self.query = make_linear(self.draw_rows(d), torch.zeros(d))
         self.key = make_linear(self.draw_rows(d))
         self.score = make_linear(self.draw_rows(1))
-        self.make_output(tied, bias=bias)
+        self.make_output(own.tied, bias=own.bias)
 
     def draw_rows(self, n: int) -> Tensor:
         return draw_uniform(self.bound, n, self.d)

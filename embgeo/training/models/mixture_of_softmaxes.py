@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.training.checks import share, whole
 from embgeo.training.methods.weights import to_single
 
 #: Bound of −ln π in 1/π, which overflows in float32 where r is 0.
@@ -42,8 +41,7 @@ class MixtureOfSoftmaxes(nn.Module):
 
     def __init__(self, inputs: int, d: int, *, experts: int, dropout: float) -> None:
         super().__init__()
-        self.experts = whole("experts", experts)
-        self.dropout = share("latent_dropout", dropout)
+        self.experts, self.dropout = experts, dropout
         self.latent = nn.Linear(inputs, experts * d)
         self.prior = nn.Linear(inputs, experts, bias=False)
 

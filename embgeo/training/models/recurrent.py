@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.core.errors import BadOption
-from embgeo.training.checks import flag, share, whole
+from embgeo.training import kinds
 from embgeo.training.methods.weights import exact
 from embgeo.training.models.language_model import LanguageModel, Output
 from embgeo.training.models.mixture_of_softmaxes import MixtureOfSoftmaxes
@@ -129,67 +128,31 @@ class RecurrentModel(LanguageModel):
 
     Weights of the embedding and of the output layer are uniform in ±row_bound; for `lstm_bound` see
     `bound` of `LstmLayer`.
-
-    Parameters
-    ----------
-    d : int
-        Columns of the embedding, and units of the last layer.
-    hidden : int
-        Units of the other layers.
-    layers : int
-        Recurrent layers.
-    input_dropout, hidden_dropout, output_dropout : float
-        Dropout of the input of the first layer, between layers, and of the output layer's input,
-        constant throughout a window.
-    experts : int
-        Softmaxes of the output; see :class:`MixtureOfSoftmaxes`.
-    last : int, optional
-        Units of the last layer of a mixture; d by default.
-    latent_dropout : float
-        Dropout of the input of the softmaxes of a mixture.
-    n_tokens, embedding_dropout, tied, bias
-        See :class:`LanguageModel`.
     """
 
     def __init__(
         self,
         n_tokens: int,
+        settings: kinds.Recurrent,
         row_bound: float = 0.1,
         lstm_bound: float | None = None,
-        *,
-        d: int = 400,
-        hidden: int = 1150,
-        layers: int = 3,
-        embedding_dropout: float = 0.1,
-        input_dropout: float = 0.65,
-        hidden_dropout: float = 0.2,
-        output_dropout: float = 0.4,
-        experts: int = 1,
-        last: int | None = None,
-        latent_dropout: float = 0.0,
-        tied: bool = True,
-        bias: bool = True,
     ) -> None:
-        super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
-        self.input_dropout = share("input_dropout", input_dropout)
-        self.hidden_dropout = share("hidden_dropout", hidden_dropout)
-        self.output_dropout = share("output_dropout", output_dropout)
-        if whole("experts", experts) == 1 and (last is not None or latent_dropout):
-            raise BadOption(
-                "last and latent_dropout belong to a mixture of softmaxes",
-                way_out="set experts to 2 or more",
-            )
-        top = d if last is None else whole("last", last)
-        widths = [d, *[whole("hidden", hidden)] * (whole("layers", layers) - 1), top]
+        d, experts = settings.d, settings.experts
+        super().__init__(n_tokens, d, embedding_dropout=settings.embedding_dropout)
+        self.input_dropout, self.hidden_dropout = settings.input_dropout, settings.hidden_dropout
+        self.output_dropout = settings.output_dropout
+        top = d if settings.last is None else settings.last
+        widths = [d, *[settings.hidden] * (settings.layers - 1), top]
         self.make_embedding(draw_uniform(row_bound, n_tokens, d))
         self.lstms = nn.ModuleList(
             LstmLayer(before, after, bound=lstm_bound) for before, after in pairwise(widths)
         )
         self.mixture: MixtureOfSoftmaxes | None = None
         if experts > 1:
-            self.mixture = MixtureOfSoftmaxes(top, d, experts=experts, dropout=latent_dropout)
-        rows = None if flag("tied", tied) else draw_uniform(row_bound, n_tokens, d)
-        self.make_decoder(rows, bias=bias)
+            dropout = settings.latent_dropout
+            self.mixture = MixtureOfSoftmaxes(top, d, experts=experts, dropout=dropout)
+        rows = None if settings.tied else draw_uniform(row_bound, n_tokens, d)
+        self.make_decoder(rows, bias=settings.bias)
 
     @property
     def logits_per_state(self) -> int:

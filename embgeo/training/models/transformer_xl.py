@@ -4,16 +4,17 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.training.checks import flag, natural, require, share, whole
+from embgeo.training import kinds
 from embgeo.training.models import blocks
 from embgeo.training.models.blocks import linear, normal
 from embgeo.training.models.language_model import LanguageModel, Output
+from embgeo.training.registry import take
 
 #: The inputs of each block for the tokens of the memory, shape (B, M, d).
 Memory = tuple[Tensor, ...]
@@ -22,22 +23,7 @@ Memory = tuple[Tensor, ...]
 class TransformerXL(LanguageModel):
     """Blocks of attention by content and distance, normalized after each addition.
 
-    Parameters
-    ----------
-    d : int
-        Columns of the embedding, and features of all blocks.
-    layers : int
-        Blocks of attention and feed-forward layer.
-    heads : int
-        A divisor of d.
-    feedforward : int, optional
-        Units of the feed-forward layers; 4·d by default.
-    memory : int
-        The number of tokens before a window that attention sees, without a gradient.
-    dropout : float
-        Dropout of embedded tokens, positions, and outputs of attention and feed-forward layers.
-    n_tokens, tied, bias
-        See :class:`LanguageModel`.
+    Settings are those of `embgeo.training.kinds.TransformerXL`.
 
     Attributes
     ----------
@@ -54,6 +40,7 @@ class TransformerXL(LanguageModel):
     """
 
     NAME: ClassVar[str] = "transformer-xl"
+    SETTINGS = kinds.TransformerXL
     SOURCE: ClassVar[str] = "Dai et al. 2019"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "a full softmax with one matrix in place of the adaptive softmax with cut-offs, in which "
@@ -61,27 +48,14 @@ class TransformerXL(LanguageModel):
     )
     WINDOWED: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        n_tokens: int,
-        *,
-        d: int = 410,
-        layers: int = 4,
-        heads: int = 10,
-        feedforward: int | None = None,
-        memory: int = 150,
-        dropout: float = 0.1,
-        tied: bool = True,
-        bias: bool = True,
-    ) -> None:
+    def __init__(self, n_tokens: int, **settings: Any) -> None:
+        own: kinds.TransformerXL = take(self, settings)
+        d, heads = own.d, own.heads
         super().__init__(n_tokens, d)
-        blocks.check_heads(d, heads)
-        require("d", d, d % 2 == 0, "give an even number")
-        self.dropout = share("dropout", dropout)
-        self.memory = natural("memory", memory)
+        self.dropout, self.memory = own.dropout, own.memory
         self.clamp: int | None = None
         self.same_length = False
-        inner = 4 * d if feedforward is None else whole("feedforward", feedforward)
+        inner = own.feedforward or 4 * d
         self.make_embedding(normal(n_tokens, d))
         # Parameters of one dimension are biases, without weight decay.
         self.content_bias = nn.Parameter(normal(heads, d // heads).flatten())
@@ -94,9 +68,9 @@ class TransformerXL(LanguageModel):
                 norm=partial(nn.LayerNorm, d),
                 before=False,
             )
-            for _ in range(whole("layers", layers))
+            for _ in range(own.layers)
         )
-        self.make_decoder(None if flag("tied", tied) else normal(n_tokens, d), bias=bias)
+        self.make_decoder(None if own.tied else normal(n_tokens, d), bias=own.bias)
 
     def layers_of(self, rows: Tensor, state: Memory | None) -> Output:
         states = self.drop(rows.transpose(0, 1) * self.d**0.5)

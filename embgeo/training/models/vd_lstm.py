@@ -1,12 +1,13 @@
 """VD-LSTM: the LSTM with variational dropout of Inan et al."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor
 from torch.nn import functional as F
 
-from embgeo.training.checks import choice, nonnegative, share
+from embgeo.training import kinds
 from embgeo.training.models.recurrent import LstmLayer, RecurrentModel
+from embgeo.training.registry import take
 
 #: Units, dropout (for Penn Treebank) and bound of initial weights of each size.
 SIZES = {"small": (200, 0.3, 0.1), "medium": (650, 0.5, 0.05), "large": (1500, 0.65, 0.04)}
@@ -17,24 +18,7 @@ class VdLstm(RecurrentModel):
 
     A mask drops the same units on the way to the next layer and to the next time.
 
-    Parameters
-    ----------
-    size : {"small", "medium", "large"}
-        Defaults of the other settings: 200, 650 or 1,500 units and columns, and the dropout and
-        initialization of this size.
-    d : int, optional
-        Columns of the embedding, and units of the last layer.
-    hidden : int, optional
-        Units of the other layers.
-    layers : int
-        Recurrent layers.
-    dropout : float, optional
-        Dropout of embedded tokens and of the states of each layer; 0.3, 0.5 or 0.65 by size. For
-        WikiText-2 the paper has 0.2 (small) and 0.4 (medium).
-    bound : float, optional
-        All weights are uniform in ±bound; 0.1, 0.05 or 0.04 by size.
-    n_tokens, tied, bias
-        See :class:`LanguageModel`.
+    Settings are those of `embgeo.training.kinds.VdLstm`.
 
     References
     ----------
@@ -44,6 +28,7 @@ class VdLstm(RecurrentModel):
     """
 
     NAME: ClassVar[str] = "vd-lstm"
+    SETTINGS = kinds.VdLstm
     SOURCE: ClassVar[str] = "Inan et al. 2017, appendix A, after Gal and Ghahramani 2016"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "the streams of a batch share the masks of hidden states, which then act on the recurrent "
@@ -54,36 +39,23 @@ class VdLstm(RecurrentModel):
         "as in Zaremba et al. 2014",
     )
 
-    def __init__(
-        self,
-        n_tokens: int,
-        *,
-        size: str = "small",
-        d: int | None = None,
-        hidden: int | None = None,
-        layers: int = 2,
-        dropout: float | None = None,
-        bound: float | None = None,
-        tied: bool = True,
-        bias: bool = True,
-    ) -> None:
-        units, usual_dropout, usual_bound = SIZES[choice("size", size, SIZES)]
-        p = share("dropout", usual_dropout if dropout is None else dropout)
-        most = nonnegative("bound", usual_bound if bound is None else bound)
-        super().__init__(
-            n_tokens,
-            row_bound=most,
-            lstm_bound=most,
-            d=units if d is None else d,
-            hidden=units if hidden is None else hidden,
-            layers=layers,
+    def __init__(self, n_tokens: int, **settings: Any) -> None:
+        own: kinds.VdLstm = take(self, settings)
+        units, usual_dropout, usual_bound = SIZES[own.size]
+        p = usual_dropout if own.dropout is None else own.dropout
+        most = usual_bound if own.bound is None else own.bound
+        shape = kinds.Recurrent(
+            d=own.d or units,
+            hidden=own.hidden or units,
+            layers=own.layers,
             embedding_dropout=0.0,
             input_dropout=p,
             hidden_dropout=p,
             output_dropout=p,
-            tied=tied,
-            bias=bias,
+            tied=own.tied,
+            bias=own.bias,
         )
+        super().__init__(n_tokens, shape, row_bound=most, lstm_bound=most)
 
     def drop_weights(self, layer: LstmLayer, batch: int, dropout: float) -> tuple[Tensor, Tensor]:  # noqa: ARG002
         """Drop the same units of recurrent weights and states."""

@@ -1,14 +1,15 @@
 """VD-RHN: the recurrent highway network with variational dropout."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from embgeo.training.checks import flag, nonnegative, share, whole
+from embgeo.training import kinds
 from embgeo.training.methods.weights import exact, make_linear
 from embgeo.training.models.language_model import LanguageModel, Output
 from embgeo.training.models.recurrent import draw_uniform, locked_mask
+from embgeo.training.registry import take
 
 #: Initial bias of the gates: a new model mostly carries its state over.
 GATE_BIAS = -2.0
@@ -19,21 +20,7 @@ class VdRhn(LanguageModel):
 
     The defaults are those published for Penn Treebank with tied matrices.
 
-    Parameters
-    ----------
-    d : int
-        Columns of the embedding, and units of all layers.
-    layers : int
-        Highway layers.
-    depth : int
-        Highway steps of a layer at each token.
-    input_dropout, state_dropout, output_dropout : float
-        Dropout of the input of each layer, of its state on the way into each step, and of the
-        output layer's input.
-    bound : float
-        Weights and biases are uniform in ±bound, those of the embedding included.
-    n_tokens, embedding_dropout, tied, bias
-        See :class:`LanguageModel`.
+    Settings are those of `embgeo.training.kinds.VdRhn`.
 
     References
     ----------
@@ -42,6 +29,7 @@ class VdRhn(LanguageModel):
     """
 
     NAME: ClassVar[str] = "vd-rhn"
+    SETTINGS = kinds.VdRhn
     SOURCE: ClassVar[str] = "Zilly et al. 2017, as in Inan et al. 2017, Table 3"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "the streams of a batch share the tokens that are dropped",
@@ -49,33 +37,17 @@ class VdRhn(LanguageModel):
         "steps and 890 units there",
     )
 
-    def __init__(
-        self,
-        n_tokens: int,
-        *,
-        d: int = 830,
-        layers: int = 1,
-        depth: int = 10,
-        embedding_dropout: float = 0.25,
-        input_dropout: float = 0.75,
-        state_dropout: float = 0.25,
-        output_dropout: float = 0.75,
-        bound: float = 0.04,
-        tied: bool = True,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(n_tokens, d, embedding_dropout=embedding_dropout)
-        self.input_dropout = share("input_dropout", input_dropout)
-        self.state_dropout = share("state_dropout", state_dropout)
-        self.output_dropout = share("output_dropout", output_dropout)
-        most, steps = nonnegative("bound", bound), whole("depth", depth)
-        self.make_embedding(draw_uniform(most, self.n_tokens, d))
+    def __init__(self, n_tokens: int, **settings: Any) -> None:
+        own: kinds.VdRhn = take(self, settings)
+        super().__init__(n_tokens, own.d, embedding_dropout=own.embedding_dropout)
+        self.input_dropout, self.state_dropout = own.input_dropout, own.state_dropout
+        self.output_dropout = own.output_dropout
+        self.make_embedding(draw_uniform(own.bound, n_tokens, own.d))
         self.highways = nn.ModuleList(
-            HighwayLayer(d, steps, most) for _ in range(whole("layers", layers))
+            HighwayLayer(own.d, own.depth, own.bound) for _ in range(own.layers)
         )
-        self.make_decoder(
-            None if flag("tied", tied) else draw_uniform(most, self.n_tokens, d), bias=bias
-        )
+        rows = None if own.tied else draw_uniform(own.bound, n_tokens, own.d)
+        self.make_decoder(rows, bias=own.bias)
 
     def initial_state(self, batch: int) -> tuple[Tensor, ...]:
         return tuple(next(self.parameters()).new_zeros(1, batch, self.d) for _ in self.highways)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from embgeo.training.checks import whole
+from embgeo.core.settings import Positive, parse_value
 
 
 class WeightAverage:
@@ -89,7 +89,7 @@ class NtAsgd:
 
     def __init__(self, average: WeightAverage, *, window: int = 5, finetune: bool = False) -> None:
         self.average = average
-        self.window = whole("window", window)
+        self.window = parse_value(window, Positive, "window")
         self.finetune = finetune
         self.losses: list[float] = []
         self.finished = False

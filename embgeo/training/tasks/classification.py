@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from torch.nn import functional as F
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training.checks import flag, share, texts, whole
+from embgeo.training import kinds
 from embgeo.training.data import labeled_corpus
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
@@ -21,6 +20,7 @@ from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.models.language_model import EmbeddingModel
 from embgeo.training.models.recurrent import find_mirrored, mirror
+from embgeo.training.registry import take
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import ACCURACY, MACRO_F1, OF_CLASSIFICATION
 from embgeo.training.study.outcomes import Outcomes, score_classes
@@ -103,12 +103,8 @@ class Rcnn(EmbeddingModel):
     n_tokens : int
         Tokens of the vocabulary, N.
     n_classes : int
-    d : int
-        Columns of the embedding.
-    context, hidden : int
-        Units of each recurrent layer, and of the layer before the maximum.
-    dropout : float
-        Dropout of embedded tokens.
+    settings
+        Those of `embgeo.training.kinds.Rcnn`.
 
     References
     ----------
@@ -117,6 +113,7 @@ class Rcnn(EmbeddingModel):
     """
 
     NAME: ClassVar[str] = "rcnn"
+    SETTINGS = kinds.Rcnn
     SOURCE: ClassVar[str] = "Lai et al. 2015, Eq. 1–7"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "the embedding is drawn at random; Lai et al. start from that of a skip-gram model",
@@ -125,26 +122,18 @@ class Rcnn(EmbeddingModel):
         "tokens by default, where the paper reads whole documents",
     )
 
-    def __init__(
-        self,
-        n_tokens: int,
-        n_classes: int = 2,
-        *,
-        d: int = 100,
-        context: int = 100,
-        hidden: int = 100,
-        dropout: float = 0.5,
-    ) -> None:
+    def __init__(self, n_tokens: int, n_classes: int = 2, **settings: Any) -> None:
+        own: kinds.Rcnn = take(self, settings)
+        d, units = own.d, own.context
         super().__init__(n_tokens, d)
-        units = whole("context", context)
-        self.make_embedding(0.1 * torch.randn(self.n_tokens, self.d))
+        self.make_embedding(0.1 * torch.randn(n_tokens, d))
         self.make_decoder(None, bias=False)
-        self.dropout = nn.Dropout(share("dropout", dropout))
-        self.left, self.right = nn.RNN(self.d, units), nn.RNN(self.d, units)
+        self.dropout = nn.Dropout(own.dropout)
+        self.left, self.right = nn.RNN(d, units), nn.RNN(d, units)
         #: c_l of the first token and c_r of the last one.
         self.start = nn.Parameter(torch.zeros(2, units))
-        self.combine = nn.Linear(self.d + 2 * units, whole("hidden", hidden))
-        self.classes = nn.Linear(hidden, n_classes)
+        self.combine = nn.Linear(d + 2 * units, own.hidden)
+        self.classes = nn.Linear(own.hidden, n_classes)
 
     def forward(self, rows: Tensor, lengths: Tensor) -> Tensor:
         """Return logits of the classes, shape (B, C), of documents (B, T) with these `lengths`."""
@@ -193,19 +182,11 @@ class ClassificationScores(SplitEvaluator):
 class ClassificationTask(task.Task):
     """Predict the class of a document.
 
-    Parameters
-    ----------
-    length : int
-        Tokens of a document to read, from its start.
-    strip : bool
-        Whether to leave out headers and quoted lines of posts, which give newsgroups away.
-    merge : sequence of str
-        Patterns of classes to merge, such as ``"comp.*|sci.crypt"``; documents of other classes are
-        left out. Empty: no class is merged.
+    Settings are those of `embgeo.training.kinds.Classification`.
     """
 
     NAME: ClassVar[str] = "classification"
-    MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (Rcnn,)
+    SETTINGS = kinds.Classification
     EVALUATOR: ClassVar[type[SplitEvaluator]] = ClassificationScores
     QUALITY: ClassVar[str] = ACCURACY
     SCORES: ClassVar[tuple[str, ...]] = ("loss", ACCURACY, MACRO_F1)
@@ -216,11 +197,9 @@ class ClassificationTask(task.Task):
         "evaluation": ("batch", "test"),
     }
 
-    def __init__(
-        self, *, length: int = 100, strip: bool = False, merge: Sequence[str] = ()
-    ) -> None:
-        self.length, self.strip = whole("length", length), flag("strip", strip)
-        self.merge = texts("merge", merge, 'give a list of patterns: ["comp.*", "rec.*"]')
+    def __init__(self, **settings: Any) -> None:
+        own: kinds.Classification = take(self, settings)
+        self.length, self.strip, self.merge = own.length, own.strip, own.merge
 
     def adapt(self, config: StudySettings) -> StudySettings:
         task.refuse_methods(

@@ -1,16 +1,16 @@
 """Language modeling, evaluated by perplexity, and its loss."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import torch
+from msgspec.structs import replace
 from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from embgeo.core.errors import BadOption
-from embgeo.training.checks import nonnegative, share
+from embgeo.training import kinds
 from embgeo.training.data import (
     Batches,
     Corpus,
@@ -24,7 +24,8 @@ from embgeo.training.evaluation.perplexity import STATEFUL_BPTT
 from embgeo.training.evaluation.scores import Scores
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Method, Regularizer, Step
-from embgeo.training.models import LanguageModel, detach, model_class
+from embgeo.training.models import LanguageModel, detach
+from embgeo.training.registry import take
 from embgeo.training.sections import EvaluationSettings
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import BITS_PER_BYTE
@@ -41,17 +42,11 @@ _LONGER = 30
 class LanguageModeling(Task):
     """Predict each token of a text from the tokens before it.
 
-    Parameters
-    ----------
-    z_loss : float
-        Weight of the mean of (ln Z)² over the positions, for Z = Σ exp(logit), which keeps logits
-        from a common drift; 0 for none. Chowdhery et al., "PaLM", 2022, §5, use 1e-4.
-    smoothing : float
-        Share of each target that label smoothing spreads over all tokens, the target included.
-        Scores have none.
+    Settings are those of `embgeo.training.kinds.LanguageModeling`.
     """
 
     NAME: ClassVar[str] = "lm"
+    SETTINGS = kinds.LanguageModeling
     QUALITY: ClassVar[str] = "perplexity"
     EVALUATOR: ClassVar[type[Scores]] = Scores
     SCORES: ClassVar[tuple[str, ...]] = (
@@ -64,19 +59,16 @@ class LanguageModeling(Task):
         BITS_PER_BYTE,
     )
 
-    def __init__(self, *, z_loss: float = 0.0, smoothing: float = 0.0) -> None:
-        self.z_loss = nonnegative("z_loss of [task]", z_loss)
-        self.smoothing = share("smoothing of [task]", smoothing)
+    def __init__(self, **settings: Any) -> None:
+        own: kinds.LanguageModeling = take(self, settings)
+        self.z_loss, self.smoothing = own.z_loss, own.smoothing
 
     def quality(self, config: StudySettings) -> str:
         """Return the bits per byte with a learned tokenizer, on which perplexities depend."""
         return self.QUALITY if config.data.bpe is None else BITS_PER_BYTE
 
-    def find_model(self, name: str) -> type[LanguageModel]:
-        return model_class(name)
-
     def adapt(self, config: StudySettings) -> StudySettings:
-        kind = self.find_model(config.model.name)
+        kind: Any = self.find_model(config.model.name)
         refuse_together(config)
         found = resolve_windows(limit_evaluation(config), config.training.bptt, kind)
         return replace(config, evaluation=found)

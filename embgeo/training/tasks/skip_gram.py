@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training.checks import nonnegative, require, whole
+from embgeo.training import kinds
 from embgeo.training.data import neighbor_batches
 from embgeo.training.data.documents import (
     DocumentCorpus,
@@ -28,6 +28,7 @@ from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.methods.method import list_embeddings
 from embgeo.training.models.language_model import EmbeddingModel
+from embgeo.training.registry import take
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import ALL, DECIDING, OF_SIMILARITY, SETS
 from embgeo.training.study.outcomes import Outcomes
@@ -43,8 +44,8 @@ class SkipGram(EmbeddingModel):
     ----------
     n_tokens : int
         Tokens of the vocabulary, N.
-    d : int
-        Columns of both matrices.
+    settings
+        Those of `embgeo.training.kinds.SkipGram`.
 
     References
     ----------
@@ -53,6 +54,7 @@ class SkipGram(EmbeddingModel):
     """
 
     NAME: ClassVar[str] = "skip-gram"
+    SETTINGS = kinds.SkipGram
     SOURCE: ClassVar[str] = "Mikolov et al. 2013, Eq. 4"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "all pairs of a batch share their negatives, weighted so that a pair has the published "
@@ -137,24 +139,11 @@ class SimilarityScores(SplitEvaluator):
 class SkipGramTask(Task):
     """Predict the neighbors of a word, so that words of similar use get similar vectors.
 
-    Parameters
-    ----------
-    wordsim : str
-        A folder with published sets of word similarity (``EN-WS-353-ALL.txt`` …).
-    window : int
-        The largest distance of the words of a pair.
-    negatives : int
-        Negatives of a pair.
-    shared : int
-        Negatives that all pairs of a batch share.
-    power : float
-        Negatives are drawn in proportion to this power of the counts.
-    subsample : float
-        Words with a larger share of the text are subsampled; 0 for none.
+    Settings are those of `embgeo.training.kinds.SkipGramTask`.
     """
 
     NAME: ClassVar[str] = "skipgram"
-    MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (SkipGram,)
+    SETTINGS = kinds.SkipGramTask
     EVALUATOR: ClassVar[type[SplitEvaluator]] = SimilarityScores
     QUALITY: ClassVar[str] = DECIDING
     SCORES: ClassVar[tuple[str, ...]] = ("loss", *SETS, *(name + ALL for name in SETS))
@@ -162,26 +151,14 @@ class SkipGramTask(Task):
     SPARSE: ClassVar[bool] = True
     USES: ClassVar = {"data": ("min_count", "size"), "training": ("accumulate",)}
 
-    def __init__(
-        self,
-        *,
-        wordsim: str = "",
-        window: int = 5,
-        negatives: int = 5,
-        shared: int = 64,
-        power: float = 0.75,
-        subsample: float = 1e-3,
-    ) -> None:
-        require("wordsim", wordsim, isinstance(wordsim, str), "give a folder")
-        self.wordsim = wordsim
-        self.window, self.negatives = whole("window", window), whole("negatives", negatives)
-        self.shared = whole("shared", shared)
-        self.power = nonnegative("power", power)
-        self.subsample = nonnegative("subsample", subsample)
+    def __init__(self, **settings: Any) -> None:
+        own: kinds.SkipGramTask = take(self, settings)
+        self.wordsim, self.window, self.negatives = own.wordsim, own.window, own.negatives
+        self.shared, self.power, self.subsample = own.shared, own.power, own.subsample
 
     def adapt(self, config: StudySettings) -> StudySettings:
         chosen = config.optimizer
-        decays = chosen.decay == "all" and chosen.weight_decay != 0.0
+        decays = chosen.decay == "all" and chosen.algorithm.weight_decay != 0.0
         if chosen.kind != "sgd" or decays or config.training.clip:
             raise BadOption(
                 "skip-gram is trained by plain SGD, which leaves rows alone that a step does not "

@@ -9,12 +9,13 @@ from torch import Tensor
 
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.values import Quantity
+from embgeo.training import kinds
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.evaluation.evaluator import SplitEvaluator
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Method, Regularizer, Step
-from embgeo.training.methods.definitions import find_method
 from embgeo.training.models import EmbeddingModel
+from embgeo.training.registry import find_method, find_model, load_class
 from embgeo.training.settings import StudySettings
 
 
@@ -52,8 +53,10 @@ class Task:
 
     #: The name in ``[task]``.
     NAME: ClassVar[str]
-    #: For ``[model] name``. Their constructors take the number of tokens, and their settings as
-    #: keyword-only arguments.
+    #: The settings, where the constructor of a class of embgeo takes them as keywords.
+    SETTINGS: ClassVar[type[kinds.TaskSettings]] = kinds.TaskSettings
+    #: Of a plug-in, the models for ``[model] name``. Their constructors take the number of tokens,
+    #: and their settings as keyword-only arguments.
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = ()
     #: Evaluates the other splits.
     EVALUATOR: ClassVar[type[SplitEvaluator]] = SplitEvaluator
@@ -69,19 +72,12 @@ class Task:
     USES: ClassVar[Mapping[str, Sequence[str]]] = OF_SOME_TASKS
 
     def find_model(self, name: str) -> type[EmbeddingModel]:
-        for model in self.MODELS:
-            if name == model.NAME:
-                return model
-        names = ", ".join(model.NAME for model in self.MODELS)
-        raise BadOption(
-            f"the task {self.NAME} has no model {name!r}",
-            where="name of [model]",
-            way_out=f"choose from {names}",
-        )
+        kind: type[EmbeddingModel] = load_class(find_model(self.NAME, name))
+        return kind
 
     def make_model(self, name: str, n_tokens: int, settings: Mapping[str, Any], *more: Any) -> Any:
         """Make a model, drawn from torch's global generator."""
-        return self.find_model(name).construct(settings, n_tokens, *more)
+        return self.find_model(name)(n_tokens, *more, **settings)
 
     def quality(self, config: StudySettings) -> str:
         """Return the score that decides a comparison with these settings; by default `QUALITY`."""
@@ -141,5 +137,5 @@ def refuse_methods(
     """Refuse compared methods that tie matrices, or with a part that `refuses`."""
     for name in config.compare:
         method = find_method(name, config.method)
-        if method.tied is not None or any(refuses(part) for part in method.parts):
+        if method.tied is not None or any(refuses(part) for part in method.classes):
             raise BadOption(f"{name} is about {about}", way_out=f"compare {instead}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,15 +14,7 @@ from torch.nn import functional as F
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training.checks import (
-    choice,
-    flag,
-    natural,
-    nonnegative,
-    require,
-    share,
-    whole,
-)
+from embgeo.training import kinds
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit, load_parallel
 from embgeo.training.data.tokenizer import END_ROW
@@ -31,10 +22,8 @@ from embgeo.training.evaluation import translation
 from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import AugmentedLoss, Regularizer, Step
-from embgeo.training.methods.definitions import find_method
-from embgeo.training.models import EmbeddingModel
-from embgeo.training.models.encoder_decoder import EncoderDecoder, TranslationModel, mask_ends
-from embgeo.training.models.lstm_encoder_decoder import LstmEncoderDecoder
+from embgeo.training.models.encoder_decoder import TranslationModel, mask_ends
+from embgeo.training.registry import find_method, take
 from embgeo.training.settings import StudySettings
 from embgeo.training.study.numbers import BLEU, CHRF, OF_TRANSLATION, TOKENIZED_BLEU
 from embgeo.training.study.outcomes import Outcomes
@@ -178,31 +167,11 @@ class TranslationScores(SplitEvaluator):
 class TranslationTask(task.Task):
     """Translate a sentence.
 
-    Parameters
-    ----------
-    source, target : str
-        Languages, as file names end: ``train.de`` and ``train.en``.
-    test : str
-        How the file names of the test split begin; empty for the first of several.
-    length : int
-        Tokens of a side at most, with its end; longer pairs are not trained on.
-    smoothing : float
-        Share of the target probability that all tokens get alike.
-    beam : int
-        Hypotheses of the beam search.
-    penalty : float
-        α of the length penalty of the search.
-    penalty_form : {"gnmt", "power"}
-        Which penalty: ((5 + tokens)/6)^α of Wu et al. 2016, as Vaswani et al. have it, or tokens^α
-        of fairseq, which for α = 1 gives the mean of ln p over the tokens.
-    more : int
-        Tokens that a translation may have beyond the length of its source.
-    joint : bool
-        Whether both languages share a vocabulary.
+    Settings are those of `embgeo.training.kinds.Translation`.
     """
 
     NAME: ClassVar[str] = "translation"
-    MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = (EncoderDecoder, LstmEncoderDecoder)
+    SETTINGS = kinds.Translation
     EVALUATOR: ClassVar[type[SplitEvaluator]] = TranslationScores
     QUALITY: ClassVar[str] = BLEU
     SCORES: ClassVar[tuple[str, ...]] = ("loss", "perplexity", BLEU, TOKENIZED_BLEU, CHRF)
@@ -210,35 +179,12 @@ class TranslationTask(task.Task):
     #: Not `accumulate`, which would count tokens of short batches more than others.
     USES: ClassVar = {"data": ("size",), "evaluation": ("batch", "test")}
 
-    def __init__(
-        self,
-        *,
-        source: str = "de",
-        target: str = "en",
-        test: str = "",
-        length: int = 100,
-        smoothing: float = 0.1,
-        beam: int = 4,
-        penalty: float = 0.6,
-        penalty_form: str = "gnmt",
-        more: int = 50,
-        joint: bool = True,
-    ) -> None:
-        for name, value in (("source", source), ("target", target), ("test", test)):
-            # It becomes a part of names of files.
-            named = isinstance(value, str) and Path(value).name == value
-            require(name, value, named, "give a name")
-        require("target", target, source != target, "give another language than that of source")
-        self.source, self.target, self.test = source, target, test
-        self.length = whole("length", length)
-        self.smoothing = share("smoothing", smoothing)
-        self.search = translation.BeamSettings(
-            whole("beam", beam),
-            nonnegative("penalty", penalty),
-            natural("more", more),
-            power=choice("penalty_form", penalty_form, ("gnmt", "power")) == "power",
-        )
-        self.joint = flag("joint", joint)
+    def __init__(self, **settings: Any) -> None:
+        own: kinds.Translation = take(self, settings)
+        self.source, self.target, self.test = own.source, own.target, own.test
+        self.length, self.smoothing, self.joint = own.length, own.smoothing, own.joint
+        power = own.penalty_form == "power"
+        self.search = translation.BeamSettings(own.beam, own.penalty, own.more, power=power)
 
     def adapt(self, config: StudySettings) -> StudySettings:
         if not self.joint and config.model.settings.get("tied") == "three-way":

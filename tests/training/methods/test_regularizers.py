@@ -31,6 +31,7 @@ from embgeo.training.methods import (  # noqa: E402
     popular_rows,
 )
 from embgeo.training.methods.frage import class_loss, rebalance  # noqa: E402
+from embgeo.training.methods.method import attach_method  # noqa: E402
 from tests.support.language_model import D, N, batches, counts, discriminator_loss, make_model  # noqa: E402
 from tests.support.refusals import refusal  # noqa: E402
 
@@ -312,8 +313,8 @@ def test_a_source_embedding_has_a_discriminator_of_its_own() -> None:
     model = torch.nn.Module()
     for role, layer in sides.items():
         setattr(model, f"get_{role}_embeddings", lambda layer=layer: layer)
-    reg = CATALOG["frage"].attach(
-        model, Setup(counts=number["input"], source_counts=number["source"]), {}
+    reg = attach_method(
+        CATALOG["frage"], model, Setup(counts=number["input"], source_counts=number["source"]), {}
     )
     alone = [Frage(sides[role], popular_rows(number[role]), seed=0) for role in ("input", "source")]
     for _ in range(2):
