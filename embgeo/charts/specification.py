@@ -321,7 +321,8 @@ def choose_shown(items: Sequence[ChartItem], most: int | None) -> list[ChartItem
         return [replace(item, label=item.run) if alone else item for item in shown]
     places = spread(len(items), most or len(items))
     if len(places) < len(items) and any(item.reference for item in items):
-        places = sorted(sorted(range(len(items)), key=lambda i: not items[i].reference)[:most])
+        controls = {item.reference for item in items}
+        places = sorted(sorted(range(len(items)), key=lambda i: items[i].label in controls)[:most])
     return [items[i] for i in places]
 
 

@@ -1,5 +1,6 @@
 """The summary of a comparison, and sentences about what stands out."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -176,8 +177,7 @@ def headline(comparison: Comparison) -> str:
     """
     verdicts = [judge(member.analysis) for member in comparison.members]
     if comparison.track is None and len(verdicts) > 2:
-        grouped = _states_of_many(comparison, [v.state for v in verdicts])
-        return f"{grouped} {_separation_of_many(comparison, verdicts)}".rstrip()
+        return _count_states(verdicts)
     old, new = verdicts[0], verdicts[-1]
     states: list[State] = [verdict.state for verdict in verdicts]
     said = [
@@ -200,18 +200,18 @@ def _states_of_track(comparison: Comparison, states: list[State]) -> str:
     if not since:
         return f"{last} from {member_name(comparison, 0)} on."
     place = member_name(comparison, since)
-    if states[0] == states[-1]:
-        return f"{last} at first and since {place}."
-    return f"{last} since {place}, {_STATES[states[0]]} at first."
+    first = "at first and " if states[0] == states[-1] else ""
+    return f"{last} {first}since {place}."
 
 
-def _states_of_many(comparison: Comparison, states: list[State]) -> str:
-    """Group the members by state, the worst first: ``Degenerate: a, b. Healthy: c.``"""
-    groups: dict[State, list[str]] = {}
-    for place, state in enumerate(states):
-        groups.setdefault(state, []).append(member_name(comparison, place))
-    worst_first = sorted(groups, key=RANK.__getitem__, reverse=True)
-    return " ".join(f"{capital(state)}: {', '.join(groups[state])}." for state in worst_first)
+def _count_states(verdicts: Sequence[Verdict]) -> str:
+    """Count the states, the worst first: ``2 degenerate, 4 healthy. Rare tokens are …``"""
+    counts = Counter(verdict.state for verdict in verdicts)
+    worst_first = sorted(counts, key=RANK.__getitem__, reverse=True)
+    said = ", ".join(f"{counts[state]} {state}" for state in worst_first)
+    apart = sum(map(_is_separated, verdicts))
+    where = "all" if apart == len(verdicts) else apart
+    return f"{said}." + (f" Rare tokens are separated in {where}." if apart else "")
 
 
 def _is_separated(verdict: Verdict) -> bool:
@@ -230,14 +230,6 @@ def describe_separation(before: bool, after: bool) -> str:
         return ""
     word = "still" if before and after else "now" if after else "no longer"
     return f"Rare tokens are {word} separated from frequent ones."
-
-
-def _separation_of_many(comparison: Comparison, verdicts: Sequence[Verdict]) -> str:
-    names = [member_name(comparison, place) for place, v in enumerate(verdicts) if _is_separated(v)]
-    if not names:
-        return ""
-    where = "all" if len(names) == len(verdicts) else ", ".join(names)
-    return f"Rare tokens are separated from frequent ones in {where}."
 
 
 def describe_state_change(before: State, after: State) -> str:

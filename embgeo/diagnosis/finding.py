@@ -65,8 +65,8 @@ class Finding:
     state : {"healthy", "mild", "degenerate", "undecided"}
     parts : tuple of str and Quote
         The sentence with its numbers.
-    clause : str
-        The part of the headline; empty if the headline does not mention the finding.
+    fault : str
+        What the headline calls the fault; empty without one.
     open : str
         Why the question is undecided; empty if it is decided.
     why : str
@@ -79,7 +79,7 @@ class Finding:
     title: str
     state: State
     parts: tuple[Part, ...]
-    clause: str = ""
+    fault: str = ""
     open: str = ""
     why: str = ""
     advice: str = ""

@@ -13,8 +13,8 @@ from embgeo.diagnosis.finding import (
     explain_few_rows,
 )
 
-#: State, sentence, and the clause of the headline.
-Answer = tuple[State, Sequence[Part], str]
+#: State and sentence.
+Answer = tuple[State, Sequence[Part]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,23 +24,21 @@ class Question:
     key: str
     #: The question as a heading.
     title: str
-    #: Returns state, sentence and clause for an analysis; raises `Undecided` if a number is
-    #: missing.
+    #: Returns state and sentence for an analysis; raises `Undecided` if a number is missing.
     answer: Callable[[Numbers], Answer]
     #: Whether the answer counts for the state of the geometry.
     geometry: bool = False
     #: Whether the geometry is undecided if this question is.
     essential: bool = False
     #: Whether the finding is shown always, unless it is undecided, or only if it is a fault.
-    #: "named": only if it has a clause.
-    shown: Literal["always", "decided", "fault", "named"] = "always"
+    shown: Literal["always", "decided", "fault"] = "always"
     #: Whether the answer depends on the basis of the rows: no state is worse for it.
     by_axes: bool = False
-    #: Whether a fault explains faults of other findings: the headline begins with it.
-    is_cause: bool = False
     #: Whether the question makes sense for rows with a single entry, and for any number of rows.
     one_dimension: bool = False
     any_size: bool = False
+    #: What the headline calls a fault, in a few words.
+    fault: str | Callable[[Numbers, State], str] = ""
     #: What a fault costs, and what is known to help; docs/interpret.md says more.
     why: str = ""
     advice: str | Callable[[Numbers], str] = ""
@@ -52,21 +50,20 @@ class Question:
                 raise Undecided("one dimension has only two directions")
             if not self.any_size and (few := explain_few_rows(analysis)):
                 raise Undecided(few)
-            state, parts, clause = self.answer(analysis)
+            state, parts = self.answer(analysis)
         except Undecided as error:
             reason = str(error).rstrip(".")
             return Finding(
                 self.key, self.title, "undecided", (f"Not decided: {reason}.",), open=reason
             )
-        finding = Finding(self.key, self.title, state, tuple(parts), clause)
+        finding = Finding(self.key, self.title, state, tuple(parts))
         if not finding.is_fault:
             return finding
         advice = self.advice if isinstance(self.advice, str) else self.advice(analysis)
-        return replace(finding, why=self.why, advice=advice)
+        fault = self.fault if isinstance(self.fault, str) else self.fault(analysis, state)
+        return replace(finding, fault=fault, why=self.why, advice=advice)
 
     def is_shown(self, finding: Finding) -> bool:
         if self.shown == "fault":
             return finding.is_fault
-        if self.shown == "named":
-            return bool(finding.clause)
         return self.shown == "always" or finding.state != "undecided"

@@ -1,12 +1,23 @@
 """All findings about an analysis, and a headline that sums them up."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from embgeo.core.special import classify_token
+from embgeo.core.suspects import REASONS, Suspects
 from embgeo.core.text import capital, join_words
 from embgeo.diagnosis.finding import RANK, Finding, Numbers, State, milder
 from embgeo.diagnosis.findings import FINDINGS
-from embgeo.diagnosis.findings.suspects import has_many_kept
+
+#: Faults in the order of the headline, which names the first two of the worst.
+FAULTS = ("cone", "spectrum", "two-sided", "clusters", "norms", "coordinate", "isotropy")
+MOST_FAULTS = 2
+#: Expected suspects that lie in one place; others are as training left them.
+TOGETHER = frozenset({"mean", "duplicate", "near_identical", "clump"})
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -16,6 +27,7 @@ class Verdict:
     Attributes
     ----------
     headline : str
+        At most about a dozen words, without numbers of the geometry.
     state : {"healthy", "mild", "degenerate", "undecided"}
     findings : tuple of Finding
     """
@@ -53,37 +65,23 @@ def judge(analysis: Numbers) -> Verdict:
     """Return all findings about one matrix, and the line that sums them up."""
     answers = [(f.QUESTION, f.QUESTION.decide(analysis)) for f in FINDINGS]
     state: State = max((f.state for q, f in answers if q.geometry), key=RANK.__getitem__)
-    answers = [(q, cap_state(f, state) if q.by_axes else f) for q, f in answers]
-    shown = tuple(finding for question, finding in answers if question.is_shown(finding))
     faults = {f.key for q, f in answers if q.geometry and f.is_fault}
-    shown = tuple(f for f in shown if not is_refuted(f, faults))
+    # Coordinates are shown for what they make of a geometry that is judged without them.
+    shown = [
+        cap_state(finding, state) if question.by_axes else finding
+        for question, finding in answers
+        if question.is_shown(finding) and not is_refuted(finding, faults)
+    ]
     # Other healthy numbers must not hide that an essential question is open.
     if state == "healthy" and any(f.state == "undecided" for q, f in answers if q.essential):
         state = "undecided"
-    headline = _headline(state, {q.key for q, _ in answers if q.is_cause}, shown)
     tokens = next((f for f in shown if f.key == "suspects"), None)
     # If nothing else is known, few faulty tokens decide nothing.
     telling = ("degenerate",) if state == "undecided" else ("mild", "degenerate")
     if tokens is not None and tokens.state in telling:
-        frequency = next(f for f in shown if f.key == "frequency")
-        verb = "show" if state == "healthy" and not frequency.is_fault else "are"
-        # The numbers below the headline are those of all kept rows.
-        who = "All rows together" if has_many_kept(analysis) else "The other rows"
-        rest = f"{verb} {headline[0].lower()}{headline[1:]}"
-        if _is_initial(state, shown):
-            rest = _INITIAL
-        headline = f"{capital(tokens.clause)}. {who} {rest}"
         state = max(state, tokens.state, key=RANK.__getitem__)
-    return Verdict(headline, state, shown)
+    return Verdict(write_headline(shown, analysis.suspects), state, tuple(shown))
 
-
-def _is_initial(state: State, findings: tuple[Finding, ...]) -> bool:
-    """Tell whether nothing but an initialization is found."""
-    by_key = {f.key: f for f in findings}
-    return state == "healthy" and "initialization" in by_key and not by_key["frequency"].is_fault
-
-
-_INITIAL = "look like an initialization: they hold no structure."
 
 #: Faults beside which the healthy answer to another question reads as if they were none.
 _REFUTED = {
@@ -103,47 +101,44 @@ def is_refuted(finding: Finding, faults: set[str]) -> bool:
     return finding.state == "healthy" and not faults.isdisjoint(_REFUTED.get(finding.key, ()))
 
 
-#: Findings that the headline mentions even if another finding is worse.
-_EVEN_IF_MILD = ("clusters", "cone", "coordinate", "norms")
-
-
-def _sort_faults(state: State, causes: set[str], findings: tuple[Finding, ...]) -> list[Finding]:
-    """Get the faults in the headline: what reached the state first, causes before consequences."""
-    faults = [
-        f
-        for f in findings
-        if f.key not in ("suspects", "isotropy", "frequency")
-        and f.clause
-        and (f.state == state or (f.state == "mild" and f.key in _EVEN_IF_MILD))
-    ]
-    return sorted(faults, key=lambda f: (f.state != state, f.key not in causes))
-
-
-def _headline(state: State, causes: set[str], findings: tuple[Finding, ...]) -> str:
-    by_key = {f.key: f for f in findings}
-    frequency = by_key["frequency"]
-    apart = frequency.is_fault
-    calm = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.state == "healthy"]
-    if state in ("mild", "degenerate"):
-        clauses = [f.clause for f in _sort_faults(state, causes, findings)]
-        clauses = clauses or [by_key["isotropy"].clause]
-        lead = "Degenerate" if state == "degenerate" else "Mildly degenerate"
-        return f"{lead}: {_join([*clauses, frequency.clause] if apart else clauses)}."
-    if state == "undecided":
-        open_question = next(f for f in findings if f.state == "undecided" and f.key != "suspects")
-        known = [f.clause for f in findings if f.key in ("cone", "spectrum") and f.clause]
-        if apart:
-            known.append(frequency.clause)
-        return f"Undecided: {'; '.join(filter(None, (open_question.open, _join(known))))}."
-    calm += [f.clause for f in findings if f.key == "coordinate"]
+def write_headline(findings: Sequence[Finding], suspects: Sequence[Suspects]) -> str:
+    """Write what is wrong, or what is usual."""
+    by_key = {finding.key: finding for finding in findings}
+    found = [by_key[key] for key in FAULTS if key in by_key and by_key[key].is_fault]
+    apart = "frequency" in by_key and by_key["frequency"].is_fault
+    rows = [own.rows[own.serious] for own in suspects]
+    faulty = len(np.unique(np.concatenate(rows))) if rows else 0
+    tokens = [f"{faulty:,} faulty token{'' if faulty == 1 else 's'}"] if faulty else []
+    if found:
+        worst = max((one.state for one in found), key=RANK.__getitem__)
+        faults = [one.fault for one in found if one.state == worst]
+        text = join_words([*faults[:MOST_FAULTS], *tokens])
+        if worst == "mild":
+            return f"Mildly degenerate: {text}{'; rare tokens lie apart' if apart else ''}."
+        return f"{capital(text)}{': rare tokens crowd on one side' if apart else ''}."
+    also = f", with {tokens[0]}" if tokens else ""
+    undecided = [f for f in findings if f.key in ("cone", "spectrum") and f.state == "undecided"]
+    if undecided:
+        return f"Undecided{also}: {undecided[0].open}."
+    if "initialization" in by_key:
+        return f"Untrained{also}: the rows look like an initialization."
     if apart:
-        return f"Not degenerate, but {frequency.clause}. {capital(_join(calm))}."
-    if _is_initial(state, findings):
-        return f"The rows {_INITIAL}"
-    if frequency.clause:
-        calm.append(frequency.clause)
-    return f"No sign of degeneration: {_join(calm)}."
+        lead = f"{tokens[0]}, and" if tokens else "Not degenerate, but"
+        return f"{lead} rare tokens lie apart from frequent ones."
+    return f"Healthy, except for {tokens[0]}." if tokens else f"Healthy.{explain_usual(suspects)}"
 
 
-def _join(clauses: list[str]) -> str:
-    return join_words(clauses, comma=True)
+def explain_usual(suspects: Sequence[Suspects]) -> str:
+    """Say what is usual of tokens that no text uses, if anything is."""
+    kinds = Counter(
+        (classify_token(token) or "reserved", own.reason in TOGETHER)
+        for own in suspects
+        if REASONS[own.reason].serious and own.tokens is not None
+        for token, serious in zip(own.tokens, own.serious.tolist(), strict=True)
+        if not serious
+    )
+    if not kinds:
+        return ""
+    [((kind, together), count)] = kinds.most_common(1)
+    does = "sit together" if together else "are untrained"
+    return f" {count:,} {kind} tokens {does}, as usual."

@@ -18,7 +18,6 @@ from embgeo.diagnosis import thresholds
 from embgeo.diagnosis.finding import RANK, Finding, find_scalar
 from embgeo.diagnosis.verdict import judge
 from embgeo.report.board import list_board, write_repair
-from embgeo.report.headline import headline_of
 from embgeo.report.page import ANALYSIS, code, draw_charts, environment
 from embgeo.report.payload import build, list_numbers
 from embgeo.report.tables import (
@@ -120,8 +119,8 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "facts": facts(analysis),
         "version": (provenance.get("versions") or {}).get("embgeo", ""),
         "verdict": verdict,
-        "headline": headline_of(analysis),
-        "output_state": ((provenance.get("output") or {}).get("verdict") or {}).get("state"),
+        "headline": verdict.headline,
+        "output_headline": ((provenance.get("output") or {}).get("verdict") or {}).get("headline"),
         # The board says what it found.
         **sort_evidence([f for f in verdict.findings if f.key != "suspects"]),
         "suspects": verdict.finding("suspects"),

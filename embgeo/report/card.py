@@ -16,7 +16,6 @@ from embgeo.comparison.sentences import headline
 from embgeo.core.numbers import format_brief
 from embgeo.core.text import visible, visible_text
 from embgeo.report.analysis import name_model
-from embgeo.report.headline import headline_of
 from embgeo.report.tables import headline_rows
 from embgeo.result.analysis import Analysis
 
@@ -32,7 +31,7 @@ def draw_card(result: Analysis | Comparison) -> tuple[str, bytes]:
     from matplotlib.figure import Figure
 
     shown = result if isinstance(result, Analysis) else result.members[-1].analysis
-    text = headline_of(shown) if isinstance(result, Analysis) else headline(result)
+    text = shown.verdict.headline if isinstance(result, Analysis) else headline(result)
     name = name_model(shown.provenance) if isinstance(result, Analysis) else join_ends(result)
     with settings():
         figure = Figure(figsize=SIZE, dpi=100, facecolor="white")

@@ -4,6 +4,7 @@ Tables and vector figures are complete by themselves; the script adds linked map
 tokens. Every string is untrusted text.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -34,8 +35,8 @@ SECTIONS = (
     ("cosine", "Cosines and the cone"),
     ("isotropy", "Isotropy"),
     ("frequency", "Rare and frequent tokens"),
-    ("together", "One matrix compared with the other"),
-    ("moved", "Tokens that moved most"),
+    ("together", "Pairs of matrices"),
+    ("moved", "Moved tokens"),
     ("numbers", "All numbers"),
     ("methods", "Methods"),
     ("provenance", "Provenance"),
@@ -155,6 +156,7 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
         "all_others": len(comparison.others),
         "hidden_members": len(comparison.others) > len(places),
         "headline": headline(comparison),
+        "tone": tone_of(comparison),
         "more": comparison.sentences if track is None and len(comparison.others) > 1 else (),
         "sampling": sampling(comparison, held),
         "shifts": shifts(comparison, held) if track or len(places) == 1 else (),
@@ -172,6 +174,13 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
         "isotropy_rows": [by_name[name] for name in _ISOTROPY if name in by_name],
         "families": group_by_family(rows, lambda row: row.quantity.family),
     }
+
+
+def tone_of(comparison: Comparison) -> str:
+    """Return the color of the headline: that of a change, or of what became degenerate."""
+    states = [member.analysis.verdict.state for member in comparison.members]
+    several = comparison.track is None and len(states) > 2
+    return "change" if several or states[-1] != "degenerate" else "degenerate"
 
 
 def _names(comparison: Comparison, places: Iterable[int]) -> list[dict[str, str]]:
@@ -194,8 +203,9 @@ def _facts(comparison: Comparison) -> list[str]:
         f"{m.analysis.kept:,} × {int(m.analysis.provenance.get('d') or 0):,}"
         for m in comparison.members
     ]
-    same = len(set(sizes)) == 1
-    out = [f"{len(sizes)} matrices of {sizes[0]}" if same else " against ".join(sizes[:4])]
+    each = [f"{count} of {size}" for size, count in Counter(sizes).items()]
+    same = len(each) == 1
+    out = [f"{len(sizes)} matrices of {sizes[0]}" if same else f"Matrices: {', '.join(each)}"]
     if comparison.track is not None:
         first, last = comparison.members[0], comparison.members[-1]
         out.insert(0, f"{visible(first.name)} to {visible(last.name)}")
@@ -297,6 +307,5 @@ def _provenances(comparison: Comparison) -> list[tuple[str, list[tuple[str, str]
 def _training(track: Track | None) -> dict[str, Any]:
     return {
         "bends": comparison_tables.list_bends(track) if track else [],
-        "no_change_point": comparison_tables.explain_no_bend(track) if track else "",
         "curve_families": comparison_tables.curve_families(track) if track else [],
     }

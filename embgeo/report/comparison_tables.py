@@ -216,9 +216,3 @@ def list_bends(track: Track) -> list[dict[str, str]]:
         for curve, title in main_curves(track)
         if curve.change_point is not None
     ]
-
-
-def explain_no_bend(track: Track) -> str:
-    """Explain why none of the large curves bends, if all have the same reason."""
-    reasons = {curve.no_change_point for curve, _ in main_curves(track) if curve.no_change_point}
-    return reasons.pop() if len(reasons) == 1 else ""

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,6 +19,7 @@ from embgeo.charts import CHARTS, theme
 from embgeo.charts.items import ChartItem
 from embgeo.charts.render.interactive import chart_key, is_interactive, render_interactive
 from embgeo.charts.render.svg import render_svg
+from embgeo.charts.render.table import find_table
 from embgeo.charts.specification import Choices, Specification
 from embgeo.core.numbers import format_brief, format_optional, format_p
 from embgeo.core.text import visible, visible_text
@@ -66,7 +67,8 @@ class FigureView:
     section: str
     caption: str
     alternative: str
-    svg: Markup
+    #: One drawing, or one for each panel of marks, which a narrow window stacks.
+    drawings: tuple[Markup, ...]
     #: The shown members, if not all are shown.
     shown: str
     #: The quantity whose definition explains the chart; may be empty.
@@ -111,13 +113,21 @@ def draw_charts(subjects: Sequence[ChartItem], page: str, choices: Choices = Cho
         if spec is None:
             continue
         charts |= render_interactive(spec)
+        shown = [spec]
+        if not any(is_interactive(p) or p.is_map for p in spec.panels):
+            table = find_table(spec)
+            charts[spec.name] = {"table": [table.columns, *table.rows]}
+            shown = [
+                replace(spec, name=f"{spec.name}-{p.key}", panels=(p,), one_row=True)
+                for p in spec.panels
+            ]
         figures.append(
             FigureView(
                 spec.name,
                 chart.section,
                 spec.caption,
                 spec.alternative,
-                Markup(render_svg(spec)),
+                tuple(Markup(render_svg(one)) for one in shown),
                 name_members(spec),
                 spec.quantity,
                 tuple(

@@ -319,8 +319,8 @@ def test_runs_differ_in_hue_and_their_steps_in_shade_and_the_last_step_is_always
 
 def test_of_a_study_methods_come_before_their_controls() -> None:
     items = [
-        ChartItem("mle"), ChartItem("cosreg", reference="mle"), ChartItem("factored"),
-        ChartItem("sc", reference="factored"),
+        ChartItem("mle"), ChartItem("cosreg", reference="mle"),
+        ChartItem("factored", reference="mle"), ChartItem("sc", reference="factored"),
     ]  # fmt: skip
     assert [item.label for item in choose_shown(items, 3)] == ["mle", "cosreg", "sc"]
     assert [item.label for item in choose_shown(items, 2)] == ["cosreg", "sc"]

@@ -77,12 +77,10 @@ def test_a_cone_is_as_narrow_with_any_number_of_rows(n, rho, state):
     assert found.state == state
 
 
-def test_the_clause_names_the_test_that_decided():
+def test_the_sentence_begins_with_the_test_that_decided():
     rng = np.random.default_rng(0)
     found = verdict(rng.standard_normal((1000, 5)) @ rng.standard_normal((5, 64)))
     assert found.state == "degenerate"
-    assert "an effective rank of 4." in found.headline
-    assert "the top direction carries" not in found.headline
     assert sentence(found, "spectrum").startswith("Collapsed spectrum: the effective rank is 4.")
 
 
@@ -118,7 +116,6 @@ def test_a_faint_cone_is_said():
 def test_coordinates_that_make_a_faint_cone_are_named_and_no_fault():
     found = two_raised()
     assert found.state == "healthy"
-    assert "a faint cone that 2 coordinates make" in found.headline
     assert "2 coordinates contribute most of it" in sentence(found, "cone")
     assert found.finding("coordinate") is None
 
@@ -157,7 +154,6 @@ def test_a_state_is_that_of_the_rotated_rows():
         as_stored, *others = (verdict(X) for X in (W, W @ axes.T, W @ basis))
         assert [found.state for found in (as_stored, *others)] == [state] * 3
         assert as_stored.finding("coordinate") is not None
-        assert "coordinate" in as_stored.headline
         assert all(found.finding("coordinate") is None for found in others)
 
 
@@ -204,8 +200,7 @@ def test_a_mild_coordinate_is_named_next_to_the_direction_that_it_makes():
     found = verdict(W)
     assert found.state == "degenerate"
     assert found.finding("coordinate").state == "mild"
-    assert "the top direction carries" in found.headline
-    assert "of the variance" in found.headline
+    assert "Collapsed spectrum" in found.headline
 
 
 @pytest.mark.slow
@@ -221,7 +216,8 @@ def test_a_few_long_rows_are_named():
     W[17] *= 500.0
     found = verdict(W)
     assert found.state == "mild"
-    assert found.headline.startswith("Mildly degenerate: 1 long row carries 9")
+    assert found.headline == "Mildly degenerate: unequal norms."
+    assert "1 long row carries 9" in sentence(found, "spectrum")
     assert "The directions of the rows are spread out" in sentence(found, "spectrum")
 
 
@@ -233,8 +229,9 @@ def clustered(clusters: int, noise: float) -> np.ndarray:
 
 def test_clusters_are_named_in_place_of_a_cone():
     found = verdict(clustered(4, 0.2))
-    assert "4 tight clusters" in found.headline
-    assert "a wide cone" not in found.headline
+    assert "eparate clusters" in found.headline
+    assert "wide cone" not in found.headline
+    assert "form 4 clusters" in sentence(found, "clusters")
     assert "the mean cosine between clusters is 0.00" in sentence(found, "cone")
 
 
@@ -246,8 +243,8 @@ def test_duplicates_are_named_in_place_of_a_cone():
     W = isotropic(1000, 32)
     W[np.random.default_rng(0).permutation(1000)[:470]] = W[0]
     found = verdict(W)
-    assert found.headline.startswith("There are 470 duplicates of 1 token. ")
-    assert "a wide cone" not in found.headline
+    assert "470 duplicates of 1 token" in sentence(found, "suspects")
+    assert "wide cone" not in found.headline
     assert "without them the mean cosine is" in sentence(found, "cone")
 
 
@@ -256,14 +253,14 @@ def test_several_long_rows_are_named():
     W = isotropic(3000, 64)
     W[[5, 17, 99, 1000, 2000]] *= 500.0
     found = verdict(W)
-    assert found.headline.startswith("Mildly degenerate: 5 long rows carry 99")
+    assert "5 long rows carry 99" in sentence(found, "spectrum")
 
 
 def test_long_rows_are_named_although_none_of_them_holds_most_energy():
     W = isotropic(1000, 16)
     W[[5, 17, 99]] *= 35.0
     found = verdict(W)
-    assert found.headline.startswith("Mildly degenerate: 3 long rows carry 79")
+    assert "3 long rows carry 79" in sentence(found, "spectrum")
 
 
 def test_long_rows_on_a_cloud_along_a_line_hold_their_own_share():
@@ -274,7 +271,7 @@ def test_long_rows_on_a_cloud_along_a_line_hold_their_own_share():
     W[[5, 17, 99], :] = 0.0
     W[[5, 17, 99], [3, 4, 5]] = 900.0, 300.0, 200.0
     found = verdict(W)
-    assert "3 long rows carry 99.9" in found.headline
+    assert "3 long rows carry 99.9" in sentence(found, "spectrum")
     assert "Unit rows would not put such a share" in sentence(found, "spectrum")
 
 
@@ -285,12 +282,11 @@ def test_lognormal_norms_have_no_long_rows():
 
 
 def test_rows_that_are_all_constant_leave_no_others():
-    headline = verdict(np.ones((60, 8))).headline
-    assert headline.startswith("There are 60 constant rows. All rows together are degenerate:")
+    assert "60 faulty tokens" in verdict(np.ones((60, 8))).headline
     W = np.random.default_rng(0).standard_normal((200, 8))
     W[3] = 1.0
-    headline = verdict(W).headline
-    assert headline.startswith("There is 1 constant row. The other rows look like an init")
+    assert verdict(W).headline.startswith("Untrained, with 1 faulty token: ")
+    assert "1 constant row" in sentence(verdict(W), "suspects")
 
 
 @pytest.mark.slow
@@ -306,8 +302,10 @@ def test_a_part_of_the_rows_that_is_far_shorter_or_longer_is_said():
         found = verdict(W, sections=("spectrum", "cosine", "suspects"))
         assert found.state == state
         word = "shorter" if times[0] > 1 else "longer"
-        assert (f"{count} rows are about" in found.headline) == (state == "mild")
-        assert (f"times {word} than the others" in found.headline) == (state == "mild")
+        assert ("norms of two modes" in found.headline) == (state == "mild")
+        told = sentence(found, "norms") if state == "mild" else ""
+        assert (f"{count} rows are about" in told) == (state == "mild")
+        assert (f"times {word} than the others" in told) == (state == "mild")
 
 
 def test_few_rows_of_odd_norms_are_no_finding():

@@ -28,11 +28,11 @@ def judged(matrix: object) -> Verdict:
 def test_dead_rows_are_named(tmp_path: Path) -> None:
     verdict = judged(write_chat_model(tmp_path / "model"))
     assert verdict.state == "degenerate"
-    assert verdict.headline.startswith(
-        "There are 79 damaged rows, among them <|im_start|> (row 2,950). "
-        "The other rows look like an initialization"
+    assert verdict.headline == (
+        "Untrained, with 79 faulty tokens: the rows look like an initialization."
     )
     first = verdict.findings[0]
+    assert "79 damaged rows: " in first.sentence
     assert (first.key, first.state) == ("suspects", "degenerate")
     assert first.quoted == ("suspects.damaged",)
 
@@ -41,7 +41,7 @@ def test_dead_rows_are_named(tmp_path: Path) -> None:
 def test_a_healthy_model_says_so(tmp_path: Path) -> None:
     verdict = judged(write_chat_model(tmp_path / "model", dead=False))
     assert verdict.findings[0].state == "healthy"
-    assert verdict.headline.startswith("The rows look like an initialization")
+    assert verdict.headline == "Untrained: the rows look like an initialization."
 
 
 def test_damaged_rows_that_were_not_looked_for_are_in_the_notes() -> None:
@@ -62,26 +62,18 @@ def test_one_row(value: float) -> None:
     assert judged(W).state == "mild"
 
 
-def test_rows_that_stay_in_every_number_are_not_called_others() -> None:
-    W = gaussian(402, 300, 8)
-    W[3] = 0.5
-    assert "The other rows " in judged(W).headline
-    W[4:7] = 0.5
-    assert "All rows together " in judged(W).headline
-
-
 def test_both_sides_count() -> None:
     W, U = gaussian(404, 300, 8), gaussian(405, 300, 8)
     U[5:10] = 0.0
     verdict = judged(Matrix(W, output=Matrix(U)))
-    assert verdict.findings[0].clause == "there are 5 zero rows of the output matrix"
+    assert verdict.findings[0].sentence.startswith("5 zero rows of the output matrix")
     assert verdict.state == "degenerate"
 
 
 def test_the_others_are_judged_too() -> None:
     W = gaussian(406, 300, 8) + 3.0
     W[5] = 0.0
-    assert "The other rows are degenerate: a narrow cone" in judged(W).headline
+    assert judged(W).headline == "Narrow cone, collapsed spectrum and 1 faulty token."
 
 
 HEALTHY = (

@@ -140,7 +140,7 @@ def test_random_rows_are_never_called_degenerate(shape: tuple[int, int], seed: i
 def test_one_row_decides_nothing() -> None:
     verdict = judge(embgeo.analyze(embgeo.Matrix(np.ones((1, 5)))))
     assert verdict.state == "undecided"
-    assert verdict.headline == "Undecided: too few rows (1 in 5 dimensions)."
+    assert verdict.headline.endswith(": too few rows (1 in 5 dimensions).")
 
 
 def test_three_statements_about_frequency_are_kept_apart() -> None:
@@ -159,7 +159,6 @@ def test_three_statements_about_frequency_are_kept_apart() -> None:
     assert said.startswith("Rare and frequent tokens mix: 76%")
     assert "linear probe reads frequency (AUC 0.98" in said
     assert "Norm correlates with frequency (Spearman 0.86" in said
-    assert verdict.headline.endswith("a linear probe reads frequency (AUC 0.98).")
     apart = with_scalar(analysis, "frequency.neighbor_rarity_rare", value=0.98)
     assert state_of(judge(apart), "frequency") == "degenerate"
     assert judge(apart).finding("frequency").word == "separated"
@@ -186,8 +185,9 @@ def test_limits_of_neighbors() -> None:
 
 def test_a_section_left_out_is_named_and_the_rest_still_said() -> None:
     rows = np.random.default_rng(0).standard_normal((200, 8))
-    headline = judge(embgeo.analyze(embgeo.Matrix(rows), sections=("cosine",))).headline
-    assert headline.startswith("Undecided: the section spectrum was skipped; no cone (mean cosine")
+    verdict = judge(embgeo.analyze(embgeo.Matrix(rows), sections=("cosine",)))
+    assert verdict.headline == "Undecided: the section spectrum was skipped."
+    assert sentence(verdict, "cone").startswith("No cone")
 
 
 def test_one_dimension_is_undecided() -> None:

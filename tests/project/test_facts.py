@@ -14,7 +14,6 @@ from tests.support.package_source import modules, nodes
 
 #: What holds sentences for people.
 PROSE = {
-    "clause",
     "convention",
     "headline",
     "note",
@@ -31,7 +30,7 @@ READS_TEXT = {"startswith", "endswith", "removeprefix", "removesuffix", "find", 
 MAY_READ_PROSE = {
     "embgeo.result.saved",
     "embgeo.diagnosis.findings.suspects",
-    "embgeo.report.headline",
+    "embgeo.diagnosis.verdict",
 }
 
 

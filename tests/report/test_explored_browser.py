@@ -171,7 +171,7 @@ def test_another_plane_resets_the_treatment(page: Any) -> None:
 
 def test_the_page_says_what_treatments_are_for(page: Any) -> None:
     assert "The other layers of a language model expect its rows as they are" in text(
-        page, ".what-if"
+        page, ".explored"
     )
 
 

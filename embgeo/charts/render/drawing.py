@@ -321,7 +321,9 @@ def set_axis(axis: Any, planned: Axis, values: Sequence[FloatArray], output: Out
 
     if planned.log:
         set_log_ticks(axis, np.concatenate(values), output.write_power)
-    elif planned.whole:
+    else:
+        axis.get_major_locator().set_params(min_n_ticks=3)
+    if planned.whole:
         axis.set_major_formatter(FuncFormatter(lambda value, _position: shorten(value)))
         axis.get_major_locator().set_params(nbins=5)
     if planned.shows is not None:

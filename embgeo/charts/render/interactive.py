@@ -56,16 +56,14 @@ def describe(panel: Panel) -> dict[str, Any]:
         if guide.label and guide.axis == "x"
     ]
     limits = [panel.x.low, panel.x.high]
+    described = [
+        *(describe_line(s, count_own(steps), panel, step_values(s, x)) for s in steps),
+        *(describe_line(line, count_own(lines), panel, spread_values(line, x)) for line in lines),
+    ]
     return {
         "kind": "steps" if steps else "line",
         "x": plain(x),
-        "lines": [
-            *(describe_line(s, count_own(steps), panel, step_values(s, x)) for s in steps),
-            *(
-                describe_line(line, count_own(lines), panel, spread_values(line, x))
-                for line in lines
-            ),
-        ],
+        "lines": described,
         "labels": [write_label(panel.x.label), write_label(panel.y.label)],
         "log": [panel.x.log, panel.y.log],
         "range": None if None in limits else limits,

@@ -24,8 +24,8 @@ from embgeo.core.text import drawable, visible_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Maps and panels in one row.
-ACROSS = 2
+#: Maps and panels in one row; of more than four, and in more than four rows.
+ACROSS, MANY = 2, 3
 #: The widest figure in inches: on a sheet of A4 its letters have seven points.
 WIDEST = 8.6
 SETTINGS: Any = {
@@ -85,14 +85,16 @@ def arrange(spec: Specification) -> FigureLayout:
     """Get sizes that a page shows without scaling: one panel, two next to each other, or a grid."""
     n = len(spec.panels)
     if spec.one_row:
-        return FigureLayout(3.4 * n, 3.3, n)
+        return FigureLayout(3.4 * n, 2.5, n)
     if spec.panels[0].is_map:
-        across = min(ACROSS, n)
-        side = (6.0, 4.3)[across - 1]
+        across = MANY if n > ACROSS**2 else min(ACROSS, n)
+        side = 6.0 if n == 1 else WIDEST / across
         return FigureLayout(side * across, 0.84 * side * -(-n // across), across)
     if n == 1:
         return FigureLayout(5.6, 3.3, 1)
-    return FigureLayout(WIDEST, (3.3 if n == 2 else 2.5) * -(-n // ACROSS), ACROSS)
+    across = MANY if n > ACROSS * 4 else ACROSS
+    high = 3.3 if n == 2 else 2.5 if across == ACROSS else 1.75
+    return FigureLayout(WIDEST, high * -(-n // across), across)
 
 
 def write_label(label: str) -> str:

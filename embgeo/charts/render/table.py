@@ -8,8 +8,12 @@ from embgeo.files.saved import csv_lines
 
 
 def render_csv(spec: Specification) -> bytes:
-    table = spec.table() if callable(spec.table) else spec.table or tabulate(spec)
+    table = find_table(spec)
     return b"".join(csv_lines(table.columns, table.rows))
+
+
+def find_table(spec: Specification) -> FigureTable:
+    return spec.table() if callable(spec.table) else spec.table or tabulate(spec)
 
 
 def tabulate(spec: Specification) -> FigureTable:

@@ -45,12 +45,7 @@ def answer(a: finding.Numbers) -> Answer:
         parts.append(TWO_GROUPS)
     if finding.dimensions(a) == 2:
         parts.append(IN_A_PLANE)
-    tight = "tight " if state == "degenerate" else ""
-    return (
-        (finding.milder(state, "mild"), parts, "")
-        if inside or is_line
-        else (state, parts, f"{count:,} {tight}clusters")
-    )
+    return finding.milder(state, "mild") if inside or is_line else state, parts
 
 
 def is_inside_cone(a: finding.Numbers) -> bool:
@@ -73,7 +68,7 @@ QUESTION = Question(
     "Do the rows form clusters?",
     answer,
     geometry=True,
-    is_cause=True,
+    fault="separate clusters",
     shown="fault",
     why="Clusters raise the mean cosine and lower isotropy without a cone. They are not a fault "
     "by themselves: a linear classifier needs them (Mickus et al. 2024).",

@@ -9,12 +9,11 @@ from embgeo.diagnosis.findings.coordinate import count_makers
 from embgeo.diagnosis.origin import USUAL, advise, find_sign, is_sparse, share_of_zeros
 from embgeo.diagnosis.question import Answer, Question
 
-#: How the sentence begins, and what the headline calls the shape.
-_SHAPES = {
-    "degenerate": ("Narrow cone", "a narrow cone"),
-    "mild": ("Wide cone", "a wide cone"),
-    "faint": ("Faint cone", "a faint cone"),
-    "healthy": ("No cone", "no cone"),
+_LEADS = {
+    "degenerate": "Narrow cone",
+    "mild": "Wide cone",
+    "faint": "Faint cone",
+    "healthy": "No cone",
 }
 
 
@@ -29,10 +28,8 @@ def answer(a: finding.Numbers) -> Answer:
     if spread is not None and value <= limits.STANDARD_ERRORS * spread:
         state = "healthy"
     shape = "faint" if state == "healthy" and finding.is_faint_cone(a) else state
-    lead, noun = _SHAPES[shape]
     cause = [] if state == "healthy" else _quote_cause(a)
-    if cause:
-        lead = "Large mean cosine without a cone"
+    lead = "Large mean cosine without a cone" if cause else _LEADS[shape]
     error = f" ± {format_number(spread, 2)}" if spread and state == "healthy" else ""
     parts: list[finding.Part] = [
         f"{lead}: the mean cosine of two rows is ",
@@ -50,37 +47,30 @@ def answer(a: finding.Numbers) -> Answer:
         if angle.reference is not None:
             parts.append(f" (isotropic rows: {finding.format_short(angle.reference)}°)")
         parts.append(".")
-    clause = f"{noun} (mean cosine {finding.format_short(value)})"
     if without is not None and state != limits.CONE.state(value):
         parts += [" Without suspects it is ", finding.quote_short(without), "."]
-        clause = f"{clause[:-1]}, {finding.format_short(others)} without suspects)"
-    if cause:
-        clause = f"a mean cosine of {finding.format_short(value)}{_name_groups(a)} without a cone"
-    elif shape != "healthy" or is_sparse(a):
-        cause, more = _describe_cone(a, shape)
-        clause = clause.replace(noun, noun + more, 1)
-    return state, [*parts, *cause], clause
+    if not cause and (shape != "healthy" or is_sparse(a)):
+        cause = _describe_cone(a, shape)
+    return state, [*parts, *cause]
 
 
-def _describe_cone(a: finding.Numbers, shape: str) -> tuple[list[finding.Part], str]:
-    """Describe what makes the cone, in sentence and clause: signs, clusters in it, coordinates."""
+def _describe_cone(a: finding.Numbers, shape: str) -> list[finding.Part]:
+    """Describe what makes the cone: signs, clusters in it, coordinates."""
     sign, sparse = find_sign(a), is_sparse(a)
     zeros = finding.format_percent(share_of_zeros(a))
     if sparse and not sign:
-        return [f" {zeros} of the entries are zero. {USUAL['sparse']}"], " of sparse codes"
+        return [f" {zeros} of the entries are zero. {USUAL['sparse']}"]
     if sign:
-        kind, rows = ("sparse", "sparse codes") if sparse else (sign, "rows")
         zeros = f", and {zeros} are zero" if sparse else ""
         entries = f" No entry is {sign}{zeros}, which alone makes every cosine positive."
-        return [f"{entries} {USUAL[kind]}"], f" of {rows} without {sign} entries"
+        return [f"{entries} {USUAL['sparse' if sparse else sign]}"]
     makers = count_makers(a) if shape == "faint" else 0
     if makers:
         who = "One coordinate contributes" if makers == 1 else f"{makers:,} coordinates contribute"
-        one = "one coordinate makes" if makers == 1 else f"{makers:,} coordinates make"
-        return [f" {who} most of it."], f" that {one}"
+        return [f" {who} most of it."]
     clusters = finding.find_scalar(a, cosine.CLUSTERS)
     if clusters is None or clusters < 2 or not is_inside_cone(a):
-        return [], ""
+        return []
     count = f"{int(clusters):,}"
     between = finding.need(a, cosine.MEAN_BETWEEN_CLUSTERS)
     said: list[finding.Part] = [
@@ -93,17 +83,7 @@ def _describe_cone(a: finding.Numbers, shape: str) -> tuple[list[finding.Part], 
     has_own = silhouette is not None and limits.CLUSTERS.state(float(silhouette)) != "healthy"
     if int(clusters) == 2 and not has_own:
         said.append(TWO_GROUPS)
-    return said, f" with {count} clusters in it"
-
-
-def _name_groups(a: finding.Numbers) -> str:
-    """Name groups that make the mean cosine and are too wide for a finding of their own."""
-    clusters = finding.find_scalar(a, cosine.CLUSTERS)
-    silhouette = finding.find_scalar(a, cosine.SILHOUETTE)
-    if clusters is None or silhouette is None or clusters < 2 or is_inside_cone(a):
-        return ""
-    wide = limits.CLUSTERS.state(float(silhouette)) == "healthy"
-    return f" from {int(clusters):,} groups" if wide else ""
+    return said
 
 
 def find_cause(a: finding.Numbers) -> Scalar | None:
@@ -146,12 +126,19 @@ def advise_on_cone(a: finding.Numbers) -> str:
     )
 
 
+def name_fault(a: finding.Numbers, state: finding.State) -> str:
+    if find_cause(a) is not None:
+        return "large mean cosine without a cone"
+    return "narrow cone" if state == "degenerate" else "wide cone"
+
+
 QUESTION = Question(
     "cone",
     "Do the rows point the same way?",
     answer,
     geometry=True,
     essential=True,
+    fault=name_fault,
     why="Unrelated tokens then have a large cosine too. Rare tokens, which lie closest to the "
     "mean direction, are hard to distinguish (Gao et al. 2019).",
     advice=advise_on_cone,

@@ -25,9 +25,7 @@ def answer(a: finding.Numbers) -> Answer:
         raise finding.Undecided("there is no cone to explain, and no variances of coordinates")
     # The test that decided comes first; the sort keeps the order of equals.
     tests.sort(key=lambda test: -finding.RANK[test[0]])
-    state, _, clause = tests[0]
-    sentences = finding.join_parts(" ", [sentence for _, sentence, _ in tests])
-    return state, sentences, "" if state == "healthy" else clause
+    return tests[0][0], finding.join_parts(" ", [sentence for _, sentence in tests])
 
 
 def _by_variance(a: finding.Numbers) -> Answer | None:
@@ -51,8 +49,7 @@ def _by_variance(a: finding.Numbers) -> Answer | None:
         finding.quote_short(ratio),
         " times that of the median coordinate.",
     ]
-    who = "one coordinate carries" if count < 2 else f"{count:,} coordinates carry"
-    return state, parts, f"{who} {finding.format_percent(float(share))} of the variance"
+    return state, parts
 
 
 def advise_on_coordinates(a: finding.Numbers) -> str:
@@ -92,8 +89,7 @@ def _by_mean_cosine(a: finding.Numbers) -> Answer | None:
     if left is not None and _is_largest_among(a, count):
         one = "it" if count == 1 else "the largest of them"
         parts += [f". Without {one} the mean cosine is ", finding.quote_short(left)]
-    who = "one coordinate contributes" if count == 1 else f"{count:,} coordinates contribute"
-    return state, [*parts, "."], f"{who} {finding.format_percent(value)} of the mean cosine"
+    return state, [*parts, "."]
 
 
 def count_makers(a: finding.Numbers) -> int:
@@ -145,8 +141,8 @@ QUESTION = Question(
     "Do a few coordinates dominate?",
     answer,
     by_axes=True,
-    is_cause=True,
-    shown="named",
+    fault="dominant coordinates",
+    shown="fault",
     why="One to three coordinates can decide cosines and distances although the model hardly "
     "depends on them (Timkey and van Schijndel 2021).",
     advice=advise_on_coordinates,

@@ -13,11 +13,11 @@ from embgeo.diagnosis.question import Answer, Question
 
 
 def answer(a: finding.Numbers) -> Answer:
-    """State, sentence and clause; the sentence begins with the neighbors, which decide."""
+    """State and sentence, which begins with the neighbors, which decide."""
     auc = finding.need(a, frequency.PROBE_AUC)
     value = float(auc)
     above_chance = value - 0.5 > limits.STANDARD_ERRORS * (auc.standard_error or 0.0)
-    state, neighbors, clause = _neighbors(a)
+    state, neighbors = _neighbors(a)
     readable = above_chance and value >= limits.READABLE
     lead = {
         "degenerate": "Rare tokens are separated from frequent ones",
@@ -31,19 +31,15 @@ def answer(a: finding.Numbers) -> Answer:
         *_norms(a),
         *_weights(a),
     ]
-    if state != "healthy":
-        return state, parts, clause
-    if readable:
-        return state, parts, f"a linear probe reads frequency (AUC {finding.format_short(value)})"
-    return state, parts, f"rare and frequent tokens mix (AUC {finding.format_short(value)})"
+    return state, parts
 
 
-def _neighbors(a: finding.Numbers) -> tuple[finding.State, list[finding.Part], str]:
+def _neighbors(a: finding.Numbers) -> Answer:
     """Judge by two tests: more rare neighbors than frequent tokens have, and than by chance."""
     rare = finding.find_scalar(a, frequency.NEIGHBOR_RARITY_RARE)
     popular = finding.find_scalar(a, frequency.NEIGHBOR_RARITY_POPULAR)
     if rare is None or popular is None:
-        return "healthy", [], ""
+        return "healthy", []
     gap = float(rare) - float(popular)
     error = math.hypot(rare.standard_error or 0.0, popular.standard_error or 0.0)
     state = limits.NEIGHBOR_GAP.state(gap)
@@ -62,12 +58,7 @@ def _neighbors(a: finding.Numbers) -> tuple[finding.State, list[finding.Part], s
         " of those of frequent tokens",
         f" ({by_chance})" if by_chance else "",
     ]
-    partly = "partly " if state == "mild" else ""
-    clause = (
-        f"rare tokens are {partly}separated from frequent ones ({shares[0]} of their neighbors "
-        f"are rare, {shares[1]} for frequent tokens{by_chance and ', ' + by_chance})"
-    )
-    return state, parts, clause
+    return state, parts
 
 
 def _norms(a: finding.Numbers) -> list[finding.Part]:

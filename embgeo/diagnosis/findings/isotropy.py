@@ -22,9 +22,8 @@ def answer(a: finding.Numbers) -> Answer:
     if unit.reference is not None and 0.0 < unit.reference < 1.0 and value > 0.0:
         multiple = math.log(value) / math.log(unit.reference)
         state = finding.milder(state, limits.PARTITION_MULTIPLE.state(multiple))
-    title = unit.quantity.title
     parts: list[finding.Part] = [
-        f"{_LEADS[state]}: {title} = ",
+        f"{_LEADS[state]}: {unit.quantity.title} = ",
         finding.quote(unit),
         _describe_reference(unit),
     ]
@@ -36,7 +35,7 @@ def answer(a: finding.Numbers) -> Answer:
             finding.quote(gap),
             "): the value depends on the choice of eigenvectors.",
         ]
-    return state, parts, f"not isotropic ({title} = {finding.format_short(value)})"
+    return state, parts
 
 
 def _describe_reference(scalar: Scalar) -> str:
@@ -50,6 +49,7 @@ QUESTION = Question(
     "Is the partition function isotropic?",
     answer,
     geometry=True,
+    fault="anisotropic partition function",
     why="Logits then depend on the direction of the context, regardless of the token. Log-linear "
     "models assume a partition function that is nearly the same in all directions (Arora et "
     "al. 2016).",

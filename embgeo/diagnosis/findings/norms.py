@@ -12,10 +12,9 @@ from embgeo.diagnosis.question import Answer, Question
 def answer(a: finding.Numbers) -> Answer:
     odd = max(find_odd(a), key=measure_ratio, default=None)
     if odd is None:
-        return "healthy", ["No part of the rows is far shorter or longer than the others."], ""
-    said = describe_group(odd.reason, [odd])
-    state = limits.ODD_NORMS.state(measure_ratio(odd))
-    return state, [f"{capital(said)}: norms have two modes."], said if state == "mild" else ""
+        return "healthy", ["No part of the rows is far shorter or longer than the others."]
+    said = capital(describe_group(odd.reason, [odd]))
+    return limits.ODD_NORMS.state(measure_ratio(odd)), [f"{said}: norms have two modes."]
 
 
 def find_odd(a: finding.Numbers) -> list[Suspects]:
@@ -39,7 +38,7 @@ QUESTION = Question(
     "Is a part of the rows far shorter than the others?",
     answer,
     geometry=True,
-    is_cause=True,
+    fault="norms of two modes",
     shown="fault",
     why="Dot products hardly see short rows, and a mean over all rows is that of the long ones.",
     advice=f"{capital(REASONS['short'].help)}. Compare rows by cosine, which norms do not change.",

@@ -41,20 +41,16 @@ def answer(a: finding.Numbers) -> Answer:
     parts: list[finding.Part] = [_LEADS[state]]
     if by_top == state:
         parts += [*top_parts, ". The ", *rank_parts, "."]
-        percent = finding.format_percent(share)
-        clause = f"the top direction carries {percent} of the variance (uncentered)"
     else:
         parts += [*rank_parts, ". The ", *top_parts, "."]
-        clause = f"an effective rank of {finding.format_short(float(rank))} in {d:,} dimensions"
     if by_norms:
-        clause = by_norms
         squared = finding.mean_squared_cosine(a) or 0.0
         spread = "The directions of the rows are spread out"
         if limits.LINE.state(squared) != "healthy":
             spread = "Unit rows would not put such a share on any direction"
         number = finding.Quote(cosine.STD.name, finding.format_short(squared))
-        parts += [f" {spread} (mean squared cosine ", number, f"): {clause}."]
-    return state, parts, clause if state != "healthy" else "no collapsed spectrum"
+        parts += [f" {spread} (mean squared cosine ", number, f"): {by_norms}."]
+    return state, parts
 
 
 def judge_share(a: finding.Numbers, share: float) -> finding.State:
@@ -133,12 +129,19 @@ def advise_on_spectrum(a: finding.Numbers) -> str:
     )
 
 
+def name_fault(a: finding.Numbers, state: finding.State) -> str:
+    if explain_by_norms(a):
+        return "unequal norms"
+    return "collapsed spectrum" if state == "degenerate" else "uneven spectrum"
+
+
 QUESTION = Question(
     "spectrum",
     "Has the spectrum collapsed?",
     answer,
     geometry=True,
     essential=True,
+    fault=name_fault,
     why="Tokens then differ along few directions. The other dimensions add little (Gao et "
     "al. 2019; Wang et al. 2020).",
     advice=advise_on_spectrum,

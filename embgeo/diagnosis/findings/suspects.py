@@ -7,7 +7,7 @@ import numpy as np
 from embgeo.core.quantities import suspects as q
 from embgeo.core.special import classify_token
 from embgeo.core.suspects import REASONS, Reason, Suspects, describe_group, list_rows
-from embgeo.core.text import capital, join_words, show_token
+from embgeo.core.text import capital, show_token
 from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.question import Answer, Question
@@ -16,15 +16,15 @@ from embgeo.diagnosis.question import Answer, Question
 DEAD: tuple[Reason, ...] = ("nonfinite", "zero", "damaged")
 #: Reasons of rows that no model can tell from others.
 ALIKE: tuple[Reason, ...] = ("mean", "duplicate", "near_identical")
-#: Tokens named in the headline, and of each reason in the sentence, at most.
-IN_HEADLINE, IN_SENTENCE = 3, 5
+#: Tokens named of each reason, at most.
+IN_SENTENCE = 5
 
 
 def answer(a: finding.Numbers) -> Answer:
     finding.need(a, q.ZERO)
     faults = find_faults(a)
     if not faults:
-        return "healthy", ["No token stands out for a serious reason."], "no token stands out"
+        return "healthy", ["No token stands out for a serious reason."]
     state: finding.State = "degenerate" if faults.keys() & DEAD else "mild"
     state = max(state, limits.ALIKE.state(measure_alike(a)), key=finding.RANK.__getitem__)
     parts: list[finding.Part] = []
@@ -41,10 +41,7 @@ def answer(a: finding.Numbers) -> Answer:
             "Damaged rows are most of the rows, and norms alone cannot show whether they are "
             f"damaged or the {kept:,} longer ones. "
         )
-    clauses = [describe_group(reason, own) for reason, own in faults.items()]
-    verb = "is" if sum(map(len, next(iter(faults.values())))) == 1 else "are"
-    clause = f"there {verb} {join_words(clauses)}{_name_special(faults)}"
-    return state, [*parts[:-1], str(parts[-1]).rstrip()], clause
+    return state, [*parts[:-1], str(parts[-1]).rstrip()]
 
 
 def find_faults(a: finding.Numbers) -> dict[Reason, list[Suspects]]:
@@ -61,28 +58,6 @@ def measure_alike(a: finding.Numbers) -> float:
     """Measure the share of the kept rows that no model can tell from others."""
     rows = [own.serious.sum() for own in a.suspects if own.side == "input" and own.reason in ALIKE]
     return float(sum(rows)) / max(1, finding.count_kept(a))
-
-
-def has_many_kept(a: finding.Numbers) -> bool:
-    """Tell whether 1% of the rows behind all other numbers are faulty."""
-    rows = [
-        len(own)
-        for reason, every in find_faults(a).items()
-        for own in every
-        if own.side == "input" and reason not in DEAD
-    ]
-    return 0 < finding.count_kept(a) <= 100 * sum(rows)
-
-
-def _name_special(faults: dict[Reason, list[Suspects]]) -> str:
-    """Name special tokens, which prompts use: ``, among them <|im_start|> (row 2,950)``."""
-    rows = list_rows(own for every in faults.values() for own in every)
-    named = [
-        show_token(token, row)
-        for _, row, token in rows[:IN_HEADLINE]
-        if token is not None and classify_token(token) == "special"
-    ]
-    return f", among them {join_words(named)}" if named else ""
 
 
 def _describe_clump(a: finding.Numbers, suspects: list[Suspects]) -> str:

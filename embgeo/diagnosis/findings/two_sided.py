@@ -23,15 +23,13 @@ def answer(a: finding.Numbers) -> Answer:
         limits.LINE_ODDS.state(finding.relative_odds(squared, finding.ordinary_squares(a))),
     )
     if state == "healthy":
-        return state, ["No two-sided collapse: ", *numbers, "."], ""
+        return state, ["No two-sided collapse: ", *numbers, "."]
     where = "a line" if squared >= limits.LINE_ALONE else "few directions"
     lead = {
         "degenerate": f"Two-sided collapse onto {where} through the origin: ",
         "mild": "The rows gather along few directions, on both sides of the origin: ",
     }[state]
-    what = "a two-sided collapse" if state == "degenerate" else "rows along few directions"
-    clause = f"{what} (mean squared cosine {finding.format_short(squared)})"
-    return state, [lead, *numbers, ". The mean cosine alone would miss it."], clause
+    return state, [lead, *numbers, ". The mean cosine alone would miss it."]
 
 
 ADVICE = (
@@ -47,6 +45,9 @@ QUESTION = Question(
     "Is there a two-sided collapse?",
     answer,
     geometry=True,
+    fault=lambda _, state: (
+        "two-sided collapse" if state == "degenerate" else "rows along few directions"
+    ),
     shown="decided",
     why="Tokens then differ by little more than a sign and a length, which the mean cosine "
     "cannot show.",

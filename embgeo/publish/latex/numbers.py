@@ -134,10 +134,10 @@ def fill(members: Sequence[TableColumn], _signs: str, page: Venue) -> TableConte
     body_end = [Latex("\\emph{Reference}"), *([Latex("--")] if quality else []), *references]
     several = any(method.runs for method in methods)
     said = "mean and standard deviation over seeds" if several else "value and error over tokens"
+    bold = f" Bold: the closest to the reference{', and the best score' if quality else ''}."
     caption = Latex(
         f"Geometry of the embedding matrix, {said}. Reference: isotropic rows of the same norms; "
-        "of probe and neighbors, chance. Bold: the closest to the reference"
-        + (", and the best score." if quality else ".")
+        f"of probe and neighbors, chance.{bold if len(methods) > 1 else ''}"
     )
     rows: list[tuple[Cell, ...]] = [
         (method.label, name, e.number.mean, e.number.deviation)

@@ -13,6 +13,7 @@ class Share {
     Object.assign(this, { data, store, maps });
     byId("copy-link").addEventListener("click", () => this.copyLink());
     byId("save-picture").addEventListener("click", () => this.savePicture());
+    byId("save-drawing").addEventListener("click", () => saveDrawing(document.querySelector(".replaced svg.figure"), "map"));
     byId("save-table").addEventListener("click", () => this.saveTable());
   }
 
@@ -52,6 +53,10 @@ class Share {
 
   saveTable() {
     const columns = tokenColumns(this.data);
+    for (const { data, view } of this.maps) {
+      const of = data === this.data ? "" : `, ${data.name}`;
+      columns.push({ title: `x${of}`, key: (i) => view.x[i] }, { title: `y${of}`, key: (i) => view.y[i] });
+    }
     const lines = [columns.map((c) => c.title)];
     for (let i = 0; i < this.data.rows; i++) {
       if (this.store.mask && !this.store.mask[i]) continue;

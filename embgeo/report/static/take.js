@@ -7,16 +7,19 @@ function addTakers(described) {
     addTaker(bar, fileName(table.caption?.textContent), lines);
   }
   for (const figure of document.querySelectorAll("figure.picture")) {
-    const drawing = figure.querySelector("svg.figure");
-    if (!drawing) continue;
+    const drawings = figure.querySelectorAll("svg.figure");
     const bar = takeBar(figure.querySelector("figcaption"), "append");
-    const name = fileName(drawing.getAttribute("aria-label"));
+    const name = fileName(drawings[0].getAttribute("aria-label"));
     const charts = [...figure.querySelectorAll("[data-chart]")].map((element) => ({
       title: element.parentElement.querySelector("h3")?.textContent ?? "",
       chart: described[element.dataset.chart],
     }));
-    if (charts.length) addTaker(bar, name, () => charts.flatMap(chartLines));
-    takeButton(bar, "SVG", () => save(new Blob([svgText(drawing)], { type: "image/svg+xml" }), `${name}.svg`));
+    const { table } = described[figure.dataset.name] ?? {};
+    if (charts.length || table) addTaker(bar, name, () => table ?? charts.flatMap(chartLines));
+    drawings.forEach((drawing, i) => {
+      const text = drawings.length > 1 ? `SVG ${i + 1}` : "SVG";
+      takeButton(bar, text, () => saveDrawing(drawing, fileName(`${name} ${text.slice(4)}`)));
+    });
   }
 }
 
@@ -53,11 +56,11 @@ function chartLines({ title, chart }) {
 }
 
 // The drawing by itself, in its light colors, which are its attributes; texts stay texts.
-function svgText(drawing) {
+function saveDrawing(drawing, name) {
   const copy = drawing.cloneNode(true);
   copy.setAttribute("xmlns", SVG);
   copy.setAttribute("color", "#1b1b1f");
-  return new XMLSerializer().serializeToString(copy);
+  save(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }), `${name}.svg`);
 }
 
 function fileName(text) {

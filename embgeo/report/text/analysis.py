@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from embgeo.core.quantities import frequency
 from embgeo.core.text import ColoredLine, Tone
 from embgeo.diagnosis.finding import State
-from embgeo.report.headline import headline_of
 from embgeo.report.text import suspects
 from embgeo.result.analysis import HEADLINE, Analysis
 
@@ -16,11 +15,11 @@ def render(analysis: Analysis) -> Iterator[str]:
     p = analysis.provenance
     verdict = analysis.verdict
     yield f"{p['file']}  {p['tensor']}  {p['n']:,} × {p['d']:,}  {p['dtype']}"
-    yield ColoredLine.of(headline_of(analysis), TONES.get(verdict.tone))
+    yield ColoredLine.of(verdict.headline, TONES.get(verdict.tone))
     yield from suspects.render(analysis.suspects)
     output = p.get("output") or {}
     if "verdict" in output:
-        yield f"Output matrix {output['tensor']}: {output['verdict']['state']}"
+        yield f"Output matrix {output['tensor']} – {output['verdict']['headline']}"
     shown = headline_rows(analysis)
     width = max((len(title) for title, *_ in shown), default=0)
     for title, value, reference in shown:

@@ -11,7 +11,6 @@ from embgeo.core.numbers import format_optional, format_signed
 from embgeo.core.quantities import compare, tokens
 from embgeo.core.text import ColoredLine, align
 from embgeo.core.values import Quantity, Scalar, format_number
-from embgeo.report.headline import headline_of
 from embgeo.report.text import suspects
 from embgeo.report.text.analysis import TONES
 from embgeo.result.analysis import HEADLINE
@@ -56,7 +55,7 @@ def verdicts(comparison: Comparison) -> Iterator[str]:
         shape = f"{p.get('n', 0):,} × {p.get('d', 0):,}"
         yield f"{member.name}  {member.given}  {p.get('tensor', '')}  {shape}"
         verdict = member.analysis.verdict
-        yield ColoredLine.of(f"  {headline_of(member.analysis)}", TONES.get(verdict.tone))
+        yield ColoredLine.of(f"  {verdict.headline}", TONES.get(verdict.tone))
 
 
 def difference_rows(comparison: Comparison, place: int) -> list[tuple[str, ...]]:

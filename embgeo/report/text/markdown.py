@@ -5,7 +5,6 @@ from typing import Literal
 
 from embgeo.comparison.comparison import Comparison
 from embgeo.core.text import as_code, escape_markdown, write_table
-from embgeo.report.headline import headline_of
 from embgeo.report.text import suspects
 from embgeo.report.text.analysis import headline_rows
 from embgeo.report.text.analysis import render as render_analysis_text
@@ -23,7 +22,7 @@ def render(result: Analysis | Comparison, form: Literal["text", "markdown"]) -> 
 def render_analysis(analysis: Analysis) -> Iterator[str]:
     """Yield verdict, suspects, headline numbers and notes."""
     p = analysis.provenance
-    yield f"### {escape_markdown(headline_of(analysis))}"
+    yield f"### {escape_markdown(analysis.verdict.headline)}"
     yield ""
     names = (as_code(p[name]) for name in ("file", "tensor") if p[name])
     yield " ".join([*names, f"{p['n']:,} × {p['d']:,}"])
@@ -37,7 +36,7 @@ def render_analysis(analysis: Analysis) -> Iterator[str]:
 def render_comparison(comparison: Comparison) -> Iterator[str]:
     """Yield verdicts, headline numbers with their differences, sentences and notes."""
     for member in comparison.members:
-        yield f"- {as_code(member.name)}: {escape_markdown(headline_of(member.analysis))}"
+        yield f"- {as_code(member.name)}: {escape_markdown(member.analysis.verdict.headline)}"
     if comparison.track is not None:
         table = track_rows(comparison.track)[0]
     elif len(comparison.members) == 2:
