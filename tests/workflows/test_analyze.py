@@ -38,7 +38,7 @@ def test_the_output_matrix_has_its_own_analysis_and_is_named_in_the_first(
     own = embgeo.load_analysis(out / "output")
     alone = embgeo.analyze(model, tensor="lm_head.weight", sections="cosine")
     assert own["cosine.mean"] == float(alone["cosine.mean"]) > 0.8
-    assert f"Output matrix lm_head.weight: {own.verdict.state}" in text
+    assert f"Output matrix lm_head.weight – {own.verdict.headline}" in text
     assert own.verdict.state == "degenerate"
     first = embgeo.load_analysis(out)
     assert first.verdict.state != "degenerate"

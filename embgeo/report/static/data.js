@@ -13,9 +13,7 @@ function readJson(id) {
 }
 
 async function unpack(text) {
-  const binary = atob(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  const bytes = Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).arrayBuffer();
 }
@@ -39,7 +37,10 @@ function readColumn(buffer, { at, length, type, low, high, bits, count }) {
   if (bits !== undefined) return readBits(stored, bits, count);
   if (low === undefined) return stored;
   const step = (high - low) / 65535;
-  return Float32Array.from(stored, (v) => low + v * step);
+  // `Float32Array.from` takes ten times as long.
+  const values = new Float32Array(length);
+  for (let i = 0; i < length; i++) values[i] = low + stored[i] * step;
+  return values;
 }
 
 function readTokens(buffer, described, rows) {
