@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
@@ -24,8 +24,8 @@ _LONGEST = timedelta(hours=12)
 def find_device(name: str) -> torch.device:
     """Resolve the device of a setting; ``auto`` takes a GPU if there is one."""
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "mps"
-        name = name if name == "cuda" or torch.backends.mps.is_available() else "cpu"
+        name = "mps" if torch.backends.mps.is_available() else "cpu"
+        name = "cuda" if torch.cuda.is_available() else name
     try:
         device = torch.device(name)
     except RuntimeError as error:
@@ -49,28 +49,23 @@ def _local_rank() -> int:
 @contextmanager
 def numerics(precision: str, device: torch.device, threads: int | None = None) -> Iterator[None]:
     """Set TF32, threads and, on a CPU, deterministic algorithms; restore them at the end."""
-    places = list_precisions()
-    before = [getattr(place, name) for place, name, _, _ in places]
-    deterministic = torch.are_deterministic_algorithms_enabled()
-    memory: Any = torch.utils.deterministic
-    filled = memory.fill_uninitialized_memory
-    number = torch.get_num_threads()
-    for place, name, exact, short in places:
-        setattr(place, name, exact if precision == "float32" else short)
-    if device.type == "cpu":
-        torch.use_deterministic_algorithms(True)
-        # Do not fill new memory first: it is written anyway.
-        memory.fill_uninitialized_memory = False
-    if threads is not None:
-        torch.set_num_threads(threads)
-    try:
+    with ExitStack() as undo:
+        for place, name, exact, short in list_precisions():
+            undo.callback(setattr, place, name, getattr(place, name))
+            setattr(place, name, exact if precision == "float32" else short)
+        if device.type == "cpu":
+            before = torch.are_deterministic_algorithms_enabled()
+            undo.callback(torch.use_deterministic_algorithms, before)
+            torch.use_deterministic_algorithms(True)
+            # Do not fill new memory first: it is written anyway.
+            memory: Any = torch.utils.deterministic
+            name = "fill_uninitialized_memory"
+            undo.callback(setattr, memory, name, getattr(memory, name))
+            setattr(memory, name, False)
+        undo.callback(torch.set_num_threads, torch.get_num_threads())
+        if threads is not None:
+            torch.set_num_threads(threads)
         yield
-    finally:
-        torch.set_num_threads(number)
-        for (place, name, _, _), value in zip(places, before, strict=True):
-            setattr(place, name, value)
-        torch.use_deterministic_algorithms(deterministic)
-        memory.fill_uninitialized_memory = filled
 
 
 def list_precisions() -> list[tuple[Any, str, Any, Any]]:
@@ -216,19 +211,16 @@ def note_interrupts() -> Iterator[threading.Event]:
 
     Python allows handlers in the main thread only; in others, nothing is noted.
     """
-    asked, before = threading.Event(), {}
+    asked = threading.Event()
 
     def note(_number: int, _frame: Any) -> None:
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()
 
-    if threading.current_thread() is threading.main_thread():
-        for name in (signal.SIGINT, signal.SIGTERM):
-            with suppress(ValueError, OSError):
-                before[name] = signal.signal(name, note)
-    try:
+    with ExitStack() as undo:
+        if threading.current_thread() is threading.main_thread():
+            for name in (signal.SIGINT, signal.SIGTERM):
+                with suppress(ValueError, OSError):
+                    undo.callback(signal.signal, name, signal.signal(name, note))
         yield asked
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
