@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, Member
 from embgeo.core.arguments import refuse_if
-from embgeo.core.errors import BadOption, EmbgeoError, RunFailed, argument
+from embgeo.core.errors import BadOption, EmbgeoError, RunFailed, argument, writing
 from embgeo.core.options import known_arguments
 from embgeo.core.progress import Progress, RunMonitor
 from embgeo.core.settings import Positive, parse_value
@@ -404,20 +404,22 @@ def write_study(
     At least one run did not fail.
     """
     from embgeo.report.study import render
+    from embgeo.training.loop.checkpoint import MAKE_ROOM, offer_resume
     from embgeo.training.study.record import COMPARISON_FOLDER, STUDY
 
     study = make_study(settings, folder, failed, command)
     progress.start("comparing the embeddings", 0)
     comparison = compare_embeddings(study, folder, command, progress)
-    STUDY.save(study, folder)
-    home = folder / COMPARISON_FOLDER
+    home, report = folder / COMPARISON_FOLDER, folder / REPORT_NAME
+    with offer_resume():
+        STUDY.save(study, folder)
     if comparison is not None:
-        way_out = f"make room, and resume with {argument('resume')}"
-        write_whole(home, comparison.save, COMPARISON_FILES, way_out)
+        write_whole(home, comparison.save, COMPARISON_FILES, MAKE_ROOM)
     elif (home / COMPARISON_NAME).is_file():  # of earlier runs
         shutil.rmtree(home, ignore_errors=True)
-    report = folder / REPORT_NAME
-    write_file(report, render(study, comparison))
+    page = render(study, comparison)
+    with writing(report, MAKE_ROOM):
+        write_file(report, page)
     return study, report
 
 

@@ -133,7 +133,12 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
     The analyses of an output matrix and a source embedding are in folders inside.
     """
     from embgeo.stats.resources import Resources
-    from embgeo.training.loop.checkpoint import MODEL_NAME, SOURCE_NAME, VOCABULARY_NAME
+    from embgeo.training.loop.checkpoint import (
+        MODEL_NAME,
+        SOURCE_NAME,
+        VOCABULARY_NAME,
+        offer_resume,
+    )
     from embgeo.training.models.encoder_decoder import SOURCE_TENSOR
     from embgeo.training.study.run_result import OUTPUT_FOLDER, SOURCE_FOLDER
     from embgeo.workflows.analyze import analyze
@@ -157,7 +162,8 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
     for place, each in found.items():
         if each is not None:
             analysis = analyze(each, command=command, progress=progress, resources=resources)
-            analysis.save(folder / place)
+            with offer_resume():
+                analysis.save(folder / place)
 
 
 def choose_pass_device(device: str) -> str:

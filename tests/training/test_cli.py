@@ -148,6 +148,17 @@ def test_resume_finds_everything_finished(
     assert (here / "words.runs" / "training.json").read_bytes().count(b"\n") == before.count(b"\n")
 
 
+@pytest.mark.slow
+def test_what_cannot_be_written_in_the_end_can_be_resumed(home: Path, tmp_path: Path) -> None:
+    """In the place of a full disk, a folder has the name of the file."""
+    out = shutil.copytree(home / "words.runs", tmp_path / "words.runs")
+    for name in ("report.html", "training.json", "mle/seed-0/analysis.json"):
+        (out / name).unlink()
+        (out / name).mkdir()
+        with refusal():
+            train(home / "words.txt", out=out, resume=True)
+
+
 @pytest.mark.usefixtures("here")
 @pytest.mark.slow
 def test_python_gets_the_study_that_is_saved() -> None:

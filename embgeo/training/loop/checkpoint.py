@@ -14,7 +14,14 @@ import torch
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
-from embgeo.core.errors import BadOption, UnreadableFile, looking_at, writing
+from embgeo.core.errors import (
+    BadOption,
+    EmbgeoError,
+    UnreadableFile,
+    argument,
+    looking_at,
+    writing,
+)
 from embgeo.files.saved import Content, remove_left, write_file
 from embgeo.training.data.tokenizer import TOKENIZER_NAME
 from embgeo.training.data.vocabulary import Dataset, vocabulary_bytes
@@ -30,7 +37,7 @@ STATE_NAME = "state.pt"
 FORMAT = 2
 START_AGAIN = "remove the file to start again"
 #: The way out of a full disk, whatever was written.
-MAKE_ROOM = "make room, and go on with --resume"
+MAKE_ROOM = f"make room, and go on with {argument('resume')}"
 ELSEWHERE = "choose another folder with -o"
 _PLAIN = (bool, int, float, str, bytes, NoneType)
 
@@ -50,6 +57,17 @@ def write(path: Path, content: Content) -> None:
     """Write a file that is whole or not there, also after a loss of power."""
     with writing(path, MAKE_ROOM):
         write_file(path, content, durable=True)
+
+
+@contextmanager
+def offer_resume() -> Iterator[None]:
+    """Give `MAKE_ROOM` as the way out of errors about writing inside the block."""
+    try:
+        yield
+    except EmbgeoError as error:
+        if type(error) is not EmbgeoError or not isinstance(error.__cause__, OSError):
+            raise
+        raise EmbgeoError(error.cause, where=error.where, way_out=MAKE_ROOM) from error
 
 
 def begin_folder(config: StudySettings, dataset: Dataset, folder: Path) -> None:
