@@ -78,7 +78,7 @@ def build(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specification
     side = " (to the left is better)" if across.endswith(".perplexity") else ""
     return spec.Specification(
         tuple(panels),
-        f"Each method by its {spell_score(across.partition('.')[2])}{side} and its geometry. "
+        f"Each method by its {spell_score(across)}{side} and its geometry. "
         "With several seeds the large mark is their mean with its standard deviation, the dots are "
         "the seeds. "
         "Arrows go from the control to the method, gray ones where neither number differs by "

@@ -75,7 +75,7 @@ def describe_methods(study: Study, comparison: Comparison | None) -> dict[str, A
         "version": str(versions.get("embgeo", "")),
         "headlines": headlines(study),
         "tone": "undecided" if wording.describe_few_seeds(study) else "change",
-        "quality": visible(wording.spell_score(deciding.find_quality(study.runs))),
+        "quality": visible(wording.spell_score(deciding.quality_name(study.runs))),
         "balance_title": visible(title_balance(study)),
         "seeds": study.seeds,
         "heads": study_tables.heads(study),
@@ -170,7 +170,7 @@ def run_rows(study: Study) -> list[dict[str, str]]:
 
 def title_balance(study: Study) -> str:
     """Return ``"Perplexity and geometry"``."""
-    return f"{capital(wording.spell_score(deciding.find_quality(study.runs)))} and geometry"
+    return f"{capital(wording.spell_score(deciding.quality_name(study.runs)))} and geometry"
 
 
 def sections(study: Study, comparison: Comparison | None, figures: Gallery) -> list[dict[str, str]]:

@@ -8,11 +8,11 @@ from typing import Any
 from embgeo.core.numbers import format_optional, join_unit
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.core.text import visible
-from embgeo.core.values import Quantity, format_number
+from embgeo.core.values import format_number
 from embgeo.training.study import deciding, record, wording
 from embgeo.training.study.claims import TIME
 from embgeo.training.study.numbers import QUANTITIES
-from embgeo.training.study.spread import SeedDifference, in_percent, percent_text, signed, spread
+from embgeo.training.study.spread import in_percent, percent_text, signed, spread
 
 #: Columns of the first table, after the deciding perplexity.
 FIRST = (
@@ -207,19 +207,8 @@ def cell(
         return Cell(mean, unit, deviation)
     ends = () if name in FIXED else (held.interval or ())
     interval = " … ".join(map(percent_text if held.relative else signed, ends))
-    return Cell(mean, unit, deviation, held.change, interval, word(held, quantity, name))
-
-
-def word(held: SeedDifference, quantity: Quantity | None, name: str) -> str:
-    """Return what the interval of a difference over seeds says."""
-    if name in FIXED or held.interval is None:
-        return ""
-    side = held.side()
-    if side == "open":
-        return "within seeds"
-    if quantity is None or quantity.better is None:
-        return ""
-    return "better" if side == quantity.better else "worse"
+    word = "" if name in FIXED else wording.judge_change(held, quantity)
+    return Cell(mean, unit, deviation, held.change, interval, word)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,10 +50,8 @@ from embgeo.publish.latex.latex_table import (
 )
 from embgeo.result.analysis import Analysis, load_analysis
 from embgeo.result.saved import JSON_NAME
-from embgeo.training.study.assemble import make_run
 from embgeo.training.study.log import LOG_NAME, read_log
 from embgeo.training.study.record import STUDY_NAME, Run, load_study
-from embgeo.training.study.run_result import is_finished, read_run, thin_curves
 from embgeo.workflows.folders import check_free, write_set
 from embgeo.workflows.saved_analysis import result_name
 
@@ -555,6 +553,9 @@ def load_groups(
 
 def member_run(label: str, path: Path, seed: int, analysis: Analysis) -> Run:
     """Make the run of a member; one of ``embgeo train`` has the scores of its result."""
+    from embgeo.training.study.assemble import make_run
+    from embgeo.training.study.run_result import is_finished, read_run, thin_curves
+
     if is_finished(path):
         made = make_run(read_run(path.absolute().parents[1], path.absolute()), {})
         return replace(made, method=label, seed=seed)

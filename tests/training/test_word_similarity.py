@@ -77,10 +77,10 @@ def test_cosines_and_coverage_are_those_of_a_loop() -> None:
             kept.append(score)
         everything.append(value)
     assert len(found.units) == 40
-    known = found.of_set("ws353")
+    known = found.select("ws353")
     assert known is not None
-    np.testing.assert_allclose(known[0], cosines, rtol=1e-12)
-    assert known[1].tolist() == kept
+    np.testing.assert_allclose(known[:, 0], cosines, rtol=1e-12)
+    assert known[:, 1].tolist() == kept
     scores = correlate(found)
     assert scores["ws353"] == pytest.approx(spearmanr(cosines, kept).statistic)
     assert scores["ws353_all"] == pytest.approx(spearmanr(everything, gold).statistic)

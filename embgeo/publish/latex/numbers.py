@@ -71,15 +71,14 @@ def find_quality(methods: Sequence[TableColumn]) -> tuple[str, list[Entry]]:
     if not runs or not all(method.runs for method in methods):
         return "", []
     name = quality_name(runs)
-    score = name.partition(".")[2]
-    sign = 1.0 if score in PERPLEXITIES else -1.0
+    sign = 1.0 if name.partition(".")[2] in PERPLEXITIES else -1.0
     entries = []
     for method in methods:
         number = spread([run.numbers[name] for run in method.runs if name in run.numbers])
         entries.append(Entry(number, None if number is None else sign * number.mean))
     if all(entry.number is None for entry in entries):
         return "", []
-    return spell_score(score), entries
+    return spell_score(name), entries
 
 
 def write_column(entries: Sequence[Entry]) -> list[Latex]:

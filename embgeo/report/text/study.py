@@ -4,24 +4,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.text import align
 from embgeo.report.study_tables import MATRICES, Head, method_rows, name_unit
 from embgeo.training.study import deciding, wording
 from embgeo.training.study.numbers import TOKENIZED_BLEU
 from embgeo.training.study.record import Study
-
-#: Columns of the table after those of the deciding split. Heads take two lines: the first word,
-#: and the others.
-COLUMNS = tuple(
-    (quantity.name, quantity.label)
-    for quantity in (
-        cosine.MEAN,
-        isotropy.I1_UNIT_ROWS,
-        spectrum.EFFECTIVE_RANK,
-        frequency.PROBE_AUC,
-    )
-)
 
 
 def render(study: Study) -> Iterator[str]:
@@ -37,6 +24,7 @@ def render(study: Study) -> Iterator[str]:
 
 
 def table(study: Study) -> list[str]:
+    """Return the table of methods; a head takes two lines: its first word, and the others."""
     heads, *lines = method_lines(study)
     return align([*([head.partition(" ")[at] for head in heads] for at in (0, 2)), *lines])
 
@@ -50,7 +38,7 @@ def method_lines(study: Study) -> list[list[str]]:
         (f"{split}.{TOKENIZED_BLEU}", "tokenized BLEU"),
         (f"{split}.rare", "perplexity, rare words"),
         (f"{split}.popular", "perplexity, frequent words"),
-        *COLUMNS,
+        *((quantity.name, quantity.label) for quantity in wording.GEOMETRY),
     )
     columns = [
         Head(key, head) for key, head in shown if any(key in run.numbers for run in study.runs)

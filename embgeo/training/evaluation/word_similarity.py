@@ -9,7 +9,7 @@ from embgeo.core.values import format_number
 from embgeo.training.data.documents import WordPairs
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.study.numbers import ALL, SETS
-from embgeo.training.study.outcomes import LEAST_PAIRS, Outcomes, draw_scores, spearman
+from embgeo.training.study.outcomes import Outcomes, draw_scores, spearman
 from embgeo.training.study.spread import take_percentiles
 
 
@@ -41,18 +41,20 @@ def find_cosine(W: FloatArray, row: dict[str, int], first: str, second: str) -> 
 def correlate(found: Outcomes) -> dict[str, float | None]:
     """Return Spearman's ρ of each set, without pairs that have no cosine, and with 0 for them."""
     scores = (*found.names, *(name + ALL for name in found.names))
-    return {score: spearman(*pairs) for score in scores if (pairs := found.of_set(score))}
+    return {
+        score: spearman(*pairs.T) for score in scores if (pairs := found.select(score)) is not None
+    }
 
 
 def describe_intervals(found: Outcomes) -> str:
     """Describe ρ of each set with its interval over other pairs of words, by a bootstrap."""
     parts = []
     for name in found.names:
-        pairs = found.of_set(name)
-        if pairs is None or (rho := spearman(*pairs)) is None or len(pairs[1]) < LEAST_PAIRS:
+        pairs = found.select(name)
+        if pairs is None or (rho := spearman(*pairs.T)) is None:
             continue
         drawn = draw_scores(found, name)
         low, high = (format_number(end, 2) for end in take_percentiles(drawn[np.isfinite(drawn)]))
-        n = len(pairs[1])
-        parts.append(f"{SETS[name][0]} {format_number(rho, 3)} ({low} to {high}; {n:,} pairs)")
+        shown = f"{format_number(rho, 3)} ({low} to {high}; {len(pairs):,} pairs)"
+        parts.append(f"{SETS[name][0]} {shown}")
     return f"ρ (95% over other pairs, a bootstrap): {'; '.join(parts)}"

@@ -208,20 +208,19 @@ def warn_of_unigram(method: str, runs: Sequence[Run], split: str) -> StudyWarnin
     """Warn if a run of the method is not below the unigram perplexity of the split."""
     perplexity, unigram = f"{split}.perplexity", f"{split}.unigram"
     above = [
-        run
+        run.numbers
         for run in runs
         if unigram in run.numbers and run.numbers.get(perplexity, 0.0) >= run.numbers[unigram]
     ]
     if not above:
         return None
-    worst = max(above, key=lambda run: run.numbers[perplexity])
-    count = "" if len(runs) == 1 else f"{len(above)} of {len(runs)} runs: "
+    worst = max(above, key=lambda numbers: numbers[perplexity])
     return StudyWarning(
         "not_below_unigram",
         method,
-        f"{method}: {count}perplexity {format_number(worst.numbers[perplexity])} is not below that "
-        f"of a unigram model, {format_number(worst.numbers[unigram])}: it predicts no better than "
-        "word frequencies do",
+        f"{method}: {count_runs(above, runs)}perplexity {format_number(worst[perplexity])} is not "
+        f"below that of a unigram model, {format_number(worst[unigram])}: it predicts no better "
+        "than word frequencies do",
     )
 
 
@@ -229,20 +228,22 @@ def warn_of_long_rows(method: str, runs: Sequence[Run]) -> StudyWarning | None:
     """Warn if long rows alone make I1 at mean norm 1 low."""
     unit, rows = isotropy.I1_UNIT.name, isotropy.I1_UNIT_ROWS.name
     low = [
-        run
+        run.numbers
         for run in runs
-        if unit in run.numbers
-        and rows in run.numbers
+        if {unit, rows} <= run.numbers.keys()
         and PARTITION.state(run.numbers[unit]) == "degenerate"
         and PARTITION.state(run.numbers[rows]) == "healthy"
     ]
     if not low:
         return None
-    worst = min(low, key=lambda run: run.numbers[unit])
-    count = "" if len(runs) == 1 else f"{len(low)} of {len(runs)} runs: "
+    worst = min(low, key=lambda numbers: numbers[unit])
     return StudyWarning(
         "long_rows",
         method,
-        f"{method}: {count}I1 at mean norm 1 is {format_number(worst.numbers[unit])} because "
-        f"a few rows are long; I1 of unit rows is {format_number(worst.numbers[rows])}",
+        f"{method}: {count_runs(low, runs)}I1 at mean norm 1 is {format_number(worst[unit])} "
+        f"because a few rows are long; I1 of unit rows is {format_number(worst[rows])}",
     )
+
+
+def count_runs(some: Sequence[object], runs: Sequence[Run]) -> str:
+    return "" if len(runs) == 1 else f"{len(some)} of {len(runs)} runs: "

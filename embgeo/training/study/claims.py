@@ -12,7 +12,6 @@ from embgeo.training.study.record import Role
 
 #: The test perplexity if every run has one, else the validation perplexity.
 PERPLEXITY = "perplexity"
-TRANSLATION = "translation"
 #: Not "untied": then the effect of tying would count as the method's.
 BASELINE = "mle"
 #: The model of spectrum control and its rivals, without their penalty.

@@ -252,18 +252,13 @@ def quality_name(runs: Sequence[record.Run]) -> str:
 
     The validation split chose settings.
     """
-    return score_name(runs, find_quality(runs))
+    return score_name(runs, runs[0].quality if runs else PERPLEXITY)
 
 
 def score_name(runs: Sequence[record.Run], score: str) -> str:
     """Return a score of the test split where every run has it, else of the validation split."""
     tested = bool(runs) and all(f"test.{score}" in run.numbers for run in runs)
     return f"{'test' if tested else 'valid'}.{score}"
-
-
-def find_quality(runs: Sequence[record.Run]) -> str:
-    """Find the score that decides, without its split."""
-    return runs[0].quality if runs else PERPLEXITY
 
 
 def unigram_perplexity(runs: Sequence[record.Run], split: str) -> float | None:

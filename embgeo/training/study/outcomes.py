@@ -59,26 +59,22 @@ class Outcomes:
         """Return the units as rows; NaN for None."""
         return np.array(self.units, dtype=np.float64).reshape(len(self.units), -1)
 
-    def of_set(self, score: str) -> tuple[FloatArray, FloatArray] | None:
-        """Return cosines and ratings of the pairs of a set; None without the set.
+    def select(self, score: str) -> FloatArray | None:
+        """Return the units that a score is about; None for one that is about others.
 
-        The score with `ALL` is of all pairs, where a missing cosine counts as 0.
+        Of a set of pairs the cosines and the ratings; the score with `ALL` is of all pairs, where a
+        missing cosine counts as 0.
         """
+        table = self.table()
+        if self.kind != "pairs":
+            return table if score in SCORES[self.kind] else None
         name = score.removesuffix(ALL)
         if name not in self.names:
             return None
-        table = self.table()
         own = table[table[:, 0] == self.names.index(name)]
         if not score.endswith(ALL):
             own = own[~np.isnan(own[:, 2])]
-        return np.nan_to_num(own[:, 2]), own[:, 1]
-
-    def select(self, score: str) -> FloatArray | None:
-        """Return the units that a score is about; None for one that is about others."""
-        if self.kind == "pairs":
-            pairs = self.of_set(score)
-            return None if pairs is None else np.stack(pairs, axis=1)
-        return self.table() if score in SCORES[self.kind] else None
+        return np.nan_to_num(own[:, [2, 1]])
 
     def shared(self, score: str) -> tuple[bytes, int] | None:
         """Return a digest of what has to be the same in all runs, and the number of units.

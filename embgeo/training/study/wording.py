@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
-from embgeo.core.values import format_number
+from embgeo.core.values import Quantity, format_number
 from embgeo.diagnosis.thresholds import CONE
 from embgeo.training.study import deciding, record
 from embgeo.training.study.numbers import BITS_PER_BYTE, BLEU, CHRF, MACRO_F1, TOKENIZED_BLEU
@@ -17,19 +17,19 @@ SPELLED = {
     CHRF: "chrF",
     BITS_PER_BYTE: "bits per byte",
 }
-#: Numbers of the geometry that a sentence reports.
-IN_SENTENCES = (cosine.MEAN, isotropy.I1_UNIT_ROWS, spectrum.EFFECTIVE_RANK, frequency.PROBE_AUC)
+#: The numbers of the geometry that sentences, the table of a terminal and figures report.
+GEOMETRY = (cosine.MEAN, isotropy.I1_UNIT_ROWS, spectrum.EFFECTIVE_RANK, frequency.PROBE_AUC)
 
 
-def spell_score(score: str) -> str:
-    """Spell the name of a score: ``"BLEU"`` for "bleu"."""
+def spell_score(name: str) -> str:
+    """Spell the name of a score, without its split: ``"BLEU"`` for "bleu" and "test.bleu"."""
+    score = name.rpartition(".")[2]
     return SPELLED.get(score, score)
 
 
 def describe_quality(name: str, valid: str = "validation") -> str:
     """Return ``"test perplexity"``; of ``valid.loss`` "validation loss"."""
-    split, _, score = name.partition(".")
-    return f"{'test' if split == 'test' else valid} {spell_score(score)}"
+    return f"{'test' if name.startswith('test.') else valid} {spell_score(name)}"
 
 
 def describe_methods(study: record.Study) -> tuple[str, ...]:
@@ -39,9 +39,10 @@ def describe_methods(study: record.Study) -> tuple[str, ...]:
 
 def describe_method(study: record.Study, method: record.StudyMethod) -> str:
     """Return ``"cosreg: perplexity 312.4 → 308.1 (−1.4%), mean cosine 0.119 → 0.005, …"``."""
+    quality = deciding.quality_name(study.runs)
     shown: list[tuple[str, str, record.Role | None]] = [
-        (deciding.quality_name(study.runs), deciding.find_quality(study.runs), None),
-        *((quantity.name, quantity.label, method.role) for quantity in IN_SENTENCES),
+        (quality, quality.partition(".")[2], None),
+        *((quantity.name, quantity.label, method.role) for quantity in GEOMETRY),
     ]
     parts = []
     for name, word, role in shown:
@@ -59,12 +60,18 @@ def describe_method(study: record.Study, method: record.StudyMethod) -> str:
 
 def describe_change(study: record.Study, name: str, held: SeedDifference) -> str:
     """Return ``"−1.4%, better"``: the change of a score, and what its interval says."""
-    if held.interval is None:
-        return f"{held.change}, {'one seed' if held.seeds == 1 else f'{held.seeds} seeds'}"
-    quantity, side = study.quantity(name), held.side()
-    better = "higher" if quantity is not None and quantity.better == "higher" else "lower"
-    word = "better" if side == better else "worse"
-    return f"{held.change}, {'within what seeds differ by' if side == 'open' else word}"
+    seeds = "one seed" if held.seeds == 1 else f"{held.seeds} seeds"
+    return f"{held.change}, {judge_change(held, study.quantity(name)) or seeds}"
+
+
+def judge_change(held: SeedDifference, quantity: Quantity | None) -> str:
+    """Return "better", "worse" or "within seeds"; empty where the interval says nothing."""
+    side = held.side()
+    if held.interval is not None and side == "open":
+        return "within seeds"
+    if held.interval is None or quantity is None or quantity.better is None:
+        return ""
+    return "better" if side == quantity.better else "worse"
 
 
 def format_values(values: Mapping[int, float]) -> str:
@@ -112,6 +119,6 @@ def describe_what_happened(study: record.Study, method: record.StudyMethod) -> s
     held = deciding.compare_with_control(study, method, name := deciding.quality_name(study.runs))
     if method.reference and held is not None:
         change = f"{format_number(held.before, 3)} → {format_number(held.after, 3)}"
-        said = spell_score(name.partition(".")[2])
+        said = spell_score(name)
         parts.append(f"{said} {change}" if parts else f"{method.title}: {said} {change}")
     return f"{'; '.join(parts)}." if parts else ""
