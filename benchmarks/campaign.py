@@ -312,8 +312,10 @@ def list_values(runs: Sequence[Run], one: ClaimOutcome) -> set[tuple[Any, ...]]:
 
 
 def list_cells(campaign: str, one: ClaimOutcome) -> list[Any]:
-    low, high = one.interval or (None, None)
+    held = one.contrast
+    low, high = (None, None) if held is None else held.interval or (None, None)
     text_low, text_high = one.text_interval or (None, None)
+    difference = None if held is None else held.difference
     return [
         campaign,
         one.key,
@@ -326,10 +328,10 @@ def list_cells(campaign: str, one: ClaimOutcome) -> list[Any]:
         one.verdict,
         one.cause or "",
         one.reason,
-        "relative" if one.relative else "",
-        one.seeds,
-        *(round_cell(v) for v in (one.difference, low, high, text_low, text_high)),
-        *(round_cell(v) for v in (one.share, one.detectable)),
+        "relative" if held is not None and held.relative else "",
+        0 if held is None else held.seeds,
+        *(round_cell(v) for v in (difference, low, high, text_low, text_high, one.share)),
+        round_cell(None if held is None else held.detectable),
         one.trials,
         one.reference_trials,
         *(round_cell(v) for v in (one.p_value, one.p_adjusted)),

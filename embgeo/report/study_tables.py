@@ -12,7 +12,7 @@ from embgeo.core.values import format_number
 from embgeo.training.study import deciding, record, wording
 from embgeo.training.study.claims import TIME
 from embgeo.training.study.numbers import QUANTITIES
-from embgeo.training.study.spread import in_percent, percent_text, signed, spread
+from embgeo.training.study.spread import SeedDifference, in_percent, percent_text, signed, spread
 
 #: Columns of the first table, after the deciding perplexity.
 FIRST = (
@@ -235,11 +235,13 @@ def claim_rows(study: record.Study) -> tuple[ClaimRow, ...]:
 
 def claim_row(study: record.Study, o: record.ClaimOutcome) -> ClaimRow:
     quantity = study.quantity(o.number)
-    unit = "%" if o.relative else ""
+    held = o.contrast
+    relative = held is not None and held.relative
+    unit = "%" if relative else ""
 
     def write(values: Sequence[float]) -> str:
         """Write a difference with its sign; one of logarithms in percent."""
-        return " … ".join(signed(in_percent(v) if o.relative else v) for v in values)
+        return " … ".join(signed(in_percent(v) if relative else v) for v in values)
 
     mark, chip = MARKS[o.verdict]
     return ClaimRow(
@@ -247,11 +249,11 @@ def claim_row(study: record.Study, o: record.ClaimOutcome) -> ClaimRow:
         o.source.partition(",")[0],
         describe_sides(study, o),
         o.number if quantity is None else quantity.title,
-        "–" if o.difference is None else f"{write([o.difference])}{unit}",
-        write(o.interval or ()),
+        "–" if held is None else f"{write([held.difference])}{unit}",
+        "" if held is None else write(held.interval or ()),
         f"{write(o.text_interval)}{unit}" if o.text_interval else "",
         "–" if o.share is None else f"{format_number(100.0 * o.share, 2)}%",
-        describe_detectable(o),
+        describe_detectable(held),
         f"{o.trials} : {o.reference_trials}",
         mark,
         chip,
@@ -265,11 +267,12 @@ def describe_sides(study: record.Study, o: record.ClaimOutcome) -> str:
     return sides if o.role is None or not two else f"{sides}, {MATRICES[o.role]}"
 
 
-def describe_detectable(o: record.ClaimOutcome) -> str:
+def describe_detectable(held: SeedDifference | None) -> str:
     """Return ``"1.3%"``: the change that most studies of this size would find."""
-    if o.detectable is not None and o.relative:
-        return percent_text(o.detectable).removeprefix("+")
-    return format_optional(o.detectable, 2)
+    found = None if held is None else held.detectable
+    if held is not None and found is not None and held.relative:
+        return percent_text(found).removeprefix("+")
+    return format_optional(found, 2)
 
 
 def settings_text(settings: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -265,7 +265,7 @@ def test_damage_is_told_in_one_line(tmp_path: Path) -> None:
         tmp_path,
         (
             lambda d: d.update(format="other"),
-            lambda d: d.update(format_version=11),
+            lambda d: d.update(format_version=99),
             lambda d: d.pop("runs"),
             lambda d: d["runs"].clear(),
             lambda d: d["runs"][0].update(folder="../../outside/seed-0"),

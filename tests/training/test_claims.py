@@ -56,6 +56,11 @@ def runs(before: list[float], after: list[float]) -> list[Run]:
     ]
 
 
+def difference_of(found: ClaimOutcome) -> float:
+    assert found.contrast is not None
+    return found.contrast.difference
+
+
 def test_truth_table() -> None:
     for claim, before, after, verdict in (
         (LOWER, [0.50, 0.52, 0.54], [0.30, 0.32, 0.33], "reproduced"),
@@ -147,11 +152,14 @@ def test_p_values_are_those_of_the_paired_t_test_and_holm_s() -> None:
     assert first.p_value == pytest.approx(ttest_rel(after, before).pvalue)
     assert first.p_adjusted == first.p_value
     assert second.p_adjusted == pytest.approx(2 * second.p_value)
-    assert first.standard_error is not None
+    assert first.contrast is not None
+    assert first.contrast.standard_error is not None
     reach = 3.182446305284263 + 0.978472312363405  # quantiles of t with 3 degrees of freedom
-    assert first.detectable == pytest.approx(reach * first.standard_error)
+    assert first.contrast.detectable == pytest.approx(reach * first.contrast.standard_error)
     (single,) = decide_claims(runs([0.5], [0.4]), (LOWER,))
-    assert (single.p_value, single.p_adjusted, single.detectable) == (None, None, None)
+    assert (single.p_value, single.p_adjusted) == (None, None)
+    assert single.contrast is not None
+    assert single.contrast.detectable is None
 
 
 def test_the_p_value_of_a_factor_is_about_that_factor() -> None:
@@ -235,9 +243,9 @@ def test_a_claim_reads_the_matrix_that_its_method_acts_on() -> None:
     of_input, of_output = (
         decide_claims(made, (replace(LOWER, role=role),))[0] for role in ("input", "output")
     )
-    assert of_input.difference == 0.0
+    assert difference_of(of_input) == 0.0
     assert (of_output.verdict, of_output.role) == ("reproduced", "output")
-    assert of_output.difference == pytest.approx(-0.1)
+    assert difference_of(of_output) == pytest.approx(-0.1)
 
 
 def test_the_role_of_a_claim_is_that_of_its_methods() -> None:
@@ -292,9 +300,10 @@ def test_numbers_of_the_same_model_and_corpus_come_first() -> None:
 
 def test_fewer_than_three_seeds_have_neither_interval_nor_p_value() -> None:
     (found,) = decide_claims(runs([0.5, 0.6], [0.1, 0.2]), (LOWER,))
-    assert (found.cause, found.seeds) == ("few_seeds", 2)
-    assert found.difference == pytest.approx(-0.4)
-    assert (found.interval, found.p_value, found.detectable) == (None, None, None)
+    assert (found.cause, found.p_value) == ("few_seeds", None)
+    assert found.contrast is not None
+    assert (found.contrast.seeds, found.contrast.difference) == (2, pytest.approx(-0.4))
+    assert (found.contrast.interval, found.contrast.detectable) == (None, None)
 
 
 def test_the_share_is_of_the_first_published_difference() -> None:
@@ -317,12 +326,12 @@ def test_the_share_of_published_bleu_is_one_of_tokenized_bleu() -> None:
     ]
     (claim,) = (one for one in CLAIMS if one.key == "frage-bleu")
     (found,) = decide_claims(made, (replace(claim, tasks=("lm",)),))
-    assert (found.number, found.difference) == ("test.bleu", pytest.approx(0.2))
+    assert (found.number, difference_of(found)) == ("test.bleu", pytest.approx(0.2))
     assert found.share == pytest.approx(0.5 / 0.85)
     assert "tokenized BLEU" in found.published
     untokenized = [replace(one, numbers={"test.bleu": one.numbers["test.bleu"]}) for one in made]
     (found,) = decide_claims(untokenized, (replace(claim, tasks=("lm",)),))
-    assert (found.difference, found.share) == (pytest.approx(0.2), None)
+    assert (difference_of(found), found.share) == (pytest.approx(0.2), None)
 
 
 def test_of_an_auc_the_half_counts_and_nothing_is_taken_from_chance() -> None:
@@ -339,7 +348,7 @@ def test_of_an_auc_the_half_counts_and_nothing_is_taken_from_chance() -> None:
     (found,) = decide_claims(
         runs([0.80, 0.82, 0.84], [0.3, 0.1, 0.2]), (replace(LOWER, folded=True),)
     )
-    assert found.difference == pytest.approx(0.5 - 0.82)
+    assert difference_of(found) == pytest.approx(0.5 - 0.82)
 
 
 def test_a_method_whose_runs_are_those_of_another_is_not_decided() -> None:
@@ -417,7 +426,8 @@ def test_a_perplexity_is_not_decided_while_a_run_learns() -> None:
     learning, unknown = decided(90.0), decided(None)
     assert (learning.verdict, learning.cause) == ("not decidable", "still_learning")
     assert (unknown.verdict, unknown.cause) == ("not decidable", "unknown_learning")
-    assert learning.interval is not None
+    assert learning.contrast is not None
+    assert learning.contrast.interval is not None
 
 
 # --- Spread over seeds ------------------------------------------------------------------------

@@ -260,7 +260,7 @@ def test_a_study_decides_the_claims_of_table_1(
     assert claims["frage-rw"].cause == "no_number"
     for name in ("rg65", "ws353"):
         claim = claims[f"frage-{name}"]
-        assert claim.interval is not None
+        assert claim.contrast is not None
         assert claim.text_interval is not None
         assert "Table 1" in claim.published
     page = found.report.read_text("utf-8")

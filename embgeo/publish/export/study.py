@@ -28,8 +28,7 @@ from embgeo.publish.latex.latex_table import (
 from embgeo.report.study_tables import cell, claim_row
 from embgeo.report.text.study import method_lines
 from embgeo.training.study import deciding, wording
-from embgeo.training.study.numbers import is_relative
-from embgeo.training.study.record import ClaimOutcome, Role, Study, StudyMethod
+from embgeo.training.study.record import Role, Study, StudyMethod
 from embgeo.training.study.spread import SeedDifference, spread
 
 COLUMNS = (
@@ -115,20 +114,18 @@ def list_contrasts(
         held = deciding.compare_with_control(study, method, name, role)
         yield (
             method.reference,
-            (*describe_difference(held, is_relative(name)), *([None] * 4)),
+            (*describe_difference(held), *([None] * 4)),
         )
     for o in claims:
         said = (o.key, o.p_value, o.p_adjusted, o.verdict)
-        yield o.reference, (*describe_difference(o, o.relative), *said)
+        yield o.reference, (*describe_difference(o.contrast), *said)
 
 
-def describe_difference(
-    held: SeedDifference | ClaimOutcome | None, relative: bool
-) -> tuple[Cell, ...]:
+def describe_difference(held: SeedDifference | None) -> tuple[Cell, ...]:
     """Return the difference, "log" or "", the standard error and the ends of the interval."""
-    if held is None or held.difference is None:
+    if held is None:
         return (None,) * 5
-    kind = "log" if relative else ""
+    kind = "log" if held.relative else ""
     return held.difference, kind, held.standard_error, *(held.interval or (None, None))
 
 
@@ -137,7 +134,7 @@ def difference_lines(study: Study) -> list[list[str]]:
     quality = deciding.quality_name(study.runs)
     lines = []
     for method in study.methods:
-        claims = [o for o in study.outcomes if o.method == method.name and o.difference is not None]
+        claims = [o for o in study.outcomes if o.method == method.name]
         said = any((o.reference, o.number) == (method.reference, quality) for o in claims)
         held = deciding.compare_with_control(study, method, quality)
         if held is not None and not said:
@@ -148,8 +145,10 @@ def difference_lines(study: Study) -> list[list[str]]:
             lines.append([method.name, method.reference, title, *ends, *change, "–", "–", "–"])
         for row in (claim_row(study, o) for o in claims):
             o = row.outcome
-            change = (row.difference, row.interval or "–")
-            numbers = [format_optional(o.before), format_optional(o.after), *change]
+            if o.contrast is None:
+                continue
+            ends = (format_optional(o.contrast.before), format_optional(o.contrast.after))
+            numbers = [*ends, row.difference, row.interval or "–"]
             chances = [format_p(p) for p in (o.p_value, o.p_adjusted)]
             title = f"{row.number_title}, {o.role}" if o.role else row.number_title
             lines.append([o.method, o.reference, title, *numbers, *chances, o.verdict])

@@ -25,16 +25,6 @@ CURVE_OF_OTHERS = "valid.loss"
 MOST_P = 0.05 / 1.5
 #: Of a control whose folded AUC is lower, a method has nothing to take away.
 CHANCE = 0.55
-#: What an outcome takes from a difference.
-OF_DIFFERENCE = (
-    "before",
-    "after",
-    "difference",
-    "standard_error",
-    "interval",
-    "seeds",
-    "detectable",
-)
 #: The evidence for a verdict, and why a claim is not decided, by its cause.
 REASONS: dict[record.Cause | None, str] = {
     None: "{text}",
@@ -183,8 +173,7 @@ def decide_claim(
         role=claim.role,
         verdict=verdict,
         alone=verdict,
-        relative=claim.relative,
-        **({} if held is None else {name: getattr(held, name) for name in OF_DIFFERENCE}),
+        contrast=held,
         reason=REASONS[cause].format(
             against=claim.against,
             seeds=seeds,

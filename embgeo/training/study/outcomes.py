@@ -74,7 +74,7 @@ class Outcomes:
         own = table[table[:, 0] == self.names.index(name)]
         if not score.endswith(ALL):
             own = own[~np.isnan(own[:, 2])]
-        return np.nan_to_num(own[:, [2, 1]])
+        return np.asarray(np.nan_to_num(own[:, [2, 1]]))
 
     def shared(self, score: str) -> tuple[bytes, int] | None:
         """Return a digest of what has to be the same in all runs, and the number of units.

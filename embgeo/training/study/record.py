@@ -15,6 +15,7 @@ from embgeo.core.arguments import as_path
 from embgeo.core.text import visible, visible_text
 from embgeo.core.values import Quantity
 from embgeo.files.records import RecordFormat
+from embgeo.training.study.spread import SeedDifference
 
 #: Methods and sentences that a `repr` shows.
 MOST_SHOWN = 8
@@ -134,20 +135,11 @@ class ClaimOutcome:
     method: str
     reference: str
     number: str
-    #: Whether differences are taken of logarithms, and shown in percent.
-    relative: bool
     verdict: Verdict
     #: The verdict by the claim's own interval, without the other claims.
     alone: Verdict
-    #: Means of the reference and of the method over their common seeds.
-    before: float | None = None
-    after: float | None = None
-    #: Mean difference over the seeds, and its standard error; of logarithms if `relative`.
-    difference: float | None = None
-    standard_error: float | None = None
-    #: 95% interval of the difference, by Student's t.
-    interval: tuple[float, float] | None = None
-    seeds: int = 0
+    #: The method against its reference, over their common seeds; None without one.
+    contrast: SeedDifference | None = None
     reason: str
     published: str = ""
     #: The matrix that the number is measured on; None for numbers of the whole model.
@@ -166,9 +158,6 @@ class ClaimOutcome:
     p_value: float | None = None
     #: `p_value` after Holm's correction over all claims of the study but sanity checks.
     p_adjusted: float | None = None
-    #: Minimum detectable effect: the distance from the limit that this many seeds find at 5% in 80%
-    #: of studies; of logarithms if `relative`.
-    detectable: float | None = None
     #: How many settings validation chose from, of the method and of its reference: the one with
     #: more has the better chance.
     trials: int = 0
@@ -296,7 +285,7 @@ def check(study: Study) -> None:
 
 STUDY = RecordFormat(
     "embgeo.training",
-    10,
+    11,
     Study,
     STUDY_NAME,
     what="a comparison of methods",
