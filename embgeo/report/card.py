@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from statistics import fmean
 
 import numpy as np
 
@@ -15,45 +17,68 @@ from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.sentences import headline
 from embgeo.core.numbers import format_brief
 from embgeo.core.text import visible, visible_text
+from embgeo.report import study
 from embgeo.report.analysis import name_model
 from embgeo.report.tables import headline_rows
 from embgeo.result.analysis import Analysis
+from embgeo.training.study import deciding, wording
+from embgeo.training.study.record import Study, StudyMethod
 
 #: Inches at 100 dots an inch, characters of a line of the headline, and of its name, at most.
 SIZE, LINE, LONGEST = (12.0, 6.3), 26, 44
 NUMBERS = 3
+#: Characters of a number in large type, at most.
+SHORT = 9
 
 
-def draw_card(result: Analysis | Comparison) -> tuple[str, bytes]:
-    """Draw the card as SVG and as PNG; of a comparison or track, the map is of the last member."""
+def draw_card(
+    result: Analysis | Comparison | Study, compared: Comparison | None = None
+) -> tuple[str, bytes]:
+    """Draw the card as SVG and as PNG; of a comparison or track, the map is of the last member.
+
+    Of a study, it is that of its best method, among the embeddings `compared`.
+    """
     from textwrap import fill
 
     from matplotlib.figure import Figure
 
-    shown = result if isinstance(result, Analysis) else result.members[-1].analysis
-    text = shown.verdict.headline if isinstance(result, Analysis) else headline(result)
-    name = name_model(shown.provenance) if isinstance(result, Analysis) else join_ends(result)
+    shown: Analysis | None
+    if isinstance(result, Study):
+        best = find_best(result)
+        members = () if compared is None else compared.members
+        shown = next((one.analysis for one in members if one.name == best.name), None)
+        name, text = study.subject(result), study.headlines(result)[0]
+        numbers = list(compare_numbers(result, best))
+    else:
+        shown = result if isinstance(result, Analysis) else result.members[-1].analysis
+        text = shown.verdict.headline if isinstance(result, Analysis) else headline(result)
+        name = name_model(shown.provenance) if isinstance(result, Analysis) else join_ends(result)
+        numbers = [
+            (format_brief(scalar.value, scalar.quantity.unit), row.label)
+            for row, scalar in headline_rows(shown)
+        ]
     with settings():
         figure = Figure(figsize=SIZE, dpi=100, facecolor="white")
         said = fill(visible_text(text), LINE, max_lines=5, placeholder=" …")
         figure.text(0.05, 0.9, visible(name)[:LONGEST], fontsize=17, va="top")
         figure.text(0.05, 0.79, said, fontsize=26, fontweight="bold", va="top", linespacing=1.25)
-        for at, (row, scalar) in enumerate(headline_rows(shown)[:NUMBERS]):
-            number = format_brief(scalar.value, scalar.quantity.unit)
+        numbers = numbers[:NUMBERS]
+        size = 24 if all(len(number) <= SHORT for number, _ in numbers) else 14
+        for at, (number, label) in enumerate(numbers):
             left = 0.05 + 0.17 * at
-            figure.text(left, 0.2, number, fontsize=24, fontweight="bold")
-            figure.text(left, 0.13, fill(row.label, 18), fontsize=11, va="top")
+            figure.text(left, 0.2, number, fontsize=size, fontweight="bold")
+            figure.text(left, 0.13, fill(label, 18), fontsize=11, va="top")
         figure.text(0.95, 0.03, "embgeo", fontsize=11, ha="right", color=theme.GRAY.light)
-        if shown.points:
+        if shown is not None and shown.points:
             ax = figure.add_axes((0.57, 0.1, 0.39, 0.8))
             xy = shown.points[0].xy
             popular = shown.popular
             cloud = Cloud(xy, np.ones(len(xy), bool) if popular is None else popular)
-            handles, labels = draw_marks([ax], [cloud], [fit_view(xy)])
+            view = fit_view(xy)
+            view.frame(ax)
+            handles, labels = draw_marks([ax], [cloud], [view])
             ax.set(xticks=[], yticks=[])
             ax.spines[:].set_visible(False)
-            ax.axhline(0.0, lw=0.6, color=theme.GRAY.light, zorder=0)
-            ax.axvline(0.0, lw=0.6, color=theme.GRAY.light, zorder=0)
             if popular is not None:
                 ax.legend(handles, labels, loc="lower right", fontsize=11)
         png = io.BytesIO()
@@ -64,3 +89,37 @@ def draw_card(result: Analysis | Comparison) -> tuple[str, bytes]:
 
 def join_ends(result: Comparison) -> str:
     return f"{result.members[0].name} → {result.members[-1].name}"
+
+
+def find_best(trained: Study) -> StudyMethod:
+    """Find the method with the best score against its control, or the only one."""
+    name = deciding.quality_name(trained.runs)
+    quantity = trained.quantity(name)
+    sign = 1.0 if quantity is not None and quantity.better == "higher" else -1.0
+    known = {
+        method.name: (sign * held.difference, method)
+        for method in trained.methods
+        if method.reference and deciding.has_same_size(trained, method)
+        if (held := deciding.compare_with_control(trained, method, name)) is not None
+    }
+    return max(known.values(), key=lambda pair: pair[0])[1] if known else trained.baseline
+
+
+def compare_numbers(trained: Study, best: StudyMethod) -> Iterator[tuple[str, str]]:
+    """Yield the score and the geometry of a method behind those of its control, with labels."""
+    name = deciding.quality_name(trained.runs)
+    against = f", {visible(best.name)} against {visible(best.reference)}" if best.reference else ""
+    yield from (
+        (
+            " → ".join(
+                format_brief(fmean(values.values()))
+                for method in (best.reference, best.name)
+                if (values := trained.values(method, number, role))
+            ),
+            label,
+        )
+        for number, label, role in (
+            (name, f"{wording.describe_quality(name)}{against}", None),
+            *((quantity.name, quantity.label, best.role) for quantity in wording.GEOMETRY[:2]),
+        )
+    )

@@ -31,8 +31,8 @@ def render(
     out : path, optional
         HTML file to write; an HTML page is replaced.
     card : bool
-        Whether to write ``card.svg`` and ``card.png`` beside `out`, too: verdict, map and numbers
-        of an analysis or a comparison, for a post.
+        Whether to write ``card.svg`` and ``card.png`` beside `out`, too, for a post: headline,
+        map and numbers; of a study those of the best method and its control.
 
     Returns
     -------
@@ -58,8 +58,6 @@ def render(
     shown, compared = open_result(result)
     target = None if out is None else as_path(out, "out")
     if card:
-        way_out = f"name {COMPARISON_FOLDER} in the folder"
-        refuse_if(isinstance(shown, Study), argument("card"), "shows no runs", way_out)
         way_out = f"give {argument('out', 'FILE')}"
         refuse_if(target is None, argument("card"), "is written beside the page", way_out)
     if target is None:
@@ -71,8 +69,7 @@ def render(
     if card:
         from embgeo.report.card import draw_card
 
-        assert not isinstance(shown, Study)
-        svg, png = draw_card(shown)
+        svg, png = draw_card(shown, compared)
         with writing(target.parent, _ELSEWHERE):
             write_file(target.with_name("card.svg"), svg)
             write_file(target.with_name("card.png"), png)

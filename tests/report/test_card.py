@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
+import io
 import struct
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
 
 from embgeo.cli.app import run
 from embgeo.report.card import draw_card
 from tests.support.sample_analysis import sample
 from tests.support.sample_comparison import sample_comparison
+from tests.support.sample_runs import embeddings, sample_training
+
+RESULTS = {
+    "analysis": [sample(hostile=True)],
+    "track": [sample_comparison(track=True, members=3)],
+    "study": [sample_training(), embeddings()],
+    "alone": [sample_training(methods=("mle",), seeds=1)],
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("result", [sample(hostile=True), sample_comparison(track=True, members=3)])
-def test_the_card_says_what_the_page_says(result):
-    svg, png = draw_card(result)
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_card_says_what_the_page_says(name):
+    svg, png = draw_card(*RESULTS[name])
     root = ElementTree.fromstring(svg)
     assert (root.get("width"), root.get("height")) == ("1200", "630")
     assert struct.unpack(">II", png[16:24]) == (1200, 630)
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert "Mean cosine" in " ".join(filter(None, texts))
-    assert draw_card(result) == (svg, png)
+    said = " ".join(filter(None, texts))
+    assert "mean cosine" in said.lower()
+    assert ("cosreg against mle" in " ".join(said.split()), "0.656 → −0.0002" in said) == (
+        (name == "study",) * 2
+    )
+    assert draw_card(*RESULTS[name]) == (svg, png)
+
+
+@pytest.mark.slow
+def test_the_map_of_the_card_is_around_the_origin():
+    _, png = draw_card(sample("isotropic"))
+    pixels = 255.0 * imread(io.BytesIO(png))[..., :3]
+    gray = np.abs(pixels - [128, 128, 136]).max(axis=2) < 60.0
+    assert 750 < int(gray.sum(axis=0).argmax()) < 1100  # the vertical axis
 
 
 @pytest.mark.slow
