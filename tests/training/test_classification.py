@@ -30,7 +30,7 @@ from embgeo.training.registry import describe_class
 from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.study.record import load_study
 from embgeo.training.tasks import TASKS, ClassificationTask, make_task
-from embgeo.training.tasks.classification import DocumentBatches, Rcnn
+from embgeo.training.tasks.classification import ClassificationScores, DocumentBatches, Rcnn
 from tests.support.refusals import refusal
 from tests.support.sampling import each_folder
 from tests.support.training_runs import (
@@ -182,8 +182,28 @@ def test_notes_say_how_much_is_cut_of_what_is_left_of_posts(tmp_path: Path) -> N
     ]
     (tmp_path / "train.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
     config = settings(tmp_path, task={"strip": True})
-    (note,) = [one for one in make_task(config).load(config).notes if "are cut after" in one]
+    found = make_task(config).load(config)
+    (note,) = [one for one in found.notes if "are cut after" in one]
     assert "which shortens 50% of" in note
+
+
+def test_missing_splits_are_drawn_one_after_the_other(tmp_path: Path) -> None:
+    """The test split as if there were no other, then validation; documents begin at their start."""
+    texts = [("ab"[i % 2], f"w{i}{' c d e f g h'[: 2 * (i % 7)]}") for i in range(60)]
+    (tmp_path / "own.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in texts), "utf-8")
+    config = settings(tmp_path / "own.tsv")
+    found = make_task(config).load(config)
+    rest, test = cut_tenth(texts, 1)
+    train, valid = cut_tenth(rest, 0)
+    assert [len(one) for one in (train, valid, test)] == [*found.sizes.values()] == [48, 6, 6]
+    for split, expected in (("train", train), ("valid", valid), ("test", test)):
+        documents = getattr(found, split)
+        assert [found.classes[one] for one in documents.classes] == [one for one, _ in expected]
+        assert documents.lengths.tolist() == [min(len(text.split()), 5) for _, text in expected]
+    words = [found.vocabulary.tokens[row] for row in found.train.rows]
+    assert words == [word for _, text in train for word in text.split()[:5]]
+    scores = ClassificationScores(None, config, found, CPU)
+    assert sorted(np.concatenate([*scores.walk(found.train.lengths)])) == [*range(48)]
 
 
 @pytest.mark.slow
@@ -260,7 +280,6 @@ BAD = {
     "one column": ("train.tsv", "0\ta\n1\n"),
     "open quote": ("train.csv", '0,"a\n'),
     "one class": ("mr.tsv", "0\ta\n" * 12),
-    "binary": ("mr.tsv", "0\ta\0\n"),
 }
 
 

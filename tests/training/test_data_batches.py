@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from typing import Any
 
 import numpy as np
 import pytest
@@ -114,21 +113,6 @@ def test_a_walk_resumes_exactly(random_lengths: bool, before: int) -> None:
     resumed.load_state_dict(torch.load(stored, weights_only=True))
     assert same(walk(resumed, 60), expected)
     assert (resumed.epoch, resumed.offset) == (whole.epoch, whole.offset)
-
-
-def test_a_state_in_the_middle_of_a_loop_is_the_one_after_its_window() -> None:
-    streams = columns(np.arange(101), 1)
-    batches = Batches(streams, 10)
-    states: list[dict[str, Any]] = []
-    windows = []
-    for window in batches:
-        windows.append(window)
-        states.append(batches.state_dict())
-    for number, state in enumerate(states[:-1]):
-        resumed = Batches(streams, 10)
-        resumed.load_state_dict(state)
-        assert same(list(resumed), windows[number + 1 :])
-    assert (states[-1]["epoch"], states[-1]["offset"]) == (1, 0)
 
 
 def test_a_state_of_other_data_is_refused() -> None:

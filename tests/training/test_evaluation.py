@@ -14,7 +14,6 @@ from torch import Tensor  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from embgeo.core.errors import BadOption  # noqa: E402
-from embgeo.training.data.batches import IGNORED, streams  # noqa: E402
 from embgeo.training.evaluation.continuous_cache import (  # noqa: E402
     PUBLISHED_CACHES,
     CacheSettings,
@@ -144,13 +143,6 @@ def test_each_token_after_the_first_is_predicted_once() -> None:
     assert found.all.perplexity == pytest.approx(math.exp(sum(slow) / len(slow)), rel=1e-12)
 
 
-def test_windows_change_nothing_for_an_lstm() -> None:
-    for bptt in (1, 2, 7, 119, 500):
-        model, rows = lstm(), text()
-        whole = perplexity(model, rows, bptt=len(rows)).all.total
-        assert perplexity(model, rows, bptt=bptt).all.total == pytest.approx(whole, rel=1e-12)
-
-
 def test_windows_of_a_transformer_stand_alone() -> None:
     torch.manual_seed(0)
     model, rows = Transformer(N, d=8, layers=1, heads=2).double(), text(41)
@@ -206,17 +198,6 @@ def test_a_batch_predicts_each_token_once_too() -> None:
             for loss in token_by_token(model, rows[start : start + length + 1])
         ]
         assert found.all.total == pytest.approx(sum(slow), rel=1e-12)
-
-
-def test_streams_hold_every_target_in_order() -> None:
-    for tokens in (2, 3, 10, 11, 12, 50):
-        for batch in (1, 3, 4, 20):
-            windows = list(streams(np.arange(tokens), batch, 3, "cpu"))
-            inputs, targets = (torch.cat(part).T.flatten() for part in zip(*windows, strict=True))
-            counted = targets != IGNORED
-            assert targets[counted].tolist() == list(range(1, tokens))
-            assert torch.equal(inputs[counted] + 1, targets[counted])
-            assert (windows[0][1][0] != IGNORED).all(), "no stream is empty"
 
 
 def test_rare_and_popular_targets_are_told_apart() -> None:
@@ -394,15 +375,6 @@ def test_the_model_is_as_it_was_before_also_after_an_error() -> None:
     assert bool((model.decoder.weight.grad == 1.0).all())
     for name, weight in model.state_dict().items():
         assert torch.equal(weight, before[name])
-
-
-def test_without_steps_it_is_plain_evaluation() -> None:
-    model, rows = lstm(), text()
-    plain = perplexity(model, rows, bptt=5)
-    for pull in (0.0, 0.02):
-        settings = DynamicSettings(lr=0.0, decay=pull)
-        found = dynamic_evaluation(model, rows, text(400, seed=1), settings=settings)
-        assert found.all.total == pytest.approx(plain.all.total, rel=1e-12)
 
 
 def test_weights_that_are_not_used_or_not_trained_stay_out() -> None:

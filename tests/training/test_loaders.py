@@ -99,12 +99,12 @@ LOADERS: dict[str, tuple[Callable[[Path], None], dict[str, Any], Callable[[Datas
 }
 
 
-def load(loader: str, folder: Path, **data: Any) -> Dataset:
-    config = from_tables(LOADERS[loader][1]).updated({"data": {"path": str(folder), **data}})
+def load(loader: str, folder: Path, task: Any = None, **data: Any) -> Any:
+    tables = {"data": {"path": str(folder), **data}, "task": task or {}}
+    config = from_tables(LOADERS[loader][1]).updated(tables)
     if loader == "skipgram":
         config = config.updated({"task": {"wordsim": str(folder / ".sets")}})
-    dataset: Dataset = make_task(complete_settings(config)).load(config)
-    return dataset
+    return make_task(complete_settings(config)).load(config)
 
 
 def words_of(loader: str, dataset: Dataset) -> list[str]:
@@ -137,6 +137,19 @@ def test_parts_of_a_training_split_are_the_whole(tmp_path: Path) -> None:
                 load(loader, folder, skip=int(sequences.ends[-1]) - 1)
         with refusal():
             load(loader, folder, skip=10**6)
+
+
+def test_long_pairs_are_left_out(tmp_path: Path) -> None:
+    """By their longer side: the target has a word more in every third line."""
+    write_pairs(tmp_path)
+    lines = (tmp_path / "train.en").read_text("utf-8").splitlines()
+    longer = [f"{line} en1 en1" if i % 3 == 0 else line for i, line in enumerate(lines)]
+    (tmp_path / "train.en").write_text("\n".join(longer) + "\n", "utf-8")
+    whole = load("translation", tmp_path).train
+    both = np.maximum(whole.source.lengths, whole.target.lengths)
+    part = load("translation", tmp_path, task={"length": 8}).train
+    assert part.texts == tuple(t for t, n in zip(whole.texts, both, strict=True) if n <= 8)
+    assert 0 < len(part) < np.sum(whole.source.lengths <= 8)
 
 
 def test_size_bounds_the_rows(tmp_path: Path) -> None:

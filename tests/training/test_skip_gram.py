@@ -310,7 +310,6 @@ def test_bad_texts_and_settings_are_one_line(place: Path, tmp_path: Path) -> Non
         {"data": {"path": str(short)}},
         {"data": {"path": str(empty)}},
         {"data": {"path": str(other)}},
-        {"data": {"unit": "stream"}},
         {"optimizer": {"kind": "adamw", "lr": 0.1}},
         {"training": {"clip": 1.0}},
         {"task": {"wordsim": ""}},
