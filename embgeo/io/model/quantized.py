@@ -309,6 +309,8 @@ def _is_ignored(m: Module) -> bool:
     for key in ("ignore", "modules_to_not_convert", "exclude_modules", "ignored_layers"):
         listed = m.facts.quantization.get(key)
         names = listed if isinstance(listed, list) else []
-        if any(isinstance(one, str) and one.strip(".") in m.prefix for one in names):
+        # Whole parts of the name: an empty text, or a letter, would be in every name.
+        parts = {f".{one.strip('.')}." for one in names if isinstance(one, str)} - {".."}
+        if any(part in f".{m.prefix}" for part in parts):
             return True
     return False

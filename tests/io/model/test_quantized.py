@@ -123,6 +123,7 @@ def test_fp8_without_scales_is_the_matrix_only_where_quantization_leaves_it_out(
             ("ignore", NAME, False),  # not a list
             ("ignored_layers", [], False),
             ("kept", [NAME], False),
+            ("ignore", ["", ".", "embed"], False),  # no whole part of the name
         ),
     ):
         config = {"quantization_config": {"quant_method": "fp8", key: listed}}
