@@ -20,10 +20,12 @@ from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, RunFailed, argument, writing
 from embgeo.core.options import known_arguments
 from embgeo.core.progress import Progress, RunMonitor
-from embgeo.core.settings import Positive, parse_value
+from embgeo.core.settings import parse_value
 from embgeo.core.values import format_number
+from embgeo.files.guard import cannot_read
 from embgeo.files.saved import write_file
 from embgeo.result.analysis import REPORT_NAME, load_analysis
+from embgeo.training.limits import Few
 from embgeo.training.study.wording import spell_score
 from embgeo.workflows.folders import (
     COMPARISON_FILES,
@@ -176,7 +178,7 @@ def train(
     require_torch()
     from embgeo.training.plugins import naming_plugins
 
-    jobs = parse_value(jobs, Positive, argument("jobs"))
+    jobs = parse_value(jobs, Few, argument("jobs"))
     with naming_plugins(plugins):
         chosen, dataset, folder = prepare(**given)
         try:
@@ -253,6 +255,10 @@ def prepare(
     lost = resume and data is None and not path.exists()
     cause = "the text of the runs was not found from the current folder"
     refuse_if(lost, str(path), cause, f"name it with {argument('data')}")
+    try:
+        path.stat()
+    except (OSError, ValueError) as error:
+        raise cannot_read(path, error) from error
     # Imported with torch, which the refusal of a misspelled setting need not wait for.
     from embgeo.training.loop.check import check_study
     from embgeo.training.tasks import make_task

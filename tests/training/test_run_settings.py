@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 import pytest
@@ -13,13 +15,18 @@ import pytest
 torch = pytest.importorskip("torch")
 
 
+import embgeo  # noqa: E402
 from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
+from embgeo.core.settings import parse_value, type_hints  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
-from embgeo.training.limits import choose  # noqa: E402
+from embgeo.training.kinds import MODELS, TASKS  # noqa: E402
+from embgeo.training.limits import Settings, choose  # noqa: E402
 from embgeo.training.loop.check import check_study  # noqa: E402
-from embgeo.training.schedules import InverseSqrt, OneCycle  # noqa: E402
-from embgeo.training.sections import Sgd  # noqa: E402
+from embgeo.training.registry import METHODS  # noqa: E402
+from embgeo.training.schedules import SCHEDULES, InverseSqrt, OneCycle  # noqa: E402
+from embgeo.training.sections import OPTIMIZERS, Sgd  # noqa: E402
 from embgeo.training.settings import (  # noqa: E402
+    StudySettings,
     list_presets,
     load_preset,
     parse_settings,
@@ -28,7 +35,8 @@ from embgeo.training.settings import (  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
 from embgeo.training.tasks import make_task  # noqa: E402
 from embgeo.workflows.train import check_runs_folder  # noqa: E402
-from tests.support.refusals import refusal  # noqa: E402
+from tests.support.documents import ROOT  # noqa: E402
+from tests.support.refusals import check_message, refusal  # noqa: E402
 from tests.support.sampling import each_folder  # noqa: E402
 from tests.support.training_runs import N, corpus, run, settings  # noqa: E402
 
@@ -284,14 +292,128 @@ def test_few_steps_are_evaluated_on_a_part_of_the_splits() -> None:
         tokens(evaluation={"tokens": 1})
 
 
-def test_a_misspelled_setting_is_refused_before_torch_is_imported() -> None:
+#: A mistake of each kind.
+TYPOS: tuple[dict[str, Any], ...] = (
+    {"compare": "mlee"},
+    {"preset": "tiny"},
+    {"tune": ["optimizer.lrr=1,2"]},
+    {"data": "no-text"},
+    {"compare": "x", "settings": {"method.x": {"base": "mle", "model": {"memry": 0}}}},
+    *(
+        {"settings": {name: value}}
+        for name, value in {
+            "training.stps": 3,
+            "model.name": "awd-lstmm",
+            "model.hiden": 3,
+            "model.layers": 10**6,
+            "task.name": "lmm",
+            "task.smothing": 0.1,
+            "optimizer.kind": "adm",
+            "optimizer.warm_up_steps": 3,
+            "method.cosreg.gama": 3.0,
+            "method.cosrg.gamma": 3.0,
+            "method.mine": {"base": "cosrg"},
+        }.items()
+    ),
+)
+
+
+def test_a_mistake_is_refused_before_torch_is_imported(tmp_path: Path) -> None:
     """Importing it takes most of the time until the first step."""
+    (tmp_path / "text").write_text("")
     program = (
-        "import sys, embgeo, embgeo.core.errors\n"
-        "try:\n    embgeo.train('text', settings={'training.stps': 3})\n"
-        "except embgeo.core.errors.BadOption:\n    print('torch' in sys.modules)\n"
+        "import json, sys, embgeo, embgeo.core.errors\n"
+        "for given in json.loads(sys.argv[1]):\n"
+        "    try:\n        embgeo.train(**{'data': 'text', **given})\n"
+        "    except embgeo.core.errors.EmbgeoError as error:\n        print(error)\n"
+        "    assert 'torch' not in sys.modules, given\n"
     )
     said = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+        [sys.executable, "-c", program, json.dumps(TYPOS)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    assert said.stdout.strip().endswith("False"), said.stderr
+    lines = said.stdout.splitlines()
+    assert len(lines) == len(TYPOS)
+    for line in lines:
+        check_message(line)
+
+
+# --- Limits -------------------------------------------------------------------------------------
+
+
+def list_structures() -> list[type[Settings]]:
+    """All that holds settings: sections, optimizers, schedules, models, tasks, methods."""
+    tables = [hint for hint in type_hints(StudySettings).values() if isinstance(hint, type)]
+    of_tasks = [kind for task in TASKS.values() for kind in task.MODELS.values()]
+    of_methods = [part for method in METHODS.values() for part in method.parts]
+    named = [OPTIMIZERS, SCHEDULES, MODELS, TASKS]
+    found = [StudySettings, *tables, *of_tasks, *of_methods]
+    return list(dict.fromkeys([*found, *(kind for known in named for kind in known.values())]))
+
+
+def find_limits(hint: Any) -> list[tuple[int, int]]:
+    """The least and the largest of each whole number in a type; a list is a number of values."""
+    if get_origin(hint) is not Annotated:
+        assert hint is not int, "a whole number without limits"
+        assert not (get_origin(hint) is tuple and Ellipsis in get_args(hint)), "an endless list"
+        return [limits for inner in get_args(hint) for limits in find_limits(inner)]
+    kind, meta = get_args(hint)
+    if kind is int:
+        return [(meta.ge, meta.le if meta.lt is None else meta.lt - 1)]
+    return [(0, meta.max_length)] if get_origin(kind) is tuple else []
+
+
+def make_value(hint: Any, number: int) -> Any:
+    """A value of a type with limits: the number, or a list of that length."""
+    kind = next((one for one in (hint, *get_args(hint)) if get_origin(one) is Annotated), hint)
+    if get_origin(get_args(kind)[0]) is not tuple:
+        return number
+    return ["x" if get_args(get_args(kind)[0])[0] is str else 0] * number
+
+
+def test_whole_numbers_and_lists_are_limited_on_both_sides() -> None:
+    """What a stranger's settings may cost: every one is read from the types, none is left out."""
+    hints = {
+        f"{name} of {kind.__name__}": hint
+        for kind in list_structures()
+        for name, hint in type_hints(kind).items()
+        if name in kind.__struct_fields__ and name != "tune"
+    }
+    limited = {name: (hint, find_limits(hint)) for name, hint in hints.items()}
+    assert len([name for name, (_, limits) in limited.items() if limits]) > 60
+    for name, (hint, limits) in limited.items():
+        for least, most in limits:
+            for inside in (least, most):
+                parse_value(make_value(hint, inside), hint, name)
+            for outside in (least - 1, most + 1):
+                if isinstance(make_value(hint, 1), list) and outside < 0:
+                    continue
+                with pytest.raises(BadOption) as caught:
+                    parse_value(make_value(hint, outside), hint, name)
+                assert "\n" not in str(caught.value)
+
+
+def test_limits_hold_for_every_way_in(tmp_path: Path) -> None:
+    """Python, the line, a file, and what is resumed."""
+    own, out, text = tmp_path / "own.toml", tmp_path / "runs", tmp_path / "text"
+    text.write_text("a b c")
+    wrong = load_preset("tiny-cpu").updated({"model": {"layers": 10**6}})
+    out.mkdir()
+    (out / "train.toml").write_text(wrong.text(), "utf-8")
+    own.write_text("[model]\nlayers = 1_000_000\n", "utf-8")
+    for given in (
+        {"settings": {"model": {"layers": 10**6}}},
+        {"settings": ["model.layers=1000000"]},
+        {"config": own},
+        {"resume": True},
+        {"tune": {"model.layers": [1, 10**6]}},
+        {"seeds": 1001},
+        {"tune": {"lr": [1 / n for n in range(1, 1002)]}},
+        {"jobs": 10**9},
+    ):
+        with refusal(BadOption):
+            embgeo.train(text, out=out, **given)
