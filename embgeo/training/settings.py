@@ -54,8 +54,8 @@ class StudySettings(Settings, frozen=True):
         Names of methods.
     seeds : tuple of int
     method : dict
-        Settings of methods that differ from their defaults: ``[method.cosreg]``. With ``base`` or
-        ``parts`` they define a method; see `embgeo.training.methods.definitions`.
+        Settings of methods that differ from their defaults: ``[method.cosreg]``. With ``base``
+        they define a method; see `embgeo.training.registry`.
     tune : dict of str to tuple
         Values to try, by the dotted name of a setting, ``method.cosreg.gamma``.
     plugins : dict of str to str
