@@ -76,7 +76,7 @@ def find_table(analysis: Analysis, name: str) -> Table | None:
 
 def column_of(table: Table, name: str) -> FloatArray:
     """Return one column of numbers, NaN in empty cells."""
-    index = table.columns.index(name)
+    index = table.find_column(name)
     cells = (row[index] for row in table.rows)
     return np.array([float(c) if isinstance(c, int | float) else np.nan for c in cells])
 

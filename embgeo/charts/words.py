@@ -31,7 +31,7 @@ def find_words(analysis: Analysis) -> dict[str, list[tuple[str, bool]]]:
     asked = options.get("show_neighbors") if isinstance(options, dict) else None
     if table is None or not asked:
         return {}
-    start, rare = table.columns.index("neighbor 1"), frozenset(table.rare)
+    start, rare = table.find_column("neighbor 1"), frozenset(table.rare)
     words = [str(word) for word, _ in asked]
     found = {}
     for i, row in enumerate(table.rows):

@@ -47,7 +47,7 @@ def find_moved_table(pair: Pair) -> Table | None:
     table = next((t for t in pair.tables if t.name == NAME), None)
     if table is None:
         return None
-    overlap = table.columns.index("overlap")
+    overlap = table.find_column("overlap")
     return replace(table, rows=tuple(row for row in table.rows if row[overlap] != 1))
 
 

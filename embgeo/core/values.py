@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from embgeo.core.arrays import FloatArray
+from embgeo.core.errors import UnreadableFile
 from embgeo.core.numbers import NumberLike, join_unit
 from embgeo.core.numbers import format_number as format_number
 from embgeo.core.text import lower_title
@@ -351,6 +352,13 @@ class Table(Named):
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     rare: tuple[tuple[int, int], ...] = ()
+
+    def find_column(self, name: str) -> int:
+        """Return the place of a column; UnreadableFile where a saved table lacks it."""
+        if name not in self.columns:
+            cause = f"the analysis has no column {name} in its table {self.name}"
+            raise UnreadableFile(cause, way_out="analyze the checkpoint again")
+        return self.columns.index(name)
 
     def _content(self) -> str:
         return f"{len(self.rows):,} rows of {', '.join(self.columns)}"

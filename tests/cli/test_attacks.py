@@ -154,6 +154,13 @@ def npy(header: str, data: bytes = b"") -> bytes:
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
 
 
+def rename_columns(world: World) -> None:
+    tables = json.loads((world.here / "saved/analysis.json").read_text())["tables"]
+    for table in tables:
+        table["columns"] = [f"=1 </script>{name}" for name in table["columns"]]
+    world.edit("saved/analysis.json", "tables", value=tables)
+
+
 def link_twice(world: World) -> None:
     world.link("b", world.outside)
     world.link("a", world.here / "b")
@@ -258,6 +265,7 @@ ATTACKS: dict[str, tuple[Callable[[World], None], Sequence[str]]] = {
         lambda w: w.pack("saved/arrays.npz", {"../../outside/secret.npy": b"x"}), CSV),
     "a record that is a link": (
         lambda w: w.link("saved/analysis.json", w.outside / "secret.json"), REPORT),
+    "tables with columns of other names": (rename_columns, REPORT),
     "a record nested deeply": (
         lambda w: w.write("saved/analysis.json", '{"a":' * 50_000 + "1" + "}" * 50_000), REPORT),
     "a token that is a script": (token("</script><script>alert(1)</script>"), REPORT),

@@ -23,6 +23,7 @@ from embgeo.io.places import kept, ranges
 from embgeo.io.places.needed import find_names
 from embgeo.io.places.ranges import RemoteFolder
 from embgeo.io.places.stores import StoreFolder
+from tests.support.command import call
 from tests.support.framework_files import gguf_bytes, gguf_tensor, needs
 from tests.support.refusals import refusal
 
@@ -454,3 +455,23 @@ def test_what_a_server_does_is_not_called_a_missing_file(web: Web) -> None:
         web.error = error
         with refusal():
             StoreFolder("http://host/w.bin")
+
+
+def test_no_password_or_signature_of_a_url_is_shown(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reports and messages are for others, whom a signed URL would let in."""
+    monkeypatch.setenv("EMBGEO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    held = io.BytesIO()
+    np.save(held, np.eye(40, 8, dtype="f4"))
+    web.content, url = held.getvalue(), "https://me:PASSWORD@host/w.npy?X-Signature=SECRET"
+    assert call("analyze", url).exit_code == 0
+    web.status = 500
+    refused = call("inspect", url + "2")
+    assert refused.exit_code == 2
+    assert "https://host/w.npy?" in refused.stderr
+    texts = [refused.stderr, *capsys.readouterr()]
+    for path in tmp_path.rglob("*"):
+        texts += [path.name, path.read_bytes().decode("latin-1") if path.is_file() else ""]
+    assert not [text for text in texts if "SECRET" in text or "PASSWORD" in text]

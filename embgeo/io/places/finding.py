@@ -44,7 +44,7 @@ def find_place(path: Path | str) -> SourcePlace:
         hub = names.read_hub_name(given)
         if hub is not None and (snapshot := find_whole_snapshot(hub)) is not None:
             return _of_cache(snapshot / hub.path, given, hub.text)
-        return _of_kept(open_kept(given), given)
+        return _of_kept(open_kept(given), names.hide_secrets(given))
     path = Path(given)
     try:
         if path.exists():

@@ -6,6 +6,7 @@ pages are read, too. All other schemes are fsspec's.
 
 import re
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
@@ -62,6 +63,21 @@ def as_written(path: Path | str) -> str:
     return f"{found[1]}://{text[found.end() :]}" if found else text
 
 
+def hide_secrets(name: str) -> str:
+    """Return a name for reports and messages: without a password, and for a query its digest.
+
+    A signed URL gives everybody access who reads it.
+
+    >>> hide_secrets("https://me:word@host/w.npy"), hide_secrets("hf://org/name@v1")
+    ('https://host/w.npy', 'hf://org/name@v1')
+    """
+    if not name.startswith(("http://", "https://")):
+        return name
+    address = urlsplit(name)
+    query = f"?{sha256(address.query.encode()).hexdigest()[:8]}" if address.query else ""
+    return f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}{query}"
+
+
 def is_remote(path: Path | str) -> bool:
     """Tell whether a path begins with a scheme, so that reading it may use the network."""
     return _SCHEME.match(str(path)) is not None
@@ -105,7 +121,7 @@ def short_name(path: Path | str) -> str:
     """
     name = read_hub_name(path)
     if name is None:
-        return as_written(path).rstrip("/").rpartition("/")[2]
+        return hide_secrets(as_written(path)).rstrip("/").rpartition("/")[2]
     at = "" if name.revision == "main" else "@" + name.revision.replace("/", "-")
     return f"{name.repo.partition('/')[2]}{at}"
 

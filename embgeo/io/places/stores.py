@@ -9,6 +9,7 @@ from embgeo.files.guard import fetching, refuse
 from embgeo.files.saved import write_file
 from embgeo.files.small_files import is_plain_name
 from embgeo.io.places import ranges
+from embgeo.io.places.names import hide_secrets
 from embgeo.io.places.ranges import RemoteFile
 
 #: fsspec's names for what identifies a version of a file.
@@ -29,8 +30,8 @@ class StoreFolder:
     """Files of a folder, or one file and its siblings; a `RemoteFolder`."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        with fetching(name, extra="remote"):
+        self.name = hide_secrets(name)
+        with fetching(self.name, extra="remote"):
             from fsspec.core import url_to_fs
 
             self._is_web = name.startswith(("http://", "https://"))
@@ -49,7 +50,7 @@ class StoreFolder:
                 self.files[file] = RemoteFile(size)
                 self._versions[file] = _describe_version(one)
         if not self.files or (self.chosen and self.chosen not in self.files):
-            raise refuse(name, "no file of a known size is there")
+            raise refuse(self.name, "no file of a known size is there")
         versions = sorted(f"{file} {version}" for file, version in self._versions.items())
         self.commit = hashlib.sha256("\n".join(versions).encode()).hexdigest()
 

@@ -79,7 +79,7 @@ class WordLists:
         self.near: dict[str, list[tuple[str, bool]]] = {}
         self.is_rare: dict[str, bool] = {}
         listed = table(analysis, NEIGHBORS)
-        before = listed.columns.index("neighbor 1") if listed else 0
+        before = listed.find_column("neighbor 1") if listed else 0
         for row, rare in list_rows(analysis, NEIGHBORS):
             word = str(row[0])
             self.is_rare[word] = before > 1 and row[1] == "rare"
