@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 from statistics import median
@@ -47,28 +47,8 @@ TOLERANCES = {
     "cosine.positive_share": 1e-6,
 }
 ABSOLUTE = 1e-6
-#: What the progress of an analysis calls its stages.
-FIRST, SECOND, PAIRS = "first pass", "second pass", "all pairs"
-NEIGHBORS, NEAREST = "neighbors of all rows", "nearest rows"
-
-
-@dataclass
-class Clock:
-    """Seconds by stage of an analysis, from what its progress says."""
-
-    began: list[tuple[str, float]] = field(default_factory=list)
-
-    def start(self, what: str, _rows: int) -> None:
-        name = what.partition(" ")[2]  # without the count of stages
-        self.began.append((name, time.perf_counter()))
-        print(f"  {name}", file=sys.stderr, flush=True)  # where a run that is cut off was
-
-    def seconds(self) -> dict[str, float]:
-        ends = [*(at for _, at in self.began[1:]), time.perf_counter()]
-        spent: dict[str, float] = {}
-        for (what, at), end in zip(self.began, ends, strict=True):
-            spent[what] = spent.get(what, 0.0) + end - at
-        return spent
+#: Stages of an analysis that search, for each row, the nearest by cosine and by distance.
+SEARCHES = ("frequency", "tokens")
 
 
 @dataclass(frozen=True)
@@ -194,13 +174,16 @@ def differences(found: Any, expected: Any) -> Iterator[tuple[str, str, float, fl
         yield name, "neighbors", float(found[name] != expected[name]), 0.0
 
 
-def analyze_file(path: Path, device: str, neighbors_of: Any) -> tuple[Any, Clock, float]:
-    """Every section with all pairs, the stages, and the seconds from file to result."""
+def analyze_file(path: Path, device: str, neighbors_of: Any) -> tuple[Any, float]:
+    """Every section with all pairs, and the seconds from file to result."""
     import embgeo
     from embgeo.core.progress import Progress
     from embgeo.stats.resources import Resources
 
-    clock, began = Clock(), time.perf_counter()
+    def start(what: str, _rows: int) -> None:
+        print(f"  {what}", file=sys.stderr, flush=True)  # where a run that is cut off was
+
+    began = time.perf_counter()
     matrix = embgeo.load(path, hash_file=False)
     found = embgeo.analyze(
         matrix,
@@ -210,9 +193,9 @@ def analyze_file(path: Path, device: str, neighbors_of: Any) -> tuple[Any, Clock
         options=embgeo.Options(pairs=None, neighbors_of=neighbors_of),
         reference=False,
         resources=Resources(device=device),
-        progress=Progress(start=clock.start),
+        progress=Progress(start=start),
     )
-    return found, clock, time.perf_counter() - began
+    return found, time.perf_counter() - began
 
 
 # Times -------------------------------------------------------------------------------------------
@@ -223,18 +206,17 @@ def measure_file(path: Path, device: Any, neighbors_of: Any) -> dict[str, Any]:
     warm_cache(path)
     if device.at.type == "cuda":
         device.torch.cuda.reset_peak_memory_stats(device.at)
-    found, clock, total = analyze_file(path, device.name, neighbors_of)
-    n, d, spent = found.provenance["kept"], found.provenance["d"], clock.seconds()
-    stages = [
-        Stage(FIRST, spent.pop(FIRST), n * d**2, n * d**2),
-        Stage(SECOND, spent.pop(SECOND), 0.0, 4.0 * n * d**2),
-        Stage(PAIRS, spent.pop(PAIRS, 0.0), 0.0, float(n) * (n - 1) * d),
-    ]
-    for name in (NEIGHBORS, NEAREST):
-        if name in spent:
-            stages.append(Stage(name, spent.pop(name), 0.0, 2.0 * n * n * d))
-    rest = total - sum(stage.seconds for stage in stages)
-    stages.append(Stage("everything else, on the host but for eigenvectors", rest))
+    found, total = analyze_file(path, device.name, neighbors_of)
+    n, d = found.provenance["kept"], found.provenance["d"]
+    products = {
+        "first pass": (n * d**2, n * d**2),
+        "second pass": (0.0, 4.0 * n * d**2),
+        "cosine": (0.0, float(n) * (n - 1) * d),  # of all pairs
+    }
+    if neighbors_of == "all":
+        products |= dict.fromkeys(SEARCHES, (0.0, 2.0 * n * n * d))
+    stages = [Stage(what, s, *products.get(what, ())) for what, s in found.timing.items()]
+    stages.append(Stage("opening the file, and the rest", total - sum(found.timing.values())))
     whole = Stage(
         "all of it, from opening the file",
         total,
@@ -246,7 +228,6 @@ def measure_file(path: Path, device: Any, neighbors_of: Any) -> dict[str, Any]:
         peak = device.torch.cuda.max_memory_allocated(device.at) / 1e9
     return {
         "stages": [asdict(stage) for stage in (*stages, whole)],
-        "host": {what: seconds for what, seconds in spent.items() if seconds > 0.5},
         "peak_gb": peak,
     }
 
@@ -301,9 +282,6 @@ def written_out(results: Mapping[str, Any]) -> str:
         parts += [f"## With {name}", page.table(header, body)]
         if run["peak_gb"] is not None:
             parts.append(f"Peak memory on the card: {run['peak_gb']:.1f} GB.")
-        if run["host"]:
-            spent = ", ".join(f"{what} {page.number(s)} s" for what, s in run["host"].items())
-            parts.append(f"Of the rest: {spent}.")
     parts.append(SHARES)
     return "\n\n".join(parts) + "\n"
 

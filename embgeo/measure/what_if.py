@@ -171,9 +171,11 @@ class WhatIf:
         return Start(name, moments.mean, scales, eigen, standardized, rank, factor)
 
     def _decompose(self, gram: FloatArray, count: int) -> Eigen:
-        """Decompose a matrix; of many columns only the first `count` vectors are computed."""
-        few = self.d > MOST_COLUMNS and not self.exact
-        return leading_eigen(gram, count) if few else signed_eigen(gram, None)
+        """Decompose a matrix; of many columns only a device computes more than `count` vectors."""
+        few, eigh = self.d > MOST_COLUMNS and not self.exact, self.m.reader.eigh
+        if few and eigh is None:
+            return leading_eigen(gram, count)
+        return signed_eigen(gram, None, eigh)
 
     def _removed(self, start: Start) -> tuple[int, ...]:
         """How many directions are removed: a plane has to be left."""

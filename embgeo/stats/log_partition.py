@@ -130,8 +130,9 @@ class LogPartition(Statistic):
         inverse = self._inverse_norms(block, backend, products.dtype)
         order, ends = self._order(block)
         if order is not None:
-            at = backend.put(order)
-            products, inverse = products[at], [column[at] for column in inverse]
+            moved = backend.put(order)
+            products, inverse = products[moved], [column[moved] for column in inverse]
+        at, sums = list[tuple[int, int, int]](), list[Array]()
         for group in range(self.groups):
             first, last = int(ends[group]), int(ends[group + 1])
             for rows in backend.slices(last - first, products.shape[1]):
@@ -142,8 +143,11 @@ class LogPartition(Statistic):
                     terms = xp.exp(
                         part if s < len(self.scales) and factor == 1.0 else part * factor
                     )
-                    total[group, s, 0] += backend.sum64(terms)
-                    total[group, s, 1] += backend.sum64(xp.reciprocal(terms, out=terms))
+                    sums += [backend.sum64(terms), backend.sum64(xp.reciprocal(terms, out=terms))]
+                    at += [(group, s, 0), (group, s, 1)]
+        # A device is waited for once.
+        for place, found in zip(at, backend.wide.to_host(backend.wide.xp.stack(sums)), strict=True):
+            total[place] += found
 
     def _add_unbounded(self, block: Block) -> tuple[FloatArray, FloatArray]:
         """Return the largest of the products, and Σ exp relative to it."""
@@ -169,7 +173,7 @@ class LogPartition(Statistic):
                     tops[group, s, at] = wide.to_host(top)
                     terms = part * sign
                     terms -= top
-                    total[group, s, at] = wide.sum64(xp.exp(terms, out=terms))
+                    total[group, s, at] = wide.to_host(wide.sum64(xp.exp(terms, out=terms)))
         return tops, total
 
     def _find_far(self, backend: Backend, products: Array) -> Mask | None:

@@ -86,11 +86,10 @@ class PairHistogram(Statistic):
             return
         least = float(xp.min(values)) if lowest is None else lowest
         highest, positive = float(xp.max(values)), int(xp.count_nonzero(values > 0))
-        counts = backend.put(np.zeros(FINE_BINS, dtype=np.int64))
+        counts = backend.put(self.counts)
         for start in range(0, values.shape[0], backend.chunk):
             inside = xp.clip(values[start : start + backend.chunk], -1.0, 1.0)
-            counts += backend.histogram(inside, FINE_BINS)
-        counts += backend.put(self.counts)
+            counts = counts + backend.histogram(inside, FINE_BINS)
         self.n += values.shape[0]
         self.positive += positive
         self.lowest = min(self.lowest, max(least, -1.0))

@@ -78,16 +78,15 @@ class TreatedRows(PerRow):
     def _square(self, xp: Any, rows: Array, along: Array, inverse: Array) -> list[Array]:
         """Return the squared norms, and those after each map but the last."""
         whole, scaled = xp.vecdot(rows, rows), rows * inverse
-        found = [whole, xp.vecdot(scaled, scaled)]
-        for k in self.removed:
-            rest = whole - xp.vecdot(along[:, :k], along[:, :k])
-            (near,) = xp.nonzero(rest <= CANCELLED * whole)
-            if len(near):
+        rests = [whole - xp.vecdot(along[:, :k], along[:, :k]) for k in self.removed]
+        # A device is waited for once, as hardly any row lies in the first directions alone.
+        if rests and xp.any(xp.stack(rests) <= CANCELLED * whole):
+            for k, rest in zip(self.removed, rests, strict=True):
+                (near,) = xp.nonzero(rest <= CANCELLED * whole)
                 top = xp.asarray(self.axes[:, :k].T, device=rows.device)
                 left = rows[near] - along[near, :k] @ top
                 rest[near] = xp.vecdot(left, left)
-            found.append(rest)
-        return found
+        return [whole, xp.vecdot(scaled, scaled), *rests]
 
     def _whiten(self, block: Block) -> list[Array]:
         """Return the squared norms of the whitened rows, if rows are whitened."""

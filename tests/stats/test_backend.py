@@ -52,10 +52,10 @@ def test_a_constant_is_moved_once_and_goes_with_its_array(name):
 @each
 def test_sums_in_float64(backend):
     rows = np.repeat(np.float32([[1.0, 2.0**-24]]), 1000, axis=0)
-    total = backend.sum64(backend.put(rows))
+    total = backend.wide.to_host(backend.sum64(backend.put(rows)))
     assert total.dtype == np.float64
     np.testing.assert_allclose(total, [1000, 1000 * 2.0**-24], rtol=1e-6)
-    wide = backend.wide.sum64(backend.wide.put(W))
+    wide = backend.wide.to_host(backend.wide.sum64(backend.wide.put(W)))
     np.testing.assert_allclose(wide, W.sum(axis=0), rtol=1e-13)
 
 

@@ -67,8 +67,8 @@ class Backend(ABC):
         return [slice(start, start + step) for start in range(0, rows, step)]
 
     @abstractmethod
-    def sum64(self, array: Array) -> FloatArray:
-        """Sum over the first axis in float64, on the host."""
+    def sum64(self, array: Array) -> Array:
+        """Sum over the first axis in float64, where `wide` is."""
 
     @abstractmethod
     def empty_gram(self, d: int, dtype: Any) -> Array:

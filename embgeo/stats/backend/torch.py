@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from embgeo.core.arrays import Array, FloatArray
+from embgeo.core.arrays import Array
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.stats.backend.backend import HOST, Backend
 
@@ -165,11 +165,10 @@ class TorchBackend(Backend):
         sent.record_stream(compute)
         return sent
 
-    def sum64(self, array: Array) -> FloatArray:
+    def sum64(self, array: Array) -> Array:
         if not self.has_float64:
             return HOST.sum64(self.to_host(array))
-        total: FloatArray = self.to_host(self.xp.sum(array, axis=0, dtype=self.xp.float64))
-        return total
+        return self.xp.sum(array, axis=0, dtype=self.xp.float64)
 
     def empty_gram(self, d: int, dtype: Any) -> Array:
         return self.torch.zeros((d, d), dtype=dtype, device=self.at).T
