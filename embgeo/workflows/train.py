@@ -10,6 +10,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -256,8 +257,9 @@ def prepare(
     cause = "the text of the runs was not found from the current folder"
     refuse_if(lost, str(path), cause, f"name it with {argument('data')}")
     try:
-        path.stat()
-    except (OSError, ValueError) as error:
+        with suppress(ValueError):  # of a name with a NUL, which loaders refuse
+            path.stat()
+    except OSError as error:
         raise cannot_read(path, error) from error
     # Imported with torch, which the refusal of a misspelled setting need not wait for.
     from embgeo.training.loop.check import check_study
