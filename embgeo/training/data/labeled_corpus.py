@@ -1,9 +1,8 @@
 """Documents with classes in the usual file formats, as rows of a vocabulary in splits."""
 
 import csv
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -11,6 +10,8 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile, argument
@@ -29,87 +30,65 @@ from embgeo.training.sections import DataSettings
 #: A class and a text.
 LabeledText = tuple[str, str]
 
-_TEXT_COLUMN, _LABEL_COLUMN = "text", "label"
+#: Endings of files of labeled texts.
+ENDINGS = (".jsonl", ".csv", ".tsv")
+_COLUMNS = {"label", "text"}
+
+
+class Record(Struct):
+    """A document in a line of JSON."""
+
+    label: str | int
+    text: str
 
 
 def read_labeled(path: Path) -> list[LabeledText]:
-    """Read the documents of a file, in the format of its suffix.
+    """Read the documents of a file, in the format of its ending.
 
     ``.jsonl``: objects with ``label`` and ``text``. ``.csv`` and ``.tsv``: with a header, the
     columns of these names; without, the class comes first, and the text is the last column of a
-    ``.tsv`` and all others of a ``.csv``.
+    ``.tsv``, which has no quotes, and all others of a ``.csv``.
     """
-    reader = READERS.get(find_ending(path))
-    if reader is None:
-        raise UnreadableFile(f"labeled texts are {', '.join(READERS)}", where=path)
-    found = list(reader(path))
+    ending = find_ending(path)
+    if ending not in ENDINGS:
+        raise UnreadableFile(f"labeled texts are {', '.join(ENDINGS)}", where=path)
+    found = list(read_json(path) if ending == ".jsonl" else read_table(path, ending == ".csv"))
     if not found:
         raise UnreadableFile("it has no documents", where=path)
     return found
 
 
-def read_jsonl(path: Path) -> Iterator[LabeledText]:
-    """Yield JSON objects, one a line."""
+def read_json(path: Path) -> Iterator[LabeledText]:
+    """Yield class and text of each object, one a line."""
+    parse = Decoder(Record).decode
     for number, line in enumerate(read_lines(path), 1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise refuse_line(path, number, "cannot be parsed as JSON") from error
-        label, text = (
-            record.get(key) if isinstance(record, dict) else None
-            for key in (_LABEL_COLUMN, _TEXT_COLUMN)
-        )
-        if isinstance(label, bool) or not isinstance(label, str | int) or not isinstance(text, str):
-            raise refuse_line(path, number, "is not an object with a label and a text")
-        yield str(label), text
+        if line.strip():
+            try:
+                record = parse(line)
+            except (DecodeError, RecursionError) as error:
+                cause = f"line {number:,} is not a JSON object with a label and a text"
+                raise UnreadableFile(cause, where=path) from error
+            yield str(record.label), record.text
 
 
-def read_csv(path: Path) -> Iterator[LabeledText]:
-    """Yield columns between commas, quoted where necessary."""
-    rows = csv.reader(read_lines(path), strict=True)
-    counted = iter(enumerate(rows, 1))
-    try:
-        yield from read_columns(path, counted, lambda row: " ".join(row[1:]))
-    except csv.Error as error:
-        raise refuse_line(path, rows.line_num, f"cannot be parsed as CSV ({error})") from error
-
-
-def read_tsv(path: Path) -> Iterator[LabeledText]:
-    """Yield columns between tabs, without quotes."""
-    rows = (line.rstrip("\r\n").split("\t") for line in read_lines(path))
-    yield from read_columns(path, enumerate(rows, 1), lambda row: row[-1])
-
-
-def read_columns(
-    path: Path, rows: Iterable[tuple[int, list[str]]], join: Callable[[list[str]], str]
-) -> Iterator[LabeledText]:
+def read_table(path: Path, quoted: bool) -> Iterator[LabeledText]:
     """Yield class and text of each row of a table that may have a header."""
-    label, text = 0, -1
-    named = False
-    for number, row in rows:
-        if number == 1 and {_LABEL_COLUMN, _TEXT_COLUMN} <= set(row):
-            label, text, named = row.index(_LABEL_COLUMN), row.index(_TEXT_COLUMN), True
-            continue
-        if not any(row):
-            continue
-        if len(row) <= max(label, text, 1 - named):
-            raise refuse_line(path, number, "has no class and text")
-        yield row[label].strip(), row[text] if named else join(row)
-
-
-#: By the suffix of a file's name.
-READERS: dict[str, Callable[[Path], Iterator[LabeledText]]] = {
-    ".jsonl": read_jsonl,
-    ".csv": read_csv,
-    ".tsv": read_tsv,
-}
-
-
-def refuse_line(path: Path, number: int, what: str) -> UnreadableFile:
-    """Return the error for a line that cannot be read."""
-    return UnreadableFile(f"line {number:,} {what}", where=path)
+    rows = csv.reader(read_lines(path), strict=True)
+    plain = (line.rstrip("\r\n").split("\t") for line in read_lines(path))
+    label, text, least, named = 0, -1, 2, False
+    try:
+        for number, row in enumerate(rows if quoted else plain, 1):
+            if number == 1 and set(row) >= _COLUMNS:
+                label, text, named = row.index("label"), row.index("text"), True
+                least = max(label, text) + 1
+            elif any(row):
+                if len(row) < least:
+                    raise UnreadableFile(f"line {number:,} has no class and text", where=path)
+                joined = " ".join(row[1:]) if quoted and not named else row[text]
+                yield row[label].strip(), joined
+    except csv.Error as error:
+        cause = f"line {rows.line_num:,} cannot be parsed as CSV ({error})"
+        raise UnreadableFile(cause, where=path) from error
 
 
 #: One document in this many is for validation, and for testing, where a corpus lacks that part.
@@ -150,7 +129,7 @@ def load_labeled(
     """Read documents with classes; `ClassificationTask` describes the keyword arguments."""
     path, words = Path(chosen.path), Words(Path(chosen.path))
     files, notes = find_splits(
-        path, lambda file: find_ending(file) in READERS, "labeled text", ("train",)
+        path, lambda file: find_ending(file) in ENDINGS, "labeled text", ("train",)
     )
     splits = {
         split: merge_classes([*chain.from_iterable(map(read_labeled, own))], merge)

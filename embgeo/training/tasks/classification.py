@@ -234,11 +234,7 @@ class ClassificationTask(task.Task):
         )
 
     def loss(
-        self,
-        model: Any,
-        batch: DocumentBatch,
-        carry: Any,
-        regularizer: Regularizer,
+        self, model: Any, batch: DocumentBatch, carry: Any, regularizer: Regularizer
     ) -> task.Losses:
         mean = F.cross_entropy(model(batch.rows, batch.lengths), batch.classes)
         return task.Losses(mean, mean, Step(inputs=batch.rows))

@@ -102,11 +102,7 @@ class LanguageModeling(Task):
         )
 
     def loss(
-        self,
-        model: LanguageModel,
-        batch: Window,
-        carry: Any,
-        regularizer: Regularizer,
+        self, model: LanguageModel, batch: Window, carry: Any, regularizer: Regularizer
     ) -> Losses:
         output = model(batch.inputs, carry)
         step = Step(output.hidden, None, batch.targets, batch.inputs)

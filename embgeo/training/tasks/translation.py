@@ -241,11 +241,7 @@ class TranslationTask(task.Task):
         )
 
     def loss(
-        self,
-        model: TranslationModel,
-        batch: PairBatch,
-        carry: Any,
-        regularizer: Regularizer,
+        self, model: TranslationModel, batch: PairBatch, carry: Any, regularizer: Regularizer
     ) -> task.Losses:
         """Leave out places without a target before the output layer."""
         states = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)
