@@ -242,7 +242,7 @@ def find_input(
     if not ranked:
         return _find_without_name(checkpoint, groups, role)
     surest, reason = _find_surest(checkpoint, ranked)
-    if len(surest) > 1:
+    if len(surest) > 1 or names.is_optimizer_state(surest[0].name):
         raise _ambiguous(checkpoint, surest, role)
     (chosen,) = surest
     if chosen.problem:
@@ -360,6 +360,8 @@ def _may_be_embedding(checkpoint: Checkpoint, tensor: Tensor) -> bool:
     """Tell whether neither the kind of layer nor the configuration speaks against it."""
     if names.is_layer_kernel(tensor.name) or names.is_other_embedding(tensor.name):
         return False
+    if names.is_optimizer_state(tensor.name):
+        return False
     if contradicts(tensor, checkpoint.facts):
         return False
     return not is_lone_output(tensor, checkpoint.facts)
@@ -437,7 +439,9 @@ def _refuse_unknown_form(checkpoint: Checkpoint, lone: Tensor | None) -> None:
         if not names.is_other_embedding(name):
             held.setdefault(module, []).append(tensor)
     for module, parts in held.items():
-        if parts == [lone] or all(t.problem or len(t.shape) < 2 for t in parts):
+        # A parametrization computes the weight, by a function that the file does not hold.
+        is_weight = parts == [lone] and ".parametrizations." not in parts[0].name
+        if is_weight or all(t.problem or len(t.shape) < 2 for t in parts):
             continue
         ends = [t.name.removeprefix(module).lstrip(".:/") for t in parts]
         cause = f"{short(module)} is stored in a form that is not known ({list_short(ends)})"

@@ -68,7 +68,8 @@ _OF_TOKENS = re.compile(r"token_position_embeddings")
 #: State of an optimizer, in the shape of the parameter.
 _OPTIMIZER = re.compile(
     _START + r"optimizers?|optimizer_states?|optim|last_optimizer_state|opt_states?|"
-    r"adam|adam_\d+|exp_avg\w*|max_exp_avg\w*|momentum\w*|square_avg|acc_delta|grad_scaler" + _END
+    r"adam|adam_\d+|exp_avg\w*|max_exp_avg\w*|momentum\w*|square_avg|acc_delta|grad|grad_scaler"
+    + _END
 )
 
 #: Averages of the weights over training steps.

@@ -738,3 +738,17 @@ def test_a_tied_output_alone_has_the_tokens_of_the_configuration(tmp_path: Path)
     write(tmp_path, tensors | {"model.embed_tokens.weight": rows(N)}, vocab_size=N)
     assert embgeo.load(folder).vocabulary_size == N
     assert embgeo.load(folder, tensor="lm_head.weight").vocabulary_size is None
+
+
+NO_WEIGHTS = (
+    "exp_avg.wte.weight", "wte.weight.grad", "momentum_buffer.0",
+    "wte.parametrizations.weight.original",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_WEIGHTS)
+def test_what_is_no_weight_is_no_embedding_even_alone(tmp_path: Path, name: str) -> None:
+    folder = write(tmp_path, {name: rows(N)})
+    with refusal():
+        embgeo.load(folder)
+    assert embgeo.load(folder, tensor=name).data.shape == (N, D)
