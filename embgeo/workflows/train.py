@@ -26,7 +26,14 @@ from embgeo.core.values import format_number
 from embgeo.files.guard import cannot_read
 from embgeo.files.saved import write_file
 from embgeo.result.analysis import REPORT_NAME, load_analysis
+from embgeo.training.complete import check_settings, complete_settings
 from embgeo.training.limits import Few
+from embgeo.training.plugins import naming_plugins
+from embgeo.training.registry import add_controls, choose_reference, find_method
+from embgeo.training.settings import STUDY_SETTINGS_NAME, StudySettings, read_settings
+from embgeo.training.study.assemble import assemble_study
+from embgeo.training.study.record import COMPARISON_FOLDER, STUDY, Study, StudyMethod
+from embgeo.training.study.run_result import RunResult, read_run
 from embgeo.training.study.wording import spell_score
 from embgeo.workflows.folders import (
     COMPARISON_FILES,
@@ -36,6 +43,7 @@ from embgeo.workflows.folders import (
     write_whole,
 )
 from embgeo.workflows.saved_analysis import load_analyzed_matrix
+from embgeo.workflows.train_runs import RunsBeside, RunsHere, geometry_measure
 from embgeo.workflows.train_settings import (
     Tuned,
     gather_settings,
@@ -45,11 +53,7 @@ from embgeo.workflows.train_settings import (
 )
 
 if TYPE_CHECKING:
-    from embgeo.training.settings import StudySettings
-    from embgeo.training.study.record import Study
-    from embgeo.training.study.run_result import RunResult
     from embgeo.training.tasks import Dataset
-    from embgeo.workflows.train_runs import RunsBeside, RunsHere
 
 #: Methods that serve as the baseline, best first.
 BASELINES = ("mle", "untied")
@@ -177,8 +181,6 @@ def train(
     for name in ("jobs", "command", "monitor"):
         del given[name]
     require_torch()
-    from embgeo.training.plugins import naming_plugins
-
     jobs = parse_value(jobs, Few, argument("jobs"))
     with naming_plugins(plugins):
         chosen, dataset, folder = prepare(**given)
@@ -206,8 +208,6 @@ def plan_training(data: Path | str | None = None, **arguments: Any) -> tuple[Pat
     and steps.
     """
     require_torch()
-    from embgeo.training.plugins import naming_plugins
-
     with naming_plugins(arguments.get("plugins")):
         settings, dataset, folder = prepare(data, **arguments)
         from embgeo.training.loop.check import plan_runs
@@ -243,9 +243,6 @@ def prepare(
 ) -> tuple[StudySettings, Dataset, Path]:
     """Complete settings, the text and the folder of a study, checked before anything is trained."""
     given = gather_settings(data, out=out, resume=resume, **arguments)
-    from embgeo.training.complete import check_settings, complete_settings
-    from embgeo.training.registry import add_controls
-
     where = "compare" if arguments.get("compare") is None else argument("compare")
     methods = add_controls(given.compare, given.method, where)
     given = check_settings(given.updated({"compare": list(methods)}))
@@ -287,8 +284,6 @@ def train_study(
     """Train all runs, then write the study with its report; None in all processes but the first."""
     from embgeo.training.loop.checkpoint import make_folder, write
     from embgeo.training.loop.distributed import join_processes
-    from embgeo.training.settings import STUDY_SETTINGS_NAME
-    from embgeo.workflows.train_runs import RunsBeside, RunsHere, geometry_measure
 
     measure = geometry_measure(dataset.vocabulary.counts)
     with join_processes(settings.training.device) as world:
@@ -334,7 +329,6 @@ def check_runs(settings: StudySettings, dataset: Dataset, folder: Path, tuned: T
         require_same,
         run_folder,
     )
-    from embgeo.training.settings import read_settings
 
     for method, seed in settings.runs:
         home = run_folder(folder, method, seed)
@@ -413,7 +407,6 @@ def write_study(
     """
     from embgeo.report.study import render
     from embgeo.training.loop.checkpoint import MAKE_ROOM, offer_resume
-    from embgeo.training.study.record import COMPARISON_FOLDER, STUDY
 
     study = make_study(settings, folder, failed, command)
     progress.start("comparing the embeddings", 0)
@@ -438,10 +431,6 @@ def make_study(
     command: str,
 ) -> Study:
     from embgeo.training.loop.checkpoint import run_folder
-    from embgeo.training.registry import choose_reference, find_method
-    from embgeo.training.study.assemble import assemble_study
-    from embgeo.training.study.record import StudyMethod
-    from embgeo.training.study.run_result import read_run
 
     kept = [run for run in settings.runs if run not in failed]
     names = order_methods(tuple(dict.fromkeys(name for name, _ in kept)))
