@@ -1,4 +1,4 @@
-"""Write docs/settings.md: every setting of training, from the docstrings of what takes it.
+"""Write docs/settings.md: every setting of training, from the structures that hold them.
 
 Needs ``embgeo[train]``.
 """
@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources.abc import Traversable
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
+from embgeo.core.settings import type_hints
 from embgeo.training import sections
 from embgeo.training.kinds import MODELS, TASKS
 from embgeo.training.limits import Settings
@@ -40,37 +41,31 @@ TABLES = {
     "optimizer": ("Optimizer and schedule", sections.OptimizerSettings),
     "training": ("Length, batches and device", sections.TrainingSettings),
     "evaluation": ("Evaluation", sections.EvaluationSettings),
+    "geometry": ("The embedding while a model trains", sections.GeometrySettings),
 }
-#: Settings that no docstring describes.
-SHARED = """
-`geometry.every` is the number of steps between two measurements of the embedding; without it there
-are none while a model trains. `task.name` and `model.name` choose the task and the model.
-"""
 
 
-def read_entries(doc: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the names and the meaning of each entry of a numpydoc docstring, with its choices."""
-    for head in ("Parameters", "Attributes"):
-        part = re.search(rf"^{head}\n-+\n(.*?)(?=\n\n\w|\Z)", doc, re.MULTILINE | re.DOTALL)
-        for entry in re.split(r"^(?=\w)", part[1], flags=re.MULTILINE) if part else ():
-            first, _, text = entry.partition("\n")
-            names, _, kind = first.partition(" : ")
-            choices = re.search(r"\{(.*)\}", kind)
-            if choices and '"' not in text:
-                text = f"{choices[1]}. {text}"
-            if names:
-                yield tuple(names.split(", ")), write_prose(text)
+def find_meanings(owner: type) -> dict[str, tuple[tuple[str, ...], str]]:
+    """Find names and meaning of each setting: the comment above it and those below it.
 
-
-def find_meanings(owner: Any) -> dict[str, tuple[tuple[str, ...], str]]:
-    """Find names and meaning of each entry; what refers to a base class has the base's words."""
+    Settings above all comments have those of a base class.
+    """
     found: dict[str, tuple[tuple[str, ...], str]] = {}
-    for kind in reversed(inspect.getmro(owner)):
-        for names, text in read_entries(inspect.cleandoc(kind.__doc__ or "")):
-            for name in names:
-                if not (name in found and text.startswith("See ")):
-                    found[name] = names, text
+    kinds = [kind for kind in inspect.getmro(owner) if issubclass(kind, Settings)]
+    for kind in reversed(kinds):
+        body = inspect.getsource(kind)
+        for comment, fields in re.findall(r"((?:^    #: .*\n)+)((?:^    \w+: .*\n)+)", body, re.M):
+            names = tuple(re.findall(r"^    (\w+): ", fields, re.M))
+            text = write_prose(re.sub(r"^    #: ", "", comment, flags=re.M))
+            found |= dict.fromkeys(names, (names, text))
     return found
+
+
+def list_choices(hint: Any) -> str:
+    """List the texts that a type allows, to be put before a meaning."""
+    kinds = [hint, *get_args(hint)]
+    named = [one for kind in kinds if get_origin(kind) is Literal for one in get_args(kind)]
+    return ", ".join(f'"{one}"' for one in named) + ". " if named else ""
 
 
 def write_prose(text: str) -> str:
@@ -96,15 +91,15 @@ Row = tuple[tuple[str, ...], str, str]
 def list_rows(owner: Any) -> Iterator[Row]:
     """Yield names, defaults and meaning of each setting; neighbors with one meaning share a row."""
     meanings = find_meanings(owner)
+    hints = type_hints(owner)
     defaults = {one.name: one.default for one in msgspec.structs.fields(owner)}
     left = [name for name in defaults if name != "settings"]
     while left:
         names, text = meanings.get(left[0], ((), ""))
         own = tuple(name for name in names if name in left) or (left[0],)
         left = [name for name in left if name not in own]
-        if not text.startswith("See "):
-            shown = ", ".join(write_default(defaults[name]) for name in own).strip(", ")
-            yield own, shown, text
+        shown = ", ".join(write_default(defaults[name]) for name in own).strip(", ")
+        yield own, shown, text if '"' in text else list_choices(hints[own[0]]) + text
 
 
 def make_table(rows: Iterable[Row]) -> str:
@@ -167,10 +162,13 @@ def document() -> str:
         text += f"\n## {title}: `[{name}]`\n" + make_table(list_rows(section))
         if section is sections.OptimizerSettings:
             text += describe_kinds(name_kinds({**sections.OPTIMIZERS, **SCHEDULES}))
-    text += SHARED
     models = MODELS | {name: kind for task in TASKS.values() for name, kind in task.MODELS.items()}
-    for head, table, listed in (("Models", "model", models), ("Tasks", "task", TASKS)):
-        text += f"\n## {head}: `[{table}]`\n" + describe_kinds(name_kinds(listed))
+    for name, title, section, listed in (
+        ("model", "Models", sections.ModelSettings, models),
+        ("task", "Tasks", sections.TaskSettings, TASKS),
+    ):
+        text += f"\n## {title}: `[{name}]`\n" + make_table(list_rows(section))
+        text += describe_kinds(name_kinds(listed))
     text += "\n## Methods: `[method.NAME]`\n" + describe_kinds(dict(list_parts()))
     rows = (f"| `{name}` | {describe_preset(file)} |\n" for name, file in list_presets().items())
     return text + "\n## Presets\n\n| `--preset` | |\n|---|---|\n" + "".join(rows)

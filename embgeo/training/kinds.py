@@ -34,67 +34,44 @@ Norm = Literal["before", "after"]
 
 
 class ModelSettings(Settings, frozen=True):
-    """What all models have.
-
-    Attributes
-    ----------
-    d : int
-        Columns of the embedding.
-    """
+    """What all models have."""
 
     CLASS: ClassVar[Any]
 
+    #: Columns of the embedding.
     d: Width
 
 
 class LanguageModelSettings(ModelSettings, frozen=True):
-    """What all language models have.
+    """What all language models have."""
 
-    Attributes
-    ----------
-    tied : bool
-        Whether the embedding and the output layer share one matrix.
-    bias : bool
-        Whether the output layer has a bias.
-    """
-
+    #: Whether the embedding and the output layer share one matrix.
     tied: bool = True
+    #: Whether the output layer has a bias.
     bias: bool = True
 
 
 class Recurrent(LanguageModelSettings, frozen=True):
-    """LSTM layers.
+    """LSTM layers."""
 
-    Attributes
-    ----------
-    d : int
-        Columns of the embedding, and units of the last layer.
-    hidden : int
-        Units of the other layers.
-    layers : int
-        Recurrent layers.
-    embedding_dropout : float
-        Share of tokens whose embedding is zero throughout a window of training.
-    input_dropout, hidden_dropout, output_dropout : float
-        Dropout of the input of the first layer, between layers, and of the output layer's input,
-        constant throughout a window.
-    experts : int
-        Softmaxes of the output; more than one are a mixture (Yang et al. 2018).
-    last : int, optional
-        Units of the last layer of a mixture; d by default.
-    latent_dropout : float
-        Dropout of the input of the softmaxes of a mixture.
-    """
-
+    #: Columns of the embedding, and units of the last layer.
     d: Width = 400
+    #: Units of the other layers.
     hidden: Width = 1150
+    #: Recurrent layers.
     layers: Few = 3
+    #: Share of tokens whose embedding is zero throughout a window of training.
     embedding_dropout: Share = 0.1
+    #: Dropout of the input of the first layer, between layers, and of the output layer's input,
+    #: constant throughout a window.
     input_dropout: Share = 0.65
     hidden_dropout: Share = 0.2
     output_dropout: Share = 0.4
+    #: Softmaxes of the output; more than one are a mixture (Yang et al. 2018).
     experts: Few = 1
+    #: Units of the last layer of a mixture; d by default.
     last: Width | None = None
+    #: Dropout of the input of the softmaxes of a mixture.
     latent_dropout: Share = 0.0
 
     def __post_init__(self) -> None:
@@ -106,126 +83,91 @@ class Recurrent(LanguageModelSettings, frozen=True):
 
 
 class AwdLstm(Recurrent, frozen=True):
-    """Defaults published for WikiText-2; for Penn Treebank, two dropouts differ.
-
-    Attributes
-    ----------
-    weight_dropout : float
-        Dropout of single recurrent weights.
-    alpha : float
-        Weight of the mean square of the last layer's states after dropout (AR).
-    beta : float
-        Weight of the mean square of their change from token to token before dropout (TAR).
-    """
+    """Defaults published for WikiText-2; for Penn Treebank, two dropouts differ."""
 
     CLASS = "models.awd_lstm.AwdLstm"
 
+    #: Dropout of single recurrent weights.
     weight_dropout: Share = 0.5
+    #: Weight of the mean square of the last layer's states after dropout (AR).
     alpha: Nonnegative = 2.0
+    #: Weight of the mean square of their change from token to token before dropout (TAR).
     beta: Nonnegative = 1.0
 
 
 class VdLstm(LanguageModelSettings, frozen=True):
-    """Two LSTM layers of a published size.
-
-    Attributes
-    ----------
-    size : {"small", "medium", "large"}
-        Defaults of the other settings: 200, 650 or 1,500 units and columns, and the dropout and
-        initialization of this size.
-    d : int, optional
-        Columns of the embedding, and units of the last layer.
-    hidden : int, optional
-        Units of the other layers.
-    layers : int
-        Recurrent layers.
-    dropout : float, optional
-        Dropout of embedded tokens and of the states of each layer; 0.3, 0.5 or 0.65 by size. For
-        WikiText-2 the paper has 0.2 (small) and 0.4 (medium).
-    bound : float, optional
-        All weights are uniform in ±bound; 0.1, 0.05 or 0.04 by size.
-    """
+    """Two LSTM layers of a published size."""
 
     CLASS = "models.vd_lstm.VdLstm"
 
+    #: Defaults of the other settings: 200, 650 or 1,500 units and columns, and the dropout and
+    #: initialization of this size.
     size: Literal["small", "medium", "large"] = "small"
+    #: Columns of the embedding, and units of the last layer.
     d: Width | None = None  # type: ignore[assignment]
+    #: Units of the other layers.
     hidden: Width | None = None
+    #: Recurrent layers.
     layers: Few = 2
+    #: Dropout of embedded tokens and of the states of each layer; 0.3, 0.5 or 0.65 by size. For
+    #: WikiText-2 the paper has 0.2 (small) and 0.4 (medium).
     dropout: Share | None = None
+    #: All weights are uniform in ±bound; 0.1, 0.05 or 0.04 by size.
     bound: Nonnegative | None = None
 
 
 class VdRhn(LanguageModelSettings, frozen=True):
-    """Defaults published for Penn Treebank with tied matrices.
-
-    Attributes
-    ----------
-    d : int
-        Columns of the embedding, and units of all layers.
-    layers : int
-        Highway layers.
-    depth : int
-        Highway steps of a layer at each token.
-    embedding_dropout : float
-        Share of tokens whose embedding is zero throughout a window of training.
-    input_dropout, state_dropout, output_dropout : float
-        Dropout of the input of each layer, of its state on the way into each step, and of the
-        output layer's input.
-    bound : float
-        Weights and biases are uniform in ±bound, those of the embedding included.
-    """
+    """Defaults published for Penn Treebank with tied matrices."""
 
     CLASS = "models.vd_rhn.VdRhn"
 
+    #: Columns of the embedding, and units of all layers.
     d: Width = 830
+    #: Highway layers.
     layers: Few = 1
+    #: Highway steps of a layer at each token.
     depth: Few = 10
+    #: Share of tokens whose embedding is zero throughout a window of training.
     embedding_dropout: Share = 0.25
+    #: Dropout of the input of each layer, of its state on the way into each step, and of the
+    #: output layer's input.
     input_dropout: Share = 0.75
     state_dropout: Share = 0.25
     output_dropout: Share = 0.75
+    #: Weights and biases are uniform in ±bound, those of the embedding included.
     bound: Nonnegative = 0.04
 
 
-class Transformer(LanguageModelSettings, frozen=True):
-    """A Transformer language model.
+class Blocks(LanguageModelSettings, frozen=True):
+    """Blocks of attention and a feed-forward layer."""
 
-    Attributes
-    ----------
-    d : int
-        Columns of the embedding, and features of all blocks.
-    layers : int
-        Blocks of attention and feed-forward layer.
-    heads : int
-        A divisor of d.
-    feedforward : int, optional
-        Units of the feed-forward layers; 4·d by default.
-    dropout : float
-        Dropout of embedded tokens, attention weights, and outputs of attention and feed-forward
-        layers.
-    norm : {"before", "after"}
-        Whether to normalize before each layer, or after each addition as Vaswani et al. do.
-    positions : {"learned", "sinusoidal"}
-        "sinusoidal" as Vaswani et al.: rows of a norm of about 1, multiplied by √d.
-    context : int
-        The number of learned positions, which limits windows; sinusoidal ones have no limit.
-    activation : {"gelu", "relu"}
-        Of the feed-forward layers: GELU as Radford et al., or ReLU as Vaswani et al.
-    """
+    #: Columns of the embedding, and features of all blocks.
+    d: Width = 256
+    #: Blocks of attention and feed-forward layer.
+    layers: Few = 4
+    #: A divisor of d.
+    heads: Few = 4
+    #: Units of the feed-forward layers; 4·d by default.
+    feedforward: Width | None = None
+
+
+class Transformer(Blocks, frozen=True):
+    """A Transformer language model."""
 
     CLASS = "models.transformer.Transformer"
 
-    d: Width = 256
-    layers: Few = 4
-    heads: Few = 4
-    feedforward: Width | None = None
-    dropout: Share = 0.1
-    norm: Norm = "before"
-    positions: Literal["learned", "sinusoidal"] = "learned"
-    context: Rows = 512
-    activation: Literal["gelu", "relu"] = "gelu"
     bias: bool = False
+    #: Dropout of embedded tokens, attention weights, and outputs of attention and feed-forward
+    #: layers.
+    dropout: Share = 0.1
+    #: Whether to normalize before each layer, or after each addition as Vaswani et al. do.
+    norm: Norm = "before"
+    #: "sinusoidal" as Vaswani et al.: rows of a norm of about 1, multiplied by √d.
+    positions: Literal["learned", "sinusoidal"] = "learned"
+    #: The number of learned positions, which limits windows; sinusoidal ones have no limit.
+    context: Rows = 512
+    #: Of the feed-forward layers: GELU as Radford et al., or ReLU as Vaswani et al.
+    activation: Literal["gelu", "relu"] = "gelu"
 
     def __post_init__(self) -> None:
         check_heads(self.d, self.heads)
@@ -233,32 +175,16 @@ class Transformer(LanguageModelSettings, frozen=True):
             require_even(self.d)
 
 
-class TransformerXL(LanguageModelSettings, frozen=True):
-    """A Transformer with a memory of earlier windows.
-
-    Attributes
-    ----------
-    d : int
-        Columns of the embedding, and features of all blocks.
-    layers : int
-        Blocks of attention and feed-forward layer.
-    heads : int
-        A divisor of d.
-    feedforward : int, optional
-        Units of the feed-forward layers; 4·d by default.
-    memory : int
-        The number of tokens before a window that attention sees, without a gradient.
-    dropout : float
-        Dropout of embedded tokens, positions, and outputs of attention and feed-forward layers.
-    """
+class TransformerXL(Blocks, frozen=True):
+    """A Transformer with a memory of earlier windows."""
 
     CLASS = "models.transformer_xl.TransformerXL"
 
     d: Width = 410
-    layers: Few = 4
     heads: Few = 10
-    feedforward: Width | None = None
+    #: The number of tokens before a window that attention sees, without a gradient.
     memory: Memory = 150
+    #: Dropout of embedded tokens, positions, and outputs of attention and feed-forward layers.
     dropout: Share = 0.1
 
     def __post_init__(self) -> None:
@@ -266,34 +192,20 @@ class TransformerXL(LanguageModelSettings, frozen=True):
         require_even(self.d)
 
 
-class Llama(LanguageModelSettings, frozen=True):
-    """The Transformer of LLaMA.
-
-    Attributes
-    ----------
-    d : int
-        Columns of the embedding, and features of all blocks.
-    layers : int
-        Blocks of attention and feed-forward layer.
-    heads : int
-        Heads of queries, each with an even number of features.
-    kv_heads : int, optional
-        Heads of keys and values, a divisor of `heads`; by default `heads`.
-    feedforward : int, optional
-        Units of the feed-forward layers; by default 8·d/3, rounded up to a multiple of 32.
-    dropout : float
-        Dropout of embedded tokens, and of outputs of attention and feed-forward layers.
-    """
+class Llama(Blocks, frozen=True):
+    """The Transformer of LLaMA."""
 
     CLASS = "models.llama.Llama"
 
-    d: Width = 256
-    layers: Few = 4
-    heads: Few = 4
-    kv_heads: Few | None = None
-    feedforward: Width | None = None
-    dropout: Share = 0.0
     bias: bool = False
+    #: Heads of queries, each with an even number of features.
+    heads: Few = 4
+    #: Heads of keys and values, a divisor of `heads`; by default `heads`.
+    kv_heads: Few | None = None
+    #: Units of the feed-forward layers; by default 8·d/3, rounded up to a multiple of 32.
+    feedforward: Width | None = None
+    #: Dropout of embedded tokens, and of outputs of attention and feed-forward layers.
+    dropout: Share = 0.0
 
     def __post_init__(self) -> None:
         check_heads(self.d, self.heads, rotary=True)
@@ -304,64 +216,44 @@ class Llama(LanguageModelSettings, frozen=True):
 
 
 class Rcnn(ModelSettings, frozen=True):
-    """Classes of documents.
-
-    Attributes
-    ----------
-    d : int
-        Columns of the embedding.
-    context, hidden : int
-        Units of each recurrent layer, and of the layer before the maximum.
-    dropout : float
-        Dropout of embedded tokens.
-    """
+    """Classes of documents."""
 
     CLASS = "tasks.classification.Rcnn"
 
+    #: Columns of the embedding.
     d: Width = 100
+    #: Units of each recurrent layer, and of the layer before the maximum.
     context: Width = 100
     hidden: Width = 100
+    #: Dropout of embedded tokens.
     dropout: Share = 0.5
 
 
 class TranslationModelSettings(ModelSettings, frozen=True):
-    """What models of translation have.
+    """What models of translation have."""
 
-    Attributes
-    ----------
-    tied : {"three-way", "decoder", "none"}
-        Which matrices are shared: all three, target and output, or none.
-    bias : bool
-        Whether the output layer has a bias.
-    """
-
+    #: Which matrices are shared: all three, target and output, or none.
     tied: Literal["three-way", "decoder", "none"] = "three-way"
+    #: Whether the output layer has a bias.
     bias: bool = False
 
 
 class EncoderDecoder(TranslationModelSettings, frozen=True):
-    """The Transformer for translation.
-
-    Attributes
-    ----------
-    d, feedforward : int
-        Columns of the embedding and of all states; units of the feed-forward layers.
-    layers, heads : int
-        Blocks of the encoder and of the decoder; heads of each attention.
-    dropout : float
-        Dropout of embedded tokens, attention weights, units of feed-forward layers, and the output
-        of each layer.
-    norm : {"before", "after"}
-        Whether to normalize before each layer, or after each addition as published.
-    """
+    """The Transformer for translation."""
 
     CLASS = "models.encoder_decoder.EncoderDecoder"
 
+    #: Columns of the embedding and of all states.
     d: Width = 512
+    #: Blocks of the encoder and of the decoder; heads of each attention.
     layers: Few = 6
     heads: Few = 8
+    #: Units of the feed-forward layers.
     feedforward: Width = 2048
+    #: Dropout of embedded tokens, attention weights, units of feed-forward layers, and the output
+    #: of each layer.
     dropout: Share = 0.1
+    #: Whether to normalize before each layer, or after each addition as published.
     norm: Norm = "after"
 
     def __post_init__(self) -> None:
@@ -370,40 +262,27 @@ class EncoderDecoder(TranslationModelSettings, frozen=True):
 
 
 class LstmEncoderDecoder(TranslationModelSettings, frozen=True):
-    """LSTM layers for translation.
-
-    Attributes
-    ----------
-    d : int
-        Columns of the embedding and units of all layers.
-    layers : int
-        Layers of the encoder, whose first one reads in both directions, and of the decoder; from 2.
-    dropout : float
-        Dropout of the input of each layer.
-    bound : float
-        All weights are uniform in ±bound.
-    """
+    """LSTM layers for translation."""
 
     CLASS = "models.lstm_encoder_decoder.LstmEncoderDecoder"
 
-    d: Width = 1024
-    layers: Annotated[int, Meta(ge=2, le=1024)] = 8
-    dropout: Share = 0.2
-    bound: Nonnegative = 0.04
     bias: bool = True
+    #: Columns of the embedding and units of all layers.
+    d: Width = 1024
+    #: Layers of the encoder, whose first one reads in both directions, and of the decoder; from 2.
+    layers: Annotated[int, Meta(ge=2, le=1024)] = 8
+    #: Dropout of the input of each layer.
+    dropout: Share = 0.2
+    #: All weights are uniform in ±bound.
+    bound: Nonnegative = 0.04
 
 
 class SkipGram(ModelSettings, frozen=True):
-    """Vectors of words and of their neighbors.
-
-    Attributes
-    ----------
-    d : int
-        Columns of both matrices.
-    """
+    """Vectors of words and of their neighbors."""
 
     CLASS = "tasks.skip_gram.SkipGram"
 
+    #: Columns of both matrices.
     d: Width = 100
 
 
@@ -441,72 +320,36 @@ class TaskSettings(Settings, frozen=True):
 
 
 class LanguageModeling(TaskSettings, frozen=True):
-    """Predict each token of a text.
-
-    Attributes
-    ----------
-    z_loss : float
-        Weight of the mean of (ln Z)² over the positions, for Z = Σ exp(logit), which keeps logits
-        from a common drift; 0 for none. Chowdhery et al., "PaLM", 2022, §5, use 1e-4.
-    smoothing : float
-        Share of each target that label smoothing spreads over all tokens, the target included.
-        Scores have none.
-    """
+    """Predict each token of a text."""
 
     CLASS = "tasks.language_model.LanguageModeling"
     MODELS = MODELS
 
+    #: Weight of the mean of (ln Z)² over the positions, for Z = Σ exp(logit), which keeps logits
+    #: from a common drift; 0 for none. Chowdhery et al., "PaLM", 2022, §5, use 1e-4.
     z_loss: Nonnegative = 0.0
+    #: Share of each target that label smoothing spreads over all tokens, the target included.
+    #: Scores have none.
     smoothing: Share = 0.0
 
 
 class Classification(TaskSettings, frozen=True):
-    """Predict the class of a document.
-
-    Attributes
-    ----------
-    length : int
-        Tokens of a document to read, from its start.
-    strip : bool
-        Whether to leave out headers and quoted lines of posts, which give newsgroups away.
-    merge : sequence of str
-        Patterns of classes to merge, such as ``"comp.*|sci.crypt"``; documents of other classes are
-        left out. Empty: no class is merged.
-    """
+    """Predict the class of a document."""
 
     CLASS = "tasks.classification.ClassificationTask"
     MODELS: ClassVar = {"rcnn": Rcnn}
 
+    #: Tokens of a document to read, from its start.
     length: Rows = 100
+    #: Whether to leave out headers and quoted lines of posts, which give newsgroups away.
     strip: bool = False
+    #: Patterns of classes to merge, such as ``"comp.*|sci.crypt"``; documents of other classes are
+    #: left out. Empty: no class is merged.
     merge: Texts = ()
 
 
 class Translation(TaskSettings, frozen=True):
-    """Translate a sentence.
-
-    Attributes
-    ----------
-    source, target : str
-        Languages, as file names end: ``train.de`` and ``train.en``.
-    test : str
-        How the file names of the test split begin; empty for the first of several.
-    length : int
-        Tokens of a side at most, with its end; longer pairs are not trained on.
-    smoothing : float
-        Share of the target probability that all tokens get alike.
-    beam : int
-        Hypotheses of the beam search.
-    penalty : float
-        α of the length penalty of the search.
-    penalty_form : {"gnmt", "power"}
-        Which penalty: ((5 + tokens)/6)^α of Wu et al. 2016, as Vaswani et al. have it, or tokens^α
-        of fairseq, which for α = 1 gives the mean of ln p over the tokens.
-    more : int
-        Tokens that a translation may have beyond the length of its source.
-    joint : bool
-        Whether both languages share a vocabulary.
-    """
+    """Translate a sentence."""
 
     CLASS = "tasks.translation.TranslationTask"
     MODELS: ClassVar = {
@@ -514,15 +357,25 @@ class Translation(TaskSettings, frozen=True):
         "lstm-encoder-decoder": LstmEncoderDecoder,
     }
 
+    #: Languages, as file names end: ``train.de`` and ``train.en``.
     source: str = "de"
     target: str = "en"
+    #: How the file names of the test split begin; empty for the first of several.
     test: str = ""
+    #: Tokens of a side at most, with its end; longer pairs are not trained on.
     length: Rows = 100
+    #: Share of the target probability that all tokens get alike.
     smoothing: Share = 0.1
+    #: Hypotheses of the beam search.
     beam: Few = 4
+    #: α of the length penalty of the search.
     penalty: Nonnegative = 0.6
+    #: Which penalty: ((5 + tokens)/6)^α of Wu et al. 2016, as Vaswani et al. have it, or tokens^α
+    #: of fairseq, which for α = 1 gives the mean of ln p over the tokens.
     penalty_form: Literal["gnmt", "power"] = "gnmt"
+    #: Tokens that a translation may have beyond the length of its source.
     more: Memory = 50
+    #: Whether both languages share a vocabulary.
     joint: bool = True
 
     def __post_init__(self) -> None:
@@ -538,32 +391,22 @@ class Translation(TaskSettings, frozen=True):
 
 
 class SkipGramTask(TaskSettings, frozen=True):
-    """Predict the neighbors of a word.
-
-    Attributes
-    ----------
-    wordsim : str
-        A folder with published sets of word similarity (``EN-WS-353-ALL.txt`` …).
-    window : int
-        The largest distance of the words of a pair.
-    negatives : int
-        Negatives of a pair.
-    shared : int
-        Negatives that all pairs of a batch share.
-    power : float
-        Negatives are drawn in proportion to this power of the counts.
-    subsample : float
-        Words with a larger share of the text are subsampled; 0 for none.
-    """
+    """Predict the neighbors of a word."""
 
     CLASS = "tasks.skip_gram.SkipGramTask"
     MODELS: ClassVar = {"skip-gram": SkipGram}
 
+    #: A folder with published sets of word similarity (``EN-WS-353-ALL.txt`` …).
     wordsim: str = ""
+    #: The largest distance of the words of a pair.
     window: Few = 5
+    #: Negatives of a pair.
     negatives: Width = 5
+    #: Negatives that all pairs of a batch share.
     shared: Rows = 64
+    #: Negatives are drawn in proportion to this power of the counts.
     power: Nonnegative = 0.75
+    #: Words with a larger share of the text are subsampled; 0 for none.
     subsample: Nonnegative = 1e-3
 
 
@@ -592,65 +435,45 @@ class Tying(Settings, frozen=True):
 
 
 class CosReg(Settings, frozen=True):
-    """Cosine regularization.
-
-    Attributes
-    ----------
-    gamma : float
-        The strength γ.
-    """
+    """Cosine regularization."""
 
     CLASS: ClassVar[Any] = "methods.cosreg.CosReg"
 
+    #: The strength γ.
     gamma: Nonnegative = 1.0
 
 
 class Orthogonal(Settings, frozen=True):
-    """Factors with orthonormal columns.
-
-    Attributes
-    ----------
-    frobenius : tuple of float
-        λ1 of U and λ2 of V.
-    spectral : tuple of float
-        λ3 of U and λ4 of V.
-    """
+    """Factors with orthonormal columns."""
 
     CLASS: ClassVar[Any]
 
+    #: λ1 of U and λ2 of V.
     frobenius: Pair = (1.0, 1.0)
+    #: λ3 of U and λ4 of V.
     spectral: Pair = (1.0, 1.0)
 
 
 class SpectrumControl(Orthogonal, frozen=True):
-    """A prior of the singular values.
-
-    Attributes
-    ----------
-    prior : {"exponential", "polynomial"}
-    strength : float
-        λ_e or λ_p; the paper's grid is 0.1, 1, 10, 100.
-    gamma : float, optional
-        γ; by default 1 for the exponential prior and 0.6 for the polynomial one.
-    tail_ratio : float, optional
-        σ*_d/σ*_1 of the exponential prior, which determines c2; by default 0.1. The polynomial
-        prior has no such setting: its ratio is d^(−γ).
-    c1 : {"fixed", "free"} or float
-        "fixed": ‖σ*‖ equals ‖Σ‖ at the start, which holds W at its initial norm. "free": the c1
-        that fits Σ best at each step, so that the penalty is on the shape of the decay alone. A
-        number: c1 itself.
-    frobenius, spectral : tuple of float
-        (λ1, λ2) and (λ3, λ4), with the paper's grid of 0.01, 0.1, 1, 10, of which 0.01 had the
-        lowest validation perplexity in `benchmarks/results/campaign-grids.md`.
-    """
+    """A prior of the singular values."""
 
     CLASS = "methods.spectrum_control.SpectrumControl"
 
+    #: The decay of the prior.
     prior: Literal["exponential", "polynomial"] = "exponential"
+    #: λ_e or λ_p; the paper's grid is 0.1, 1, 10, 100.
     strength: Nonnegative = 1.0
+    #: γ; by default 1 for the exponential prior and 0.6 for the polynomial one.
     gamma: Positive | None = None
+    #: σ*_d/σ*_1 of the exponential prior, which determines c2; by default 0.1. The polynomial
+    #: prior has no such setting: its ratio is d^(−γ).
     tail_ratio: Ratio | None = None
+    #: "fixed": ‖σ*‖ equals ‖Σ‖ at the start, which holds W at its initial norm. "free": the c1
+    #: that fits Σ best at each step, so that the penalty is on the shape of the decay alone. A
+    #: number: c1 itself.
     c1: Positive | Literal["fixed", "free"] = "fixed"
+    #: (λ1, λ2) and (λ3, λ4), with the paper's grid of 0.01, 0.1, 1, 10, of which 0.01 had the
+    #: lowest validation perplexity in `benchmarks/results/campaign-grids.md`.
     frobenius: Pair = (0.01, 0.01)
     spectral: Pair = (0.01, 0.01)
 
@@ -669,74 +492,49 @@ class SpectralNorm(Orthogonal, frozen=True):
 
 
 class DOptimal(Orthogonal, frozen=True):
-    """A largest singular value, and the others near it.
-
-    Attributes
-    ----------
-    lambda_ : float
-        The strength λ.
-    """
+    """A largest singular value, and the others near it."""
 
     CLASS = "methods.spectral_norm.DOptimal"
 
+    #: The strength λ.
     lambda_: Nonnegative = 1.0
 
 
 class Frage(Settings, frozen=True):
-    """A discriminator of rare and frequent rows.
-
-    Attributes
-    ----------
-    share : float
-        Of `attach`: share of the tokens, most frequent first, that form the class of frequent rows.
-    lambda_ : float
-        The strength λ; 0.1 in the paper.
-    hidden : int, optional
-        Units of the discriminator's hidden layer; by default none, a logistic regression. The paper
-        has none for language models and translation, else 1.5·d.
-    lr : float
-        Learning rate of the discriminator's optimizer (Adam). At 1e-3 it stays far from its
-        optimum: on fixed rows its loss was 0.949, where 1e-2 reached 0.515 and 1e-1 0.397.
-    sample : int, optional
-        Rows for model and discriminator in a step, drawn anew for each; 3,000 in the paper for
-        skip-gram. By default all.
-    """
+    """A discriminator of rare and frequent rows."""
 
     CLASS: ClassVar[Any] = "methods.frage.Frage"
 
+    #: Of `attach`: share of the tokens, most frequent first, that form the class of frequent rows.
     share: Proper = POPULAR
+    #: The strength λ; 0.1 in the paper.
     lambda_: Nonnegative = 0.1
+    #: Units of the discriminator's hidden layer; by default none, a logistic regression. The paper
+    #: has none for language models and translation, else 1.5·d.
     hidden: Width | None = None
+    #: Learning rate of the discriminator's optimizer (Adam). At 1e-3 it stays far from its
+    #: optimum: on fixed rows its loss was 0.949, where 1e-2 reached 0.515 and 1e-1 0.397.
     lr: Positive = 1e-2
+    #: Rows for model and discriminator in a step, drawn anew for each; 3,000 in the paper for
+    #: skip-gram. By default all.
     sample: Rows | None = None
 
 
 class AugmentedLoss(Settings, frozen=True):
-    """Predictions like the target's neighbors.
-
-    Attributes
-    ----------
-    gamma : float
-        γ; the paper takes 0.5 to 0.8 for Penn Treebank, 1.0 to 1.5 for WikiText-2.
-    tau : float
-        The temperature τ; 20 in the paper.
-    """
+    """Predictions like the target's neighbors."""
 
     CLASS: ClassVar[Any] = "methods.augmented_loss.AugmentedLoss"
 
+    #: γ; the paper takes 0.5 to 0.8 for Penn Treebank, 1.0 to 1.5 for WikiText-2.
     gamma: Nonnegative = 0.65
+    #: The temperature τ; 20 in the paper.
     tau: Positive = 20.0
 
 
 class AdversarialSoftmax(Settings, frozen=True):
-    """The smallest logit near a row.
-
-    Attributes
-    ----------
-    epsilon : float
-        ε; 0.005 published for training, 0.028 for finetuning.
-    """
+    """The smallest logit near a row."""
 
     CLASS: ClassVar[Any] = "methods.adversarial_softmax.AdversarialSoftmax"
 
+    #: ε; 0.005 published for training, 0.028 for finetuning.
     epsilon: Nonnegative = 0.005

@@ -16,17 +16,11 @@ class Schedule(Settings, frozen=True):
 
 
 class OneCycle(Schedule, frozen=True):
-    """Rise by a cosine to 1, then fall to the end of the run.
+    """Rise by a cosine to 1, then fall to the end of the run."""
 
-    Attributes
-    ----------
-    warm_up : float
-        Share of the run in which the rate rises.
-    start, end : float
-        Factors of the rate at both ends of the run.
-    """
-
+    #: Share of the run in which the rate rises.
     warm_up: Unit = 0.3
+    #: Factors of the rate at both ends of the run.
     start: Unit = 0.04
     end: Unit = 1e-4
 
@@ -41,14 +35,9 @@ class OneCycle(Schedule, frozen=True):
 
 
 class EpochDecay(Schedule, frozen=True):
-    """Stay at 1 for `after` epochs, then multiply by `rate` in each epoch.
+    """Stay at 1 for `after` epochs, then multiply by `rate` in each epoch."""
 
-    Attributes
-    ----------
-    after, rate : int, float
-        Epochs with the full rate, and the factor of each later epoch.
-    """
-
+    #: Epochs with the full rate, and the factor of each later epoch.
     after: Natural = 5
     rate: Unit = 0.9
 
@@ -61,16 +50,12 @@ class InverseSqrt(Schedule, frozen=True):
 
     A warm-up of 0 steps is the same as one of 1 step: the first step has the full rate.
 
-    Attributes
-    ----------
-    warm_up_steps : int
-        Steps in which the rate rises.
-
     References
     ----------
     Vaswani et al., "Attention is all you need", NIPS 2017, Eq. 3, divided by its largest value.
     """
 
+    #: Steps in which the rate rises.
     warm_up_steps: Natural = 4000
 
     def __call__(self, step: int, _steps: int, _epoch: int) -> float:
@@ -81,17 +66,13 @@ class InverseSqrt(Schedule, frozen=True):
 class Linear(Schedule, frozen=True):
     """Fall linearly from 1 to 0, but not below `end`.
 
-    Attributes
-    ----------
-    end : float
-        Factor of the rate at the end of the run.
-
     References
     ----------
     The code of Mikolov et al., "Efficient estimation of word representations in vector space",
     2013, with the same `end`.
     """
 
+    #: Factor of the rate at the end of the run.
     end: Unit = 1e-4
 
     def __call__(self, step: int, steps: int, _epoch: int) -> float:
@@ -101,20 +82,15 @@ class Linear(Schedule, frozen=True):
 class Cosine(Schedule, frozen=True):
     """Rise linearly to 1 in `warm_up_steps`, then follow a cosine to `end` at the last step.
 
-    Attributes
-    ----------
-    warm_up_steps : int
-        Steps in which the rate rises.
-    end : float
-        Factor of the rate at the end of the run.
-
     References
     ----------
     Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017, Eq. 5,
     without restarts; with a linear warm-up and this end as in Touvron et al. 2023, §2.3.
     """
 
+    #: Steps in which the rate rises.
     warm_up_steps: Natural = 100
+    #: Factor of the rate at the end of the run.
     end: Unit = 0.1
 
     def __call__(self, step: int, steps: int, _epoch: int) -> float:

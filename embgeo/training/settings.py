@@ -46,23 +46,9 @@ NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class StudySettings(Settings, frozen=True):
-    """All settings of a study, or with one method and one seed of a run.
+    """All settings of a study, or with one method and one seed of a run."""
 
-    Attributes
-    ----------
-    compare : tuple of str
-        Names of methods.
-    seeds : tuple of int
-    method : dict
-        Settings of methods that differ from their defaults: ``[method.cosreg]``. With ``base``
-        they define a method; see `embgeo.training.registry`.
-    tune : dict of str to tuple
-        Values to try, by the dotted name of a setting, ``method.cosreg.gamma``.
-    plugins : dict of str to str
-        SHA-256 of each plug-in file that the study was started with, by its name. Reading settings
-        loads none.
-    """
-
+    #: Names of methods.
     compare: Texts = ("mle",)
     seeds: Annotated[tuple[Seed, ...], Meta(max_length=MOST)] = (0,)
     task: sections.TaskSettings = sections.TaskSettings()
@@ -72,8 +58,13 @@ class StudySettings(Settings, frozen=True):
     training: sections.TrainingSettings = sections.TrainingSettings()
     evaluation: sections.EvaluationSettings = sections.EvaluationSettings()
     geometry: sections.GeometrySettings = sections.GeometrySettings()
+    #: Values to try, by the dotted name of a setting, ``method.cosreg.gamma``.
     tune: Mapping[str, tuple[Any, ...]] = {}
+    #: Settings of methods that differ from their defaults: ``[method.cosreg]``. With ``base`` they
+    #: define a method; see `embgeo.training.registry`.
     method: Mapping[str, Mapping[str, Any]] = {}
+    #: SHA-256 of each plug-in file that the study was started with, by its name. Reading settings
+    #: loads none.
     plugins: Mapping[str, str] = {}
 
     @property

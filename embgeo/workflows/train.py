@@ -10,7 +10,6 @@ import shlex
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from embgeo.comparison.comparison import COMPARISON_NAME, Comparison, Member
 from embgeo.core.arguments import refuse_if
-from embgeo.core.errors import BadOption, EmbgeoError, RunFailed, argument, writing
+from embgeo.core.errors import BadOption, EmbgeoError, RunFailed, UnreadableFile, argument, writing
 from embgeo.core.options import known_arguments
 from embgeo.core.progress import Progress, RunMonitor
 from embgeo.core.settings import parse_value
@@ -254,10 +253,11 @@ def prepare(
     cause = "the text of the runs was not found from the current folder"
     refuse_if(lost, str(path), cause, f"name it with {argument('data')}")
     try:
-        with suppress(ValueError):  # of a name with a NUL, which loaders refuse
-            path.stat()
+        path.stat()
     except OSError as error:
         raise cannot_read(path, error) from error
+    except ValueError as error:  # of a name with a NUL
+        raise UnreadableFile("is not a file name", where=repr(str(path))) from error
     # Imported with torch, which the refusal of a misspelled setting need not wait for.
     from embgeo.training.loop.check import check_study
     from embgeo.training.tasks import make_task

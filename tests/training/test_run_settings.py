@@ -298,6 +298,7 @@ TYPOS: tuple[dict[str, Any], ...] = (
     {"preset": "tiny"},
     {"tune": ["optimizer.lrr=1,2"]},
     {"data": "no-text"},
+    {"data": "a\0b"},
     {"compare": "x", "settings": {"method.x": {"base": "mle", "model": {"memry": 0}}}},
     *(
         {"settings": {name: value}}
