@@ -418,3 +418,10 @@ def test_limits_hold_for_every_way_in(tmp_path: Path) -> None:
     ):
         with refusal(BadOption):
             embgeo.train(text, out=out, **given)
+
+
+def test_the_settings_of_every_campaign_are_still_accepted() -> None:
+    paths = sorted((ROOT / "benchmarks" / "results").glob("campaign-*.toml"))
+    assert len(paths) == 15
+    for path in paths:
+        complete_settings(read_settings(path))
