@@ -52,21 +52,19 @@ from benchmarks.harness.page import render_page  # noqa: E402
 
 #: Modules next to this one that compare something, the short ones first.
 CASES = (
-    "startup",
     "small",
     "commands",
     "gpt2_size",
     "packages",
     "precision",
+    "shapes",
     "scaling",
-    "memory",
     "large",
 )
 #: Scripts that print what they found, with what makes them short.
 SCRIPTS = {
     "hull": ("--rows", "2000", "--columns", "100"),
     "memory_100k": ("--rows", "1000", "--columns", "16"),
-    "diff": ("--rows", "600", "--columns", "16", "--runs", "1"),
     "callbacks": ("--calls", "1"),
     "gpu": ("--device", "torch-cpu", "--rows", "400", "--columns", "16"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -33,13 +34,15 @@ def command(
     def once() -> Round:
         # An installed package has its bytecode after the first call.
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-        began = clock.now()
-        done = subprocess.run(
-            arguments, capture_output=True, text=True, cwd=cwd, env=environment, check=False
-        )
-        seconds = clock.now() - began
-        if done.returncode:
-            raise Failed(f"{' '.join(arguments)}: {done.stderr.strip() or done.returncode}")
-        return {"seconds": seconds}, check(done.stdout)
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
+            began = clock.now()
+            process = subprocess.Popen(arguments, stdout=out, stderr=said, cwd=cwd, env=environment)
+            _, status, used = os.wait4(process.pid, 0)
+            seconds = clock.now() - began
+            process.returncode = os.waitstatus_to_exitcode(status)
+            printed, stderr = (stream.seek(0) or stream.read().decode() for stream in (out, said))
+        if process.returncode:
+            raise Failed(f"{' '.join(arguments)}: {stderr.strip() or process.returncode}")
+        return {"seconds": seconds, "peak_gb": used.ru_maxrss * 1024 / 1e9}, check(printed)
 
     return once

@@ -118,12 +118,11 @@ def counts(n: int) -> npt.NDArray[np.float64]:
 
 def summarize(analysis: Analysis, seconds: float) -> dict[str, Any]:
     scalars = {s.name: s.value for s in analysis.scalars if s.value is not None}
-    return {
-        "seconds": seconds,
-        "stages": analysis.timing,
-        "answers": collect_answers(analysis.to_dict()),
-        "scalars": scalars,
-    }
+    answers, near = collect_answers(analysis.to_dict()), analysis.nearest
+    if near is not None and len(near.rows) == len(analysis.rows):
+        answers["nearest_cosine"] = float(near.cosines[:, 0].mean(dtype=np.float64))
+    stages = analysis.timing
+    return {"seconds": seconds, "stages": stages, "answers": answers, "scalars": scalars}
 
 
 def collect_answers(analysis: dict[str, Any]) -> dict[str, Any]:

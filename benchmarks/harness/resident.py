@@ -8,6 +8,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.harness.call import Result, Work, in_a_process
+
 #: Seconds between two looks.
 PAUSE = 0.03
 HEADER = re.compile(r"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+\s*(.*)$")
@@ -46,6 +48,16 @@ def read(maps: str, file: Path) -> Resident:
             elif not of_file:
                 above += int(size[2])
     return Resident(above * 1024, anonymous * 1024)
+
+
+def watch(path: Path, work: Work, arguments: Result) -> Result:
+    """Call a function in a process of its own, with the most gigabytes that it ever held."""
+
+    def look(process: subprocess.Popen[bytes]) -> Result:
+        most = peak(process, path)
+        return {"above": most.above / 1e9, "anonymous": most.anonymous / 1e9}
+
+    return in_a_process(work, {"path": str(path), **arguments}, watch=look)
 
 
 def peak(process: subprocess.Popen[bytes], file: Path) -> Resident:
