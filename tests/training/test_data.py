@@ -266,12 +266,6 @@ def test_pieces_of_long_texts_are_joined_without_a_seam(
     assert len(load_text(one_line, min_count=1).train) == 1001
 
 
-def test_compressed_texts_are_known_by_their_bytes(tmp_path: Path) -> None:
-    (tmp_path / "t.txt").write_bytes(gzip.compress((SENTENCES * 40).encode()))
-    plain = load_text(write(tmp_path / "plain.txt", SENTENCES * 40))
-    assert np.array_equal(load_text(tmp_path / "t.txt").train, plain.train)
-
-
 def test_the_text_of_the_readme() -> None:
     corpus = load_text(ROOT / "fixtures" / "pydocs.txt.gz", size=3000)
     assert corpus.test is not None

@@ -120,13 +120,6 @@ def test_a_uniform_model_has_a_perplexity_of_as_many_as_there_are_types() -> Non
         assert found.all.tokens == 299
 
 
-def test_a_model_that_knows_the_next_token_has_one() -> None:
-    rows = text()
-    script = torch.full((len(rows), N), -torch.inf)
-    script[torch.arange(len(rows) - 1), torch.from_numpy(rows[1:])] = 0.0
-    assert perplexity(Scripted(script), rows, bptt=7).all.perplexity == 1.0
-
-
 def test_a_model_that_excludes_a_token_has_infinity() -> None:
     script = torch.zeros(10, N)
     script[:, 5] = -torch.inf

@@ -60,31 +60,19 @@ def write_documents(folder: Path) -> None:
     (folder / ".sets" / "EN-WS-353-ALL.txt").write_text("".join(pairs), "utf-8")
 
 
-def in_order(dataset: Dataset) -> Any:
-    return dataset.train
-
-
-def of_sequences(dataset: Dataset) -> Any:
-    return dataset.train.rows
-
-
-def of_targets(dataset: Dataset) -> Any:
-    return dataset.train.target.rows
-
-
 #: How to write a corpus of each loader, its settings, and the rows of its training split.
-LOADERS: dict[str, tuple[Callable[[Path], None], dict[str, Any], Callable[[Dataset], Any]]] = {
-    "lm": (write_text, {"data": {"min_count": 1}}, in_order),
-    "bpe": (write_text, {"data": {"bpe": 290}}, in_order),
+LOADERS: dict[str, tuple[Callable[[Path], None], dict[str, Any], Callable[[Any], Any]]] = {
+    "lm": (write_text, {"data": {"min_count": 1}}, lambda train: train),
+    "bpe": (write_text, {"data": {"bpe": 290}}, lambda train: train),
     "classification": (
         write_classes,
         {"data": {"min_count": 1}, "task": {"name": "classification"}, "model": {"name": "rcnn"}},
-        of_sequences,
+        lambda train: train.rows,
     ),
     "translation": (
         write_pairs,
         {"task": {"name": "translation"}, "model": {"name": "encoder-decoder"}},
-        of_targets,
+        lambda train: train.target.rows,
     ),
     "skipgram": (
         write_documents,
@@ -94,7 +82,7 @@ LOADERS: dict[str, tuple[Callable[[Path], None], dict[str, Any], Callable[[Datas
             "model": {"name": "skip-gram"},
             "optimizer": {"kind": "sgd"},
         },
-        of_sequences,
+        lambda train: train.rows,
     ),
 }
 
@@ -108,7 +96,7 @@ def load(loader: str, folder: Path, task: Any = None, **data: Any) -> Any:
 
 
 def words_of(loader: str, dataset: Dataset) -> list[str]:
-    return [dataset.vocabulary.tokens[row] for row in LOADERS[loader][2](dataset)]
+    return [dataset.vocabulary.tokens[row] for row in LOADERS[loader][2](dataset.train)]
 
 
 def test_parts_of_a_training_split_are_the_whole(tmp_path: Path) -> None:

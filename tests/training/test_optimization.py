@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.complete import check_settings, complete_settings  # noqa: E402
-from embgeo.training.methods import SpectrumControl, factorize  # noqa: E402
+from embgeo.training.methods import SpectrumControl  # noqa: E402
 from embgeo.training.models import build  # noqa: E402
 from embgeo.training.optimization.averaging import NtAsgd, WeightAverage  # noqa: E402
 from embgeo.training.optimization.optimizers import (  # noqa: E402
@@ -276,19 +276,6 @@ def test_a_mean_of_another_model_is_refused() -> None:
     average.update()
     with refusal(ValueError):
         WeightAverage([model.embed.weight]).load_state_dict(average.state_dict())
-
-
-def test_factors_are_averaged_as_they_are() -> None:
-    model = make_model()
-    factored = factorize(model)
-    average = WeightAverage(model.parameters())
-    average.update()
-    left = factored.left.detach().clone()
-    with torch.no_grad():
-        factored.left.add_(1.0)
-    average.update()
-    with average.applied():
-        assert torch.allclose(factored.left, left + 0.5)
 
 
 # --- NT-ASGD ------------------------------------------------------------------------------------
