@@ -227,11 +227,6 @@ def test_texts_become_lower_case_words_without_tags_and_rare_words(tmp_path: Pat
     assert corpus.vocabulary.tokens == ("film", "good", "indeed")
     assert corpus.vocabulary.counts.tolist() == [2352, 2352, 1176]
     assert len(corpus.valid.rows) == 24 * 5
-    # The first words of a document are skipped, too.
-    chosen = DataSettings(path=str(tmp_path), min_count=2, tokens=5_500, skip=203)
-    part = load_documents(chosen, ())
-    assert len(part.train.rows) + len(part.valid.rows) == 5_500
-    assert "5,500 words of the text, behind its first 203" in part.notes
 
 
 @pytest.mark.parametrize("method", ["frage", "sc-exp"])

@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("tomli_w")
 pytest.importorskip("tokenizers")
+pytest.importorskip("sacrebleu")
 
 import torch
 from safetensors.numpy import load_file
@@ -26,7 +27,12 @@ from embgeo.training.complete import complete_settings
 from embgeo.training.data.encoding import join_sequences
 from embgeo.training.data.parallel_corpus import ParallelSplit, find_parallel
 from embgeo.training.data.tokenizer import END_ROW, BytePairs
-from embgeo.training.evaluation.translation import BeamSettings, search_beams, take_best
+from embgeo.training.evaluation.translation import (
+    BeamSettings,
+    score_translations,
+    search_beams,
+    take_best,
+)
 from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.loop import train_run
 from embgeo.training.methods import Regularizer
@@ -472,7 +478,6 @@ def test_files_of_both_languages_are_the_splits(place: Path) -> None:
         "test": "test_a.de",
     }
     assert find_parallel(place, "en", "de", "test_b")[0]["test"][0].name == "test_b.en"
-    pytest.importorskip("sacrebleu")
     config = settings(place)
     dataset = make_task(config).load(config)
     train = dataset.train
@@ -484,7 +489,6 @@ def test_files_of_both_languages_are_the_splits(place: Path) -> None:
 
 @pytest.mark.slow
 def test_each_language_may_have_its_own_vocabulary(place: Path, tmp_path: Path) -> None:
-    pytest.importorskip("sacrebleu")
     config = complete_settings(
         settings(place, data={"size": 200}, task={"joint": False}, model={"tied": "decoder"})
     )
@@ -538,7 +542,6 @@ BAD = {
 def test_bad_data_and_settings_are_one_line(
     files: dict[str, str], tables: dict[str, Any], tmp_path: Path
 ) -> None:
-    pytest.importorskip("sacrebleu")
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     write_corpus(corpus)
@@ -556,7 +559,6 @@ def test_bad_data_and_settings_are_one_line(
 def test_a_study_is_judged_by_bleu(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("sacrebleu")
     monkeypatch.setattr("embgeo.report.page.CHARTS", ())
     tables = settings(place, training={"epochs": 2}).tables()
     tables = {name: tables[name] for name in ("data", "task", "model", "optimizer", "training")}
@@ -574,7 +576,6 @@ def test_a_study_is_judged_by_bleu(
 def test_a_source_embedding_has_counts_numbers_and_a_discriminator_of_its_own(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("sacrebleu")
     monkeypatch.setattr("embgeo.report.page.CHARTS", ())
     tables = settings(place, model={"tied": "decoder"}, training={"log_every": 1}).tables()
     tables = {name: tables[name] for name in ("data", "task", "model", "optimizer", "training")}
@@ -612,7 +613,6 @@ def test_a_source_embedding_has_counts_numbers_and_a_discriminator_of_its_own(
 def test_a_run_is_resumed_to_the_byte(
     method: str, model: dict[str, Any], place: Path, tmp_path: Path
 ) -> None:
-    pytest.importorskip("sacrebleu")
     config = complete_settings(
         settings(
             place,
@@ -635,7 +635,6 @@ def test_a_run_is_resumed_to_the_byte(
 @pytest.mark.slow
 def test_the_lstm_learns_to_read_the_source(place: Path, tmp_path: Path) -> None:
     """Whoever does not read it needs ln 75 nats a sentence, all of which are as likely."""
-    pytest.importorskip("sacrebleu")
     config = complete_settings(
         settings(
             place,
@@ -652,7 +651,6 @@ def test_the_lstm_learns_to_read_the_source(place: Path, tmp_path: Path) -> None
 
 @pytest.mark.nightly
 def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> None:
-    pytest.importorskip("sacrebleu")
     config = complete_settings(settings(place, compare=["adversarial"]))
     dataset = make_task(config).load(config)
     one = assert_two_processes_agree(config, tmp_path)
@@ -663,9 +661,6 @@ def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> Non
 
 
 def test_bleu_of_counts_is_that_of_sacrebleu() -> None:
-    pytest.importorskip("sacrebleu")
-    from embgeo.training.evaluation.translation import score_translations
-
     references = ["the man sees a dog .", "a tree", "the ball has a way with it .", "so it is"]
     others = ["the man sees the dog", "", "the ball had its way with it .", "so it was"]
     for given in (others, references, ["x"] * 4, ["a b c d e"] * 4, ["the man has it"] * 4):
@@ -676,9 +671,6 @@ def test_bleu_of_counts_is_that_of_sacrebleu() -> None:
 
 def test_tokenized_bleu_is_that_of_multi_bleu() -> None:
     """Of words between blanks, cased and unsmoothed, by hand: p = 5/6, 3/5, 2/4, 1/3; BP = 1."""
-    pytest.importorskip("sacrebleu")
-    from embgeo.training.evaluation.translation import score_translations
-
     (reference, found), other = ("the man sees a dog .", "the man sees a cat ."), "a dog is ."
     scores, _ = score_translations("test", [found], [reference])
     by_hand = 100.0 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25
@@ -689,9 +681,6 @@ def test_tokenized_bleu_is_that_of_multi_bleu() -> None:
 
 @pytest.mark.parametrize(("tokenized", "held"), [(1, False), (2, True)])
 def test_untokenized_corpora_have_no_tokenized_bleu(tokenized: int, held: bool) -> None:
-    pytest.importorskip("sacrebleu")
-    from embgeo.training.evaluation.translation import score_translations
-
     references = (["The man, he sees."] * 3)[tokenized:] + ["The man , he sees ."] * tokenized
     scores, _ = score_translations("test", references, references)
     assert ("tokenized_bleu" in scores) is held
