@@ -115,7 +115,7 @@ def test_parts_of_a_training_split_are_the_whole(tmp_path: Path) -> None:
         assert first.vocabulary.counts.sum() < whole.vocabulary.counts.sum()
         (noted,) = [note for note in first.notes if note.startswith(f"the first {half:,} ")]
         what = noted.removeprefix(f"the first {half:,} ")
-        assert any(note.endswith(f" {what}, behind its first {half:,}") for note in rest.notes)
+        assert any(note.endswith(f" {what}, behind the first {half:,}") for note in rest.notes)
         if loader != "skipgram":  # its validation documents are lines of the same text
             assert first.sizes["valid"] == rest.sizes["valid"] == whole.sizes["valid"]
         if sequences is not None:

@@ -192,7 +192,7 @@ def choose_part(there: int, chosen: DataSettings) -> slice:
 def describe_part(kept: int, chosen: DataSettings, what: str) -> list[str]:
     """Describe which part of a training split is used, unless it is all of it."""
     if chosen.skip:
-        return [f"{kept:,} {what}, behind its first {chosen.skip:,}"]
+        return [f"{kept:,} {what}, behind the first {chosen.skip:,}"]
     return [] if chosen.tokens is None else [f"the first {kept:,} {what}"]
 
 
