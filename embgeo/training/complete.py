@@ -41,7 +41,9 @@ def check_settings(config: StudySettings) -> StudySettings:
         if len(set(names)) < len(names):
             raise BadOption(f"a {what} is given twice", where=where, way_out="give each once")
     for name in config.compare:
-        find_method(name, config.method)
+        if find_method(name, config.method).coupled and config.optimizer.kind == "sgd":
+            cause = f"{name} is an optimizer, and so is sgd"
+            raise BadOption(cause, way_out='leave it out, or set kind = "adamw" in [optimizer]')
     for name, own in config.method.items():
         find_method(name, config.method, f"[method.{name}]").settings(own)
     concerned = {name for method in config.compare for name in config.list_tuned(method)}

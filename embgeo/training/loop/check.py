@@ -12,7 +12,7 @@ from embgeo.training.loop.facts import count_parameters
 from embgeo.training.loop.loop import Trainer
 from embgeo.training.methods import Factorization, Method, Setup, make_plain
 from embgeo.training.methods.adversarial_softmax import AdversarialSoftmax, refuse_mixture
-from embgeo.training.methods.method import attach_method, refuse_sgd
+from embgeo.training.methods.method import attach_method
 from embgeo.training.models import build
 from embgeo.training.registry import find_method
 from embgeo.training.settings import StudySettings
@@ -35,8 +35,6 @@ def check_study(config: StudySettings, dataset: Dataset) -> None:
     _, *more = task.size_model(dataset)
     for name in config.compare:
         chosen = find_method(name, config.method)
-        if chosen.coupled and config.optimizer.kind == "sgd":
-            raise refuse_sgd(chosen)
         own = {**config.model.settings, **chosen.model_settings}
         with torch.device("meta"), name_table("[model]"):
             model = task.make_model(config.model.name, _TOKENS, own, *more)

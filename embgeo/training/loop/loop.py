@@ -26,7 +26,7 @@ from embgeo.training.complete import complete_settings
 from embgeo.training.loop import checkpoint, distributed, facts
 from embgeo.training.loop.checkpoint import MAKE_ROOM, fingerprint, move_to, write
 from embgeo.training.methods import Setup, make_plain
-from embgeo.training.methods.method import attach_method, list_embeddings, refuse_sgd
+from embgeo.training.methods.method import attach_method, list_embeddings
 from embgeo.training.methods.weights import check_state
 from embgeo.training.models.recurrent import keep_recurrence_exact
 from embgeo.training.optimization.averaging import NtAsgd, WeightAverage
@@ -514,8 +514,6 @@ class Trainer:
             special, rows = self.regularizer.parameter_groups(), self.model.embedding_parameters()
             groups = parameter_groups(self.model, special, rows)
         coupled = list_embeddings(self.model) if self.method.coupled else ()
-        if coupled and isinstance(algorithm, Sgd):
-            raise refuse_sgd(self.method)
         sparse = self.task.SPARSE
         self.optimizer = build_optimizer(algorithm, groups, coupled=coupled, sparse=sparse)
         self.schedule = chosen.factor

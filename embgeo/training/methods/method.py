@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from embgeo.core.errors import BadOption
 from embgeo.training.methods.factored import FactoredHead
 from embgeo.training.methods.popular import ClassRegularizer
 from embgeo.training.methods.regularizer import Combined, Regularizer, Setup
@@ -54,11 +53,3 @@ def list_embeddings(model: nn.Module) -> list[Tensor]:
         return [found]
     other = read_weight(output)
     return [found] if other is found else [found, other]
-
-
-def refuse_sgd(method: Method) -> BadOption:
-    """Return the error about Coupled Adam in a training with SGD."""
-    return BadOption(
-        f"{method.name} is an optimizer, and so is sgd",
-        way_out='leave it out, or set kind = "adamw" in [optimizer]',
-    )
