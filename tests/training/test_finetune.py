@@ -80,8 +80,9 @@ def test_it_is_resumed_to_the_same_bits(tmp_path: Path, method: str, keep: str, 
 
 
 def test_it_needs_averaged_sgd() -> None:
-    with refusal(BadOption):
-        complete_settings(settings(optimizer={"finetune": 2}))
+    for kind in ("adamw", "sgd"):
+        with refusal(BadOption):
+            complete_settings(settings(optimizer={"kind": kind, "finetune": 2}))
 
 
 def test_the_published_setting_is_finetuned_unless_it_is_set_to_0() -> None:
