@@ -39,9 +39,12 @@ from embgeo.training.data import Vocabulary
 from embgeo.training.data.encoding import join_sequences
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit
 from embgeo.training.data.tokenizer import END_ROW
+from embgeo.training.limits import choose
 from embgeo.training.loop.distributed import ProcessGroup, numerics
 from embgeo.training.loop.loop import Trainer
 from embgeo.training.models.blocks import encode_places
+from embgeo.training.registry import find_model
+from embgeo.training.sections import TrainingSettings
 from embgeo.training.settings import from_tables, merge_tables
 
 SMOOTHING = 0.1
@@ -321,33 +324,6 @@ def draw_translations(s: Any) -> Any:
 # --- What is compared -----------------------------------------------------------------------------
 
 PLAIN = {"alpha": 0.0, "beta": 0.0, "embedding_dropout": 0.0, "weight_dropout": 0.0}
-DROPOUTS = ("input_dropout", "hidden_dropout", "output_dropout")
-
-
-def awd_lstm(s: Any, p: float, **more: Any) -> dict[str, Any]:
-    own = {"d": s.d, "hidden": s.d, "layers": s.layers, **dict.fromkeys(DROPOUTS, p)}
-    return {"model": {"name": "awd-lstm", **own, **more}}
-
-
-def vd_lstm(s: Any, p: float) -> dict[str, Any]:
-    return {"model": {"name": "vd-lstm", "d": s.d, "hidden": s.d, "layers": s.layers, "dropout": p}}
-
-
-def llama(s: Any, _p: float) -> dict[str, Any]:
-    own = {"d": s.d, "layers": s.layers, "heads": s.heads, "kv_heads": s.kv_heads}
-    model = {"name": "llama", "feedforward": s.inner, **own}
-    return {"model": model, "training": {"windows": "random"}}
-
-
-def transformer_xl(s: Any, p: float) -> dict[str, Any]:
-    own = {"d": s.d, "layers": s.layers, "heads": s.heads, "feedforward": s.inner}
-    return {"model": {"name": "transformer-xl", "memory": s.bptt, "dropout": p, **own}}
-
-
-def encoder_decoder(s: Any, p: float) -> dict[str, Any]:
-    own = {"d": s.d, "layers": s.layers, "heads": s.heads, "feedforward": s.inner}
-    model = {"name": "encoder-decoder", "dropout": p, "norm": "before", **own}
-    return {"task": {"name": "translation", "smoothing": SMOOTHING}, "model": model}
 
 
 @dataclass(frozen=True)
@@ -356,8 +332,9 @@ class Case:
 
     peer: Callable[[Any, float], Any]
     draw: Callable[[Any], Any]
-    ours: Mapping[str, Callable[[Any, float], dict[str, Any]]]
-    #: Names that a size leaves out have the value of `usual`.
+    ours: Mapping[str, tuple[str, Mapping[str, Any]]]
+    #: Settings by their names, n rows and `inner` units of feed-forward layers; those that a size
+    #: leaves out have the value of `usual`.
     sizes: Mapping[str, Mapping[str, float]]
     usual: Mapping[str, float] = field(default_factory=dict)
     #: "sgd" or "adamw" without weight decay, its rate, and the largest norm of a gradient.
@@ -365,20 +342,21 @@ class Case:
     lr: float = 1e-3
     clip: float = 0.0
     dropout: float = 0.1
+    tables: Mapping[str, Any] = field(default_factory=dict)
 
     def size(self, name: str) -> Any:
         return SimpleNamespace(**{**self.usual, **self.sizes[name]})
-
-
-def plain_lstm(s: Any, p: float) -> dict[str, Any]:
-    return awd_lstm(s, p, **PLAIN)
 
 
 CASES = {
     "lstm": Case(
         Lstm,
         draw_text,
-        {"plain LSTM": plain_lstm, "AWD-LSTM": awd_lstm, "VD-LSTM": vd_lstm},
+        {
+            "plain LSTM": ("awd-lstm", PLAIN),
+            "AWD-LSTM": ("awd-lstm", {}),
+            "VD-LSTM": ("vd-lstm", {}),
+        },
         {
             "tiny": {"n": 2_000, "d": 64, "batch": 8, "bptt": 20},
             # What the example trains by default, with a vocabulary as for Penn Treebank.
@@ -394,18 +372,20 @@ CASES = {
     "llama": Case(
         Llama,
         draw_text,
-        {"llama": llama},
+        {"llama": ("llama", {})},
         {
             "tiny": {"n": 50, "d": 16, "layers": 2, "inner": 24, "batch": 4, "bptt": 8},
             "preset": {"n": 4_096, "d": 128, "layers": 4, "inner": 352, "batch": 16, "bptt": 128},
         },
         {"heads": 4, "kv_heads": 2},
         clip=1.0,
+        dropout=0.0,
+        tables={"training": {"windows": "random"}},
     ),
     "xl": Case(
         Xl,
         draw_text,
-        {"Transformer-XL": transformer_xl},
+        {"Transformer-XL": ("transformer-xl", {})},
         {
             "tiny": {"n": 50, "d": 8, "heads": 2, "inner": 12, "batch": 3, "bptt": 4},
             "preset": {"n": 5_000, "d": 128, "heads": 4, "inner": 512, "batch": 20, "bptt": 32},
@@ -416,7 +396,7 @@ CASES = {
     "translation": Case(
         Translator,
         draw_translations,
-        {"encoder-decoder": encoder_decoder},
+        {"encoder-decoder": ("encoder-decoder", {"norm": "before"})},
         {
             "tiny": {"n": 100, "d": 8, "layers": 2, "heads": 2, "inner": 16, "batch": 200},
             "preset": {"n": 4_000, "d": 128, "layers": 2, "heads": 4, "inner": 512, "batch": 2_048},
@@ -431,18 +411,27 @@ CASES = {
             },
         },
         lr=1e-4,
+        tables={"task": {"name": "translation", "smoothing": SMOOTHING}},
     ),
 }
 
 
-def make_loop(case: Case, name: str, s: Any, p: float, device: str) -> Trainer:
+def make_loop(case: Case, label: str, s: Any, p: float, device: str) -> Trainer:
     """Make our loop of a model."""
-    training = {"batch": s.batch, "clip": case.clip, "device": device, "epochs": 1_000_000}
-    if hasattr(s, "bptt"):
-        training["bptt"] = s.bptt
-    tables = {"optimizer": {"kind": case.optimizer, "lr": case.lr, "weight_decay": 0.0}}
-    tables = merge_tables({**tables, "training": training}, case.ours[name](s, p))
-    return Trainer(from_tables(tables), case.draw(s), torch.device(device), ProcessGroup())
+    name, own = case.ours[label]
+    dropouts = ("dropout", "input_dropout", "hidden_dropout", "output_dropout")
+    given = {"hidden": s.d, **vars(s), **dict.fromkeys(dropouts, p), **own}
+    others = {"bptt": "memory", "inner": "feedforward"}
+    given |= {other: getattr(s, key) for key, other in others.items() if hasattr(s, key)}
+    task = case.tables.get("task", {}).get("name", "lm")
+    training = {"clip": case.clip, "device": device, "epochs": 1_000_000}
+    tables = {
+        "model": {"name": name, **choose(given, find_model(task, name))},
+        "optimizer": {"kind": case.optimizer, "lr": case.lr, "weight_decay": 0.0},
+        "training": {**training, **choose(vars(s), TrainingSettings)},
+    }
+    config = from_tables(merge_tables(tables, case.tables))
+    return Trainer(config, case.draw(s), torch.device(device), ProcessGroup())
 
 
 class Script:
