@@ -4,12 +4,12 @@ from msgspec.structs import asdict, replace
 
 from embgeo.core.errors import BadOption
 from embgeo.core.text import join_words
-from embgeo.files.settings import parse_table
+from embgeo.files.settings import parse_table, to_toml
 from embgeo.training import kinds
 from embgeo.training.registry import find, find_method, find_model
 from embgeo.training.schedules import SCHEDULES
 from embgeo.training.sections import OPTIMIZERS, OptimizerSettings
-from embgeo.training.settings import StudySettings, drop_none
+from embgeo.training.settings import StudySettings
 
 
 def complete_settings(config: StudySettings) -> StudySettings:
@@ -74,7 +74,7 @@ def check_settings(config: StudySettings) -> StudySettings:
         methods |= {name: table} if table else {}
     return replace(
         config,
-        model=replace(model, settings=drop_none(asdict(chosen))),
+        model=replace(model, settings=to_toml(chosen)),
         optimizer=complete_optimizer(config.optimizer),
         method=methods,
     )

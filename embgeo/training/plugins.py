@@ -22,7 +22,7 @@ from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
 from embgeo.files.guard import cannot_read
 from embgeo.training.kinds import MODELS, TASKS
-from embgeo.training.registry import METHODS, Method, check_name, describe_class
+from embgeo.training.registry import METHODS, Method, describe_class, is_name
 from embgeo.training.study.numbers import OF_LANGUAGE_MODELS
 from embgeo.training.study.record import Role
 
@@ -63,6 +63,8 @@ def register(thing: type[LanguageModel] | Method | type[Task]) -> Any:
     where = argument("plugins")
     try:
         name = check(thing)
+        if not is_name(name):
+            raise ValueError(f"its name is {name!r}; a name is of letters, digits, - and _")
         entry = thing if isinstance(thing, Method) else describe_class(thing)
     except (ValueError, AttributeError) as error:
         raise BadOption(f"cannot be registered ({error})", where=where) from error
@@ -80,7 +82,7 @@ def check_model(kind: type[LanguageModel]) -> str:
         raise ValueError("it is not a LanguageModel")
     if kind.layers_of is LanguageModel.layers_of:
         raise ValueError(f"{kind.__name__} has no layers_of")
-    return check_name(kind.NAME)
+    return kind.NAME
 
 
 def check_method(method: Method) -> str:
@@ -100,7 +102,7 @@ def check_method(method: Method) -> str:
         describe_class(part)
     if method.reference not in ("", method.name, *METHODS):
         raise ValueError(f"its reference {method.reference!r} is not a method")
-    return check_name(method.name)
+    return method.name
 
 
 def check_task(kind: type[Task]) -> str:
@@ -119,7 +121,7 @@ def check_task(kind: type[Task]) -> str:
         raise ValueError(f"QUANTITIES of {kind.__name__} lack valid.{kind.QUALITY}")
     if odd := [q.name for q in kind.QUANTITIES if q.better not in ("higher", "lower", None)]:
         raise ValueError(f"better of {odd[0]} is neither higher nor lower")
-    return check_name(kind.NAME)
+    return kind.NAME
 
 
 def load_plugins(paths: Sequence[Path]) -> dict[str, str]:

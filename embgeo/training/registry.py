@@ -104,6 +104,10 @@ def list_keywords(kind: type, function: Callable[..., Any]) -> dict[str, tuple[A
         if not isinstance(usual, _PLAIN):
             raise ValueError(f"the setting {one.name} of {kind.__name__} has no plain default")
         hint = hints.get(one.name, Any if usual is None else type(usual))
+        try:
+            msgspec.json.Decoder(hint)
+        except TypeError:  # of a form that is not checked, such as list | tuple
+            hint = Any
         if isinstance(usual, list | dict):
             usual = msgspec.field(default_factory=usual.copy)
         found[one.name] = hint, usual
@@ -128,13 +132,6 @@ def find_model(task: str, name: str) -> type[Settings]:
         )
     kind: type[Settings] = find("model", models, name)
     return kind
-
-
-def check_name(name: Any) -> str:
-    """Return the name of a thing of a plug-in; ValueError for an invalid one."""
-    if not is_name(name):
-        raise ValueError(f"its name is {name!r}; a name is of letters, digits, - and _")
-    return str(name)
 
 
 def is_name(name: object) -> bool:

@@ -115,26 +115,13 @@ class StudySettings(Settings, frozen=True):
 
     def text(self) -> str:
         """Return the settings as a TOML document."""
-        try:
-            import tomli_w
-        except ImportError as error:
-            raise BadOption(
-                "settings are written with tomli-w, which is not installed",
-                way_out="pip install 'embgeo[train]'",
-            ) from error
+        import tomli_w  # of the extra `train`, which reading settings does not need
+
         return tomli_w.dumps(self.tables())
 
 
 def read_settings(path: Path) -> StudySettings:
-    """Read settings from a file.
-
-    Raises
-    ------
-    UnreadableFile
-        Missing, or not TOML.
-    BadOption
-        An unknown key, or a value of the wrong type.
-    """
+    """Read settings from a file; `UnreadableFile` if it is missing or not TOML."""
     return parse_settings(settings.read_document(path, "give a file of settings in TOML"), path)
 
 
@@ -167,13 +154,7 @@ def read_preset(name: str) -> dict[str, Any]:
 
 
 def from_tables(tables: Mapping[str, Any], where: Where = None) -> StudySettings:
-    """Return settings from tables of plain values.
-
-    Raises
-    ------
-    BadOption
-        An unknown key, or a value of the wrong type.
-    """
+    """Return settings from tables of plain values; `BadOption` for unknown keys and wrong types."""
     hints = type_hints(StudySettings)
     tables_of = [name for name, hint in hints.items() if isinstance(hint, type)]
     inner = [f"{name}.{key}" for name in tables_of for key in settings.list_fields(hints[name])]
@@ -267,11 +248,6 @@ def merge_tables(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[
             gone = {*table} - {*shared} if belonging is None else belonging
             merged[name] = {k: v for k, v in table.items() if k not in gone}
     return _replace_values(merged, changes)
-
-
-def drop_none(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the table without unset values, which TOML cannot hold."""
-    return {name: value for name, value in table.items() if value is not None}
 
 
 def _replace_values(tables: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,13 +20,22 @@ from embgeo.core.settings import parse_value
 from embgeo.core.values import format_number
 from embgeo.files.records import RecordFormat
 from embgeo.training.limits import Seeds
+from embgeo.training.plugins import load_plugins, require_plugins
+from embgeo.training.settings import (
+    STUDY_SETTINGS_NAME,
+    StudySettings,
+    from_tables,
+    load_preset,
+    merge_tables,
+    put,
+    read_settings,
+)
 from embgeo.training.study.assemble import spell_value
 from embgeo.training.study.record import TriedValue
 from embgeo.training.study.wording import spell_score
 from embgeo.workflows.folders import ELSEWHERE
 
 if TYPE_CHECKING:
-    from embgeo.training.settings import StudySettings
     from embgeo.training.study.run_result import RunResult
     from embgeo.workflows.train_runs import RunsBeside, RunsHere
 
@@ -54,17 +63,6 @@ def gather_settings(
 
     Resumed runs take the place of preset and file unless one is given. Nothing is checked yet.
     """
-    from embgeo.training.plugins import load_plugins, require_plugins
-    from embgeo.training.settings import (
-        STUDY_SETTINGS_NAME,
-        StudySettings,
-        from_tables,
-        load_preset,
-        merge_tables,
-        put,
-        read_settings,
-    )
-
     seeds = parse_value(seeds, Seeds | None, argument("seeds"))
     changes = as_tables(settings)
     if isinstance(compare, str):
@@ -107,8 +105,6 @@ def gather_settings(
 
 def read_own(path: Path) -> dict[str, Any]:
     """Read the tables of a user's file of settings; paths in it are relative to its folder."""
-    from embgeo.training.settings import read_settings
-
     read_settings(path)  # names the file in errors
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
     for table, name in _PATHS:
@@ -123,8 +119,6 @@ def as_tables(settings: Mapping[str, Any] | Sequence[str]) -> dict[str, Any]:
     >>> as_tables({"training.epochs": 3, "model": {"d": 8}})
     {'training': {'epochs': 3}, 'model': {'d': 8}}
     """
-    from embgeo.training.settings import put
-
     tables: dict[str, Any] = {}
     named = isinstance(settings, Mapping)
     for keys, value in [([], settings)] if named else map(parse_assignment, settings):

@@ -351,7 +351,7 @@ from embgeo.training.tasks import LanguageModeling
 class Own(LanguageModeling):
     NAME = "own"
 
-    def __init__(self, *, width=3):
+    def __init__(self, *, width=3, shape: list | tuple = ()):
         self.width = width
 """
 
