@@ -140,6 +140,18 @@ def test_long_pairs_are_left_out(tmp_path: Path) -> None:
     assert 0 < len(part) < np.sum(whole.source.lengths <= 8)
 
 
+def test_notes_count_what_is_left_out(tmp_path: Path) -> None:
+    for folder, loader in each_folder(tmp_path, ("classification", "translation")):
+        LOADERS[loader][0](folder)
+    for name, text in (("0/train.tsv", "c\tw1\n"), ("1/val.de", "de1\n"), ("1/val.en", "\n")):
+        (tmp_path / name).write_text(text * 3 + "a\tde1\n", "utf-8")
+    with (tmp_path / "0" / "train.tsv").open("a", encoding="utf-8") as file:
+        file.write("b\tw1\n" * 20)
+    merged = load("classification", tmp_path / "0", task={"merge": ["a", "b"]})
+    assert "3 documents are of classes that task.merge leaves out" in merged.notes
+    assert "3 pairs with an empty side are left out" in load("translation", tmp_path / "1").notes
+
+
 def test_size_bounds_the_rows(tmp_path: Path) -> None:
     for folder, loader in each_folder(tmp_path, LOADERS):
         if loader != "bpe":

@@ -131,10 +131,10 @@ def load_labeled(
     files, notes = find_splits(
         path, lambda file: find_ending(file) in ENDINGS, "labeled text", ("train",)
     )
-    splits = {
-        split: merge_classes([*chain.from_iterable(map(read_labeled, own))], merge)
-        for split, own in files.items()
-    }
+    whole = {split: [*chain.from_iterable(map(read_labeled, own))] for split, own in files.items()}
+    splits = {split: merge_classes(texts, merge) for split, texts in whole.items()}
+    if others := sum(map(len, whole.values())) - sum(map(len, splits.values())):
+        notes.append(f"{others:,} documents are of classes that task.merge leaves out")
     splits = {"train": splits.pop("all"), **splits} if "all" in splits else splits
     for split, seed in (("test", 1), ("valid", 0)):
         if split not in splits:

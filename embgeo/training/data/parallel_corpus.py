@@ -68,8 +68,8 @@ def find_parallel(
     return found, [*notes[:-1], describe_files(found)]
 
 
-def read_parallel(source: Path, target: Path) -> list[Pair]:
-    """Read two files with a sentence a line; pairs with an empty side are left out."""
+def read_parallel(source: Path, target: Path) -> tuple[list[Pair], int]:
+    """Read two files with a sentence a line, and count the pairs with an empty side, left out."""
     one, other = ([line.strip() for line in read_lines(path)] for path in (source, target))
     if len(one) != len(other):
         cause = f"it has {len(one):,} lines, and {target.name} has {len(other):,}"
@@ -77,7 +77,7 @@ def read_parallel(source: Path, target: Path) -> list[Pair]:
     full = [pair for pair in zip(one, other, strict=True) if all(pair)]
     if not full:
         raise UnreadableFile("it has no sentences", where=source)
-    return full
+    return full, len(one) - len(full)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,10 @@ def load_parallel(
     """
     path, size = Path(chosen.path), SIZE if chosen.size is None else chosen.size
     files, notes = find_parallel(path, source, target, test)
-    splits = {split: read_parallel(*pair) for split, pair in files.items()}
+    found = {split: read_parallel(*pair) for split, pair in files.items()}
+    splits = {split: pairs for split, (pairs, _) in found.items()}
+    if empty := sum(number for _, number in found.values()):
+        notes.append(f"{empty:,} pairs with an empty side are left out")
     read, written = zip(*splits["train"], strict=True)
     if joint:
         pieces = (BytePairs((text for pair in splits["train"] for text in pair), size),) * 2
