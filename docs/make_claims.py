@@ -4,6 +4,7 @@
 
 In docs/science.md a table stands behind each line ``<!-- claims: PAPER -->``: the claims that some
 campaign decides, or decides nominally, by row, and a campaign by column. Checks are left out.
+Behind ``<!-- variants: CAMPAIGN -->`` stand those of a campaign and of its variants.
 ``benchmarks/results/claims.md`` has everything that is known of each claim.
 """
 
@@ -18,7 +19,7 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 TARGET = DOCS / "science.md"
 RESULTS = DOCS.parent / "benchmarks" / "results"
-PLACE = re.compile(r"^<!-- claims: (.+) -->\n(?:\|.*\n)*", re.MULTILINE)
+PLACE = re.compile(r"^<!-- (claims|variants): (.+) -->\n(?:\|.*\n)*", re.MULTILINE)
 HEADS = (
     "campaign",
     "claim",
@@ -43,8 +44,8 @@ for the method and for its control. *Not decidable* has its reason.
 """
 
 
-def read_rows() -> list[dict[str, str]]:
-    with (RESULTS / "claims.csv").open(newline="", encoding="utf-8") as stream:
+def read_rows(name: str = "claims.csv") -> list[dict[str, str]]:
+    with (RESULTS / name).open(newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
 
 
@@ -96,6 +97,34 @@ def render_table(paper: str, rows: list[dict[str, str]]) -> str:
     return "\n".join(lines) + "\n" if said else ""
 
 
+def render_variants(campaign: str, rows: list[dict[str, str]]) -> str:
+    """Make the table of the claims of a campaign and its variants, with p after Holm."""
+    own = [row for row in read_rows("variants.csv") if row["campaign"] == campaign]
+    keys = {(row["key"], row["method"]) for row in own}
+    recorded = [
+        {"variant": "recorded", **row}
+        for row in rows
+        if row["campaign"] == campaign and (row["key"], row["method"]) in keys
+    ]
+    found = {
+        (row["variant"], describe_claim(row)): row for row in (*recorded, *own) if not row["check"]
+    }
+    variants = dict.fromkeys(variant for variant, _ in found)
+    said = dict.fromkeys(claim for (_, claim), row in found.items() if row["verdict"] in MARKS)
+    lines = [f"| claim | {' | '.join(variants)} |", "|---" * (1 + len(variants)) + "|"]
+    for claim in said:
+        cells = [describe_variant(found.get((variant, claim))) for variant in variants]
+        lines.append(f"| {claim} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def describe_variant(row: Mapping[str, str] | None) -> str:
+    if row is None:
+        return ""
+    p = f", p {float(row['p_holm']):.2g}" if row["p_holm"] else ""
+    return f"{MARKS.get(row['verdict'], '')}{write_number(row, 'difference')}{p}"
+
+
 def describe_row(row: Mapping[str, str]) -> str:
     """A line of the page of all claims."""
     verdict = f"**{row['verdict']}**{' (a check)' if row['check'] else ''}"
@@ -136,8 +165,9 @@ def render_page(rows: list[dict[str, str]]) -> Iterator[str]:
 def document() -> str:
     """Make docs/science.md: its text as it is, its tables from the results."""
     rows, text = read_rows(), TARGET.read_text("utf-8")
+    render = {"claims": render_table, "variants": render_variants}
     return PLACE.sub(
-        lambda found: f"<!-- claims: {found[1]} -->\n{render_table(found[1], rows)}", text
+        lambda found: f"<!-- {found[1]}: {found[2]} -->\n{render[found[1]](found[2], rows)}", text
     )
 
 

@@ -152,7 +152,8 @@ def slow_block(
     if source is not None:
         parts.append(lambda x, _: slow_attention(block.reading.layer, x, source))
         norms.append(block.reading.norm)
-    parts.append(lambda x, _: block.inner.layer(x))
+    feed = block.inner.layer
+    parts.append(lambda x, _: feed.outward(torch.relu(feed.inward(x))))
     for norm, part in zip([*norms, block.inner.norm], parts, strict=True):
         given = [norm(x) if before else x for x in states]
         seen = [given if source is None else given[: t + 1] for t in range(len(given))]
