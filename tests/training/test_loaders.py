@@ -206,7 +206,11 @@ def damage(folder: Path, content: bytes | None) -> None:
             file.write_bytes(content)
 
 
-@pytest.mark.parametrize("content", [None, b"", b"ok\ncaf\xe9 au lait, please\n", b"a\tb\0\n"])
+#: Nothing, and nothing that is compressed; another encoding; a byte that no text has.
+BAD = (None, b"", gzip.compress(b""), b"ok\ncaf\xe9 au lait, please\n", b"a\tb\0\n")
+
+
+@pytest.mark.parametrize("content", BAD)
 def test_what_is_not_there_or_no_text_is_refused(tmp_path: Path, content: bytes | None) -> None:
     for folder, loader in each_folder(tmp_path, LOADERS):
         LOADERS[loader][0](folder)
