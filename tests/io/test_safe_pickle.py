@@ -10,6 +10,7 @@ import struct
 import sys
 import time
 import types
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 
 import embgeo
 from embgeo.files.guard import Damaged
-from embgeo.io.formats.pickle import objects, tree
+from embgeo.io.formats.pickle import machine, objects, tree
 from embgeo.io.formats.pickle.loading import load
 from embgeo.io.formats.pickle.numpy_arrays import PickledArray
 from embgeo.io.formats.pickle.objects import Stub
@@ -185,6 +186,15 @@ def test_programs_longer_than_allowed_are_refused() -> None:
     assert load(program, most=20) == [1, 2, 3]
     with refusal(Damaged):
         load(program, most=3)
+
+
+@pytest.mark.parametrize("numbers", [2, 4])
+def test_numbers_in_text_are_charged_by_their_length(
+    monkeypatch: pytest.MonkeyPatch, numbers: int
+) -> None:
+    monkeypatch.setattr(machine, "MOST_MEMORY", 1400)
+    with nullcontext() if numbers == 2 else refusal(Damaged):
+        load(memoryview(b"(" + numbers * (b"I" + b"1" * 400 + b"\n") + b"t."))
 
 
 def test_strings_of_python_2() -> None:
