@@ -222,6 +222,8 @@ def figures(
     one_width = choose_width(venue, text, width)
     row_width = choose_width(venue, True if width is None else None, width)
     page = choose_page(venue, width)
+    single, way_out = against and parameter, f"leave out {argument('against')}"
+    refuse_if(bool(single), argument("parameter"), "is about single results", way_out)
     groups, said = load_groups(results, against, label) if against else ([], [])
     choices = Choices(
         color or "class", scalars, parameter or "", annotate=tokens, free_axes=free_axes

@@ -143,4 +143,6 @@ def test_checkpoints_are_measured_for_figures_and_the_hue_is_the_group(tmp_path:
     refused = call("figures", str(before[0]), *again, "--label", "one", "-o", str(folder))
     assert refused.exit_code == 2
     with pytest.raises(BadOption):
+        embgeo.figures(before[0], against=after, parameter="beta")
+    with pytest.raises(BadOption):
         embgeo.figures(embgeo.analyze(before[0], reference=False), against=after)

@@ -90,7 +90,8 @@ def read_claims() -> Iterator[Claim]:
     """Yield the claims of the table in their order."""
     text = (resources.files(__package__) / "claims.toml").read_text("utf-8")
     document = tomllib.loads(text)
-    for table in document["claims"]:
+    for own in document["claims"]:
+        table = document["numbers"].get(own["number"], {}) | own
         number = table.pop("printed", "test perplexity")
         papers = [read_paper(number, row, document["models"]) for row in table.pop("published", ())]
         factors = table.pop("factors", False)

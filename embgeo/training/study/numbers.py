@@ -55,6 +55,12 @@ def of_splits(*facts: Quantity) -> tuple[Quantity, ...]:
     )
 
 
+def loss_of(what: str, formula: str, source: str = "") -> Quantity:
+    """Return the loss over what a task predicts."""
+    meaning = f"Mean negative log-probability of {what}."
+    return Quantity("loss", "Loss", meaning, formula, source, unit="nats", better="lower")
+
+
 OF_LANGUAGE_MODELS = of_splits(
     Quantity(
         "perplexity",
@@ -65,30 +71,17 @@ OF_LANGUAGE_MODELS = of_splits(
         _MERITY,
         better="lower",
     ),
-    Quantity(
-        "loss",
-        "Loss",
-        "Mean negative log-probability of a token of the {split} split.",
-        "−1/T Σ_t ln p(w_t | w_<t)",
-        _MERITY,
-        unit="nats",
-        better="lower",
-    ),
-    Quantity(
-        "rare",
-        "Perplexity of rare words",
-        "Perplexity over the positions of the {split} split whose target is a rare word.",
-        "exp of the mean loss over rare targets",
-        "after Gong et al. 2018",
-        better="lower",
-    ),
-    Quantity(
-        "popular",
-        "Perplexity of frequent words",
-        "Perplexity over the positions of the {split} split whose target is a frequent word.",
-        "exp of the mean loss over frequent targets",
-        "after Gong et al. 2018",
-        better="lower",
+    loss_of("a token of the {split} split", "−1/T Σ_t ln p(w_t | w_<t)", _MERITY),
+    *(
+        Quantity(
+            name,
+            f"Perplexity of {word} words",
+            f"Perplexity over the positions of the {{split}} split whose target is a {word} word.",
+            f"exp of the mean loss over {word} targets",
+            "after Gong et al. 2018",
+            better="lower",
+        )
+        for name, word in (("rare", "rare"), ("popular", "frequent"))
     ),
     Quantity(
         "cache",
@@ -142,14 +135,7 @@ OF_CLASSIFICATION = of_splits(
         "1/C Σ_c 2·TP_c/(2·TP_c + FP_c + FN_c)",
         better="higher",
     ),
-    Quantity(
-        "loss",
-        "Loss",
-        "Mean negative log-probability of the class over the documents of the {split} split.",
-        "−1/n Σ_i ln p(y_i | x_i)",
-        unit="nats",
-        better="lower",
-    ),
+    loss_of("the class over the documents of the {split} split", "−1/n Σ_i ln p(y_i | x_i)"),
 )
 OF_TRANSLATION = of_splits(
     Quantity(
@@ -175,45 +161,34 @@ OF_TRANSLATION = of_splits(
         "computes it; 0 to 100.",
         better="higher",
     ),
-    Quantity(
-        "loss",
-        "Loss",
-        "Mean negative log-probability of a token of the reference translations of the {split} "
-        "split, without label smoothing.",
+    loss_of(
+        "a token of the reference translations of the {split} split, without label smoothing",
         "−1/n Σ_t ln p(y_t | y_<t, x)",
-        unit="nats",
-        better="lower",
     ),
 )
 
 
-def of_set(name: str, title: str, source: str) -> tuple[Quantity, Quantity]:
-    """Return the correlations of a set of word similarity, of known pairs and of all."""
-    formula = "ρ(cos(u_a, u_b), gold)"
-    meaning = (
-        f"Spearman’s rank correlation of the cosines of the word pairs of {title} and of what "
-        "people say of them"
-    )
-    kinds = (
-        ("", "", "pairs with a word that is not in the vocabulary are left out."),
-        (ALL, ", all pairs", "a pair with a word that is not in the vocabulary has the cosine 0."),
-    )
-    known, every = (
+OF_SIMILARITY: tuple[Quantity, ...] = (
+    *(
         Quantity(
             f"test.{name}{end}",
             f"{title}{more}",
-            f"{meaning}; {how}",
-            formula,
+            f"Spearman’s rank correlation of the cosines of the word pairs of {title} and of what "
+            f"people say of them; {how}",
+            "ρ(cos(u_a, u_b), gold)",
             source,
             better="higher",
         )
-        for end, more, how in kinds
-    )
-    return known, every
-
-
-OF_SIMILARITY: tuple[Quantity, ...] = (
-    *(q for name, (title, source) in SETS.items() for q in of_set(name, title, source)),
+        for name, (title, source) in SETS.items()
+        for end, more, how in (
+            ("", "", "pairs with a word that is not in the vocabulary are left out."),
+            (
+                ALL,
+                ", all pairs",
+                "a pair with a word that is not in the vocabulary has the cosine 0.",
+            ),
+        )
+    ),
     Quantity(
         "valid.loss",
         "Loss, validation",
@@ -300,7 +275,7 @@ QUANTITIES: tuple[Quantity, ...] = (
 #: Names of scores in ``result.json``.
 OF_A_SPLIT = tuple(dict.fromkeys(q.name.partition(".")[2] for q in OF_LANGUAGE_MODELS))
 #: Scores whose differences are taken of logarithms.
-PERPLEXITIES = ("perplexity", "rare", "popular", "cache", "dynamic", "unigram")
+PERPLEXITIES = tuple(name for name in OF_A_SPLIT if name not in ("loss", BITS_PER_BYTE))
 
 
 def is_relative(name: str) -> bool:
