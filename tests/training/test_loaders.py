@@ -100,31 +100,46 @@ def words_of(loader: str, dataset: Dataset) -> list[str]:
 
 
 def test_parts_of_a_training_split_are_the_whole(tmp_path: Path) -> None:
-    """Where a part ends inside a document or a pair, the document is in neither."""
+    """Documents and pairs are drawn; where a part ends inside of one, it is in neither."""
     for folder, loader in each_folder(tmp_path, LOADERS):
         LOADERS[loader][0](folder)
         whole = load(loader, folder)
         words = words_of(loader, whole)
-        ends = {"classification": whole.train, "translation": getattr(whole.train, "target", None)}
-        sequences = ends.get(loader)
-        half = 301 if loader != "skipgram" else 5_003
-        if sequences is not None:
-            half = int(sequences.ends[60])
+        sequences = {
+            "classification": whole.train,
+            "translation": getattr(whole.train, "target", 0),
+        }
+        lengths, half = np.array([]), 301 if loader != "skipgram" else 5_003
+        if loader in sequences:
+            lengths = sequences[loader].lengths
+            lengths = lengths[np.random.default_rng(0).permutation(len(lengths))]
+            half = int(lengths[:60].sum())
         first, rest = load(loader, folder, tokens=half), load(loader, folder, skip=half)
-        assert words_of(loader, first) + words_of(loader, rest) == words
+        parts = words_of(loader, first) + words_of(loader, rest)
+        assert sorted(parts) == sorted(words)
+        assert parts == words or loader in sequences
         assert first.vocabulary.counts.sum() < whole.vocabulary.counts.sum()
         (noted,) = [note for note in first.notes if note.startswith(f"the first {half:,} ")]
         what = noted.removeprefix(f"the first {half:,} ")
         assert any(note.endswith(f" {what}, behind the first {half:,}") for note in rest.notes)
         if loader != "skipgram":  # its validation documents are lines of the same text
             assert first.sizes["valid"] == rest.sizes["valid"] == whole.sizes["valid"]
-        if sequences is not None:
-            less = words_of(loader, load(loader, folder, skip=1, tokens=half))
-            assert less == words[sequences.ends[1] : half]
+        if loader in sequences:
+            less = load(loader, folder, skip=1, tokens=half)
+            assert len(words_of(loader, less)) == half - lengths[0]
+            assert len(first.train) == 60
             with refusal():
-                load(loader, folder, skip=int(sequences.ends[-1]) - 1)
+                load(loader, folder, skip=int(lengths.sum()) - 1)
         with refusal():
             load(loader, folder, skip=10**6)
+
+
+def test_a_part_of_sorted_documents_has_every_class(tmp_path: Path) -> None:
+    write_classes(tmp_path)
+    lines = (tmp_path / "train.tsv").read_text("utf-8").splitlines(keepends=True)
+    (tmp_path / "train.tsv").write_text("".join(sorted(lines)), "utf-8")
+    found = load("classification", tmp_path, tokens=200)
+    assert min(np.bincount(found.train.classes, minlength=2)) > 10
 
 
 def test_long_pairs_are_left_out(tmp_path: Path) -> None:

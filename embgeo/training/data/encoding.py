@@ -221,8 +221,14 @@ class RowSequences:
         return self.rows[places], lengths
 
     def within(self, part: slice) -> IntArray:
-        """Return the places of the sequences that lie in a part of the tokens, all of each."""
-        places = np.flatnonzero((self.ends[:-1] >= part.start) & (self.ends[1:] <= part.stop))
+        """Return the places of the sequences that lie whole in a part of the tokens, ascending.
+
+        The part is of the sequences in an order that is drawn with seed 0: files are often sorted
+        by class or by source.
+        """
+        order = np.random.default_rng(0).permutation(len(self))
+        ends, lengths = np.cumsum(self.lengths[order]), self.lengths[order]
+        places = np.sort(order[(ends - lengths >= part.start) & (ends <= part.stop)])
         if not len(places):
             cause = f"none of the {len(self):,} texts to train on is in the chosen part"
             way_out = f"raise data.tokens with {argument('settings', 'data.tokens=N')}"

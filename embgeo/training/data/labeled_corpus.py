@@ -179,7 +179,7 @@ def load_labeled(
         f"{len(classes)} classes: {', '.join(classes)}",
         f"documents are cut after {length:,} tokens, which shortens {cut:.0%} of the training "
         "documents; counts are taken after the cut",
-        *describe_part(len(encoded["train"].rows), chosen, "tokens of the training documents"),
+        *describe_part(len(encoded["train"].rows), chosen, "tokens of documents in drawn order"),
         *placed,
     ]
     if strip:

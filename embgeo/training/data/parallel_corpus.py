@@ -162,7 +162,7 @@ def load_parallel(
         f"{learned} for training"
     )
     train = train.select(train.target.within(choose_part(len(train.target.rows), chosen)))
-    notes += describe_part(len(train.target.rows), chosen, "target tokens of the training pairs")
+    notes += describe_part(len(train.target.rows), chosen, "target tokens of pairs in drawn order")
     counts = [
         np.bincount(side.rows, minlength=own.size)
         for side, own in zip((train.source, train.target), pieces, strict=True)
