@@ -128,11 +128,6 @@ def test_half_precision_logits() -> None:
     assert value.item() == pytest.approx(expected.item(), rel=1e-5)
 
 
-def test_a_temperature_of_zero() -> None:
-    with pytest.raises(BadOption):
-        AugmentedLoss(drawn(7, 4), tau=0.0)
-
-
 # --- The adversarial softmax ------------------------------------------------------------------
 
 
@@ -191,11 +186,6 @@ def test_what_the_adversary_needs() -> None:
         parts = {"hidden": hidden, "logits": hidden @ W.T, "targets": TARGETS, missing: None}
         with refusal(BadOption):
             AdversarialSoftmax(W).logits(Step(**parts))
-
-
-def test_a_negative_radius() -> None:
-    with pytest.raises(BadOption):
-        AdversarialSoftmax(drawn(7, 4), epsilon=-0.1)
 
 
 # --- Coupled Adam -----------------------------------------------------------------------------

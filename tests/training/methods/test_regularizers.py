@@ -448,12 +448,6 @@ def test_the_same_seed_starts_the_same_discriminator() -> None:
     assert values[0] == values[1] != values[2]
 
 
-def test_sizes_that_make_no_sense() -> None:
-    for options in ({"hidden": 0}, {"sample": 0}):
-        with pytest.raises(BadOption):
-            Frage(rows(), mask(9, 3), **options)
-
-
 # --- Tying, and several at once ---------------------------------------------------------------
 
 
