@@ -23,11 +23,12 @@ from embgeo.cli.app import app
 from embgeo.core.errors import BadOption, OutOfMemory, UnreadableFile
 from embgeo.core.progress import RunMonitor
 from embgeo.training import plugins
+from embgeo.training.complete import check_settings
 from embgeo.training.loop.loop import train_run
 from embgeo.training.methods import METHODS
-from embgeo.training.models import MODELS
+from embgeo.training.models import MODELS, build
 from embgeo.training.registry import find_method
-from embgeo.training.settings import read_settings
+from embgeo.training.settings import from_tables, read_settings
 from embgeo.training.study.record import load_study
 from embgeo.training.tasks import TASKS, make_task
 from tests.support.documents import ROOT, agrees, blocks, commands
@@ -361,6 +362,24 @@ def test_a_setting_that_a_task_does_not_have_is_refused(name: str, tmp_path: Pat
     settings = {**SMALL, "task.name": name, "task.depth": 2}
     with refusal(BadOption):
         train(tmp_path, write_plugin(tmp_path, SETTING), compare="mle", settings=settings)
+
+
+def test_settings_of_a_plugin_are_those_of_its_constructor_and_its_bases(tmp_path: Path) -> None:
+    wider = (
+        "from embgeo.training.models import AwdLstm\n"
+        "@register\nclass Wide(AwdLstm):\n    NAME = 'wide'\n"
+        "    def __init__(self, n_tokens, *, factor=2, d=64, **others):\n"
+        "        super().__init__(n_tokens, d=factor * d, **others)\n"
+    )
+    plugins.load_plugins([write_plugin(tmp_path, SETTING + wider)])
+    own = {"task": {"name": "own", "width": 4, "shape": [2]}, "model": {"name": "wide"}}
+    found = check_settings(from_tables(own))
+    assert make_task(found).width == 4
+    kept = found.model.settings
+    assert (kept["factor"], kept["d"], kept["layers"]) == (2, 64, 3)
+    assert build("wide", 9, {**kept, "hidden": 4}).d == 128
+    with refusal(BadOption):
+        check_settings(found.updated({"model": {"layers": 10**6}}))
 
 
 HUNGRY = """
