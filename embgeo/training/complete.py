@@ -6,6 +6,7 @@ from embgeo.core.errors import BadOption
 from embgeo.core.text import join_words
 from embgeo.files.settings import parse_table, to_toml
 from embgeo.training import kinds
+from embgeo.training.limits import MOST_RUNS
 from embgeo.training.registry import find, find_method, find_model
 from embgeo.training.schedules import SCHEDULES
 from embgeo.training.sections import OPTIMIZERS, OptimizerSettings
@@ -46,13 +47,18 @@ def check_settings(config: StudySettings) -> StudySettings:
             raise BadOption(cause, way_out='leave it out, or set kind = "adamw" in [optimizer]')
     for name, own in config.method.items():
         find_method(name, config.method, f"[method.{name}]").settings(own)
-    concerned = {name for method in config.compare for name in config.list_tuned(method)}
+    tuned = [config.list_tuned(method) for method in config.compare]
     for name in config.tune:
-        if name not in concerned:
+        if not any(name in lists for lists in tuned):
             way_out = "leave it out, or compare that method"
             raise BadOption(f"{name} of [tune] concerns no compared method", way_out=way_out)
-    for method in config.compare:
-        for name, values in config.list_tuned(method).items():
+    trials = sum(len(values) for lists in tuned for values in lists.values())
+    for what, number in (("trials", trials), ("runs", len(config.runs))):
+        if number > MOST_RUNS:
+            cause, way_out = f"a study of {number:,} {what}", f"give {MOST_RUNS:,} at most"
+            raise BadOption(cause, way_out=way_out)
+    for method, lists in zip(config.compare, tuned, strict=True):
+        for name, values in lists.items():
             for value in values:  # that some run could have
                 check_settings(config.one(method, config.seeds[0], {name: value}))
     training = config.training

@@ -39,6 +39,8 @@ Pair = tuple[Nonnegative, Nonnegative]
 Seed = Annotated[int, Meta(ge=0, lt=2**31)]
 #: The number of seeds, and of methods or values to try.
 MOST = 1000
+#: The number of runs of a study, and of its trials.
+MOST_RUNS = 10_000
 Seeds = Annotated[int, Meta(ge=1, le=MOST)]
 Texts = Annotated[tuple[str, ...], Meta(max_length=MOST)]
 #: Share of the tokens, most frequent first, that count as frequent.

@@ -18,7 +18,8 @@ torch = pytest.importorskip("torch")
 import embgeo  # noqa: E402
 from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.core.settings import parse_value, type_hints  # noqa: E402
-from embgeo.training.complete import complete_settings  # noqa: E402
+from embgeo.training import complete  # noqa: E402
+from embgeo.training.complete import check_settings, complete_settings  # noqa: E402
 from embgeo.training.kinds import MODELS, TASKS  # noqa: E402
 from embgeo.training.limits import Settings, choose  # noqa: E402
 from embgeo.training.loop.check import check_study  # noqa: E402
@@ -396,6 +397,18 @@ def test_whole_numbers_and_lists_are_limited_on_both_sides() -> None:
                 with pytest.raises(BadOption) as caught:
                     parse_value(make_value(hint, outside), hint, name)
                 assert "\n" not in str(caught.value)
+
+
+def test_studies_are_limited_in_runs_and_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(complete, "MOST_RUNS", 20)
+    compare = ["mle", "cosreg"]
+    for fits, more in (
+        ({"seeds": list(range(10))}, {"seeds": list(range(11))}),
+        ({"tune": {"lr": [1.0 / n for n in range(1, 11)]}}, {"tune": {"lr": [*range(1, 12)]}}),
+    ):
+        check_settings(settings(compare=compare, **fits))
+        with refusal(BadOption):
+            check_settings(settings(compare=compare, **more))
 
 
 def test_limits_hold_for_every_way_in(tmp_path: Path) -> None:
