@@ -64,6 +64,8 @@ class Source:
     hidden_tensor: str | None = None
     max_download: str | None = None
     hash_file: bool = True
+    #: Whether the file holds rows of a matrix in several files, which the caller stacks.
+    stacked: bool = False
 
     def __post_init__(self) -> None:
         """Refuse values of a wrong type, and options that contradict each other."""

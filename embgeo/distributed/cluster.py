@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 from socket import gethostname
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
@@ -30,9 +29,10 @@ from embgeo.core.matrix import Matrix
 from embgeo.core.source import Source
 from embgeo.distributed.passes import Part, PassState, PassTask, fingerprint, run_pass
 from embgeo.distributed.reader import join_parts, without_entries
-from embgeo.io.load import open_checkpoint, open_source
+from embgeo.io.load import open_place, open_source
 from embgeo.io.model.choice import choose
 from embgeo.io.model.rows import RowsOnDemand
+from embgeo.io.places.finding import find_place
 from embgeo.stats.resources import DEFAULT_MEMORY, Resources, limited
 
 if TYPE_CHECKING:
@@ -211,9 +211,10 @@ def describe_shard(shard: Shard, run: str) -> tuple[str, Matrix]:
     return open_source_once(shard.source, run)[1], without_entries(open_shard(shard, run))
 
 
-def count_rows(path: Path, tensor: str | None, transpose: bool) -> int:
+def count_rows(source: Source) -> int:
     """Count rows of the embedding matrix in a file, from its header."""
-    choice = choose(open_checkpoint(path), tensor=tensor, output="none", transpose=transpose)
+    checkpoint = open_place(find_place(source.path), source)
+    choice = choose(checkpoint, tensor=source.tensor, output="none", transpose=source.transpose)
     return choice.input.shape[1 if choice.input_transposed else 0]
 
 

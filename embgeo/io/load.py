@@ -146,7 +146,8 @@ def _open_model(folder: Folder, chosen: str, source: Source) -> Checkpoint:
     facts = read_facts(folder.path) if is_model else _facts_beside(folder.path)
     files = [Beside(folder, name) for name in names]
     if len(files) == 1:
-        found = open_pieces(files[0], facts, open_file) or open_file(files[0])
+        whole = None if source.stacked else open_pieces(files[0], facts, open_file)
+        found = whole or open_file(files[0])
     else:
         found = join_tables(folder.path, [open_file(file) for file in files])
     # A lone shard is known by its name; any other file of several says itself that it is one.

@@ -108,9 +108,13 @@ def list_shards(paths: list[Path], source: Source) -> list[Shard]:
     for path in paths:
         # Labels belong to the whole matrix and stay here.
         opened = replace(
-            source.without_labels(), path=path.absolute(), output="none", padding="keep"
+            source.without_labels(),
+            path=path.absolute(),
+            output="none",
+            padding="keep",
+            stacked=True,
         )
-        rows = count_rows(path, source.tensor, source.transpose)
+        rows = count_rows(opened)
         shards.append(Shard(opened, rows, first_row, given=str(path)))
         first_row += rows
     return shards

@@ -62,7 +62,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     W[[3, 200]] = 0.0
     np.save("W.npy", W)
     for number, start in enumerate((0, 100, 130)):
-        np.save(f"rows{number}.npy", W[start : (100, 130, N)[number]])
+        np.save(f"part-{number}.npy", W[start : (100, 130, N)[number]])
     Path("tokens.txt").write_text("".join(f"t{i}\n" for i in range(N)))
     Path("counts.tsv").write_text("".join(f"t{i}\t{N - i // 2}\n" for i in range(N)))
     return tmp_path
@@ -270,16 +270,17 @@ def test_a_cluster_of_its_own_is_reached_by_nobody(monkeypatch: pytest.MonkeyPat
 def test_files_of_one_matrix(client: Any) -> None:
     labels = ("--tokens", "tokens.txt", "--counts", "counts.tsv")
     address = client.scheduler.address
-    result = call(f"analyze rows*.npy -o out --engine dask --scheduler {address}", *labels, *QUICK)
+    result = call(f"analyze part-*.npy -o out --engine dask --scheduler {address}", *labels, *QUICK)
     assert result.exit_code == 0, result.output
     assert call("analyze W.npy -o one", *labels, *QUICK).exit_code == 0
     one, found = (embgeo.load_analysis(Path(name)) for name in ("one", "out"))
     check_analyses(replace(found, notes=one.notes), one)
-    assert found.provenance["file"] == "rows0.npy and 2 more"
+    assert found.provenance["file"] == "part-0.npy and 2 more"
+    assert not [note for note in found.notes if "beside it" in note.text]
     assert {part["file"] for part in found.provenance["parts"]} == {
-        "rows0.npy",
-        "rows1.npy",
-        "rows2.npy",
+        "part-0.npy",
+        "part-1.npy",
+        "part-2.npy",
     }
 
 
