@@ -111,7 +111,7 @@ def test_load_takes_every_option_with_its_default() -> None:
     parameters = dict(signature(embgeo.load).parameters)
     del parameters["path"], parameters["progress"]
     assert {name: p.default for name, p in parameters.items()} == {
-        f.name: f.default for f in fields(Source) if f.name != "path"
+        f.name: f.default for f in fields(Source) if f.name not in ("path", "stacked")
     }
     with refusal(BadOption):
         embgeo.load("a.pt", tensr="wte")
@@ -119,7 +119,9 @@ def test_load_takes_every_option_with_its_default() -> None:
 
 def test_load_explains_every_option() -> None:
     text = getdoc(embgeo.load) or ""
-    assert all(f"\n{f.name} : " in text for f in fields(Source) if f.name != "path")
+    assert all(
+        f"\n{f.name} : " in text for f in fields(Source) if f.name not in ("path", "stacked")
+    )
 
 
 def test_options_given_are_those_that_differ() -> None:
@@ -131,7 +133,7 @@ def test_options_given_are_those_that_differ() -> None:
 
 
 def test_commands_and_settings_know_every_option() -> None:
-    assert {*LOADING} == {f.name for f in fields(Source)} - {"path", "hash_file"}
+    assert {*LOADING} == {f.name for f in fields(Source)} - {"path", "hash_file", "stacked"}
     of_python = {"row_errors", "neighbors", "show_neighbors"}
     assert {*MEASURING} == {f.name for f in fields(Options)} - of_python
 
