@@ -54,33 +54,6 @@ from embgeo.workflows.train import make_study, prepare
 
 RESULTS = Path(__file__).parent / "results"
 CLAIMS_NAME = "claims.csv"
-COLUMNS = (
-    "campaign",
-    "key",
-    "source",
-    "claim",
-    "method",
-    "control",
-    "matrix",
-    "check",
-    "verdict",
-    "cause",
-    "reason",
-    "relative",
-    "seeds",
-    "difference",
-    "low",
-    "high",
-    "text_low",
-    "text_high",
-    "share",
-    "detectable",
-    "tried",
-    "tried_control",
-    "p",
-    "p_holm",
-    "published",
-)
 #: Whether a run had converged, among its numbers.
 CONVERGED = "converged"
 #: Campaigns whose claims are those of others: `grids` trains the methods of `overfit` again.
@@ -261,17 +234,16 @@ def decide_all(out: Path, study: Study | None = None, name: str = "") -> None:
             )
     decided = adjust_claims([one for _, one in rows])
     write_rows(
-        out / CLAIMS_NAME,
-        COLUMNS,
-        (list_cells(campaign, one) for (campaign, _), one in zip(rows, decided, strict=True)),
+        out / CLAIMS_NAME, [describe_claim(c, o) for (c, _), o in zip(rows, decided, strict=True)]
     )
-    write_rows(out / "variants.csv", ("variant", *COLUMNS), list_variants(rows, variants))
+    if variants:
+        write_rows(out / "variants.csv", list(decide_variants(rows, variants)))
 
 
-def list_variants(
+def decide_variants(
     rows: Sequence[tuple[str, ClaimOutcome]],
     variants: Iterable[tuple[str, str, tuple[ClaimOutcome, ...]]],
-) -> Iterator[list[Any]]:
+) -> Iterator[dict[str, Any]]:
     """The claims of each variant, decided in place of its campaign's with those of all others."""
     for campaign, variant, claims in variants:
         own = {(campaign, one.key, one.method): one for one in claims}
@@ -279,13 +251,13 @@ def list_variants(
         found = [own.get(key, one) for key, (_, one) in zip(keys, rows, strict=True)]
         for key, one in zip(keys, adjust_claims(found), strict=True):
             if key in own:
-                yield [variant, *list_cells(campaign, one)]
+                yield {"variant": variant, **describe_claim(campaign, one)}
 
 
-def write_rows(file: Path, columns: Sequence[str], rows: Iterable[list[Any]]) -> None:
+def write_rows(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     with file.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(columns)
+        writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
         writer.writerows(rows)
 
 
@@ -311,32 +283,38 @@ def list_values(runs: Sequence[Run], one: ClaimOutcome) -> set[tuple[Any, ...]]:
     return found
 
 
-def list_cells(campaign: str, one: ClaimOutcome) -> list[Any]:
+def describe_claim(campaign: str, one: ClaimOutcome) -> dict[str, Any]:
+    """A row of a table of claims."""
     held = one.contrast
     low, high = (None, None) if held is None else held.interval or (None, None)
     text_low, text_high = one.text_interval or (None, None)
-    difference = None if held is None else held.difference
-    return [
-        campaign,
-        one.key,
-        one.source,
-        one.text,
-        one.method,
-        one.reference,
-        MATRICES[one.role] if one.role else "",
-        "check" if one.sanity else "",
-        one.verdict,
-        one.cause or "",
-        one.reason,
-        "relative" if held is not None and held.relative else "",
-        0 if held is None else held.seeds,
-        *(round_cell(v) for v in (difference, low, high, text_low, text_high, one.share)),
-        round_cell(None if held is None else held.detectable),
-        one.trials,
-        one.reference_trials,
-        *(round_cell(v) for v in (one.p_value, one.p_adjusted)),
-        one.published,
-    ]
+    return {
+        "campaign": campaign,
+        "key": one.key,
+        "source": one.source,
+        "claim": one.text,
+        "method": one.method,
+        "control": one.reference,
+        "matrix": MATRICES[one.role] if one.role else "",
+        "check": "check" if one.sanity else "",
+        "verdict": one.verdict,
+        "cause": one.cause or "",
+        "reason": one.reason,
+        "relative": "relative" if held is not None and held.relative else "",
+        "seeds": 0 if held is None else held.seeds,
+        "difference": round_cell(None if held is None else held.difference),
+        "low": round_cell(low),
+        "high": round_cell(high),
+        "text_low": round_cell(text_low),
+        "text_high": round_cell(text_high),
+        "share": round_cell(one.share),
+        "detectable": round_cell(None if held is None else held.detectable),
+        "tried": one.trials,
+        "tried_control": one.reference_trials,
+        "p": round_cell(one.p_value),
+        "p_holm": round_cell(one.p_adjusted),
+        "published": one.published,
+    }
 
 
 def round_cell(value: float | None) -> str:
