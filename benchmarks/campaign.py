@@ -183,11 +183,6 @@ def read_csv(lines: Iterable[Mapping[str, str]], task: str) -> list[Run]:
         Run(
             method,
             seed,
-            "",
-            1,
-            1.0,
-            1,
-            0.0,
             stopped_early=bool(roles[""].pop(CONVERGED, 0.0)),
             numbers=roles.pop(""),
             others=roles,

@@ -564,7 +564,7 @@ def member_run(label: str, path: Path, seed: int, analysis: Analysis) -> Run:
     numbers = {one.name: one.value for one in analysis.scalars if one.value is not None}
     log = path / LOG_NAME
     curves = thin_curves(read_log(log)) if log.is_file() else {}
-    return Run(label, seed, "", 0, 0.0, 0, 0.0, numbers=numbers, curves=curves)
+    return Run(label, seed, numbers=numbers, curves=curves)
 
 
 def mark_runs(items: Sequence[ChartItem]) -> list[ChartItem]:

@@ -65,12 +65,12 @@ class Run:
     method: str
     seed: int
     #: Folder of the run, relative to that of the study.
-    folder: str
-    steps: int
-    epochs: float
+    folder: str = ""
+    steps: int = 0
+    epochs: float = 0.0
     #: Number of targets that the run trained on.
-    tokens: int
-    seconds: float
+    tokens: int = 0
+    seconds: float = 0.0
     parameters: int | None = None
     #: Scores (``valid.perplexity``, ``test.rare``, …), speed, and every defined scalar of the
     #: analysis of the input embedding, by name.
