@@ -278,6 +278,7 @@ BAD = {
     "no JSON": ("train.jsonl", "a\n"),
     "another format": ("mr.all", "0 a\n1 b\n"),
     "one column": ("train.tsv", "0\ta\n1\n"),
+    "fewer columns than its header": ("train.tsv", "id\tx\ttext\tlabel\n1\t2\n"),
     "open quote": ("train.csv", '0,"a\n'),
     "one class": ("mr.tsv", "0\ta\n" * 12),
 }

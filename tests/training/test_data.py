@@ -298,6 +298,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "below a file": lambda p: write(p / "t.txt", "a") / "b",
     "blank": lambda p: write(p / "t.txt", " \n \n"),
     "tiny": lambda p: write(p / "t.txt", SENTENCES),
+    "binary behind text": lambda p: raw(p / "t.txt", b"ok ok\n" * 60_000 + b"a\0\n"),
     "utf-16": lambda p: raw(p / "t.txt", SENTENCES.encode("utf-16")),
     "cut character": lambda p: raw(p / "t.txt", b"ok\ncaf\xc3"),
     "one word": lambda p: raw(p / "t.txt", b"x" * 3_000_000),
