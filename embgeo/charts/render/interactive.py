@@ -57,8 +57,8 @@ def describe(panel: Panel) -> dict[str, Any]:
     ]
     limits = [panel.x.low, panel.x.high]
     described = [
-        *(describe_line(s, count_own(steps), panel, step_values(s, x)) for s in steps),
-        *(describe_line(line, count_own(lines), panel, spread_values(line, x)) for line in lines),
+        *(describe_line(s, steps, panel, step_values(s, x)) for s in steps),
+        *(describe_line(line, lines, panel, spread_values(line, x)) for line in lines),
     ]
     return {
         "kind": "steps" if steps else "line",
@@ -73,10 +73,18 @@ def describe(panel: Panel) -> dict[str, Any]:
 
 
 def describe_line(
-    line: Line | HistogramSteps, lines: int, panel: Panel, values: FloatArray
+    line: Line | HistogramSteps,
+    among: Sequence[Line | HistogramSteps],
+    panel: Panel,
+    values: FloatArray,
 ) -> dict[str, Any]:
-    """Name, color, dashes and values; a single line needs no dashes."""
-    names = [drawable(line.member)] if line.member else []
+    """Name, color, dashes and values; a single line needs no dashes.
+
+    Of several lines of a member the first one names it.
+    """
+    lines = sum(not is_guide(other) for other in among)
+    first = next(other for other in among if other.member == line.member)
+    names = [drawable(line.member)] if line.member and (line is first or not line.part) else []
     names += [write_label(line.part)] if line.part else []
     names += ["same matrix as before"] if is_hollow(line) else []
     guide = is_guide(line)
@@ -99,11 +107,6 @@ def describe_error(line: Line | HistogramSteps, values: FloatArray) -> dict[str,
     out = np.full(len(values), np.nan)
     out[np.isfinite(values)] = line.error[np.isfinite(line.y)]
     return {"error": plain(out)}
-
-
-def count_own(lines: Sequence[Line | HistogramSteps]) -> int:
-    """Count the lines that are not references."""
-    return sum(not is_guide(line) for line in lines)
 
 
 def is_hollow(line: Line | HistogramSteps) -> bool:
