@@ -195,6 +195,7 @@ ANALYSIS = Bundle(
         "what_if.js",
         "gestures.js",
         "lasso.js",
+        "maps.js",
         "histogram.js",
         "tokens.js",
         "search.js",
@@ -213,7 +214,6 @@ COMPARISON = Bundle(
     own_scripts=(
         *ANALYSIS.own_scripts[:-1],
         "compared_data.js",
-        "compared_maps.js",
         "film.js",
         "compared_app.js",
     ),

@@ -1,51 +1,18 @@
 // Start: read the data, show the interactive parts, connect the panels.
 
-function wireControls(data, store, map, lasso) {
-  const colorings = makeColorings(data);
-  const color = (key) => {
-    const chosen = colorings.find((c) => c.key === key);
-    map.setColoring(chosen);
-    drawLegend(byId("legend"), chosen);
-  };
-  fillSelect(byId("view"), data.views.map((v) => [v.key, v.title]), (key) => {
-    // A lasso was drawn in the other plane: the tokens stay selected.
-    map.setView(data.views.find((v) => v.key === key));
-  });
-  fillSelect(byId("color"), colorings.map((c) => [c.key, c.title]), color);
-  map.setView(data.views[0]);
-  color(colorings[0].key);
-  const arm = (on) => {
-    lasso.armed = on;
-    byId("lasso").setAttribute("aria-pressed", String(on));
-    map.canvas.classList.toggle("armed", on);
-  };
-  byId("lasso").addEventListener("click", () => arm(!lasso.armed));
-  byId("zoom-in").addEventListener("click", () => map.zoom(1.5));
-  byId("zoom-out").addEventListener("click", () => map.zoom(1 / 1.5));
-  byId("reset").addEventListener("click", () => map.fit());
-  byId("clear").addEventListener("click", () => store.clear());
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
-    arm(false);
-    lasso.drop();
-    store.point(-1, "keys");
-    store.clear();
-    store.pin(-1);
-  });
-  return () => arm(!lasso.armed);
-}
-
 async function start() {
   const data = await readData();
   showInteractive();
   const store = new Store(data.rows);
-  const map = new Scatter(byId("scatter"), byId("overlay"), byId("tooltip"), data, store);
-  const lasso = new Lasso(map);
+  const maps = new LinkedMaps([{ ...data, place: 0, name: "" }], [], store);
+  const [map] = maps.maps;
   map.captioned = (text) => {
     byId("map-caption").textContent = text;
   };
-  const toggleLasso = wireControls(data, store, map, lasso);
-  new Gestures(map, lasso, toggleLasso);
+  wireMaps(maps, store, (key) => {
+    // A lasso was drawn in the other plane: the tokens stay selected.
+    map.setView(data.views.find((v) => v.key === key));
+  });
   if (data.treated) {
     const stored = () => map.setView(data.views.find((v) => v.key === byId("view").value));
     const whatIf = new WhatIf(data, store, map, stored);
@@ -56,7 +23,7 @@ async function start() {
   const search = new Search(data, store, map);
   new TokenTable(data, store, map);
   wireWords(data, store);
-  new Board(data, store, new Card([{ name: "", data, map }], store), [map]);
+  new Board(data, store, new Card(maps.panels, store), [map]);
   new Share(data, store, [map]).restore(brushes, search);
   const described = readJson("embgeo-charts");
   const charts = new Charts(described);

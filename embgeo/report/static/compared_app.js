@@ -1,37 +1,16 @@
 // Start of a comparison: connect the maps of the same tokens in several matrices.
 
-function wireComparison(maps, store) {
-  const [{ data, colorings }] = maps.panels;
-  const state = { view: data.views[0].key, same: maps.boxes[data.views[0].key].same };
-  const show = () => maps.setView(state.view, state.same);
-  fillSelect(byId("view"), data.views.map((v) => [v.key, v.title]), (key) => {
-    state.view = key;
-    show();
-  });
-  const color = (key) => {
-    maps.setColoring(key);
-    drawLegend(byId("legend"), colorings.find((c) => c.key === key));
+function wireComparison(maps, boxes, store) {
+  const same = byId("same-scale");
+  same.checked = boxes[maps.panels[0].data.views[0].key].same;
+  const show = (key) => {
+    for (const { data, map } of maps.panels) {
+      const view = data.views.find((v) => v.key === key);
+      map.setView(same.checked ? { ...view, box: boxes[key].box } : view);
+    }
   };
-  fillSelect(byId("color"), colorings.map((c) => [c.key, c.title]), color);
-  byId("same-scale").checked = state.same;
-  byId("same-scale").addEventListener("change", (event) => {
-    state.same = event.target.checked;
-    show();
-  });
-  show();
-  color(colorings[0].key);
-  byId("lasso").addEventListener("click", () => maps.arm(!maps.armed));
-  byId("zoom-in").addEventListener("click", () => maps.zoom(1.5));
-  byId("zoom-out").addEventListener("click", () => maps.zoom(1 / 1.5));
-  byId("reset").addEventListener("click", () => maps.fit());
-  byId("clear").addEventListener("click", () => store.clear());
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
-    maps.drop();
-    store.point(-1, "keys");
-    store.clear();
-    store.pin(-1);
-  });
+  wireMaps(maps, store, show);
+  same.addEventListener("change", () => show(byId("view").value));
 }
 
 // A line of the table of moved tokens selects the token and its neighbors, old and new.
@@ -73,9 +52,9 @@ async function start() {
   const [first] = members;
   showInteractive();
   const store = new Store(first.rows);
-  const maps = new LinkedMaps(members, shared, boxes, store);
+  const maps = new LinkedMaps(members, shared, store);
   if (film) maps.addFilm(new Film(film, members, shared, store));
-  wireComparison(maps, store);
+  wireComparison(maps, boxes, store);
   const brushes = addBrushes(maps, shared, store);
   if (!first.hasTokens) byId("search").closest("label").hidden = true;
   const search = new Search(first, store, maps);

@@ -37,11 +37,6 @@ function widest(ranges) {
   return [Math.min(...ranges.map((r) => r[0])), Math.max(...ranges.map((r) => r[1]))];
 }
 
-// The numbers of a token on a map: those in its matrix, then those of the token itself.
-function mapData(member, shared) {
-  return { ...member, columns: [...member.columns, ...shared] };
-}
-
 // The columns of the table of tokens: each number in every matrix, side by side.
 function tableData(members, shared) {
   const [first] = members;

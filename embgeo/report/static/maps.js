@@ -1,8 +1,8 @@
-// Several maps of the same tokens: one plane, one coloring and one selection for all of them.
+// Maps of the same tokens: one plane, one coloring and one selection for all of them.
 
 class LinkedMaps {
-  constructor(members, shared, boxes, store) {
-    Object.assign(this, { members, boxes, store, armed: false });
+  constructor(members, shared, store) {
+    Object.assign(this, { members, store, armed: false });
     this.panels = members.map((member, i) => {
       const box = document.querySelector(`[data-map="${member.place}"]`);
       const data = mapData(member, shared);
@@ -23,14 +23,6 @@ class LinkedMaps {
     this.film = film;
     film.lasso = new Lasso(film.map);
     new Gestures(film.map, film.lasso, () => this.arm(!this.armed));
-  }
-
-  setView(key, sameScale) {
-    const together = this.boxes[key].box;
-    for (const { data, map } of this.panels) {
-      const view = data.views.find((v) => v.key === key);
-      map.setView(sameScale ? { ...view, box: together } : view);
-    }
   }
 
   // The colorings of all panels have the same keys: the same numbers of the same tokens.
@@ -72,4 +64,34 @@ class LinkedMaps {
     for (const { lasso } of this.panels) lasso.drop();
     this.film?.lasso.drop();
   }
+}
+
+// The numbers of a token on a map: those in its matrix, then those of the token itself.
+function mapData(member, shared) {
+  return { ...member, columns: [...member.columns, ...shared] };
+}
+
+// The controls above the maps; `show` shows a plane by its key.
+function wireMaps(maps, store, show) {
+  const [{ data, colorings }] = maps.panels;
+  fillSelect(byId("view"), data.views.map((v) => [v.key, v.title]), show);
+  const color = (key) => {
+    maps.setColoring(key);
+    drawLegend(byId("legend"), colorings.find((c) => c.key === key));
+  };
+  fillSelect(byId("color"), colorings.map((c) => [c.key, c.title]), color);
+  show(data.views[0].key);
+  color(colorings[0].key);
+  byId("lasso").addEventListener("click", () => maps.arm(!maps.armed));
+  byId("zoom-in").addEventListener("click", () => maps.zoom(1.5));
+  byId("zoom-out").addEventListener("click", () => maps.zoom(1 / 1.5));
+  byId("reset").addEventListener("click", () => maps.fit());
+  byId("clear").addEventListener("click", () => store.clear());
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    maps.drop();
+    store.point(-1, "keys");
+    store.clear();
+    store.pin(-1);
+  });
 }
