@@ -153,17 +153,21 @@ function withBlank(unit) {
   return !unit || unit === "°" ? unit || "" : ` ${unit}`;
 }
 
-// A number of a column: as many decimals as give its largest number four digits.
+// A number of a column: as many decimals as give its largest number four digits, and more only for
+// one that would read as 0 or 1 and is not.
 function columnFormat(values) {
   let largest = 0;
   for (const v of values) if (Number.isFinite(v) && Math.abs(v) > largest) largest = Math.abs(v);
   if (largest >= 1e6 || largest < 1e-3) return (v) => formatNumber(v);
-  const digits = Math.max(0, 3 - Math.floor(Math.log10(largest)));
-  const rounded = (v) => Number(v.toFixed(digits));
-  const hides = (v) => [0, 1, -1].includes(rounded(v)) && v !== rounded(v);
-  if (values.some(hides)) return (v) => formatNumber(v);
-  const form = { minimumFractionDigits: digits, maximumFractionDigits: digits };
-  return (v) => (Number.isFinite(v) ? v.toLocaleString("en", form).replace("-", "−") : "–");
+  const usual = Math.max(0, 3 - Math.floor(Math.log10(largest)));
+  return (v) => {
+    if (!Number.isFinite(v)) return "–";
+    const hides = (digits) => [0, 1, -1].includes(Number(v.toFixed(digits))) && v !== Number(v.toFixed(digits));
+    let digits = usual;
+    while (digits < 8 && hides(digits)) digits++;
+    const form = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+    return v.toLocaleString("en", form).replace("-", "−");
+  };
 }
 
 // A cosine with two decimals, or as many as show that it is not 1.

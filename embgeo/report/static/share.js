@@ -54,7 +54,9 @@ class Share {
   saveTable() {
     const columns = tokenColumns(this.data);
     for (const { data, view } of this.maps) {
-      const of = data === this.data ? "" : `, ${data.name}`;
+      const of = data.name ? `, ${data.name}` : "";
+      // A film shows the last matrix once more.
+      if (columns.some(({ title }) => title === `x${of}`)) continue;
       columns.push({ title: `x${of}`, key: (i) => view.x[i] }, { title: `y${of}`, key: (i) => view.y[i] });
     }
     const lines = [columns.map((c) => c.title)];
