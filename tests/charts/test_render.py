@@ -24,6 +24,7 @@ from embgeo.charts.specification import (
     Line,
     MemberStyle,
     Panel,
+    Specification,
     step_values,
 )
 from embgeo.core.errors import BadOption
@@ -143,6 +144,19 @@ def test_a_count_that_stays_zero_is_not_shown_below_it(
     panel = Panel(Axis("step"), Axis("rows"), (Line(steps, np.array([0.0, top])),))
     draw_panel(ax, panel, svg.MEDIUM, {})
     assert ax.get_ylim() == pytest.approx(limits)
+
+
+@pytest.mark.parametrize("ends", [(4.38, 5.43), (0.52, 0.92), (1.1, 2.1)])
+def test_a_flat_panel_has_three_ticks(ends: tuple[float, float]) -> None:
+    line = Line(np.arange(5.0), np.linspace(*ends, 5))
+    panel = Panel(Axis("step"), Axis("loss"), (line,), title="validation perplexity of all words")
+    spec = Specification((panel,) * 4, "")
+    with paper.settings():
+        figure, _ = draw(spec, paper.output(3.03, str))
+        figure.draw_without_rendering()
+    for ax in figure.axes:
+        low, top = ax.get_ylim()
+        assert sum(low <= tick <= top for tick in ax.get_yticks()) >= 3
 
 
 def test_large_numbers_are_short() -> None:

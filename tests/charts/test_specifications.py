@@ -459,6 +459,14 @@ def test_a_high_peak_does_not_hide_the_other_histograms() -> None:
     assert not specify("cosines", [ChartItem("a", analysis)]).panels[0].y.log
 
 
+def test_the_first_line_of_a_member_names_it() -> None:
+    pair = [ChartItem(name, sample(name)) for name in ("cone", "isotropic")]
+    lines = render_interactive(specify("partition", pair))["partition"]["lines"]
+    assert [line["label"] for line in lines] == [
+        "cone, Z(vₖ)", "Z(−vₖ)", "isotropic, Z(vₖ)", "Z(−vₖ)",
+    ]  # fmt: skip
+
+
 def test_the_ends_of_the_partition_function_give_i1() -> None:
     analysis = sample("cone")
     table = rows(specify("partition", [ChartItem("a", analysis)]))

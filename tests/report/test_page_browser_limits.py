@@ -151,6 +151,19 @@ def test_without_scripts_the_page_is_complete(driver: Any, folder: Path) -> None
         assert complaints(driver) == []
 
 
+def test_the_contents_are_open_beside_wide_pages_and_folded_on_a_phone(
+    driver: Any, folder: Path
+) -> None:
+    seen = (
+        "return ['nav', 'summary'].map((part) => "
+        "document.querySelector(`.contents ${part}`).checkVisibility())"
+    )
+    for width, shown in ((1300, [True, False]), (390, [False, True])):
+        with resize_window(driver, width, 844):
+            open_page(driver, folder / "page.html")
+            assert driver.execute_script(seen) == shown
+
+
 def test_phone_has_no_sideways_scroll(driver: Any, folder: Path) -> None:
     with resize_window(driver, 390, 844):
         open_page(driver, folder / "page.html")

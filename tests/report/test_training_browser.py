@@ -71,11 +71,43 @@ def test_labels_of_an_axis_tell_its_ticks_apart(driver: Any, file: Path) -> None
         assert driver.execute_script(call, *ends) == ticks
 
 
-def test_a_phone_scrolls_in_one_direction(driver: Any, file: Path) -> None:
+#: The left ends of charts that stand side by side or below each other, and what of them scrolls.
+STACKED = """
+const charts = [...document.querySelectorAll("#balance svg.figure, #training .chart")];
+return [new Set(charts.map((c) => Math.round(c.getBoundingClientRect().left))).size,
+        document.querySelectorAll("#balance .scroll, #training .scroll").length];
+"""
+
+
+def test_on_a_phone_panels_stack_and_the_page_scrolls_in_one_direction(
+    driver: Any, file: Path
+) -> None:
     open_page(driver, file)
+    side_by_side, _ = driver.execute_script(STACKED)
     with resize_window(driver, 390, 844):
         width = driver.execute_script("return document.documentElement.scrollWidth")
+        stacked = driver.execute_script(STACKED)
+    assert side_by_side > 1
+    assert stacked[0] <= 2  # drawings and charts
+    assert stacked[1] == 0
     assert width <= 390
+
+
+def test_each_panel_of_marks_is_a_drawing_with_its_numbers(driver: Any, file: Path) -> None:
+    open_page(driver, file)
+    drawings, buttons, line = driver.execute_script(
+        """
+        navigator.clipboard.writeText = async (text) => { window.copied = text; };
+        const figure = document.querySelector("#balance figure");
+        const buttons = [...figure.querySelectorAll(".take button")];
+        buttons[0].click();
+        const drawings = figure.querySelectorAll("svg.figure").length;
+        return [drawings, buttons.map((b) => b.textContent), copied.split("\\r\\n")[0]];
+        """
+    )
+    assert buttons == ["Copy", "CSV", *(f"SVG {i + 1}" for i in range(drawings))]
+    assert drawings > 1
+    assert line.startswith('"method","name","seed"')
 
 
 #: Parts of the numbers of methods and of claims that stick out of their section.
