@@ -168,7 +168,7 @@ def _list_types(kind: type, without: Collection[str]) -> dict[str, Any]:
 
 
 #: Options of loading and their types, as commands and settings files give them.
-LOADING = _list_types(Source, ("path", "hash_file"))
+LOADING = _list_types(Source, ("path", "hash_file", "stacked"))
 #: Options of measuring, in the same way; the others are for Python only.
 MEASURING = _list_types(Options, ("row_errors", "neighbors", "show_neighbors"))
 MEASURING["pairs"] = int | str
