@@ -142,7 +142,7 @@ def run(arguments: list[str]) -> int:
     """Run a command line and return its exit code; any error is printed as one line."""
     try:
         refuse_empty(arguments)
-        code = app(arguments, standalone_mode=False, prog_name="embgeo")
+        code = app(repeat_against(arguments), standalone_mode=False, prog_name="embgeo")
         sys.stdout.flush()
     except Ended as error:
         return int(error.code or FAILED)
@@ -162,6 +162,22 @@ def refuse_empty(arguments: list[str]) -> None:
         empty = not one or (name != one and re.fullmatch(r"--[\w-]+", name) is not None)
         cause = "needs a value" if name else "an argument is empty"
         refuse_if(empty, name, cause, "name a file or a folder, or leave it out")
+
+
+def repeat_against(arguments: list[str]) -> list[str]:
+    """Write ``--against`` before each path that follows it.
+
+    Of an unquoted pattern a shell makes several paths; none of them is of the other group.
+    """
+    found: list[str] = []
+    follows = False
+    for one in arguments:
+        if one.startswith("-"):
+            follows = one.partition("=")[0] == "--against"
+        elif follows and found[-1] != "--against":
+            found.append("--against")
+        found.append(one)
+    return found
 
 
 def explain_unknown(error: Any, arguments: list[str]) -> BadOption:

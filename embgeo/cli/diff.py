@@ -55,8 +55,8 @@ def diff(
     against: Annotated[
         list[Path] | None,
         o.option(
-            "Compare two groups, such as seeds: the paths, and these (repeatable, may be a "
-            "pattern). Print what differs by more than the seeds do; write nothing.",
+            "Compare two groups, such as seeds: the paths, and those behind this option. Print "
+            "what differs by more than the seeds do; write nothing.",
             "--against",
             metavar="PATH",
         ),

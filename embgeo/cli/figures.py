@@ -86,8 +86,8 @@ def figures(
     against: Annotated[
         list[Path] | None,
         o.option(
-            "Draw two groups, such as seeds: the paths, and these (repeatable, may be a pattern), "
-            "with means and spreads over their members. Checkpoints are measured.",
+            "Draw two groups, such as seeds: the paths, and those behind this option, with means "
+            "and spreads over their members. Checkpoints are measured.",
             "--against",
             metavar="PATH",
         ),

@@ -66,7 +66,7 @@ def test_other_seeds_are_compared_without_pairs_and_two_are_too_few(tmp_path: Pa
 def test_the_command_prints_groups_and_writes_nothing(tmp_path: Path) -> None:
     before = write_group(tmp_path, "mle", [0, 1], 2.0)
     after = write_group(tmp_path, "cosreg", [0, 1], 0.0)
-    again = [word for path in after for word in ("--against", str(path))]
+    again = ["--against", *map(str, after)]
     held = sorted(tmp_path.iterdir())
     said = call("diff", *map(str, before), *again, "--json", "--quiet")
     assert said.exit_code == 0, said.output
@@ -132,7 +132,7 @@ def test_figures_show_the_mean_and_the_spread_of_groups(tmp_path: Path) -> None:
 def test_checkpoints_are_measured_for_figures_and_the_hue_is_the_group(tmp_path: Path) -> None:
     before = write_group(tmp_path, "mle", [0, 1, 2], 2.0)
     after = write_group(tmp_path, "cosreg", [0, 1, 2], 0.0)
-    again = [word for path in after for word in ("--against", str(path))]
+    again = ["--against", *map(str, after)]
     folder = tmp_path / "out"
     said = call(
         "figures", *map(str, before), *again, "--figure", "spectrum", "--figure", "seeds",
