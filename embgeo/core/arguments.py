@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -34,11 +34,15 @@ def refuse_name(
     'did you mean cosine? choose from spectrum, cosine'
     """
     known = list(known)
-    near = find_nearest(str(name).lower(), known)
+    way_out = suggest(find_nearest(str(name).lower(), known), known)
+    return BadOption(f"unknown {what} {name!r}", where=where, way_out=way_out)
+
+
+def suggest(near: str, known: Sequence[str]) -> str:
+    """Suggest the nearest of the known names, if any, and list the first of them."""
     suggested = f"did you mean {near}? " if near else ""
     more = [f"and {len(known) - MOST_CHOICES} more"] if len(known) > MOST_CHOICES else []
-    listed = f"{suggested}choose from {', '.join([*known[:MOST_CHOICES], *more])}"
-    return BadOption(f"unknown {what} {name!r}", where=where, way_out=listed)
+    return f"{suggested}choose from {', '.join([*known[:MOST_CHOICES], *more])}"
 
 
 def find_nearest(name: str, known: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 import msgspec
 from msgspec import Meta
 
-from embgeo.core.arguments import find_nearest
+from embgeo.core.arguments import find_nearest, suggest
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.text import join_words
 
@@ -152,6 +152,5 @@ def refuse_unknown(
         if key not in known:
             ends = (one for one in inner if one.rpartition(".")[2] == key)
             near = next(ends, find_nearest(key, known))
-            way_out = f"did you mean {near}? " if near else ""
-            way_out += f"choose from {', '.join(sorted(known))}" if known else "it has none"
+            way_out = suggest(near, sorted(known)) if known else "it has none"
             raise BadOption(f"{name}: unknown setting {key!r}", where=where, way_out=way_out)
