@@ -14,7 +14,8 @@ from benchmarks.harness.truth import compute_truth
 TITLE = "A matrix of GPT-2's size, in process"
 FULL = Shape(50_257, 768)
 TINY = Shape(600, 24)
-GEOMETRY, CALL = "sections 1–4", "default call with counts"
+GEOMETRY, TREATED = "sections 1–4", "sections 1–4 and treatments"
+CALL = "default call with counts"
 FLOOR, PEER = "floor", "weightwatcher"
 
 
@@ -25,7 +26,8 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
     file = {"path": str(path)}
     calls: dict[str, dict[str, Any]] = {
         GEOMETRY: {**file, "sections": ours.GEOMETRY},
-        CALL: {**file, "sections": ours.EVERY, "labeled": True, "reference": True},
+        TREATED: {**file, "sections": ours.GEOMETRY, "page": True},
+        CALL: {**file, "sections": ours.EVERY, "labeled": True, "reference": True, "page": True},
     }
     right = partial(ours.check, truth=known)
     contenders = {}
@@ -42,7 +44,11 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
         )
     runs = bench.contest(contenders)
     rows = []
-    for name, of_floor, of_peer in ((GEOMETRY, 1.5, 0.5), (CALL, None, 1.5)):
+    for name, of_floor, of_peer in (
+        (GEOMETRY, 1.5, 0.5),
+        (TREATED, None, None),
+        (CALL, None, 1.5),
+    ):
         what = f"{name}, {shape.text}"
         if bench.before:
             before = runs[f"{name} before"]

@@ -51,7 +51,7 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
         return [*rows, absent(f"peak, {what}", "only Linux tells it apart", BOUND_GB)]
     for name, more, bound in (
         (what, {"sections": ours.GEOMETRY}, BOUND_GB),
-        (f"every section, tokens and counts, {shape.text}", {"labeled": True}, None),
+        (f"every section, tokens and counts, {shape.text}", {"labeled": True, "page": True}, None),
     ):
         seen = resident.watch(path, ours.from_file, more)
         ours.check(seen["answers"], known)

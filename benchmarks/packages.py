@@ -72,6 +72,6 @@ def check(found: dict[str, Any], known: dict[str, Any]) -> dict[str, float]:
     seen = errors("embgeo", found, known, tolerances)
     if dimension is not None:
         value, error = dimension
-        most = 4 * error / known["dimension"]
+        most = 1e-9 if error is None else 4 * error / known["dimension"]
         seen |= errors("embgeo", {"dimension": value}, known, {"dimension": most})
     return seen

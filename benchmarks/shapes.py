@@ -39,7 +39,12 @@ def measure_few(bench: Bench, shape: Shape) -> list[Row]:
     path = write_matrix(shape, bench.scratch)
     file = {"path": str(path)}
     known = bench.call(compute_truth, file) | bench.call(plain.find_nearest, file)["answers"]
-    asked = {**file, "sections": (*ours.GEOMETRY, "tokens", "suspects"), "reference": True}
+    asked = {
+        **file,
+        "sections": (*ours.GEOMETRY, "tokens", "suspects"),
+        "reference": True,
+        "page": True,
+    }
     right = partial(check, known=known)
     right_tree = partial(errors, TREE, truth=known, tolerances={"nearest_cosine": 1e-12})
     contenders = list_contenders(bench, asked, right) | {
@@ -61,7 +66,7 @@ def measure_many(bench: Bench, shape: Shape) -> list[Row]:
     path = write_matrix(shape, bench.scratch)
     known = bench.call(compute_truth, {"path": str(path)})
     warm_cache(path)
-    asked = {"path": str(path), "sections": ours.GEOMETRY}
+    asked = {"path": str(path), "sections": ours.GEOMETRY, "page": True}
     right = partial(floor.check, truth=known)
     contenders = list_contenders(bench, asked, partial(ours.check, truth=known)) | {
         FLOOR: bench.contender(floor.measure, {"path": str(path)}, right)

@@ -84,8 +84,11 @@ def analyze_sections(
     reference: bool = False,
     labeled: bool = False,
     precision: Literal["float64", "float32"] = "float64",
+    page: bool = False,
 ) -> Analysis:
     """An analysis; `labeled` gives the rows tokens and counts that fall as 1/rank.
+
+    With `page`, also what a report alone shows: treatments, and neighbors of many rows.
 
     Raises
     ------
@@ -93,16 +96,21 @@ def analyze_sections(
         If a section was left out.
     """
     import embgeo
+    from embgeo.measure.analyze import analyze
 
-    n = W.n if isinstance(W, embgeo.Matrix) else len(W)
-    analysis = embgeo.analyze(
-        W,
-        tokens=labels(n) if labeled else None,
-        counts=counts(n) if labeled else None,
-        sections=sections,
-        options=embgeo.Options(precision=precision),
-        reference=reference,
-    )
+    W = W if isinstance(W, embgeo.Matrix) else embgeo.Matrix(W)
+    options = embgeo.Options(precision=precision)
+    if page:
+        analysis = embgeo.analyze(
+            W,
+            tokens=labels(W.n) if labeled else None,
+            counts=counts(W.n) if labeled else None,
+            sections=sections,
+            options=options,
+            reference=reference,
+        )
+    else:
+        analysis = analyze(W, sections=sections, options=options, reference=reference, page=False)
     if missing := set(sections) - {scalar.quantity.family for scalar in analysis.scalars}:
         raise Wrong(f"embgeo left out {', '.join(sorted(missing))}")
     return analysis
