@@ -6,8 +6,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2] / "embgeo"
 #: Calls that make, change or move files, by the name of the function or method.
 WRITERS = frozenset({
@@ -58,22 +56,3 @@ def test_the_package_writes_files_with_two_functions() -> None:
         if len(lines) != ALLOWED.get(name, (0, ""))[0]:
             found[name] = lines
     assert not found, "use write_file, copy_file or write_whole"
-
-
-@pytest.mark.parametrize(
-    ("line", "is_writer"),
-    [
-        ("path.open('wb')", True),
-        ("open(path, mode='a')", True),
-        ("path.open('r+b' if there else 'wb')", True),
-        ("path.open('rb')", False),
-        ("archive.open('a/name', 'r')", False),
-        ("np.memmap(path, dtype, 'w+')", True),
-        ("old.replace(new)", True),
-        ("text.replace('a', 'b')", False),
-        ("path.write_text('')", True),
-    ],
-)
-def test_what_a_writer_is(line: str, is_writer: bool) -> None:
-    (call,) = (n for n in ast.walk(ast.parse(line)) if isinstance(n, ast.Call))
-    assert writes(call) is is_writer

@@ -35,7 +35,8 @@ class StoreFolder:
             from fsspec.core import url_to_fs
 
             self._is_web = name.startswith(("http://", "https://"))
-            self._store, root = url_to_fs(name, **(_limit_time() if self._is_web else {}))
+            limits = {"client_kwargs": _limit(total=ranges.PATIENCE)} if self._is_web else {}
+            self._store, root = url_to_fs(name, **limits)
             entry = self._store.info(root)
             self.chosen = "" if entry["type"] == "directory" else _file_name(root)
             self._root = root if not self.chosen else root.rpartition("/")[0]
@@ -69,7 +70,12 @@ class StoreFolder:
         size = self.files[file].size
         headers = {"Range": f"bytes={start}-{stop - 1}", "Accept-Encoding": "identity"}
         with self._store.open(
-            self._place(file), "rb", block_size=0, size=size, headers=headers, **_limit_silence()
+            self._place(file),
+            "rb",
+            block_size=0,
+            size=size,
+            headers=headers,
+            **_limit(sock_connect=ranges.PATIENCE, sock_read=ranges.PATIENCE),
         ) as opened:
             status, stated = opened.r.status, opened.r.headers.get("Content-Range", "")
             if status != 200 or start:  # the start of a file that comes whole will do
@@ -97,18 +103,11 @@ class StoreFolder:
         return f"{self._root}/{file}" if self._root else file
 
 
-def _limit_time() -> dict[str, Any]:
-    """Limit the time of a request without content: it may send its headers byte by byte."""
+def _limit(total: float | None = None, **seconds: float) -> dict[str, Any]:
+    """Limit the time of a request, with its headers, or of a connection without a byte."""
     from aiohttp import ClientTimeout
 
-    return {"client_kwargs": {"timeout": ClientTimeout(total=ranges.PATIENCE)}}
-
-
-def _limit_silence() -> dict[str, Any]:
-    from aiohttp import ClientTimeout
-
-    limit = ranges.PATIENCE
-    return {"timeout": ClientTimeout(total=None, sock_connect=limit, sock_read=limit)}
+    return {"timeout": ClientTimeout(total, **seconds)}
 
 
 def _describe_version(entry: dict[str, Any]) -> str:
