@@ -301,6 +301,16 @@ def test_names_under_bytes_and_of_slots_are_those_of_the_attributes() -> None:
     assert list(arrays({"empty": [[]], "w": read(pickle.dumps(np.ones(1)))})) == ["w"]
 
 
+class Stateful:
+    """An object whose state is that of others, too."""
+
+    def __init__(self, state: dict[str, int]) -> None:
+        self.state = state
+
+    def __getstate__(self) -> dict[str, int]:
+        return self.state
+
+
 def test_walks_end_at_their_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     nested: object = np.ones(1)
     for _ in range(6):
@@ -314,6 +324,10 @@ def test_walks_end_at_their_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "_MOST_NAME_BYTES", 5)
     with refusal(Damaged):
         walk(held)
+    monkeypatch.setattr(tree, "MOST_REPEATS", 8)
+    state = {f"k{i}": i for i in range(4)}
+    with refusal(Damaged):
+        walk(read(pickle.dumps([Stateful(state) for _ in range(4)])))
 
 
 def test_a_vocabulary_under_two_names_is_noted_once() -> None:
@@ -447,6 +461,7 @@ BOMBS = {
     "bytearray beyond the file": b"\x80\x05\x96" + struct.pack("<Q", 2**62) + b"N.",
     "buffers elsewhere": b"\x80\x05\x97.",
     "protocol 9": b"\x80\x09N.",
+    "no end": b"\x80\x02N",
     "no opcode": b"\x80\x02\xff.",
     "empty stack": b"\x80\x02.",
     "below the mark": b"\x80\x02N(0000.",
