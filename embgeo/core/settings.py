@@ -9,7 +9,17 @@ import types
 from collections.abc import Collection, Iterable, Mapping
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 from msgspec import Meta
@@ -55,8 +65,9 @@ def parse_fields(made: Any, without: Collection[str] = ()) -> None:
 
 
 def type_hints(kind: Any) -> dict[str, Any]:
-    """Return the types of the fields of a dataclass, with their limits."""
-    return get_type_hints(kind, include_extras=True)
+    """Return the types of the fields of a dataclass or a structure, with their limits."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: hint for name, hint in hints.items() if get_origin(hint) is not ClassVar}
 
 
 def _explain(problem: str, value: Any, hint: Any, name: str, where: Where) -> BadOption:

@@ -26,13 +26,7 @@ def complete_settings(config: StudySettings) -> StudySettings:
 
 
 def check_settings(config: StudySettings) -> StudySettings:
-    """Refuse invalid settings without torch, and fill in all defaults but those of the task.
-
-    Raises
-    ------
-    BadOption
-        Naming the setting.
-    """
+    """Refuse invalid settings without torch, and fill in all defaults but those of the task."""
     for names, where, what, usual in (
         (config.compare, "compare", "method", '["mle", "cosreg"]'),
         (config.seeds, "seeds", "seed", "[0, 1, 2]"),

@@ -1,12 +1,8 @@
-"""The settings of models, tasks and methods, one structure each, without torch.
-
-`CLASS` names what takes the settings: a class of `embgeo.training`, which is imported when it is
-used, or that of a plug-in itself.
-"""
+"""The settings of models, tasks and methods, one structure each, without torch."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -33,16 +29,7 @@ Norm = Literal["before", "after"]
 # --- Models ---------------------------------------------------------------------------------------
 
 
-class ModelSettings(Settings, frozen=True):
-    """What all models have."""
-
-    CLASS: ClassVar[Any]
-
-    #: Columns of the embedding.
-    d: Width
-
-
-class LanguageModelSettings(ModelSettings, frozen=True):
+class LanguageModelSettings(Settings, frozen=True):
     """What all language models have."""
 
     #: Whether the embedding and the output layer share one matrix.
@@ -104,7 +91,7 @@ class VdLstm(LanguageModelSettings, frozen=True):
     #: initialization of this size.
     size: Literal["small", "medium", "large"] = "small"
     #: Columns of the embedding, and units of the last layer.
-    d: Width | None = None  # type: ignore[assignment]
+    d: Width | None = None
     #: Units of the other layers.
     hidden: Width | None = None
     #: Recurrent layers.
@@ -215,7 +202,7 @@ class Llama(Blocks, frozen=True):
             )
 
 
-class Rcnn(ModelSettings, frozen=True):
+class Rcnn(Settings, frozen=True):
     """Classes of documents."""
 
     CLASS = "tasks.classification.Rcnn"
@@ -229,7 +216,7 @@ class Rcnn(ModelSettings, frozen=True):
     dropout: Share = 0.5
 
 
-class TranslationModelSettings(ModelSettings, frozen=True):
+class TranslationModelSettings(Settings, frozen=True):
     """What models of translation have."""
 
     #: Which matrices are shared: all three, target and output, or none.
@@ -277,7 +264,7 @@ class LstmEncoderDecoder(TranslationModelSettings, frozen=True):
     bound: Nonnegative = 0.04
 
 
-class SkipGram(ModelSettings, frozen=True):
+class SkipGram(Settings, frozen=True):
     """Vectors of words and of their neighbors."""
 
     CLASS = "tasks.skip_gram.SkipGram"
@@ -315,7 +302,6 @@ MODELS: dict[str, type[Settings]] = {
 class TaskSettings(Settings, frozen=True):
     """The base of all tasks, whose models have these names."""
 
-    CLASS: ClassVar[Any]
     MODELS: ClassVar[Mapping[str, type[Settings]]]
 
 
@@ -425,19 +411,19 @@ TASKS: dict[str, type[TaskSettings]] = {
 class Factorization(Settings, frozen=True):
     """Factors without any penalty."""
 
-    CLASS: ClassVar[Any] = "methods.factored.Factorization"
+    CLASS = "methods.factored.Factorization"
 
 
 class Tying(Settings, frozen=True):
     """One matrix."""
 
-    CLASS: ClassVar[Any] = "methods.tying.Tying"
+    CLASS = "methods.tying.Tying"
 
 
 class CosReg(Settings, frozen=True):
     """Cosine regularization."""
 
-    CLASS: ClassVar[Any] = "methods.cosreg.CosReg"
+    CLASS = "methods.cosreg.CosReg"
 
     #: The strength γ.
     gamma: Nonnegative = 1.0
@@ -445,8 +431,6 @@ class CosReg(Settings, frozen=True):
 
 class Orthogonal(Settings, frozen=True):
     """Factors with orthonormal columns."""
-
-    CLASS: ClassVar[Any]
 
     #: λ1 of U and λ2 of V.
     frobenius: Pair = (1.0, 1.0)
@@ -503,7 +487,7 @@ class DOptimal(Orthogonal, frozen=True):
 class Frage(Settings, frozen=True):
     """A discriminator of rare and frequent rows."""
 
-    CLASS: ClassVar[Any] = "methods.frage.Frage"
+    CLASS = "methods.frage.Frage"
 
     #: Of `attach`: share of the tokens, most frequent first, that form the class of frequent rows.
     share: Proper = POPULAR
@@ -523,7 +507,7 @@ class Frage(Settings, frozen=True):
 class AugmentedLoss(Settings, frozen=True):
     """Predictions like the target's neighbors."""
 
-    CLASS: ClassVar[Any] = "methods.augmented_loss.AugmentedLoss"
+    CLASS = "methods.augmented_loss.AugmentedLoss"
 
     #: γ; the paper takes 0.5 to 0.8 for Penn Treebank, 1.0 to 1.5 for WikiText-2.
     gamma: Nonnegative = 0.65
@@ -534,7 +518,7 @@ class AugmentedLoss(Settings, frozen=True):
 class AdversarialSoftmax(Settings, frozen=True):
     """The smallest logit near a row."""
 
-    CLASS: ClassVar[Any] = "methods.adversarial_softmax.AdversarialSoftmax"
+    CLASS = "methods.adversarial_softmax.AdversarialSoftmax"
 
     #: ε; 0.005 published for training, 0.028 for finetuning.
     epsilon: Nonnegative = 0.005

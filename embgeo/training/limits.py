@@ -4,13 +4,18 @@ Settings may come with a stranger's files. The limits are far above what is publ
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings of something: of each its name, type, limits, default and meaning."""
+    """Settings of something: of each its name, type, limits, default and meaning.
+
+    `CLASS` names what takes them: a class of `embgeo.training`, or that of a plug-in itself.
+    """
+
+    CLASS: ClassVar[Any] = None
 
 
 def choose(given: Mapping[str, Any], kind: type[Settings]) -> dict[str, Any]:

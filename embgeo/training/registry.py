@@ -41,7 +41,7 @@ _PLAIN = (bool, int, float, str, list, tuple, dict, NoneType)
 
 def load_class(place: Any) -> Any:
     """Import the class that takes these settings, or that has this name in `embgeo.training`."""
-    place = getattr(place, "CLASS", place)
+    place = place.CLASS if isinstance(place, type) and issubclass(place, Settings) else place
     if not isinstance(place, str):
         return place
     module, _, name = place.rpartition(".")

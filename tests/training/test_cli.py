@@ -307,7 +307,7 @@ def test_settings_of_methods_that_come_later_are_kept() -> None:
     from embgeo.training.complete import complete_settings
 
     config = complete_settings(gather_settings(preset="wt2-cycle", compare="mle,cosreg"))
-    assert config.method["real"] == {"gamma": 1.25, "tau": 20.0}
+    assert config.method["real"] == {"gamma": 1.25}
     assert config.method["cosreg"]["gamma"] == 1.0
     later = complete_settings(config.updated({"compare": ["mle", "real"]}))
     assert later.one("real", 0) == complete_settings(

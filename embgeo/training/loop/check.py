@@ -1,7 +1,5 @@
 """Check before training that every run of a comparison can be built, and plan the runs."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -36,7 +34,7 @@ def check_study(config: StudySettings, dataset: Dataset) -> None:
     for name in config.compare:
         chosen = find_method(name, config.method)
         own = {**config.model.settings, **chosen.model_settings}
-        with torch.device("meta"), name_table("[model]"):
+        with torch.device("meta"):
             model = task.make_model(config.model.name, _TOKENS, own, *more)
         task.check_model(config, model)
         if any(issubclass(part, AdversarialSoftmax) for part in chosen.classes):
@@ -51,18 +49,9 @@ def check_study(config: StudySettings, dataset: Dataset) -> None:
         check_method(chosen, config)
 
 
-@contextmanager
-def name_table(table: str) -> Iterator[None]:
-    """Name the table of settings in refusals that name no place."""
-    try:
-        yield
-    except BadOption as error:
-        raise error.add_place(table) from error
-
-
 def check_method(chosen: Method, config: StudySettings) -> None:
     """Refuse invalid settings of a method; the random state does not change."""
-    with torch.random.fork_rng(devices=[]), name_table(f"[method.{chosen.name}]"):
+    with torch.random.fork_rng(devices=[]):
         tied = True if chosen.tied is None else chosen.tied
         small = build("awd-lstm", _TOKENS, {**_SMALL, "tied": tied})
         setup = Setup(counts=torch.arange(_TOKENS, 0, -1), sgd=config.optimizer.kind == "sgd")
