@@ -6,6 +6,8 @@ import csv
 import io
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from embgeo.charts.histograms import isotropic_angles, isotropic_cosines
 from embgeo.charts.items import ChartItem, StepCurve, compared_items, method_items
 from embgeo.charts.lookup import find_singular_values
 from embgeo.charts.norms_by_frequency import quartiles
-from embgeo.charts.panels import compute_density
+from embgeo.charts.panels import compute_density, series_lines
 from embgeo.charts.render import paper
 from embgeo.charts.render.dots import draw_density
 from embgeo.charts.render.drawing import draw
@@ -210,6 +212,19 @@ def test_three_matrices_stand_around_their_origins_on_scales_of_their_own() -> N
     assert [len(panel.cloud.named) for panel in spec.panels[:2] if panel.cloud] == [0, 0]
     assert len(spec.panels[2].lines) == 2
     assert {row["part"] for row in rows(spec)} == {"scatter", "spectrum"}
+
+
+def test_bins_of_frequency_are_numbered_from_one() -> None:
+    lines = [p.lines[0] for p in specify("frequency", [ChartItem("a", sample())]).panels]
+    for line in lines:
+        assert line.x.tolist() == list(range(1, len(line.y) + 1))
+
+
+def test_each_line_of_a_curve_is_named_for_each_member() -> None:
+    curve: Any = SimpleNamespace(x=np.arange(3.0), y=dict.fromkeys("pq", np.ones(3)), log_y=False)
+    items: Any = [(SimpleNamespace(label=label), MemberStyle("line", 0)) for label in "ab"]
+    named = [(line.member, line.part) for line in series_lines(items, [curve, curve])]
+    assert named == [("a", "p"), ("a", "q"), ("b", "p"), ("b", "q")]
 
 
 def test_points_outside_the_picture_are_counted() -> None:

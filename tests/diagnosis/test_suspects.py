@@ -138,3 +138,9 @@ def test_a_comparison_says_which_side_has_dead_rows() -> None:
     rows = shifts(found, 1)[0]
     assert (rows.key, rows.sentence) == ("suspects", "Zero rows 0 → 1.")
     assert (rows.before.state, rows.after.state) == ("healthy", "degenerate")
+
+
+def test_duplicates_are_said_with_the_number_of_their_tokens() -> None:
+    W = np.random.default_rng(0).standard_normal((600, 16))
+    W[10:30], W[40:45] = W[5], W[35]
+    assert "25 duplicates of 2 tokens" in embgeo.analyze(W).verdict.findings[0].sentence

@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 import embgeo  # noqa: E402
 from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.core.settings import parse_value, type_hints  # noqa: E402
-from embgeo.training import complete  # noqa: E402
+from embgeo.training import complete, kinds  # noqa: E402
 from embgeo.training.complete import check_settings, complete_settings  # noqa: E402
 from embgeo.training.kinds import MODELS, TASKS  # noqa: E402
 from embgeo.training.limits import Settings, choose  # noqa: E402
@@ -438,3 +438,18 @@ def test_the_settings_of_every_campaign_are_still_accepted() -> None:
     assert len(paths) == 15
     for path in paths:
         complete_settings(read_settings(path))
+
+
+HEADED = [
+    kind
+    for kind in vars(kinds).values()
+    if isinstance(kind, type(Settings))
+    and {"d", "heads"} <= set(kind.__struct_fields__)
+    and not kind.__subclasses__()
+]
+
+
+@pytest.mark.parametrize("kind", HEADED)
+def test_heads_divide_the_features(kind: type[Any]) -> None:
+    with pytest.raises(BadOption, match="heads"):
+        kind(d=64, heads=3)
