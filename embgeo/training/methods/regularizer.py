@@ -17,10 +17,11 @@ loss. What a method does not use is a no-op.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
+from inspect import Parameter, Signature, signature
 from typing import Any, ClassVar, Self
 
 import torch
+from msgspec.structs import fields
 from torch import Tensor, nn
 
 from embgeo.core.errors import BadOption
@@ -77,6 +78,7 @@ class Regularizer(nn.Module):
     SOURCE: ClassVar[str]
     #: The settings, where the constructor of a class of embgeo takes them as keywords.
     SETTINGS: ClassVar[type[Settings]]
+    __signature__: ClassVar[Signature]
     #: The layer of the model that `attach` passes to the constructor.
     ROLE: ClassVar[Role] = "output"
     #: Differences from the publication, which the report of a run shows.
@@ -86,6 +88,17 @@ class Regularizer(nn.Module):
     #: Whether a method that needs logits can do with those of some positions at a time: `logits`
     #: changes each position alone, and `penalty` takes `Step.logits_of` in place of all logits.
     IN_PARTS: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Show the settings among the parameters of the class, with their defaults."""
+        super().__init_subclass__(**keywords)
+        shown = [*signature(cls.__init__).parameters.values()][1:]
+        if shown and shown[-1].kind is Parameter.VAR_KEYWORD and hasattr(cls, "SETTINGS"):
+            shown[-1:] = [
+                Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default)
+                for one in fields(cls.SETTINGS)
+            ]
+        cls.__signature__ = Signature(shown)
 
     @classmethod
     def attach(cls, model: nn.Module, setup: Setup = Setup(), **settings: Any) -> Self:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import subprocess
 import sys
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -169,6 +170,19 @@ def test_a_regularizer_of_ones_own_sees_the_layer_of_its_role() -> None:
     reg, W = MeanSquare.attach(model), model.get_input_embeddings().weight
     torch.testing.assert_close(reg.add_gradient(), W.detach().square().mean())
     torch.testing.assert_close(W.grad, 2.0 * W.detach() / W.numel())
+
+
+def test_help_shows_the_settings_with_their_defaults() -> None:
+    shown = signature(CosReg).parameters
+    assert [*shown] == ["source", "ignore_rows", "gamma"]
+    assert shown["gamma"].default == CosReg(torch.ones(2, 3)).gamma
+
+    class Own(CosReg):
+        def __init__(self, source: Any, *, power: float = 2.0, **settings: Any) -> None:
+            super().__init__(source, **settings)
+            self.power = power
+
+    assert [*signature(Own).parameters] == ["source", "power", "gamma"]
 
 
 def test_what_has_no_rows() -> None:
