@@ -7,7 +7,6 @@ escape it and spell out invisible characters.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from embgeo.charts.items import ChartItem
@@ -129,8 +128,6 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "headline_rows": headline_rows(analysis),
         "reference_note": (provenance.get("reference") or {}).get("note", ""),
         "own_published": _own_published(analysis),
-        "published_table": WANG_TABLE_3,
-        "published_source": SOURCE,
         "warnings": analysis.notes,
         "treatments": list_numbers(analysis),
         "absences": absences,
@@ -142,7 +139,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "tables": tables,
         "other_tables": [key for key in tables if key not in _PLACED],
         "notes_by_value": {h.name: h.note for h in analysis.histograms},
-        "frequency": _frequency(analysis),
+        "frequency": describe_frequency(provenance.get("frequency"), counted=True),
         "own_sections": ("spectrum", "cosine", "isotropy", "frequency", "subspace", "hidden"),
         "hidden_scalars": numbers.get("hidden"),
         "states": format_number((provenance.get("hidden") or {}).get("states", 0)),
@@ -200,18 +197,21 @@ def name_model(provenance: dict[str, Any]) -> str:
     return named.removeprefix("models--").replace("--", "/") if "models--" in named else named
 
 
-def _frequency(analysis: Analysis) -> dict[str, Any] | None:
-    stored = analysis.provenance.get("frequency")
+def describe_frequency(stored: dict[str, Any] | None, *, counted: bool) -> str:
+    """Describe the classes of tokens, with their sizes if `counted`, and the source.
+
+    Empty without frequencies.
+    """
     if not stored:
-        return None
-    return {
-        "kind": stored.get("kind", ""),
-        "source": str(stored.get("source", "")),
-        "popular_share": f"{format_number(100 * float(stored.get('popular_share', 0)))}%",
-        "has_classes": bool(stored.get("n_popular")),
-        "n_popular": f"{stored.get('n_popular', 0):,}",
-        "n_rare": f"{stored.get('n_rare', 0):,}",
-    }
+        return ""
+    share = format_number(100 * float(stored.get("popular_share", 0)))
+    sizes = [f" ({stored.get(name, 0):,})" * counted for name in ("n_popular", "n_rare")]
+    kind = "; only their order is known" if stored.get("kind") == "rank" else ""
+    classes = f"Frequent are the {share}% most frequent tokens{sizes[0]}, rare the rest{sizes[1]}. "
+    return (
+        f"{classes if stored.get('n_popular') else ''}"
+        f"Frequencies: {stored.get('source', '')}{kind}."
+    )
 
 
 def _own_published(analysis: Analysis) -> dict[str, str] | None:
@@ -220,38 +220,3 @@ def _own_published(analysis: Analysis) -> dict[str, str] | None:
     if i1 is None or i2 is None:
         return None
     return {"i1": format_number(float(i1), 2), "i2": format_number(float(i2), 2)}
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedNumber:
-    """One line of a paper's table; `sample` says which rows the paper took.
-
-    `i1` and `i2` are one-sided and of the rows as stored: they compare with
-    ``isotropy.i1_mean_sign`` and ``isotropy.i2_mean_sign`` only.
-    """
-
-    data: str
-    model: str
-    training: str
-    i1: float
-    i2: float
-    sample: str
-
-
-SOURCE = (
-    "Wang et al. 2020, “Improving Neural Language Generation with Spectrum Control” (ICLR), Table 3"
-)
-
-_SAMPLED = "40,000 words drawn at random, mean of 10 runs"
-_ALL = "all tokens"
-
-WANG_TABLE_3: tuple[PublishedNumber, ...] = (
-    PublishedNumber(
-        "WikiText-103", "Transformer-XL standard", "maximum likelihood", 0.24, 0.037, _SAMPLED
-    ),
-    PublishedNumber(
-        "WikiText-103", "Transformer-XL standard", "spectrum control", 0.63, 0.022, _SAMPLED
-    ),
-    PublishedNumber("IWSLT14 De–En", "Transformer base", "maximum likelihood", 0.31, 0.031, _ALL),
-    PublishedNumber("IWSLT14 De–En", "Transformer base", "spectrum control", 0.88, 0.005, _ALL),
-)

@@ -17,11 +17,11 @@ from embgeo.comparison.moved import find_moved_table, list_moved_tokens, rare_to
 from embgeo.comparison.pair import Pair
 from embgeo.comparison.sentences import describe_isotropy_move, headline, sampling
 from embgeo.comparison.shifts import shifts, state_rows
-from embgeo.comparison.track import Track
 from embgeo.core.quantities import compare, isotropy
 from embgeo.core.text import visible
-from embgeo.core.values import Quantity, format_number
+from embgeo.core.values import Quantity
 from embgeo.report import comparison_tables
+from embgeo.report.analysis import describe_frequency
 from embgeo.report.board import CHIPS
 from embgeo.report.comparison_payload import build, choose_mapped
 from embgeo.report.page import COMPARISON, Bundle, Gallery, code, draw_charts, environment
@@ -69,6 +69,7 @@ def context(
 
     `more` are charts in addition to those of the comparison.
     """
+    track = comparison.track
     payload = build(comparison)
     film = None if payload is None else payload.meta["film"]
     gallery = draw_comparison(comparison)
@@ -79,13 +80,19 @@ def context(
         "title": _title(comparison),
         "facts": _facts(comparison),
         "version": _version(comparison),
-        "track": comparison.track,
+        "track": track,
+        # The topics that both kinds of pages have list the tables of an analysis.
+        "tables": {},
+        "other_tables": (),
+        "notes_by_value": {},
         "notes": comparison.notes,
         "boards": list_boards(comparison),
         "figures": gallery,
         "defined": frozenset(q.name for q in quantities),
         "methods": group_by_family(quantities, lambda q: q.family),
-        "frequency": _frequency(comparison),
+        "frequency": describe_frequency(
+            comparison.baseline.analysis.provenance.get("frequency"), counted=False
+        ),
         "mapped": [
             {"place": place, "title": member_name(comparison, place)}
             for place in choose_mapped(comparison)
@@ -100,10 +107,11 @@ def context(
         "sections": [
             {"id": key, "title": title}
             for key, title in SECTIONS
-            if key != "training" or comparison.track is not None
+            if key != "training" or track is not None
         ],
         **_numbers(comparison),
-        **_training(comparison.track),
+        "bends": comparison_tables.list_bends(track) if track else [],
+        "curve_families": comparison_tables.curve_families(track) if track else [],
         **code(bundle, gallery.charts, payload),
     }
 
@@ -240,19 +248,6 @@ def quantities_of_comparison(comparison: Comparison) -> list[Quantity]:
     )
 
 
-def _frequency(comparison: Comparison) -> str:
-    stored = comparison.baseline.analysis.provenance.get("frequency")
-    if not stored:
-        return ""
-    share = format_number(100 * float(stored.get("popular_share", 0)))
-    kind = "; only their order is known" if stored.get("kind") == "rank" else ""
-    classes = f"Frequent are the {share}% most frequent tokens, rare the rest. "
-    return (
-        f"{classes if stored.get('n_popular') else ''}"
-        f"Frequencies: {stored.get('source', '')}{kind}."
-    )
-
-
 def explain_no_maps(comparison: Comparison) -> str:
     for place in range(1, len(comparison.members)):
         pair = comparison.pair(0, place)
@@ -302,10 +297,3 @@ def _provenances(comparison: Comparison) -> list[tuple[str, list[tuple[str, str]
         own += [("note", note.text) for note in member.analysis.notes]
         out.append((member_name(comparison, place), own))
     return out
-
-
-def _training(track: Track | None) -> dict[str, Any]:
-    return {
-        "bends": comparison_tables.list_bends(track) if track else [],
-        "curve_families": comparison_tables.curve_families(track) if track else [],
-    }

@@ -25,13 +25,7 @@ async function start() {
   wireWords(data, store);
   new Board(data, store, new Card(maps.panels, store), [map]);
   new Share(data, store, [map]).restore(brushes, search);
-  const described = readJson("embgeo-charts");
-  const charts = new Charts(described);
-  addTakers(described);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    map.retint();
-    charts.retint();
-  });
+  finishPage(map);
   return { data, store, map };
 }
 

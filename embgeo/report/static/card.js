@@ -38,20 +38,14 @@ class Card {
     box.tabIndex = 0;
     box.setAttribute("role", "region");
     box.setAttribute("aria-label", "The token in each matrix");
-    const table = document.createElement("table");
-    table.className = "data";
+    const table = make("table", { className: "data" });
     box.append(table);
     const line = (head, cells, tag = "td") => {
       const tr = table.insertRow();
-      const th = document.createElement("th");
-      th.scope = tag === "th" ? "col" : "row";
-      th.textContent = head;
-      tr.append(th);
+      tr.append(make("th", { scope: tag === "th" ? "col" : "row", textContent: head }));
       for (const text of cells) {
-        const cell = document.createElement(tag);
-        cell.className = "num";
+        const cell = make(tag, { className: "num", textContent: text });
         if (tag === "th") cell.scope = "col";
-        cell.textContent = text;
         tr.append(cell);
       }
       return tr;
@@ -124,18 +118,12 @@ class Card {
   }
 
   add(tag, text, className = "") {
-    const element = document.createElement(tag);
-    element.textContent = text;
-    element.className = className;
+    const element = make(tag, { textContent: text, className });
     this.box.append(element);
     return element;
   }
 
   button(text, onClick, parent = this.box) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = text;
-    button.addEventListener("click", onClick);
-    parent.append(button, " ");
+    parent.append(makeButton(text, onClick), " ");
   }
 }

@@ -67,11 +67,8 @@ function bulk(values) {
 
 function drawLegend(element, coloring) {
   element.textContent = "";
-  const add = (text, className) => {
-    const part = document.createElement("span");
-    part.textContent = text;
-    if (className) part.className = className;
-    element.append(part);
+  const add = (text, className = "") => {
+    element.append(make("span", { textContent: text, className }));
   };
   if (coloring.range) {
     add(coloring.title);

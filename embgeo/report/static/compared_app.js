@@ -64,13 +64,7 @@ async function start() {
   new Share(table, store, maps.maps).restore(brushes, search);
   wireMoved(moved, store, first.rows);
   wireWords({ ...first, columns: shared }, store);
-  const described = readJson("embgeo-charts");
-  const charts = new Charts(described);
-  addTakers(described);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    maps.retint();
-    charts.retint();
-  });
+  finishPage(maps);
   return { data: first, members, store, maps, map: maps.maps[0], film: maps.film };
 }
 

@@ -19,11 +19,7 @@ class Film {
       this.show(Number(this.slider.value));
     });
     this.slider.addEventListener("keydown", (event) => this.key(event));
-    this.bars = film.densities[0].map((_, i) => {
-      const bar = shape(byId("film-cosines"), "rect", "bar-chosen");
-      place(bar, { x: i + 0.06, width: 0.88 });
-      return bar;
-    });
+    this.bars = makeBars(byId("film-cosines"), film.densities[0].length);
     this.top = Math.max(...film.densities.flat());
     this.map.setView(this.view(this.at));
     this.show(this.at);
@@ -61,15 +57,12 @@ class Film {
     byId("film-state").className = `chip chip-${frame.tone}`;
     byId("film").dataset.tone = frame.tone;
     byId("film-change").textContent = describeChange(frame);
-    this.bars.forEach((bar, i) => {
-      const density = densities[k][i] + (densities[k + 1][i] - densities[k][i]) * (at - k);
-      const height = (40 * density) / this.top;
-      place(bar, { y: 40 - height, height });
-    });
+    const blended = densities[k].map((density, i) => density + (densities[k + 1][i] - density) * (at - k));
+    setBars(this.bars, blended.map((density) => density / this.top));
   }
 
   play() {
-    this.label("Pause");
+    this.button.textContent = "Pause";
     const last = this.film.frames.length - 1;
     const from = this.at >= last ? 0 : this.at;
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -88,11 +81,7 @@ class Film {
   pause() {
     cancelAnimationFrame(this.playing);
     this.playing = 0;
-    this.label("Play");
-  }
-
-  label(text) {
-    this.button.textContent = text;
+    this.button.textContent = "Play";
   }
 
   // Arrows lead to the checkpoint before and after, the space bar plays.

@@ -3,6 +3,19 @@
 const BINS = 48;
 const BAR_HEIGHT = 64;
 
+// Bars of a histogram; their shares of the height follow.
+function makeBars(svg, count, className = "bar-chosen") {
+  return Array.from({ length: count }, (_, i) => {
+    const bar = shape(svg, "rect", className);
+    place(bar, { x: i + 0.06, width: 0.88 });
+    return bar;
+  });
+}
+
+function setBars(bars, shares, full = 40) {
+  bars.forEach((bar, i) => place(bar, { y: full * (1 - shares[i]), height: full * shares[i] }));
+}
+
 class BrushHistogram {
   constructor(parent, column, store) {
     Object.assign(this, { column, store });
@@ -24,41 +37,27 @@ class BrushHistogram {
   }
 
   build(parent) {
-    const box = document.createElement("fieldset");
-    box.className = "brush";
-    const title = document.createElement("legend");
-    title.textContent = columnTitle(this.column);
+    const box = make("fieldset", { className: "brush" });
+    const title = make("legend", { textContent: columnTitle(this.column) });
     this.svg = document.createElementNS(SVG, "svg");
     place(this.svg, { viewBox: `0 0 ${BINS} ${BAR_HEIGHT}`, preserveAspectRatio: "none" });
     place(this.svg, { class: "brush-chart", "aria-hidden": "true" });
     this.window = shape(this.svg, "rect", "brush-window");
-    this.all = this.row("bar-all");
-    this.chosen = this.row("bar-chosen");
+    this.all = makeBars(this.svg, BINS, "bar-all");
+    this.chosen = makeBars(this.svg, BINS, "bar-chosen");
     this.needle = shape(this.svg, "line", "needle");
     place(this.window, { y: 0, height: BAR_HEIGHT });
-    const ends = document.createElement("div");
-    ends.className = "brush-ends";
+    const ends = make("div", { className: "brush-ends" });
     this.inputs = ["from", "to"].map((name) => this.input(ends, name));
     box.append(title, this.svg, ends);
     parent.append(box);
     this.listen();
   }
 
-  row(className) {
-    return Array.from({ length: BINS }, (_, i) => {
-      const bar = shape(this.svg, "rect", className);
-      place(bar, { x: i + 0.06, width: 0.88 });
-      return bar;
-    });
-  }
-
   input(parent, name) {
-    const input = document.createElement("input");
-    input.type = "number";
-    input.step = "any";
+    const placeholder = formatNumber(name === "from" ? this.low : this.high, 3);
+    const input = make("input", { type: "number", step: "any", placeholder });
     input.setAttribute("aria-label", `${this.column.title}, ${name}`);
-    const end = name === "from" ? this.low : this.high;
-    input.placeholder = formatNumber(end, 3);
     input.addEventListener("change", () => this.typed());
     parent.append(input);
     return input;
@@ -125,10 +124,7 @@ class BrushHistogram {
 
   // Heights by the square root, so that a few selected tokens still show among many.
   bars(row, counts) {
-    row.forEach((bar, i) => {
-      const height = BAR_HEIGHT * Math.sqrt(counts[i] / this.top);
-      place(bar, { y: BAR_HEIGHT - height, height });
-    });
+    setBars(row, counts.map((count) => Math.sqrt(count / this.top)), BAR_HEIGHT);
   }
 
   update() {

@@ -14,9 +14,13 @@ class LinkedMaps {
     });
   }
 
-  // The map of the film comes last.
+  // The film comes last.
+  get all() {
+    return this.film ? [...this.panels, this.film] : this.panels;
+  }
+
   get maps() {
-    return [...this.panels, ...(this.film ? [this.film] : [])].map((panel) => panel.map);
+    return this.all.map((panel) => panel.map);
   }
 
   addFilm(film) {
@@ -36,7 +40,7 @@ class LinkedMaps {
   arm(on) {
     this.armed = on;
     byId("lasso").setAttribute("aria-pressed", String(on));
-    for (const { map, lasso } of [...this.panels, ...(this.film ? [this.film] : [])]) {
+    for (const { map, lasso } of this.all) {
       lasso.armed = on;
       map.canvas.classList.toggle("armed", on);
     }
@@ -61,8 +65,7 @@ class LinkedMaps {
 
   drop() {
     this.arm(false);
-    for (const { lasso } of this.panels) lasso.drop();
-    this.film?.lasso.drop();
+    for (const { lasso } of this.all) lasso.drop();
   }
 }
 

@@ -4,13 +4,19 @@ function byId(id) {
   return document.getElementById(id);
 }
 
+// A new element with these properties, such as its text and its class.
+function make(tag, properties) {
+  return Object.assign(document.createElement(tag), properties);
+}
+
+function makeButton(text, onClick) {
+  const button = make("button", { type: "button", textContent: text });
+  button.addEventListener("click", onClick);
+  return button;
+}
+
 function fillSelect(select, choices, onChoice) {
-  for (const [value, title] of choices) {
-    const option = document.createElement("option");
-    option.value = value;
-    option.textContent = title;
-    select.append(option);
-  }
+  for (const [value, title] of choices) select.append(new Option(title, value));
   select.addEventListener("change", () => onChoice(select.value));
 }
 
@@ -41,6 +47,17 @@ function wireWords(data, store) {
     if (row >= 0 && from === "keys") {
       byId("announcer").textContent = `${data.label(row)}, ${describe(data, row)}`;
     }
+  });
+}
+
+// Draw the line charts, let tables and charts be taken along, follow a change to a dark page.
+function finishPage(map) {
+  const described = readJson("embgeo-charts");
+  const charts = new Charts(described);
+  addTakers(described);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    map.retint();
+    charts.retint();
   });
 }
 

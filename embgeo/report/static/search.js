@@ -76,20 +76,16 @@ class Search {
   fill(rows) {
     this.list.textContent = "";
     for (const row of rows) {
-      const item = document.createElement("li");
-      const button = document.createElement("button");
-      button.type = "button";
-      const token = document.createElement("bdi");
-      token.textContent = this.data.label(row);
-      button.append(token);
-      button.addEventListener("focus", () => this.store.point(row, "search"));
-      button.addEventListener("mouseenter", () => this.store.point(row, "search"));
-      button.addEventListener("click", () => {
+      const item = make("li");
+      const button = makeButton("", () => {
         this.map.reveal(row);
         this.store.point(row, "search");
         this.store.pin(row);
         this.list.hidden = true;
       });
+      button.append(make("bdi", { textContent: this.data.label(row) }));
+      button.addEventListener("focus", () => this.store.point(row, "search"));
+      button.addEventListener("mouseenter", () => this.store.point(row, "search"));
       item.append(button);
       this.list.append(item);
     }

@@ -24,8 +24,7 @@ function addTakers(described) {
 }
 
 function takeBar(element, where) {
-  const bar = document.createElement("span");
-  bar.className = "take";
+  const bar = make("span", { className: "take" });
   element[where](bar);
   return bar;
 }
@@ -36,10 +35,7 @@ function addTaker(bar, name, lines) {
 }
 
 function takeButton(bar, text, onClick) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = text;
-  button.addEventListener("click", onClick);
+  const button = makeButton(text, onClick);
   bar.append(button);
   return button;
 }

@@ -5,7 +5,7 @@ const DEEPEST_FIRST = "cosine.angle_to_mean";
 
 class TokenTable {
   constructor(data, store, map) {
-    Object.assign(this, { data, store, map, page: 0, sorting: null, focused: 0 });
+    Object.assign(this, { data, store, map, page: 0, sorting: null });
     this.size = byId("page-size");
     this.jump = byId("page-jump");
     this.size.addEventListener("change", () => this.go(0));
@@ -17,8 +17,8 @@ class TokenTable {
     this.columns.forEach((column) => this.head.append(this.heading(column)));
     this.back = document.getElementById("page-back");
     this.forward = document.getElementById("page-forward");
-    this.back.addEventListener("click", () => this.turn(-1));
-    this.forward.addEventListener("click", () => this.turn(1));
+    this.back.addEventListener("click", () => this.go(this.page - 1));
+    this.forward.addEventListener("click", () => this.go(this.page + 1));
     this.body.addEventListener("keydown", (e) => this.key(e));
     store.on("selection", () => this.refresh());
     store.on("hover", (row) => this.highlight(row));
@@ -26,16 +26,9 @@ class TokenTable {
   }
 
   heading(column) {
-    const cell = document.createElement("th");
-    cell.scope = "col";
-    if (column.number) cell.className = "num";
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = column.title;
-    button.addEventListener("click", () => this.sort(column));
-    cell.append(button);
-    column.cell = cell;
-    return cell;
+    column.cell = make("th", { scope: "col", className: column.number ? "num" : "" });
+    column.cell.append(makeButton(column.title, () => this.sort(column)));
+    return column.cell;
   }
 
   sort(column) {
@@ -60,18 +53,12 @@ class TokenTable {
       });
     }
     this.page = 0;
-    this.focused = 0;
     this.show();
-  }
-
-  turn(by) {
-    this.go(this.page + by);
   }
 
   go(page) {
     const last = Math.max(0, Math.ceil(this.rows.length / this.size.value) - 1);
     this.page = Math.max(0, Math.min(last, Math.floor(page) || 0));
-    this.focused = 0;
     this.show();
   }
 
@@ -94,15 +81,11 @@ class TokenTable {
   }
 
   line(row, i) {
-    const line = document.createElement("tr");
-    line.tabIndex = i === this.focused ? 0 : -1;
+    const line = make("tr", { tabIndex: i === 0 ? 0 : -1 });
     line.dataset.row = row;
     for (const column of this.columns) {
-      const cell = document.createElement("td");
-      cell.className = column.number ? "num" : "token";
-      const text = document.createElement("bdi");
-      text.textContent = column.text(row);
-      cell.append(text);
+      const cell = make("td", { className: column.number ? "num" : "token" });
+      cell.append(make("bdi", { textContent: column.text(row) }));
       line.append(cell);
     }
     // Not "mouseenter": rows that scroll past a resting mouse are not pointed at.
@@ -121,7 +104,7 @@ class TokenTable {
     const moves = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: lines.length - 1 };
     if (event.key in moves) this.focus(lines, moves[event.key]);
     else if (event.key === "PageDown" || event.key === "PageUp") {
-      this.turn(event.key === "PageDown" ? 1 : -1);
+      this.go(this.page + (event.key === "PageDown" ? 1 : -1));
       this.focus([...this.body.children], 0);
     } else if (event.key === "Enter" && at >= 0) lines[at].click();
     else return;

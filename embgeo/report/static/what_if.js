@@ -16,16 +16,10 @@ class WhatIf {
     this.slider.addEventListener("input", () => this.show());
     this.unit.addEventListener("change", () => this.show());
     for (const name of this.names) {
-      const stop = document.createElement("span");
-      stop.textContent = STOPS[name] ?? name.slice(4);
-      byId("treatment-stops").append(stop);
+      byId("treatment-stops").append(make("span", { textContent: STOPS[name] ?? name.slice(4) }));
     }
     this.stored = this.known.get("none");
-    this.bars = this.stored.cosines.map((_, i) => {
-      const bar = shape(byId("treatment-cosines"), "rect", "bar-chosen");
-      place(bar, { x: i + 0.06, width: 0.88 });
-      return bar;
-    });
+    this.bars = makeBars(byId("treatment-cosines"), this.stored.cosines.length);
     this.describe(this.stored);
   }
 
@@ -68,10 +62,7 @@ class WhatIf {
     const cells = document.querySelectorAll("#treatment-numbers [data-number]");
     cells.forEach((cell, i) => (cell.textContent = treatment.numbers[i]));
     const top = Math.max(...treatment.cosines);
-    this.bars.forEach((bar, i) => {
-      const height = (40 * treatment.cosines[i]) / top;
-      place(bar, { y: 40 - height, height });
-    });
+    setBars(this.bars, treatment.cosines.map((share) => share / top));
   }
 }
 
