@@ -1,5 +1,6 @@
 """Saved analyses, their names, and the matrices that they were made of, if still there."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -100,13 +101,13 @@ def load_again(path: str, provenance: dict[str, Any]) -> Matrix:
 
 
 def default_name(path: Path) -> str:
-    """Return the name of a folder, or of a file without its last suffix."""
+    """Return the name of a folder, or of a file without its last suffix, of a link its own."""
     if str(path) == "-":
         return "stdin"
     if is_remote(path):
         return short_name(path)
-    resolved = path.resolve()
-    return (resolved.name if resolved.is_dir() else resolved.stem) or "analysis"
+    named = Path(os.path.abspath(path))
+    return (named.name if named.is_dir() else named.stem) or "analysis"
 
 
 def result_name(path: Path) -> str:
@@ -114,7 +115,7 @@ def result_name(path: Path) -> str:
     folder = saved_folder(path)
     if folder is None:
         return default_name(path)
-    return folder.resolve().name.removesuffix(".embgeo") or "analysis"
+    return Path(os.path.abspath(folder)).name.removesuffix(".embgeo") or "analysis"
 
 
 def comparison_folder(paths: Sequence[Path], track: bool) -> Path:

@@ -30,6 +30,20 @@ def run(*arguments: object) -> str:
     return result.output
 
 
+@pytest.mark.parametrize("target", ["model.safetensors", "."])
+@pytest.mark.usefixtures("model")
+def test_a_result_has_the_name_of_the_link_that_was_given(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("link").symlink_to(tmp_path / target)
+    run("analyze", "link", *FEW, "-q")
+    assert Path("link.embgeo").is_dir()
+    Path("saved").symlink_to("link.embgeo")
+    run("diff", "saved", "link", "-q")
+    assert Path("saved-vs-link.embgeo").is_dir()
+
+
 def test_the_output_matrix_has_its_own_analysis_and_is_named_in_the_first(
     model: Path, tmp_path: Path
 ) -> None:
