@@ -243,6 +243,23 @@ def test_typing_a_range_does_what_brushing_does(page: Any) -> None:
     assert selected(page) == np.flatnonzero(norms >= 9).tolist()
 
 
+def test_one_long_row_leaves_the_other_norms_in_many_bars_with_their_digits(
+    driver: Any, tmp_path: Path
+) -> None:
+    analysis = sample(n=N)
+    norms = next(c for c in analysis.columns if c.name == "tokens.norm").values
+    norms[7] = 1e4
+    (tmp_path / "page.html").write_text(render(analysis), encoding="utf-8")
+    open_page(driver, tmp_path / "page.html")
+    assert text(driver, ".brush:nth-child(2) legend").endswith(", log scale")
+    assert np.count_nonzero(chosen_bars(driver)[1]) > 5
+    sort_by_row(driver)
+    norm = text(driver, "#token-table tbody tr td:last-child")
+    assert float(norm) == pytest.approx(norms[0], rel=1e-3)
+    brush(driver, 1, 0.5, 1.1)
+    assert selected(driver) == [7]
+
+
 def test_escape_clears_everything(page: Any) -> None:
     from selenium.webdriver.common.keys import Keys
 

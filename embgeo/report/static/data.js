@@ -153,12 +153,12 @@ function withBlank(unit) {
   return !unit || unit === "°" ? unit || "" : ` ${unit}`;
 }
 
-// A number of a column: as many decimals as give its largest number four digits, and more only for
-// one that would read as 0 or 1 and is not.
+// A number of a column: as many decimals as give the largest of its bulk four digits, and more only
+// for one that would read as 0 or 1 and is not.
 function columnFormat(values) {
-  let largest = 0;
-  for (const v of values) if (Number.isFinite(v) && Math.abs(v) > largest) largest = Math.abs(v);
-  if (largest >= 1e6 || largest < 1e-3) return (v) => formatNumber(v);
+  const [low, high] = bulk(values.filter(Number.isFinite));
+  const largest = Math.max(-low, high);
+  if (!(largest >= 1e-3 && largest < 1e6)) return (v) => formatNumber(v);
   const usual = Math.max(0, 3 - Math.floor(Math.log10(largest)));
   return (v) => {
     if (!Number.isFinite(v)) return "–";

@@ -21,11 +21,10 @@ class BrushHistogram {
     Object.assign(this, { column, store });
     const [low, high] = column.extent ?? extent(column.values);
     this.low = low;
-    this.width = high > low ? (high - low) / BINS : 1;
-    this.high = low + BINS * this.width;
-    this.bin = Uint8Array.from(column.values, (v) =>
-      Math.max(0, Math.min(BINS - 1, Math.floor((v - low) / this.width))),
-    );
+    this.high = high > low ? high : low + BINS;
+    // One long row would leave all others in one bar.
+    this.log = low > 0 && high >= 100 * low;
+    this.bin = Uint8Array.from(column.values, (v) => Math.min(BINS - 1, Math.floor(this.x(v))));
     this.range = null;
     this.build(parent);
     this.total = this.tally(null);
@@ -36,9 +35,26 @@ class BrushHistogram {
     store.on("hover", (row) => this.point(row));
   }
 
+  // The place of a number between the ends, in bars, and the number at a place.
+  x(v) {
+    const share = this.log
+      ? Math.log(v / this.low) / Math.log(this.high / this.low)
+      : (v - this.low) / (this.high - this.low);
+    return BINS * Math.max(0, Math.min(1, share));
+  }
+
+  at(x) {
+    if (x === BINS) return this.high; // which a product of rounded numbers may miss
+    const share = x / BINS;
+    return this.log
+      ? this.low * (this.high / this.low) ** share
+      : this.low + share * (this.high - this.low);
+  }
+
   build(parent) {
     const box = make("fieldset", { className: "brush" });
-    const title = make("legend", { textContent: columnTitle(this.column) });
+    const scale = this.log ? ", log scale" : "";
+    const title = make("legend", { textContent: columnTitle(this.column) + scale });
     this.svg = document.createElementNS(SVG, "svg");
     place(this.svg, { viewBox: `0 0 ${BINS} ${BAR_HEIGHT}`, preserveAspectRatio: "none" });
     place(this.svg, { class: "brush-chart", "aria-hidden": "true" });
@@ -71,25 +87,24 @@ class BrushHistogram {
   }
 
   listen() {
-    const at = (event) => {
+    const where = (event) => {
       const box = this.svg.getBoundingClientRect();
-      const share = Math.max(0, Math.min(1, (event.clientX - box.left) / box.width));
-      return this.low + share * (this.high - this.low);
+      return BINS * Math.max(0, Math.min(1, (event.clientX - box.left) / box.width));
     };
     let anchor = null;
     this.svg.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
       this.svg.setPointerCapture(event.pointerId);
-      anchor = at(event);
+      anchor = where(event);
     });
     this.svg.addEventListener("pointermove", (event) => {
       if (anchor === null) return;
-      const now = at(event);
-      this.select([Math.min(anchor, now), Math.max(anchor, now)]);
+      const now = where(event);
+      this.select([this.at(Math.min(anchor, now)), this.at(Math.max(anchor, now))]);
     });
     this.svg.addEventListener("pointerup", (event) => {
       // A click without a drag removes the brush.
-      if (anchor !== null && Math.abs(at(event) - anchor) < this.width / 4) this.select(null);
+      if (anchor !== null && Math.abs(where(event) - anchor) < 1 / 4) this.select(null);
       anchor = null;
     });
     this.svg.addEventListener("pointercancel", () => {
@@ -131,12 +146,11 @@ class BrushHistogram {
     if (!this.store.filters.has(`brush:${this.column.key}`)) this.forget();
     this.bars(this.chosen, this.tally(this.store.mask));
     const [from, to] = this.range ?? [this.low, this.low];
-    const x = (v) => Math.max(0, Math.min(BINS, (v - this.low) / this.width));
-    place(this.window, { x: x(from), width: x(to) - x(from) });
+    place(this.window, { x: this.x(from), width: this.x(to) - this.x(from) });
   }
 
   point(row) {
-    const x = row < 0 ? -1 : (this.column.values[row] - this.low) / this.width;
+    const x = row < 0 ? -1 : this.x(this.column.values[row]);
     place(this.needle, { x1: x, x2: x, y1: 0, y2: BAR_HEIGHT });
   }
 }
