@@ -1,7 +1,7 @@
 """Do the rows point the same way? By the mean cosine of two different rows."""
 
 from embgeo.core.quantities import cosine, suspects
-from embgeo.core.values import Scalar, format_number
+from embgeo.core.values import Scalar
 from embgeo.diagnosis import finding
 from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.findings.clusters import TWO_GROUPS, is_inside_cone
@@ -30,11 +30,10 @@ def answer(a: finding.Numbers) -> Answer:
     shape = "faint" if state == "healthy" and finding.is_faint_cone(a) else state
     cause = [] if state == "healthy" else _quote_cause(a)
     lead = "Large mean cosine without a cone" if cause else _LEADS[shape]
-    error = f" ± {format_number(spread, 2)}" if spread and state == "healthy" else ""
     parts: list[finding.Part] = [
         f"{lead}: the mean cosine of two rows is ",
         finding.quote(mean),
-        f" (isotropic rows: 0{error}",
+        " (isotropic rows: 0",
         f"; {value / spread:,.0f} standard errors)." if shape == "faint" and spread else ").",
     ]
     positive = finding.find_scalar(a, cosine.POSITIVE_SHARE)

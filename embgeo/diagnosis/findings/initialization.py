@@ -29,8 +29,7 @@ def answer(a: finding.Numbers) -> Answer:
     parts: list[finding.Part] = [
         "The rows look like an initialization and hold no structure. Their mean cosine is ",
         finding.quote(mean),
-        f" (isotropic rows: 0 ± {finding.format_short(spread)}). The top direction of unit rows is "
-        "within chance (p = ",
+        " (isotropic rows: 0). The top direction of unit rows is within chance (p = ",
         finding.quote_short(p, digits=2),
         "). Norms vary by ",
         finding.quote_short(variation, digits=2),
