@@ -121,9 +121,9 @@ def make_alike(known: Sequence[Frequencies]) -> list[Frequencies]:
 
 def rank_counts(counts: FloatArray) -> FloatArray:
     """Return ranks from 1, the largest count; ties in the order of the rows."""
-    out = np.empty(len(counts))
-    out[np.argsort(-counts, kind="stable")] = np.arange(1, len(counts) + 1)
-    return out
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(-counts, method="ordinal"), dtype=np.float64)
 
 
 def list_tokens(analysis: Analysis) -> Iterator[tuple[Cell, ...]]:

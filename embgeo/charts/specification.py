@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.charts.items import ChartItem
+from embgeo.comparison.film import Film
 from embgeo.core.arrays import FloatArray
 from embgeo.core.text import visible
 from embgeo.core.values import Cell
@@ -167,25 +168,17 @@ class FigureTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reel:
-    """One run of a film; arrays have a row for each checkpoint."""
+    """One run of a film."""
 
     label: str
-    steps: tuple[float, ...]
-    #: Shape (k, n, 2).
-    places: FloatArray
-    #: Shape (k, 2).
-    means: FloatArray
-    edges: FloatArray
-    densities: FloatArray
-    #: The verdicts.
-    tones: tuple[str, ...]
-    #: Whether all checkpoints lie in one plane.
-    shared: bool = False
+    film: Film
+    #: The classes of its tokens, if they are known.
     popular: npt.NDArray[np.bool_] | None = None
 
     def cosines(self, k: int) -> "HistogramSteps":
         """Draw the cosines of a checkpoint as high as they are: an early peak flattens no other."""
-        return HistogramSteps(self.edges, self.densities[k] / self.densities[k].max())
+        densities = self.film.densities[k]
+        return HistogramSteps(self.film.edges, densities / densities.max())
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,8 +54,8 @@ def draw_card(
         text = shown.verdict.headline if isinstance(result, Analysis) else headline(result)
         name = name_model(shown.provenance) if isinstance(result, Analysis) else join_ends(result)
         numbers = [
-            (format_brief(scalar.value, scalar.quantity.unit), row.label)
-            for row, scalar in headline_rows(shown)
+            (format_brief(scalar.value, scalar.quantity.unit), quantity.title)
+            for quantity, _, scalar in headline_rows(shown)
         ]
     with settings():
         figure = Figure(figsize=SIZE, dpi=100, facecolor="white")

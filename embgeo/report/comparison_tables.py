@@ -13,7 +13,7 @@ from embgeo.comparison.track import Curve, Track
 from embgeo.core.numbers import format_optional
 from embgeo.core.text import visible
 from embgeo.core.values import Quantity, Scalar
-from embgeo.report.tables import HEADLINES, HeadlineText, group_by_family
+from embgeo.report.tables import HEADLINES, group_by_family
 
 #: Checkpoints of a track in one table next to the first, at most; the last is among them.
 MOST_CHECKPOINTS = 4
@@ -61,11 +61,11 @@ def number_rows(comparison: Comparison, places: list[int]) -> list[NumberRow]:
     return rows
 
 
-def headline_rows(rows: list[NumberRow]) -> list[tuple[HeadlineText, NumberRow]]:
+def headline_rows(rows: list[NumberRow]) -> list[tuple[Quantity, str, NumberRow]]:
     """Return the rows of the first screen: those with errors first, then by importance."""
     by_name = {row.quantity.name: row for row in rows}
-    found = [(r, by_name[r.name]) for r in HEADLINES if r.name in by_name]
-    found.sort(key=lambda one: any(has_error(d) for _, d in one[1].others), reverse=True)
+    found = [(q, text, by_name[q.name]) for q, text in HEADLINES if q.name in by_name]
+    found.sort(key=lambda one: any(has_error(d) for _, d in one[2].others), reverse=True)
     return found[:MOST_HEADLINES]
 
 
@@ -199,20 +199,11 @@ def _digits(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def main_curves(track: Track) -> list[tuple[Curve, str]]:
-    """Return the curves that the page draws large, with their titles."""
+def list_bends(track: Track) -> list[dict[str, str]]:
+    """List the curves that the page draws large, and that bend."""
     by_name = {f"{c.quantity.name}.{c.against}".rstrip("."): c for c in track.curves}
     return [
-        (by_name[name], title)
+        {"name": by_name[name].quantity.name, "title": title, "step": f"{bend.step:,.10g}"}
         for name, title in TITLES.items()
-        if name in by_name and sum(v is not None for v in by_name[name].values) > 1
-    ]
-
-
-def list_bends(track: Track) -> list[dict[str, str]]:
-    """List the large curves that bend."""
-    return [
-        {"name": curve.quantity.name, "title": title, "step": f"{curve.change_point.step:,.10g}"}
-        for curve, title in main_curves(track)
-        if curve.change_point is not None
+        if name in by_name and (bend := by_name[name].change_point) is not None
     ]

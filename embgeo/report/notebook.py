@@ -31,9 +31,9 @@ def to_html(analysis: Analysis) -> str:
     p = analysis.provenance
     head = " ".join(str(part) for part in (p.get("file"), p.get("tensor")) if part)
     rows = "".join(
-        f"<tr><td>{text(reading.label)}</td><td>{text(scalar.text)}</td>"
+        f"<tr><td>{text(quantity.title)}</td><td>{text(scalar.text)}</td>"
         f"<td>{text(scalar.reference_text)}</td></tr>"
-        for reading, scalar in headline_rows(analysis)
+        for quantity, _, scalar in headline_rows(analysis)
     )
     more = len(analysis.values()) - len(headline_rows(analysis))
     return (

@@ -262,39 +262,28 @@ def group_by_family(items: Iterable[T], family: Callable[[T], str]) -> list[tupl
     return list(groups.items())
 
 
-@dataclass(frozen=True, slots=True)
-class HeadlineText:
-    """A number of the first screen, and how to read it."""
-
-    quantity: Quantity
-    reading: str
-
-    @property
-    def name(self) -> str:
-        return self.quantity.name
-
-    @property
-    def label(self) -> str:
-        return self.quantity.title
-
-
-HEADLINES: tuple[HeadlineText, ...] = (
-    HeadlineText(cosine.MEAN, "0: no common direction; 1: all parallel"),
-    HeadlineText(cosine.CONE_HALF_ANGLE_MEDIAN, "90°: no cone; small: a narrow cone"),
-    HeadlineText(spectrum.TOP_SHARE, "1: one direction carries everything"),
-    HeadlineText(spectrum.EFFECTIVE_RANK, "d: all directions; 1: a single one"),
-    HeadlineText(isotropy.I1_UNIT_ROWS, "1: isotropic; 0: all to one side"),
-    HeadlineText(isotropy.ISOSCORE, "1: even variance; 0: one axis"),
-    HeadlineText(frequency.PROBE_AUC, "0.5: chance; 1: always right"),
-    HeadlineText(frequency.NEIGHBOR_RARITY_RARE, "chance: frequency has no effect"),
-    HeadlineText(frequency.NORM_RATIO, "1: frequency has no effect"),
-    HeadlineText(subspace.DISTANCE, "0: the same space; 1: orthogonal"),
-    HeadlineText(spectrum.ENERGY_90, "few: collapsed spectrum"),
-    HeadlineText(cosine.POSITIVE_SHARE, "0.5: balanced; 1: a cone"),
+#: The numbers of the first screen, the most important first, and how to read them.
+HEADLINES: tuple[tuple[Quantity, str], ...] = (
+    (cosine.MEAN, "0: no common direction; 1: all parallel"),
+    (cosine.CONE_HALF_ANGLE_MEDIAN, "90°: no cone; small: a narrow cone"),
+    (spectrum.TOP_SHARE, "1: one direction carries everything"),
+    (spectrum.EFFECTIVE_RANK, "d: all directions; 1: a single one"),
+    (isotropy.I1_UNIT_ROWS, "1: isotropic; 0: all to one side"),
+    (isotropy.ISOSCORE, "1: even variance; 0: one axis"),
+    (frequency.PROBE_AUC, "0.5: chance; 1: always right"),
+    (frequency.NEIGHBOR_RARITY_RARE, "chance: frequency has no effect"),
+    (frequency.NORM_RATIO, "1: frequency has no effect"),
+    (subspace.DISTANCE, "0: the same space; 1: orthogonal"),
+    (spectrum.ENERGY_90, "few: collapsed spectrum"),
+    (cosine.POSITIVE_SHARE, "0.5: balanced; 1: a cone"),
 )
 
 
-def headline_rows(analysis: Analysis) -> list[tuple[HeadlineText, Scalar]]:
-    """Return the headline numbers that the analysis holds, the most important first."""
-    pairs = [(text, analysis.find_scalar(text.name)) for text in HEADLINES]
-    return [(text, scalar) for text, scalar in pairs if scalar is not None][:MOST]
+def headline_rows(analysis: Analysis) -> list[tuple[Quantity, str, Scalar]]:
+    """Return the headline numbers that the analysis holds, and how to read them."""
+    rows = [
+        (quantity, text, scalar)
+        for quantity, text in HEADLINES
+        if (scalar := analysis.find_scalar(quantity.name)) is not None
+    ]
+    return rows[:MOST]

@@ -1,13 +1,11 @@
 """Facts about single tokens in words: states, the tables that list them, why they are left out."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from embgeo.core.arrays import IntArray
 from embgeo.core.special import classify_token
 from embgeo.core.suspects import REASONS
-from embgeo.core.values import Cell, Table
+from embgeo.core.values import Cell
 from embgeo.result.analysis import Analysis
 
 
@@ -36,9 +34,10 @@ def list_findings(analysis: Analysis, rows: IntArray) -> dict[int, list[str]]:
     """List titles of the tables that list these rows, by their places on the page."""
     place = {int(analysis.rows[row]): at for at, row in enumerate(rows)}
     found: dict[int, list[str]] = {}
-    for table, number in list_rows(analysis):
-        if (at := place.get(number)) is not None:
-            found.setdefault(at, []).append(table.quantity.title)
+    for table in analysis.tables:
+        for number, *_ in table.rows if table.columns[:1] == ("row",) else ():
+            if isinstance(number, int) and number in place:
+                found.setdefault(place[number], []).append(table.quantity.title)
     return found
 
 
@@ -56,12 +55,3 @@ def list_left_out(analysis: Analysis) -> dict[int, dict[str, Cell]]:
             known = {"state": REASONS[own.reason].one, "norm": norm}
             found.setdefault(int(own.rows[at]), known)
     return found
-
-
-def list_rows(analysis: Analysis) -> Iterator[tuple[Table, int]]:
-    """Yield each row of the tables of rows: table, and number."""
-    for table in analysis.tables:
-        if table.columns[:1] == ("row",):
-            for cells in table.rows:
-                if isinstance(cells[0], int):
-                    yield table, cells[0]

@@ -124,7 +124,7 @@ def test_the_table_holds_what_is_drawn(name: str) -> None:
             continue
     drawn = drawn_numbers(spec)
     for reel in spec.film:  # draws each histogram in units of its peak
-        for k, densities in enumerate(reel.densities):
+        for k, densities in enumerate(reel.film.densities):
             drawn -= set(reel.cosines(k).heights.tolist())
             drawn |= set(densities.tolist())
     assert drawn <= numbers

@@ -56,16 +56,16 @@ def test_the_last_frame_shows_the_last_checkpoint() -> None:
     last = sample_comparison(members=3, track=True).members[-1].analysis
     xy = next(p.xy for p in last.points if p.name == "projection.svd2")
     everywhere = {tuple(place) for place in xy.tolist()}
-    assert {tuple(place) for place in reel.places[-1].tolist()} <= everywhere
+    assert {tuple(place) for place in reel.film.places[-1].tolist()} <= everywhere
     with paper.settings():
         stage = Stage(spec)
-        stage.draw_frame(reel.steps[-1])
+        stage.draw_frame(reel.film.steps[-1])
     (actor,) = stage.actors
     shown = np.asarray(actor.dots.get_offsets())
-    assert sorted(map(tuple, shown)) == sorted(map(tuple, reel.places[-1]))
-    assert actor.verdict.get_text() == reel.tones[-1]
-    assert actor.verdict.get_color() == theme.TONES[reel.tones[-1]]
-    assert tuple(actor.arrow.xy) == tuple(reel.means[-1])
+    assert sorted(map(tuple, shown)) == sorted(map(tuple, reel.film.places[-1]))
+    assert actor.verdict.get_text() == reel.film.states[-1]
+    assert actor.verdict.get_color() == theme.TONES[reel.film.states[-1]]
+    assert tuple(actor.arrow.xy) == tuple(reel.film.means[-1])
     (x0, x1), (y0, y1) = actor.ax.get_xlim(), actor.ax.get_ylim()
     box = actor.ax.get_window_extent()
     assert box.width / (x1 - x0) == pytest.approx(box.height / (y1 - y0))
@@ -73,14 +73,16 @@ def test_the_last_frame_shows_the_last_checkpoint() -> None:
 
 def test_a_run_with_fewer_checkpoints_waits_for_the_other() -> None:
     spec = specify()
-    one, other = spec.film
+    reel, other = spec.film
+    one = reel.film
     first = replace(one, steps=(0.0,), places=one.places[:1], means=one.means[:1])
-    short = replace(first, densities=one.densities[:1], tones=one.tones[:1])
+    first = replace(first, densities=one.densities[:1], states=one.states[:1])
+    short = replace(reel, film=first)
     with paper.settings():
         stage = Stage(replace(spec, film=(short, other)))
-        stage.draw_frame(other.steps[-1])
+        stage.draw_frame(other.film.steps[-1])
     titles = [actor.ax.get_title(loc="left") for actor in stage.actors]
-    assert titles == ["run 0  step 0", f"run 1  step {other.steps[-1]:,g}"]
+    assert titles == ["run 0  step 0", f"run 1  step {other.film.steps[-1]:,g}"]
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from embgeo.charts.render import paper, svg
 from embgeo.charts.render.dots import draw_dots, widen
 from embgeo.charts.render.drawing import draw, draw_panel
 from embgeo.charts.render.svg import render_svg, write_power
-from embgeo.charts.render.ticks import set_log_ticks, shorten
+from embgeo.charts.render.ticks import set_log_ticks, shorten, write_tick
 from embgeo.charts.render.view import View, common_views, fit_cloud, fit_view
 from embgeo.charts.specification import (
     Axis,
@@ -106,7 +106,7 @@ def test_powers_of_ten() -> None:
         (2e5, "2·10⁵"),
         (500.0, "500"),
     ):
-        assert write_power(value) == text
+        assert write_tick(value, write_power) == text
 
 
 def test_maps_share_a_scale_unless_one_would_be_a_dot() -> None:

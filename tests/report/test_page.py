@@ -239,9 +239,9 @@ def test_almost_nothing_is_still_a_page() -> None:
 
 
 def test_readings_name_each_number_once() -> None:
-    assert len({r.name for r in HEADLINES}) == len(HEADLINES)
+    assert len({q.name for q, _ in HEADLINES}) == len(HEADLINES)
     held = {s.name for s in sample().scalars}
-    assert {r.name for r in HEADLINES} <= held
+    assert {q.name for q, _ in HEADLINES} <= held
 
 
 def test_what_all_numbers_share_is_said_once() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -36,6 +37,18 @@ RIM = 0.04
 #: Titles are not cut below this many letters.
 SHORTEST = 8
 
+#: Settings that pages and papers share.
+SETTINGS: dict[str, Any] = {
+    "svg.hashsalt": "embgeo",
+    "text.color": theme.INK.light,
+    "axes.labelcolor": theme.INK.light,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "legend.frameon": False,
+    "xtick.color": theme.INK.light,
+    "ytick.color": theme.INK.light,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class FigureLayout:
@@ -58,8 +71,8 @@ class OutputStyle:
     write_name: Callable[[str], str]
     #: Typesets a label of an axis or a line, which may be untrusted text.
     write_label: Callable[[str], str]
-    #: From a value to its label on a logarithmic axis.
-    write_power: Callable[[float], str]
+    #: From one digit and an exponent of ten to a label on a logarithmic axis.
+    write_power: Callable[[str, int], str]
     #: Fills the panels of maps with tokens, explains their colors together with the entries of
     #: lines, and returns notes.
     draw_maps: Callable[
@@ -98,9 +111,11 @@ def import_matplotlib() -> Any:
 def default_settings(changes: Any) -> Iterator[None]:
     """Set matplotlib's defaults with these changes, whatever the user's matplotlibrc says."""
     matplotlib = import_matplotlib()
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # Names may be in any script: another font than the one that measures here shows them.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(changes)
+        matplotlib.rcParams.update(SETTINGS | changes)
         yield
 
 

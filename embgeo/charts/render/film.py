@@ -11,10 +11,10 @@ import numpy as np
 
 from embgeo.charts import theme
 from embgeo.charts.render import paper
-from embgeo.charts.render.dots import widen
+from embgeo.charts.render.dots import color_by_class, widen
 from embgeo.charts.render.drawing import add_legend
-from embgeo.charts.render.view import View, draw_origin, is_seen
-from embgeo.charts.specification import HistogramSteps, Panel, Reel, Specification
+from embgeo.charts.render.view import draw_origin, is_seen, surround
+from embgeo.charts.specification import Cloud, HistogramSteps, Panel, Reel, Specification
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ SHADES = 6
 
 def render_gif(spec: Specification) -> bytes:
     """Draw the film of a specification; equal films give equal bytes."""
-    steps = sorted({step for reel in spec.film for step in reel.steps})
+    steps = sorted({step for reel in spec.film for step in reel.film.steps})
     with paper.settings():
         stage = Stage(spec)
         pictures = [stage.draw_frame(step) for step in steps]
@@ -44,6 +44,7 @@ class Stage:
     def __init__(self, spec: Specification) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+        from matplotlib.lines import Line2D
 
         reels = spec.film
         maps = [panel for panel in spec.panels if panel.is_map]
@@ -55,16 +56,22 @@ class Stage:
         self.canvas: Any = FigureCanvasAgg(self.figure)
         down = 2 if lines else 1
         grid = self.figure.add_gridspec(down, len(reels), height_ratios=[MAP, LOW][:down])
+        colors, keys, _ = color_by_class(
+            [Cloud(reel.film.places[0], reel.popular) for reel in reels]
+        )
         self.actors = [
             Actor(
                 self.figure.add_subplot(grid[0, i]),
                 self.figure.add_subplot(grid[1, i]) if lines else None,
                 reel,
                 lines[0] if lines else None,
+                color,
             )
-            for i, reel in enumerate(reels)
+            for i, (reel, color) in enumerate(zip(reels, colors, strict=True))
         ]
-        add_keys(self.figure, colored=spec.shading == "class")
+        keys = keys if spec.shading == "class" else {}
+        keys["mean row"] = Line2D([], [], color=theme.INK.light, marker=">", ms=4, lw=1.4)
+        add_legend(self.figure, list(keys.values()), list(keys))
         focus = maps[0].cloud.focus if maps[0].cloud else None
         assert focus is not None
         self.figure.draw_without_rendering()
@@ -81,30 +88,20 @@ class Stage:
         return Image.fromarray(np.asarray(self.canvas.buffer_rgba())[:, :, :3])
 
 
-def add_keys(figure: Figure, *, colored: bool) -> None:
-    """Add the legend: classes of tokens, and the mean row."""
-    from matplotlib.lines import Line2D
-
-    shown = {"frequent tokens": theme.POPULAR, "rare tokens": theme.RARE} if colored else {}
-    keys: dict[str, Any] = {
-        name: Line2D([], [], ls="", marker="o", ms=4, mew=0, color=color.light)
-        for name, color in shown.items()
-    }
-    keys["mean row"] = Line2D([], [], color=theme.INK.light, marker=">", ms=4, lw=1.4)
-    add_legend(figure, list(keys.values()), list(keys))
-
-
 class Actor:
     """One run: its map, and its cosines below."""
 
-    def __init__(self, ax: Axes, below: Axes | None, reel: Reel, panel: Panel | None) -> None:
+    def __init__(
+        self, ax: Axes, below: Axes | None, reel: Reel, panel: Panel | None, colors: Any
+    ) -> None:
+        from matplotlib.colors import to_rgba_array
+
         self.ax, self.reel = ax, reel
-        colors = theme.GRAY.light if reel.popular is None else color_classes(reel)
         # In a random order, the same every time, so that neither class hides the other.
-        self.order = np.random.default_rng(0).permutation(reel.places.shape[1])
-        colors = colors if isinstance(colors, str) else [colors[i] for i in self.order]
-        x, y = reel.places[0][self.order].T
-        self.dots = ax.scatter(x, y, s=5, c=colors, lw=0, zorder=2)
+        self.order = np.random.default_rng(0).permutation(reel.film.places.shape[1])
+        rgba = np.broadcast_to(to_rgba_array(colors), (len(self.order), 4))[self.order]
+        x, y = reel.film.places[0][self.order].T
+        self.dots = ax.scatter(x, y, s=5, c=rgba, lw=0, zorder=2)
         draw_origin(ax)
         arrow: Any = {"arrowstyle": "-|>", "color": theme.INK.light, "lw": 1.6}
         arrow |= {"shrinkA": 0, "shrinkB": 0}
@@ -125,31 +122,24 @@ class Actor:
     def frame(self, focus: Any) -> None:
         """Set equal scales on both axes, around these corners."""
         box = self.ax.get_window_extent()
-        low, high = focus.min(axis=0), focus.max(axis=0)
-        margin = 0.04 * float(np.max(high - low))
-        view = View(low[0] - margin, high[0] + margin, low[1] - margin, high[1] + margin)
+        view = surround(focus.min(axis=0), focus.max(axis=0))
         view = widen(view, float(box.height / box.width))
         self.ax.set(xlim=(view.left, view.right), ylim=(view.bottom, view.top))
 
     def play(self, step: float) -> None:
         """Show the last checkpoint up to this step, else the first one."""
         reel = self.reel
-        k = max(0, bisect_right(reel.steps, step) - 1)
-        self.dots.set_offsets(reel.places[k][self.order])
-        self.arrow.xy = tuple(reel.means[k])
+        k = max(0, bisect_right(reel.film.steps, step) - 1)
+        self.dots.set_offsets(reel.film.places[k][self.order])
+        self.arrow.xy = tuple(reel.film.means[k])
         self.arrow.set_visible(is_seen(self.ax, self.arrow.xy))
-        tone = reel.tones[k]
+        tone = reel.film.states[k]
         name = paper.plain_text(reel.label)
-        self.ax.set_title(f"{name}  step {reel.steps[k]:,g}".strip(), loc="left")
+        self.ax.set_title(f"{name}  step {reel.film.steps[k]:,g}".strip(), loc="left")
         self.verdict.set(text=tone, color=theme.TONES[tone])
         self.ax.spines[:].set(visible=True, color=theme.TONES[tone], linewidth=1.6)
         if self.steps is not None:
             self.steps.set_data(reel.cosines(k).heights)
-
-
-def color_classes(reel: Reel) -> list[str]:
-    assert reel.popular is not None
-    return [theme.POPULAR.light if popular else theme.RARE.light for popular in reel.popular]
 
 
 def list_colors() -> bytes:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import io
 import shutil
 import tempfile
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -20,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from embgeo.charts import theme
 from embgeo.charts.render import drawing
 from embgeo.charts.render.dots import MARGIN, draw_cloud, draw_maps
 from embgeo.charts.specification import Specification
@@ -89,60 +87,45 @@ MATH = {
 }  # fmt: skip
 
 
-@contextmanager
-def settings(preamble: str = "") -> Iterator[None]:
+def settings(preamble: str = "") -> AbstractContextManager[None]:
     """Set what papers need; `preamble` is LaTeX that text in PGF needs."""
-    with (
-        warnings.catch_warnings(),
-        drawing.default_settings(
-            {
-                "font.family": list(FONTS),
-                "mathtext.fontset": "stix",
-                "pdf.fonttype": 42,
-                "ps.fonttype": 42,
-                "svg.fonttype": "path",
-                "svg.hashsalt": "embgeo",
-                "pgf.texsystem": "pdflatex",
-                "pgf.rcfonts": False,
-                "pgf.preamble": preamble,
-                "font.size": 8,
-                "axes.labelsize": 8,
-                "axes.titlesize": 8,
-                "xtick.labelsize": 7,
-                "ytick.labelsize": 7,
-                "legend.fontsize": 7,
-                "axes.linewidth": 0.6,
-                "xtick.major.width": 0.6,
-                "ytick.major.width": 0.6,
-                "xtick.minor.width": 0.4,
-                "ytick.minor.width": 0.4,
-                "xtick.major.size": 2.5,
-                "ytick.major.size": 2.5,
-                "xtick.minor.size": 1.5,
-                "ytick.minor.size": 1.5,
-                "xtick.major.pad": 2,
-                "ytick.major.pad": 2,
-                "axes.labelpad": 2,
-                "axes.titlepad": 3,
-                "lines.linewidth": 1.1,
-                "lines.markersize": 3,
-                "text.color": theme.INK.light,
-                "axes.labelcolor": theme.INK.light,
-                "xtick.color": theme.INK.light,
-                "ytick.color": theme.INK.light,
-                "axes.spines.right": False,
-                "axes.spines.top": False,
-                "legend.frameon": False,
-                "legend.columnspacing": 1.2,
-                "legend.borderpad": 0.1,
-                "figure.constrained_layout.w_pad": 0.02,
-                "figure.constrained_layout.h_pad": 0.04,
-            }
-        ),
-    ):
-        # Labels of PGF are set by the paper's fonts, not by those that measure here.
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
-        yield
+    return drawing.default_settings(
+        {
+            "font.family": list(FONTS),
+            "mathtext.fontset": "stix",
+            "pdf.fonttype": 42,
+            "ps.fonttype": 42,
+            "svg.fonttype": "path",
+            "pgf.texsystem": "pdflatex",
+            "pgf.rcfonts": False,
+            "pgf.preamble": preamble,
+            "font.size": 8,
+            "axes.labelsize": 8,
+            "axes.titlesize": 8,
+            "xtick.labelsize": 7,
+            "ytick.labelsize": 7,
+            "legend.fontsize": 7,
+            "axes.linewidth": 0.6,
+            "xtick.major.width": 0.6,
+            "ytick.major.width": 0.6,
+            "xtick.minor.width": 0.4,
+            "ytick.minor.width": 0.4,
+            "xtick.major.size": 2.5,
+            "ytick.major.size": 2.5,
+            "xtick.minor.size": 1.5,
+            "ytick.minor.size": 1.5,
+            "xtick.major.pad": 2,
+            "ytick.major.pad": 2,
+            "axes.labelpad": 2,
+            "axes.titlepad": 3,
+            "lines.linewidth": 1.1,
+            "lines.markersize": 3,
+            "legend.columnspacing": 1.2,
+            "legend.borderpad": 0.1,
+            "figure.constrained_layout.w_pad": 0.02,
+            "figure.constrained_layout.h_pad": 0.04,
+        }
+    )
 
 
 def arrange(spec: Specification, width: float) -> drawing.FigureLayout:
@@ -178,13 +161,10 @@ def divide(width: float, count: int, least: float) -> tuple[int, int]:
     return -(-count // down), down  # even rows: four panels as 2 + 2, not as 3 + 1
 
 
-def write_power(value: float) -> str:
-    """Write a label of a logarithmic axis: 0.001 to 1000 as numbers, others as powers of ten."""
-    if 1e-3 <= value < 1e4:
-        return f"{value:g}"
-    mantissa, exponent = f"{value:.0e}".split("e")
-    power = f"10^{{{int(exponent)}}}"
-    return f"${power}$" if mantissa == "1" else rf"${mantissa}\cdot {power}$"
+def write_power(mantissa: str, exponent: int) -> str:
+    """Write ``1e-6`` in mathematics."""
+    factor = "" if mantissa == "1" else rf"{mantissa}\cdot "
+    return f"${factor}10^{{{exponent}}}$"
 
 
 def output(width: float, write_name: Callable[[str], str]) -> drawing.OutputStyle:

@@ -31,7 +31,7 @@ def keep_ticks(figure: Figure, axes: Sequence[Axes]) -> None:
             ax.yaxis.set_major_locator(FixedLocator(ax.get_yticks().tolist()))
 
 
-def set_log_ticks(axis: Any, values: FloatArray, write: Callable[[float], str]) -> None:
+def set_log_ticks(axis: Any, values: FloatArray, write_power: Callable[[str, int], str]) -> None:
     """Make an axis logarithmic, with ticks at decades; within a decade and a half also at 2 and 5.
 
     Minor ticks of many decades would merge. ``decades`` in ``static/charts.js`` has the same rule.
@@ -43,8 +43,16 @@ def set_log_ticks(axis: Any, values: FloatArray, write: Callable[[float], str]) 
     getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
     subs = (1.0, 2.0, 5.0) if span < 1.5 else (1.0,)
     axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=9))
-    axis.set_major_formatter(FuncFormatter(lambda value, _position: write(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _position: write_tick(value, write_power)))
     axis.set_minor_locator(NullLocator())
+
+
+def write_tick(value: float, write_power: Callable[[str, int], str]) -> str:
+    """Write a label of a logarithmic axis: 0.001 to 1000 as numbers, others as powers of ten."""
+    if 1e-3 <= value < 1e4:
+        return f"{value:g}"
+    mantissa, exponent = f"{value:.0e}".split("e")
+    return write_power(mantissa, int(exponent))
 
 
 def shorten(value: float) -> str:

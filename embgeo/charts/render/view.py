@@ -91,23 +91,20 @@ def fit_cloud(xy: FloatArray) -> View | None:
     return view if view.span < SLIVER * fit_view(xy).span else None
 
 
-def surround(low: FloatArray, high: FloatArray) -> View:
-    """Return the view of a box between two corners, with a margin."""
+def surround(low: FloatArray, high: FloatArray, flat: float = 0.35, margin: float = 0.04) -> View:
+    """Return the view of a box between two corners, with a margin.
+
+    A cloud flatter than `flat` needs a picture of some height.
+    """
     span = max(float(np.max(high - low)), np.finfo(np.float64).tiny)
-    margin = 0.04 * span
-    # A flat cloud needs a picture of some height.
-    short = np.maximum(0.0, 0.35 * span - (high - low)) / 2.0
-    low, high = low - short - margin, high + short + margin
+    room = np.maximum(0.0, flat * span - (high - low)) / 2.0 + margin * span
+    low, high = low - room, high + room
     return View(float(low[0]), float(high[0]), float(low[1]), float(high[1]))
 
 
 def fit_focus(xy: FloatArray) -> View:
     """Fit a view to all of these points, with room for names around them."""
-    low, high = xy.min(axis=0), xy.max(axis=0)
-    span = max(float(np.max(high - low)), np.finfo(np.float64).tiny)
-    room = np.maximum(0.0, 0.6 * span - (high - low)) / 2.0 + 0.15 * span
-    low, high = low - room, high + room
-    return View(float(low[0]), float(high[0]), float(low[1]), float(high[1]))
+    return surround(xy.min(axis=0), xy.max(axis=0), 0.6, 0.15)
 
 
 def common_views(clouds: Sequence[FloatArray]) -> list[View]:

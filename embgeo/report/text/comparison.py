@@ -10,7 +10,7 @@ from embgeo.comparison.track import Curve, Track
 from embgeo.core.numbers import format_optional, format_signed
 from embgeo.core.quantities import compare, tokens
 from embgeo.core.text import ColoredLine, align
-from embgeo.core.values import Quantity, Scalar, format_number
+from embgeo.core.values import format_number
 from embgeo.report.text import suspects
 from embgeo.report.text.analysis import TONES
 from embgeo.result.analysis import HEADLINE
@@ -141,7 +141,8 @@ def pair_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     """Return the headline numbers of the baseline with each other member, as cells."""
     rows = []
     for quantity in compare.HEADLINE:
-        found = [find_scalar(pair, quantity) for _, pair in list_pairs(comparison)]
+        pairs = (pair for _, pair in list_pairs(comparison))
+        found = [None if pair is None else pair.scalar(quantity) for pair in pairs]
         known = [one for one in found if one is not None and one.value is not None]
         if known:
             values = (None if one is None else one.value for one in found)
@@ -160,21 +161,13 @@ def list_pairs(comparison: Comparison) -> list[tuple[str, Pair | None]]:
     return [(member.name, comparison.pair(0, place)) for place, member in others]
 
 
-def find_scalar(pair: Pair | None, quantity: Quantity) -> Scalar | None:
-    scalars = () if pair is None else pair.scalars
-    return next((scalar for scalar in scalars if scalar.name == quantity.name), None)
-
-
 def list_moved_tokens(pair: Pair | None) -> str:
     """List the tokens that moved most, with commas; empty if that was not measured."""
     tables = () if pair is None else pair.tables
     moved = next((table for table in tables if table.name == compare.MOVED.name), None)
     rows = () if moved is None else moved.rows
-    return ", ".join(short(str(row[0])) for row in rows[:MOST_TOKENS])
-
-
-def short(token: str) -> str:
-    return token if len(token) <= LONGEST_TOKEN else f"{token[:LONGEST_TOKEN]}…"
+    named = (str(row[0]) for row in rows[:MOST_TOKENS])
+    return ", ".join(t if len(t) <= LONGEST_TOKEN else f"{t[:LONGEST_TOKEN]}…" for t in named)
 
 
 def track_rows(track: Track) -> tuple[list[tuple[str, ...]], str]:
