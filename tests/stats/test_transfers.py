@@ -1,8 +1,9 @@
 """What goes to a device and how often it is waited for, counted on a pretend device."""
 
 from collections import Counter
-from concurrent.futures import Future
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import nullcontext
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -18,24 +19,40 @@ from embgeo.measure.analyze import analyze  # noqa: E402
 from embgeo.stats.backend import executor  # noqa: E402
 from embgeo.stats.backend.torch import TorchBackend  # noqa: E402
 from embgeo.stats.resources import Resources  # noqa: E402
-from tests.support import pretend_device  # noqa: E402
-from tests.support.pretend_device import ATEN, Pretended  # noqa: E402
 
 D, BLOCK, BLOCKS = 24, 100, 6
-#: Kernels whose result has to be known before the next one is asked for.
+ATEN = torch.ops.aten
+#: Kernels whose result has to be known before the next one begins.
 WAITS = [ATEN._local_scalar_dense.default, ATEN.nonzero.default, ATEN._unique2.default]
 
+Counts = tuple[Counter[str], Counter[str], Counter[str]]
 
-def count(
-    monkeypatch: pytest.MonkeyPatch, memory: int, **options: Any
-) -> tuple[Counter[str], Counter[str], Counter[str]]:
-    """Count blocks sent, arrays sent and times waited for the device, by stage of an analysis."""
+
+def count(memory: int, **options: Any) -> Counts:
+    """Count blocks sent, arrays sent and times waited for the device, by stage of an analysis.
+
+    In a process of its own: torch knows the device as long as a process lasts.
+    """
+    with ProcessPoolExecutor(1, get_context("spawn")) as alone:
+        return alone.submit(count_here, memory, options).result()
+
+
+def count_here(memory: int, options: dict[str, Any]) -> Counts:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        return count_with(monkeypatch, memory, options)
+
+
+def count_with(monkeypatch: pytest.MonkeyPatch, memory: int, options: dict[str, Any]) -> Counts:
+    from tests.support import pretend_device
+
     blocks, sent, waited = Counter[str](), Counter[str](), Counter[str]()
     stage = [""]
     call, upload = pretend_device.call_kernel, TorchBackend.upload
 
     def count_kernel(func: Any, args: Any, kwargs: Any) -> Any:
-        here = any(isinstance(leaf, Pretended) for leaf in pretend_device.tree_leaves(args))
+        here = any(
+            isinstance(leaf, pretend_device.Pretended) for leaf in pretend_device.tree_leaves(args)
+        )
         if func is ATEN._to_copy.default and "device" in kwargs:
             waited[stage[0]] += here
             sent[stage[0]] += torch.device(kwargs["device"]).type == pretend_device.NAME
@@ -59,6 +76,7 @@ def count(
     monkeypatch.setattr(executor, "open_device", open_device)
     monkeypatch.setattr(executor, "ThreadPoolExecutor", lambda _threads: nullcontext(Here))
     monkeypatch.setattr(executor, "MOST_ROWS", BLOCK)
+    monkeypatch.setattr("embgeo.metrics.pairs.KEPT_PAIRS", 0)
     rows = np.random.default_rng(0).standard_normal((BLOCK * BLOCKS, D)).astype(np.float32)
     with pretend_device.pretend():
         found = analyze(
@@ -80,28 +98,21 @@ def _done(value: Any) -> Future[Any]:
     return future
 
 
-def test_each_block_is_sent_once_and_stays_where_there_is_room(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    blocks, sent, waited = count(monkeypatch, 2**30)
+def test_each_block_is_sent_once_and_stays_where_there_is_room() -> None:
+    blocks, sent, waited = count(2**30)
     assert blocks == {"first pass": BLOCKS}
     assert waited["first pass"] <= 20 * BLOCKS
     assert waited["second pass"] <= 45 * BLOCKS
     assert sent["second pass"] <= 25 * BLOCKS
 
 
-def test_each_pass_sends_each_block_once_where_there_is_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    blocks, _, _ = count(monkeypatch, 120_000)
+def test_each_pass_sends_each_block_once_where_there_is_none() -> None:
+    blocks, _, _ = count(120_000)
     assert blocks["first pass"] == blocks["second pass"] >= BLOCKS
 
 
-def test_a_tile_of_pairs_sends_nothing_and_waits_for_four_numbers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("embgeo.metrics.pairs.KEPT_PAIRS", 0)
-    _, sent, waited = count(monkeypatch, 2**30, pairs=None)
+def test_a_tile_of_pairs_sends_nothing_and_waits_for_four_numbers() -> None:
+    _, sent, waited = count(2**30, pairs=None)
     tiles = BLOCKS * (BLOCKS + 1) // 2
     assert sent["all pairs"] <= 2 * BLOCKS + 2  # indices of blocks, and the empty histogram
     assert waited["all pairs"] <= 6 * tiles
