@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray, Mask
+from embgeo.core.numbers import format_number
 from embgeo.core.special import classify_token
 
 Reason = Literal[
@@ -171,7 +172,13 @@ def describe(reason: Reason, count: int) -> str:
 
 
 def describe_group(reason: Reason, suspects: Iterable[Suspects]) -> str:
-    """Return ``20 duplicates of 9 tokens``, or ``3 zero rows (2 of the output matrix)``."""
+    """Return ``20 duplicates of 9 tokens``, or ``3 zero rows (2 of the output matrix)``.
+
+    >>> values = np.array([1286.4])
+    >>> own = Suspects("long", "input", np.array([7]), np.array([False]), values=values)
+    >>> describe_group("long", [own])
+    '1 row is about 1,286 times longer than the others'
+    """
     suspects = list(suspects)
     count = sum(map(len, suspects))
     text = describe(reason, count)
@@ -186,7 +193,7 @@ def describe_group(reason: Reason, suspects: Iterable[Suspects]) -> str:
         times = float(np.median(values if reason == "long" else 1.0 / values))
         word = "longer" if reason == "long" else "shorter"
         verb = "row is" if count == 1 else "rows are"
-        text = f"{count:,} {verb} about {times:.2g} times {word} than the others"
+        text = f"{count:,} {verb} about {format_number(times, 2)} times {word} than the others"
     of_output = sum(len(one) for one in suspects if one.side == "output")
     if of_output:
         text += " of the output matrix" if of_output == count else f" ({of_output:,} of the output)"
