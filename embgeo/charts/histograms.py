@@ -7,7 +7,7 @@ import numpy as np
 
 from embgeo.charts import specification as spec
 from embgeo.charts.lookup import Lookup, find_histogram
-from embgeo.charts.panels import overlay, tabulate
+from embgeo.charts.panels import compute_density, overlay, tabulate
 from embgeo.core.arrays import FloatArray
 from embgeo.core.quantities import cosine, tokens
 
@@ -138,8 +138,15 @@ def build_norms(items: spec.StyledItems, _choices: spec.Choices) -> spec.Specifi
         "Norms of the rows of each matrix. Where they shrank, I1 as stored rises without any "
         "change of shape: compare it at mean norm 1."
     )
+    panel = overlay(items, histograms)
+    low, high = min(h.edges[0] for h in histograms), max(h.edges[-1] for h in histograms)
+    if 0.0 < 100.0 * low <= high:
+        # Densities fall as widths grow: only a logarithm shows the few long rows.
+        heights = np.concatenate([compute_density(h) for h in histograms])
+        y = replace(panel.y, log=True, low=0.5 * heights[heights > 0].min())
+        panel = replace(panel, x=replace(panel.x, log=True), y=y)
     return spec.Specification(
-        (overlay(items, histograms),),
+        (panel,),
         "Norms of the rows." if len(items) == 1 else several,
         quantity=tokens.NORMS.name,
         table=tabulate(items, histograms),

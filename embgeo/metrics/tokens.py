@@ -38,8 +38,15 @@ def second(m: Measurement) -> list[Statistic]:
 def compute(m: Measurement) -> list[Value]:
     facts, shared = m.facts, m.shared
     lengths = shared.norms
-    low, high = round_range(float(lengths.min()), float(lengths.max()), 0.0, np.inf)
-    counts, edges = np.histogram(lengths, bins=60, range=(low, high))
+    shortest, longest = float(lengths.min()), float(lengths.max())
+    if 0.0 < 100.0 * shortest <= longest:
+        # One long row would leave all others in one bin.
+        ends = round_range(np.log10(shortest), np.log10(longest), -np.inf, np.inf)
+        bins = np.logspace(*ends, 61)
+    else:
+        bins = np.linspace(*round_range(shortest, longest, 0.0, np.inf), 61)
+    # A rounded logarithm may leave a norm outside.
+    counts, edges = np.histogram(np.clip(lengths, bins[0], bins[-1]), bins=bins)
     values: list[Value] = [
         *compare_tokenizer(facts, shared.norms),
         *add_errors(m, describe_norms(facts, lengths), WITH_ERRORS, lambda: measure_halves(m)),

@@ -421,6 +421,22 @@ def test_densities_have_an_area_of_one_whatever_the_bins() -> None:
         assert area == pytest.approx(1.0)
 
 
+def test_norms_of_two_decades_have_log_axes_on_which_one_long_row_shows() -> None:
+    w = np.random.default_rng(0).standard_normal((2000, 64))
+    w[77] *= 1e4 / np.linalg.norm(w[77])
+    analysis = embgeo.analyze(w, sections=["tokens"])
+    (panel,) = specify("norms", [ChartItem("one", analysis)]).panels
+    (steps,) = panel.lines
+    assert isinstance(steps, HistogramSteps)
+    assert panel.x.log
+    assert panel.y.log
+    shares = steps.heights * np.diff(steps.edges)
+    assert shares.sum() == pytest.approx(1.0)
+    assert np.count_nonzero(shares) > 4
+    assert panel.y.low is not None
+    assert 0 < panel.y.low < steps.heights[shares > 0].min()
+
+
 def test_histograms_are_densities() -> None:
     for name in ("norms", "cosines", "cone"):
         for chosen in (items()[:1], items()):
