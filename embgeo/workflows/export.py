@@ -172,17 +172,21 @@ def export_numbers(
     source: Analysis | Path, page: Venue, out: Path | str | None, command: str
 ) -> ExportedFiles:
     """Write the table of the main numbers of an analysis or of the members of a comparison."""
-    made = make_table(
-        numbers.TABLE, load_items([source]), (), signs="both", page=page, command=command
-    )
-    name = folder_name(source) if isinstance(source, Path) else "analysis"
+    items = load_items([source])
+    name = "analysis"
+    if isinstance(source, Path):
+        name = folder_name(source if source.is_dir() else source.parent)
     path = choose_path(out, f"{name}.tex", csv_file.TARGET)
+    beside = f"{path.name}{csv_file.RECORD_ENDING}"
+    made = make_table(
+        numbers.TABLE, items, (), signs="both", page=page, command=command, record=beside
+    )
     record = describe_export("latex", source if isinstance(source, Path) else "", command)
     record["sources"] = made.record["sources"]
 
     def fill(target: Path) -> None:
         write_file(target, made.files["numbers.tex"])
-        write_file(target.with_name(target.name + csv_file.RECORD_ENDING), as_text(record))
+        write_file(target.with_name(beside), as_text(record))
 
     return ExportedFiles(write_beside(path, fill))
 

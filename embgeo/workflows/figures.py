@@ -428,12 +428,13 @@ def make_table(
     signs: str,
     page: Venue,
     command: str,
+    record: str = "",
 ) -> WrittenFigure:
     methods = [
         TableColumn(s.label, s.analysis, s.runs, s.group) for s in items if s.analysis is not None
     ]
     content = table.fill(methods, signs, page)
-    maker = f"made by embgeo {VERSION}; {table.name}.json says how"
+    maker = f"made by embgeo {VERSION}; {record or f'{table.name}.json'} says how"
     files = {
         f"{table.name}.tex": render_table(table, content, maker).encode(),
         f"{table.name}.csv": b"".join(csv_lines(content.columns, content.rows)),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
+import subprocess
 from functools import partial
 from pathlib import Path
 
@@ -40,6 +42,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("target", "files"),
     [
         ("csv", {"W.csv", "W.csv.provenance.json", "W.csv.suspects.csv"}),
+        ("latex", {"W.tex", "W.tex.provenance.json"}),
         ("parquet", {"W.parquet"}),
         ("projector", {"W.projector"}),
     ],
@@ -48,11 +51,36 @@ def test_every_target_writes_here_under_the_name_of_the_analysis(
     here: Path, target: str, files: set[str]
 ) -> None:
     before = {path.name for path in here.iterdir()}
-    for _ in range(2):  # and over what it wrote itself
-        assert run("W.embgeo", "--to", target).exit_code == 0
+    for source in ("W.embgeo", "W.embgeo/analysis.json"):  # and over what it wrote itself
+        assert run(source, "--to", target).exit_code == 0
     assert {path.name for path in here.iterdir()} - before == files
     assert run("W.embgeo/analysis.json", "--to", target, "-o", "new/out", "-q").stdout == ""
     assert (here / "new/out").exists()
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@pytest.mark.usefixtures("here")
+def test_tables_of_an_analysis_and_a_comparison_fit_the_page_of_the_venue() -> None:
+    np.save("V.npy", ROWS + 0.5)
+    embgeo.diff("W.npy", "V.npy").save("both.embgeo")
+    for name in ("W", "both"):
+        assert run(f"{name}.embgeo", "--to", "latex", "--venue", "acl").exit_code == 0
+        assert (
+            Path(f"{name}.tex")
+            .read_text()
+            .splitlines()[0]
+            .endswith(f"; {name}.tex.provenance.json says how")
+        )
+    Path("paper.tex").write_text(
+        "\\documentclass[11pt,twocolumn]{article}\n\\usepackage{booktabs}\n"
+        "\\setlength{\\textwidth}{6.3in}\\setlength{\\columnsep}{.24in}\n"
+        "\\begin{document}\\input{W}\\input{both}\\end{document}\n"
+    )
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    ended = subprocess.run(command, capture_output=True, timeout=120, check=False)
+    log = Path("paper.log").read_text("latin-1")
+    assert ended.returncode == 0, log[-2000:]
+    assert "Overfull" not in log
 
 
 def test_the_projector_gets_the_kept_rows_of_the_analyzed_checkpoint(here: Path) -> None:
