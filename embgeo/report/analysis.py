@@ -127,13 +127,17 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         "repair": write_repair(analysis, board),
         "headline_rows": headline_rows(analysis),
         "reference_note": (provenance.get("reference") or {}).get("note", ""),
-        "own_published": _own_published(analysis),
+        "own_published": [
+            find_scalar(analysis, q) for q in (isotropy.I1_MEAN_SIGN, isotropy.I2_MEAN_SIGN)
+        ],
         "warnings": analysis.notes,
         "treatments": list_numbers(analysis),
         "absences": absences,
         "sampled": analysis.treated_places and analysis.treated_places.sampled,
         "recall": describe_recall(analysis),
-        "not_found": list_empty_tables(analysis),
+        "not_found": [
+            f"{t.quantity.title}: {t.note}" for t in analysis.tables if not t.rows and t.note
+        ],
         "figures": gallery,
         "defined": frozenset(q.name for q in found),
         "tables": tables,
@@ -169,11 +173,6 @@ def describe_recall(analysis: Analysis) -> str:
         f"nearest in the leading coordinates: {100.0 * nearest.recall:.1f}% of the true nearest "
         f"{nearest.neighbors.shape[1]} of {MEASURING} sampled tokens."
     )
-
-
-def list_empty_tables(analysis: Analysis) -> list[str]:
-    """List titles of tables without rows, with the reason."""
-    return [f"{t.quantity.title}: {t.note}" for t in analysis.tables if not t.rows and t.note]
 
 
 #: File names that every model has, and names of commits: the folder says which model it is.
@@ -212,11 +211,3 @@ def describe_frequency(stored: dict[str, Any] | None, *, counted: bool) -> str:
         f"{classes if stored.get('n_popular') else ''}"
         f"Frequencies: {stored.get('source', '')}{kind}."
     )
-
-
-def _own_published(analysis: Analysis) -> dict[str, str] | None:
-    i1 = find_scalar(analysis, isotropy.I1_MEAN_SIGN)
-    i2 = find_scalar(analysis, isotropy.I2_MEAN_SIGN)
-    if i1 is None or i2 is None:
-        return None
-    return {"i1": format_number(float(i1), 2), "i2": format_number(float(i2), 2)}

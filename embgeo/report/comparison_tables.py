@@ -9,7 +9,7 @@ from embgeo.charts.training import TITLES
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Difference
 from embgeo.comparison.sentences import has_error
-from embgeo.comparison.track import Curve, Track
+from embgeo.comparison.track import Track
 from embgeo.core.numbers import format_optional
 from embgeo.core.text import visible
 from embgeo.core.values import Quantity, Scalar
@@ -126,43 +126,30 @@ def list_examples(tokens: Iterable[str]) -> str:
     return ", ".join(map(visible, tokens))
 
 
-@dataclass(frozen=True, slots=True)
-class CurveView:
-    """One number over the run, ready to print.
+def curve_families(track: Track) -> list[tuple[str, list[dict[str, Any]]]]:
+    """List the numbers over a run by family.
 
     `lines` are the ``points`` of polylines, one for each stretch without a gap. `bend` is a step,
     or why there is none; then `bend_x`, its place on the small curve, is empty.
     """
-
-    quantity: Quantity
-    against: str
-    lines: tuple[str, ...]
-    bend_x: str
-    first: str
-    last: str
-    bend: str
-
-
-def curve_families(track: Track) -> list[tuple[str, list[CurveView]]]:
-    views = [curve_view(track, curve) for curve in track.curves]
-    return group_by_family(views, lambda view: view.quantity.family)
-
-
-def curve_view(track: Track, curve: Curve) -> CurveView:
     steps = tuple(track.steps[i] for i in track.distinct)
-    drawn = tuple(curve.values[i] for i in track.distinct)
-    known = [v for v in drawn if v is not None]
-    first, last = (known[0], known[-1]) if known else (None, None)
-    bend = curve.change_point
-    return CurveView(
-        curve.quantity,
-        AGAINST[curve.against],
-        small_curve(steps, drawn),
-        "" if bend is None else _digits(_across(steps, bend.step)),
-        format_optional(first),
-        format_optional(last),
-        curve.no_change_point if bend is None else f"step {bend.step:,.10g}",
-    )
+    views: list[dict[str, Any]] = []
+    for curve in track.curves:
+        drawn = tuple(curve.values[i] for i in track.distinct)
+        known = [v for v in drawn if v is not None]
+        bend = curve.change_point
+        views.append(
+            {
+                "quantity": curve.quantity,
+                "against": AGAINST[curve.against],
+                "lines": small_curve(steps, drawn),
+                "bend_x": "" if bend is None else _digits(_across(steps, bend.step)),
+                "first": format_optional(next(iter(known), None)),
+                "last": format_optional(known[-1] if known else None),
+                "bend": curve.no_change_point if bend is None else f"step {bend.step:,.10g}",
+            }
+        )
+    return group_by_family(views, lambda view: view["quantity"].family)
 
 
 def small_curve(steps: tuple[float, ...], values: tuple[float | None, ...]) -> tuple[str, ...]:

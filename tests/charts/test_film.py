@@ -149,7 +149,7 @@ def test_no_name_covers_the_mark_of_another_token() -> None:
         with paper.settings():
             figure = Figure(figsize=(1.8, 1.8))
             ax = figure.add_subplot(xlim=(0, 1), ylim=(0, 1))
-            crowded = draw_names(ax, named, str, places)
+            crowded = draw_names(ax, named, str, places, "a")
         assert len(ax.texts) + len(crowded) == len(named)
         # The white box of a name reaches a tenth of its size beyond it.
         radius = (1.5 + 0.6) * figure.dpi / 72.0

@@ -233,11 +233,11 @@ def test_every_number_of_a_run_has_a_curve_and_both_ends() -> None:
     assert found.track is not None
     views = [view for _, listed in curve_families(found.track) for view in listed]
     assert len(views) == len(found.track.curves)
-    assert parsed.tags["polyline"] == sum(len(view.lines) for view in views)
-    view = next(v for v in views if v.quantity.name == "cosine.mean")
-    assert (view.first, view.bend) == ("0.6558", "its slopes may be in random order")
-    bent = next(v for v in views if v.quantity.name == "isotropy.i1")
-    assert (bent.bend, bent.bend_x) == ("step 1,000", "25.2")
+    assert parsed.tags["polyline"] == sum(len(view["lines"]) for view in views)
+    view = next(v for v in views if v["quantity"].name == "cosine.mean")
+    assert (view["first"], view["bend"]) == ("0.6558", "its slopes may be in random order")
+    bent = next(v for v in views if v["quantity"].name == "isotropy.i1")
+    assert (bent["bend"], bent["bend_x"]) == ("step 1,000", "25.2")
 
 
 def test_small_curves_rise_where_numbers_rise_and_break_at_gaps() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import OutputStyle, add_legend, name_panels
-from embgeo.charts.render.names import draw_names, explain_crowded
+from embgeo.charts.render.names import draw_names
 from embgeo.charts.render.view import (
     MOST_RATIO,
     View,
@@ -89,8 +89,7 @@ def draw_maps(
         draw_mean(ax, cloud.mean)
         inside = [view.holds(np.array([[point.x, point.y]]))[0] for point in cloud.named]
         held = [*compress(cloud.named, inside)]
-        crowded = draw_names(ax, held, output.write_name, cloud.xy)
-        notes += explain_crowded(name, crowded)
+        notes += draw_names(ax, held, output.write_name, cloud.xy, name)
         for point in compress(cloud.named, np.logical_not(inside)):
             notes.append(f"{name}: {visible(point.name)} lies outside the picture and is not named")
         outside = int((~view.holds(cloud.xy)).sum())

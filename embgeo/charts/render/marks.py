@@ -9,7 +9,7 @@ import numpy as np
 
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import OutputStyle, add_legend, name_panels
-from embgeo.charts.render.names import draw_names, explain_crowded
+from embgeo.charts.render.names import draw_names
 from embgeo.charts.render.view import View, common_views, fit_view
 from embgeo.charts.specification import Cloud, Specification
 
@@ -46,8 +46,7 @@ def draw_maps(
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
         for ax, cloud, name in zip(axes, clouds, name_panels(spec), strict=True):
-            crowded = draw_names(ax, cloud.named, output.write_name, cloud.xy)
-            notes += explain_crowded(name, crowded)
+            notes += draw_names(ax, cloud.named, output.write_name, cloud.xy, name)
     return tuple(notes)
 
 

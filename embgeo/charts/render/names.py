@@ -35,8 +35,9 @@ def draw_names(
     named: Sequence[NamedPoint],
     write: Callable[[str], str],
     xy: FloatArray,
-) -> list[NamedPoint]:
-    """Draw a mark at each point, and its name beside it; the points whose name has no room.
+    member: str,
+) -> list[str]:
+    """Draw a mark at each point, and its name beside it; notes on points whose name has no room.
 
     The limits and the place of the panel are final. `xy` are the points that names should not hide.
     """
@@ -47,7 +48,7 @@ def draw_names(
     #: What a name may not cover: marks, and the lines to other names.
     drawn = [ax.transData.transform((point.x, point.y)) + rim for point in named]
     taken: list[Bbox] = []
-    crowded = []
+    notes = []
     for place, point in enumerate(named):
         ink = theme.RARE.light if point.rare else theme.INK.light
         style: dict[str, Any] = {"marker": "o", "ms": MARK, "mfc": "none", "mec": ink, "mew": 0.8}
@@ -66,7 +67,8 @@ def draw_names(
         room = find_room(ax, text, taken, [*drawn[:place], *drawn[place + 1 :]], dots)
         if room is None:
             text.remove()
-            crowded.append(point)
+            lost = visible(point.name)
+            notes.append(f"{member}: no room for the name of {lost}; a wider figure has it")
             continue
         box, line = room
         taken.append(box)
@@ -74,15 +76,7 @@ def draw_names(
             drawn.append(line)
             ends = ax.transData.inverted().transform(line[[0, -1]])
             ax.plot(*ends.T, color=theme.GRAY.light, lw=0.5, zorder=3.5)
-    return crowded
-
-
-def explain_crowded(member: str, points: Sequence[NamedPoint]) -> list[str]:
-    """Write notes on tokens that are not named."""
-    return [
-        f"{member}: no room for the name of {visible(point.name)}; a wider figure has it"
-        for point in points
-    ]
+    return notes
 
 
 def find_room(

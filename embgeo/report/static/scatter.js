@@ -26,11 +26,8 @@ class Scatter {
   // --- what is shown ---
 
   setView(view) {
-    this.view = view;
+    this.moveTo(view);
     this.captioned?.(view.caption ?? "");
-    this.x = this.inOrder(view.x, Float32Array);
-    this.y = this.inOrder(view.y, Float32Array);
-    this.index = null;
     // The index is needed at the first hover, not at the first picture.
     clearTimeout(this.indexing);
     this.indexing = setTimeout(() => this.buildIndex(), 0);
