@@ -17,7 +17,7 @@ from embgeo.diagnosis import thresholds
 from embgeo.diagnosis.finding import RANK, Finding, find_scalar
 from embgeo.diagnosis.verdict import judge
 from embgeo.report.board import list_board, write_repair
-from embgeo.report.page import ANALYSIS, code, draw_charts, environment
+from embgeo.report.page import code, draw_charts, environment
 from embgeo.report.payload import build, list_numbers
 from embgeo.report.tables import (
     TableView,
@@ -159,7 +159,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
             for key, title in _SECTIONS
             if key not in absences and (key != "hidden" or "hidden" in numbers)
         ],
-        **code(ANALYSIS, gallery.charts, build(analysis)),
+        **code(gallery.charts, build(analysis)),
     }
 
 

@@ -24,7 +24,7 @@ from embgeo.report import comparison_tables
 from embgeo.report.analysis import describe_frequency
 from embgeo.report.board import CHIPS
 from embgeo.report.comparison_payload import build, choose_mapped
-from embgeo.report.page import COMPARISON, Bundle, Gallery, code, draw_charts, environment
+from embgeo.report.page import Gallery, code, draw_charts, environment
 from embgeo.report.tables import group_by_family, list_quantities, provenance_rows
 from embgeo.report.text.suspects import describe_change, show_token
 
@@ -59,12 +59,7 @@ def render(comparison: Comparison) -> str:
     return environment().get_template("comparison.html.j2").render(context(comparison))
 
 
-def context(
-    comparison: Comparison,
-    *,
-    bundle: Bundle = COMPARISON,
-    more: Gallery | None = None,
-) -> dict[str, Any]:
+def context(comparison: Comparison, more: Gallery | None = None) -> dict[str, Any]:
     """Return the variables of the templates.
 
     `more` are charts in addition to those of the comparison.
@@ -112,7 +107,7 @@ def context(
         **_numbers(comparison),
         "bends": comparison_tables.list_bends(track) if track else [],
         "curve_families": comparison_tables.curve_families(track) if track else [],
-        **code(bundle, gallery.charts, payload),
+        **code(gallery.charts, payload),
     }
 
 

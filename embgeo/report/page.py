@@ -149,7 +149,7 @@ def name_members(spec: Specification) -> str:
     return f"Shown are {len(spec.members)} of {spec.total}: {names}."
 
 
-def code(bundle: Bundle, charts: dict[str, Any], payload: Payload | None) -> dict[str, Any]:
+def code(charts: dict[str, Any], payload: Payload | None) -> dict[str, Any]:
     """Get script, style and data: with the figures, the only text that goes into a page unescaped.
 
     `charts` is what ``static/charts.js`` draws, by name. Without a payload the page has no scripts.
@@ -159,9 +159,9 @@ def code(bundle: Bundle, charts: dict[str, Any], payload: Payload | None) -> dic
         "block": Markup(payload.block),
     }
     return {
-        "policy": Markup(policy(bundle)),
-        "style": Markup(style(bundle)),
-        "scripts": [Markup(text) for text in scripts(bundle)],
+        "policy": Markup(policy()),
+        "style": Markup(style()),
+        "scripts": [Markup(text) for text in scripts()],
         "charts": Markup(script_json(charts)),
         "payload": data,
     }
@@ -173,82 +173,59 @@ def script_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
-    """Files under ``static`` for one kind of page.
-
-    Own scripts become one script element, one function scope, in this order; styles become the one
-    style element.
-    """
-
-    own_scripts: tuple[str, ...]
-    styles: tuple[str, ...]
-
-
-ANALYSIS = Bundle(
-    own_scripts=(
-        "visible.js",
-        "data.js",
-        "store.js",
-        "colors.js",
-        "scatter.js",
-        "what_if.js",
-        "gestures.js",
-        "lasso.js",
-        "maps.js",
-        "histogram.js",
-        "tokens.js",
-        "search.js",
-        "card.js",
-        "board.js",
-        "share.js",
-        "charts.js",
-        "take.js",
-        "page.js",
-        "app.js",
-    ),
-    styles=("vendor/uplot/uPlot.min.css", "report.css"),
+#: Own scripts under ``static`` become one script element, one function scope, in this order. Every
+#: page has all of them, and all styles: they are a small part of it.
+OWN_SCRIPTS = (
+    "visible.js",
+    "data.js",
+    "store.js",
+    "colors.js",
+    "scatter.js",
+    "what_if.js",
+    "gestures.js",
+    "lasso.js",
+    "maps.js",
+    "histogram.js",
+    "tokens.js",
+    "search.js",
+    "card.js",
+    "board.js",
+    "share.js",
+    "charts.js",
+    "take.js",
+    "page.js",
+    "compared_data.js",
+    "film.js",
+    "app.js",
+    "compared_app.js",
 )
-
-COMPARISON = Bundle(
-    own_scripts=(
-        *ANALYSIS.own_scripts[:-1],
-        "compared_data.js",
-        "film.js",
-        "compared_app.js",
-    ),
-    styles=(*ANALYSIS.styles, "comparison.css"),
-)
-
-TRAINING = Bundle(COMPARISON.own_scripts, (*COMPARISON.styles, "training.css"))
-
-#: Every kind of page.
-BUNDLES = (ANALYSIS, COMPARISON, TRAINING)
+#: They become the one style element.
+STYLES = ("vendor/uplot/uPlot.min.css", "report.css", "comparison.css", "training.css")
 
 
 @cache
-def scripts(bundle: Bundle = ANALYSIS) -> tuple[str, ...]:
+def scripts() -> tuple[str, ...]:
     """Return the text of every script element of a page."""
-    own = "\n".join(_read(name) for name in bundle.own_scripts)
+    own = "\n".join(_read(name) for name in OWN_SCRIPTS)
     code = f'(() => {{\n"use strict";\n{own}}})();\n'
     return (*(_read(name) for name in VENDOR_SCRIPTS), code)
 
 
 @cache
-def style(bundle: Bundle = ANALYSIS) -> str:
+def style() -> str:
     """Return the text of the page's one style element."""
-    return "\n".join((theme.stylesheet(), *(_read(name) for name in bundle.styles)))
+    return "\n".join((theme.stylesheet(), *(_read(name) for name in STYLES)))
 
 
 @cache
-def policy(bundle: Bundle = ANALYSIS) -> str:
+def policy() -> str:
     """Return the content security policy: these scripts, this style, nothing else, from nowhere."""
-    allowed = " ".join(_hash(text) for text in scripts(bundle))
+    allowed = " ".join(_hash(text) for text in scripts())
     return "; ".join(
         (
             "default-src 'none'",
             f"script-src {allowed}",
-            f"style-src {_hash(style(bundle))}",
+            f"style-src {_hash(style())}",
             "base-uri 'none'",
             "form-action 'none'",
             # No string may become markup, whatever the code does.

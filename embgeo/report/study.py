@@ -19,7 +19,7 @@ from embgeo.report import study_tables
 from embgeo.report.comparison import SECTIONS as OF_COMPARISON
 from embgeo.report.comparison import context as of_comparison
 from embgeo.report.comparison import quantities_of_comparison
-from embgeo.report.page import TRAINING, Gallery, code, draw_charts, environment
+from embgeo.report.page import Gallery, code, draw_charts, environment
 from embgeo.report.tables import group_by_family, provenance_rows
 from embgeo.training.study import deciding, wording
 from embgeo.training.study.record import Learning, Study
@@ -48,10 +48,10 @@ def context(study: Study, comparison: Comparison | None) -> dict[str, Any]:
         found: dict[str, Any] = {
             "figures": gallery,
             "defined": frozenset(q.name for q in study.quantities),
-            **code(TRAINING, gallery.charts, None),
+            **code(gallery.charts, None),
         }
     else:
-        found = of_comparison(comparison, bundle=TRAINING, more=gallery)
+        found = of_comparison(comparison, gallery)
     found |= describe_methods(study, comparison)
     found["defined"] = found["defined"] | {q.name for q in study.quantities}
     found["sections"] = sections(study, comparison, found["figures"])

@@ -92,7 +92,7 @@ def test_the_page_is_whole_and_needs_nothing_else(options: dict[str, Any]) -> No
 
 
 def test_the_policy_allows_these_scripts_and_this_style_only() -> None:
-    page().check_policy(pages.policy(pages.TRAINING))
+    page().check_policy(pages.policy())
 
 
 def test_hostile_text_makes_no_element() -> None:

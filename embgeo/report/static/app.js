@@ -1,6 +1,6 @@
-// Start: read the data, show the interactive parts, connect the panels.
+// Start of an analysis: read the data, show the interactive parts, connect the panels.
 
-async function start() {
+async function startAnalysis() {
   const data = await readData();
   showInteractive();
   const store = new Store(data.rows);
@@ -28,5 +28,3 @@ async function start() {
   finishPage(map);
   return { data, store, map };
 }
-
-begin(start);

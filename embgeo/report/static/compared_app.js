@@ -47,7 +47,7 @@ function addBrushes(maps, shared, store) {
   return brushes;
 }
 
-async function start() {
+async function startComparison() {
   const { members, shared, boxes, moved, film } = await readCompared();
   const [first] = members;
   showInteractive();
@@ -68,4 +68,4 @@ async function start() {
   return { data: first, members, store, maps, map: maps.maps[0], film: maps.film };
 }
 
-begin(start);
+begin();

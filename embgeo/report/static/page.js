@@ -62,12 +62,13 @@ function finishPage(map) {
 }
 
 // Run the start of the page; show failures on the page.
-async function begin(start) {
+async function begin() {
   try {
     if (typeof DecompressionStream === "undefined") {
       throw new Error("this browser cannot unpack the data (no DecompressionStream)");
     }
-    const state = await start();
+    const compared = readJson("embgeo-meta").members !== undefined;
+    const state = await (compared ? startComparison() : startAnalysis());
     document.documentElement.dataset.ready = "true";
     // For tests and for debugging: read the state, call the map.
     window.embgeo = state;
