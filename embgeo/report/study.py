@@ -14,7 +14,7 @@ from embgeo.comparison.comparison import Comparison
 from embgeo.core.numbers import format_optional
 from embgeo.core.quantities import isotropy
 from embgeo.core.text import capital, visible
-from embgeo.core.values import Quantity, format_number
+from embgeo.core.values import format_number
 from embgeo.report import study_tables
 from embgeo.report.comparison import SECTIONS as OF_COMPARISON
 from embgeo.report.comparison import context as of_comparison
@@ -66,6 +66,8 @@ def draw_methods(study: Study) -> Gallery:
 def describe_methods(study: Study, comparison: Comparison | None) -> dict[str, Any]:
     """Write the variables about the methods."""
     shared = shared_deviations(study)
+    own = {q.name: q for q in study.quantities}
+    theirs = [] if comparison is None else quantities_of_comparison(comparison)
     versions = study.provenance.get("versions") or {}
     settings = study.provenance.get("settings") or {}
     return {
@@ -83,7 +85,7 @@ def describe_methods(study: Study, comparison: Comparison | None) -> dict[str, A
         "first_heads": study_tables.first_heads(study),
         "first_rows": study_tables.method_rows(study, study_tables.first_heads(study)),
         "sentences": study.sentences,
-        "claims": study_tables.claim_rows(study),
+        "claims": [study_tables.claim_row(study, outcome) for outcome in study.outcomes],
         "trained": [
             {
                 "name": visible(m.name),
@@ -107,7 +109,9 @@ def describe_methods(study: Study, comparison: Comparison | None) -> dict[str, A
         "training_warnings": [warning.text for warning in study.warnings],
         "embeddings": comparison is not None,
         "first_seed": study.shown_seed,
-        "methods": group_by_family(quantities(study, comparison), lambda q: q.family),
+        "methods": group_by_family(
+            (*own.values(), *(q for q in theirs if q.name not in own)), lambda q: q.family
+        ),
         "same_start": len({run.initial for run in study.runs if run.seed == study.seeds[0]}),
     }
 
@@ -185,14 +189,6 @@ def sections(study: Study, comparison: Comparison | None, figures: Gallery) -> l
     else:
         known += [entry for entry in OF_COMPARISON if entry[0] != "training"]
     return [{"id": key, "title": text} for key, text in known]
-
-
-def quantities(study: Study, comparison: Comparison | None) -> list[Quantity]:
-    """Return each quantity once: those of the training, then those of the comparison."""
-    found = {q.name: q for q in study.quantities}
-    for q in [] if comparison is None else quantities_of_comparison(comparison):
-        found.setdefault(q.name, q)
-    return list(found.values())
 
 
 #: Methods that a sentence names, at most; the table has the others.

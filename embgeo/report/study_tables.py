@@ -229,10 +229,6 @@ class ClaimRow:
     chip: str
 
 
-def claim_rows(study: record.Study) -> tuple[ClaimRow, ...]:
-    return tuple(claim_row(study, outcome) for outcome in study.outcomes)
-
-
 def claim_row(study: record.Study, o: record.ClaimOutcome) -> ClaimRow:
     quantity = study.quantity(o.number)
     held = o.contrast

@@ -1,8 +1,8 @@
 """The numbers behind a chart, as a table next to each figure."""
 
-import numpy as np
-
-from embgeo.charts.specification import FigureTable, HistogramSteps, Line, Specification
+from embgeo.charts.panels import empty_cells
+from embgeo.charts.render.drawing import line_x, line_y
+from embgeo.charts.specification import FigureTable, Specification
 from embgeo.core.values import Cell
 from embgeo.files.saved import csv_lines
 
@@ -24,7 +24,8 @@ def tabulate(spec: Specification) -> FigureTable:
         (line.member or panel.member or alone, panel.title, line.part, *cells)
         for panel in spec.panels
         for line in panel.lines
-        for cells in points_of(line)
+        # Of a histogram the left ends of its bins.
+        for cells in zip(line_x(line).tolist(), empty_cells(line_y(line)), strict=False)
     ]
     several = len({panel.y.label for panel in spec.panels}) > 1
     y = "value" if several else first.y.label or "value"
@@ -34,9 +35,3 @@ def tabulate(spec: Specification) -> FigureTable:
     return FigureTable(
         tuple(columns[i] for i in used), [tuple(row[i] for i in used) for row in rows]
     )
-
-
-def points_of(line: Line | HistogramSteps) -> list[tuple[float | None, ...]]:
-    """Return the points of a line, or the left ends and heights of a histogram."""
-    x, y = (line.edges[:-1], line.heights) if isinstance(line, HistogramSteps) else (line.x, line.y)
-    return [(a, b if np.isfinite(b) else None) for a, b in zip(x.tolist(), y.tolist(), strict=True)]

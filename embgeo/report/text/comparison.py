@@ -6,7 +6,7 @@ from embgeo.charts.specification import spread
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.pair import Difference, Pair
 from embgeo.comparison.sentences import has_error
-from embgeo.comparison.track import Curve, Track
+from embgeo.comparison.track import Track
 from embgeo.core.numbers import format_optional, format_signed
 from embgeo.core.quantities import compare, tokens
 from embgeo.core.text import ColoredLine, align
@@ -190,7 +190,10 @@ def track_rows(track: Track) -> tuple[list[tuple[str, ...]], str]:
     rows = [("step", *(format_number(track.steps[i]) for i in places))]
     for curve in curves:
         head = f"{curve.quantity.title}{', to the first' if curve.against else ''}"
-        rows.append((head, *(format_cell(track, curve, i) for i in places)))
+        # "=": the checkpoint holds the matrix of an earlier one.
+        own = (track.original_of(i) is None for i in places)
+        texts = (format_optional(curve.values[i]) for i in places)
+        rows.append((head, *(text if new else "=" for text, new in zip(texts, own, strict=True))))
     return rows, f"{len(places)} of {steps} steps" if len(places) < steps else ""
 
 
@@ -200,13 +203,6 @@ def track_table(track: Track) -> Iterator[str]:
     if rows:
         lines = [*align(rows), *filter(None, [left_out]), f"steps: {track.source}"]
         yield from indented(lines)
-
-
-def format_cell(track: Track, curve: Curve, place: int) -> str:
-    """Format the number, or "=" if the checkpoint holds the matrix of an earlier one."""
-    if track.original_of(place) is not None:
-        return "="
-    return format_optional(curve.values[place])
 
 
 def indented(lines: Iterable[str]) -> Iterator[str]:
