@@ -3,7 +3,7 @@
 class Board {
   constructor(data, store, card, maps) {
     Object.assign(this, { data, store, card });
-    const named = [];
+    const named = new Map();
     for (const line of document.querySelectorAll(".board [data-reason]")) {
       const serious = line.dataset.serious === "true" ? 1 : 0;
       const own = data.suspects.filter(({ reason }) => reason === line.dataset.reason);
@@ -16,12 +16,12 @@ class Board {
       copy.addEventListener("click", () => copyText(copy, this.csv(own, serious)));
       for (const word of line.querySelectorAll(".word")) {
         const row = this.wire(word);
-        if (serious && row >= 0) named.push(row);
+        if (serious && row >= 0) named.set(row, word.textContent);
       }
     }
     const repair = document.querySelector(".repair button");
     repair?.addEventListener("click", () => copyText(repair, repair.previousElementSibling.textContent));
-    for (const map of maps) map.named = [...new Set(named)].slice(0, 6).map((row) => [row, data.label(row)]);
+    for (const map of maps) map.named = [...named].slice(0, 6);
   }
 
   mask(suspects, serious) {

@@ -2,6 +2,8 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const GOLDEN = 0.6180339887498949;
+// Pixels between two tokens below which they share a name.
+const CLUMP = 24;
 
 class Scatter {
   constructor(canvas, overlay, tooltip, data, store) {
@@ -395,16 +397,19 @@ class Marks {
     if (at) place(this.hovered, { x: at[0], y: at[1] - 11, "text-anchor": "middle" });
   }
 
-  // Tokens with their names on the first free side; one without room for its name has a ring alone.
+  // Tokens with their names on the first free side; one without room for its name, or beside a
+  // token with a name, has a ring alone.
   named(map, tokens) {
     this.labelled.textContent = "";
     const { cssWidth: w, cssHeight: h } = map;
     const apart = (a, b) => a[0] > b[1] || a[1] < b[0] || a[2] > b[3] || a[3] < b[2];
     const places = tokens.map(([row]) => map.toPixel(map.view.x[row], map.view.y[row]));
     const taken = [...this.taken, ...places.map(([x, y]) => [x - 4, x + 4, y - 4, y + 4])];
+    const having = [];
     tokens.forEach(([, name], i) => {
       const [x, y] = places[i];
       place(shape(this.labelled, "circle", "ring"), { cx: x, cy: y, r: 3.5 });
+      if (having.some((other) => Math.hypot(x - other[0], y - other[1]) < CLUMP)) return;
       const text = shape(this.labelled, "text", "axis-name");
       text.textContent = name;
       const sides = [[x + 8, y + 4, "start"], [x - 8, y + 4, "end"], [x, y - 9, "middle"], [x, y + 17, "middle"]];
@@ -416,6 +421,7 @@ class Marks {
       if (!free) return text.remove();
       place(text, { x: free[0], y: free[1], "text-anchor": free[2] });
       taken.push(this.box(text, ...free));
+      having.push(places[i]);
     });
   }
 
