@@ -1,9 +1,10 @@
 """The board of suspects on the first screen: reasons, first tokens, and the repair of a model."""
 
 import shlex
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
-from embgeo.core.suspects import REASONS, Reason
+from embgeo.core.suspects import REASONS
 from embgeo.report.text.suspects import list_lines, show_token
 from embgeo.result.analysis import Analysis
 
@@ -11,36 +12,32 @@ from embgeo.result.analysis import Analysis
 CHIPS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class BoardLine:
-    """A reason, and its rows."""
-
-    reason: Reason
-    serious: bool
-    text: str
-    #: What helps, where a repair alone does not.
-    help: str
-    #: Row, and token or number of the row.
-    chips: tuple[tuple[int, str], ...]
-    more: int
+def describe_line(
+    text: str, serious: bool, rows: Sequence[tuple[int, str | None]], **more: Any
+) -> dict[str, Any]:
+    """Describe a line of a board: its first rows with their tokens, and how many more it has."""
+    chips = [(row, show_token(token, row)) for row, token in rows[:CHIPS]]
+    left = max(0, len(rows) - CHIPS)
+    return {"text": text, "serious": serious, "chips": chips, "more": left, **more}
 
 
-def list_board(analysis: Analysis) -> list[BoardLine]:
-    """Return a line for each reason, the serious ones first."""
+def list_board(analysis: Analysis) -> list[dict[str, Any]]:
+    """Return a line for each reason, the serious ones first.
+
+    `help` is what helps, where a repair alone does not.
+    """
     board = []
     for line in list_lines(analysis.suspects):
         rows = list({row: token for _, row, token in line.rows}.items())  # of both sides once
-        chips = tuple((row, show_token(token, row)) for row, token in rows[:CHIPS])
         meaning = REASONS[line.reason]
         help_ = "" if meaning.serious else meaning.help
-        more = max(0, len(rows) - CHIPS)
-        board.append(BoardLine(line.reason, line.serious, line.text, help_, chips, more))
+        board.append(describe_line(line.text, line.serious, rows, reason=line.reason, help=help_))
     return board
 
 
-def write_repair(analysis: Analysis, board: list[BoardLine]) -> str:
+def write_repair(analysis: Analysis, board: list[dict[str, Any]]) -> str:
     """Write the command that repairs the model; empty where none is needed or possible."""
-    reasons = [line.reason for line in board if line.serious]
+    reasons = [line["reason"] for line in board if line["serious"]]
     if not reasons or not analysis.provenance.get("repairable"):
         return ""
     file = shlex.quote(analysis.provenance["file"])

@@ -22,11 +22,11 @@ from embgeo.core.text import visible
 from embgeo.core.values import Quantity
 from embgeo.report import comparison_tables
 from embgeo.report.analysis import describe_frequency
-from embgeo.report.board import CHIPS
+from embgeo.report.board import describe_line
 from embgeo.report.comparison_payload import build, choose_mapped
 from embgeo.report.page import Gallery, code, draw_charts, environment
 from embgeo.report.tables import group_by_family, list_quantities, provenance_rows
-from embgeo.report.text.suspects import describe_change, show_token
+from embgeo.report.text.suspects import describe_change
 
 SECTIONS = (
     ("training", "Over training"),
@@ -117,12 +117,11 @@ def list_boards(comparison: Comparison) -> list[tuple[str, list[dict[str, Any]],
     for place in sorted({change.member for change in comparison.suspects}):
         own = [change for change in comparison.suspects if change.member == place]
         lines = [
-            {
-                "serious": change.serious and verb == "came",
-                "text": f"{verb}: {describe_change(change, rows)}",
-                "chips": [(row, show_token(token, row)) for row, token in rows[:CHIPS]],
-                "more": max(0, len(rows) - CHIPS),
-            }
+            describe_line(
+                f"{verb}: {describe_change(change, rows)}",
+                change.serious and verb == "came",
+                rows,
+            )
             for change in own
             for verb, rows in (("came", change.came), ("went", change.went))
             if rows

@@ -24,8 +24,8 @@ def zeroed() -> np.ndarray:
 def command_of(path: Path) -> str:
     analysis = embgeo.analyze(path)
     board = list_board(analysis)
-    assert [line.reason for line in board if line.serious] == ["zero"]
-    assert all(not line.help for line in board if REASONS[line.reason].serious)
+    assert [line["reason"] for line in board if line["serious"]] == ["zero"]
+    assert all(not line["help"] for line in board if REASONS[line["reason"]].serious)
     return write_repair(analysis, board)
 
 

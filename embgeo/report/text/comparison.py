@@ -64,12 +64,11 @@ def difference_rows(comparison: Comparison, place: int) -> list[tuple[str, ...]]
     chosen = [rows[q.name] for q in HEADLINE if q.name in rows and not rows[q.name].undefined]
     chosen.sort(key=has_error, reverse=True)
     heads = ("", comparison.baseline.name, comparison.members[place].name, "difference")
-    return [heads, *map(cells, chosen)]
-
-
-def cells(row: Difference) -> tuple[str, str, str, str]:
-    values = [format_number(v) for v in (row.baseline, row.value) if v is not None]
-    return row.quantity.title, values[0], values[1], difference_text(row)
+    lines: list[tuple[str, ...]] = [heads]
+    for row in chosen:
+        values = (format_number(v) for v in (row.baseline, row.value) if v is not None)
+        lines.append((row.quantity.title, *values, difference_text(row)))
+    return lines
 
 
 def difference_text(row: Difference) -> str:
