@@ -346,6 +346,11 @@ def test_four_matrices_stand_side_by_side(driver: Any, folder: Path) -> None:
     # More numbers than two matrices have would leave no room for tokens; cards have them.
     assert not [title for title in token_heads(driver) if title.endswith("other-3")]
     assert complaints(driver) == []
+    # A question that is longer than its column breaks, and does not run into the answers.
+    assert driver.execute_script(
+        "return [...document.querySelectorAll('.headline-table tbody th')]"
+        ".every((th) => th.scrollWidth <= th.clientWidth)"
+    )
 
 
 def test_the_table_of_two_matrices_has_the_numbers_of_both(driver: Any, folder: Path) -> None:
