@@ -138,6 +138,8 @@ def pack_film(
     ):
         low, high = xy.min(axis=0), xy.max(axis=0)
         axes = [block.add_floats(xy[:, i], float(low[i]), float(high[i])) for i in (0, 1)]
+        analysis = comparison.members[place].analysis
+        points = find_points(analysis, projection.SVD2.name)
         frames.append(
             {
                 "place": place,
@@ -147,7 +149,8 @@ def pack_film(
                 "y": axes[1],
                 "mean": mean.tolist(),
                 "tone": state,
-                "isotropic": find_isotropic(comparison, place),
+                # The same in any plane.
+                "isotropic": points and pack_reference(analysis, points).get("isotropic"),
             }
         )
     for frame, move, change, turned in zip(
@@ -161,10 +164,3 @@ def pack_film(
         "edges": film.edges.tolist(),
         "densities": film.densities.tolist(),
     }
-
-
-def find_isotropic(comparison: Comparison, place: int) -> float | None:
-    """Find how far about 95% of isotropic rows of these norms reach in any plane."""
-    analysis = comparison.members[place].analysis
-    points = find_points(analysis, projection.SVD2.name)
-    return None if points is None else pack_reference(analysis, points).get("isotropic")

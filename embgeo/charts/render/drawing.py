@@ -132,9 +132,9 @@ def draw(spec: Specification, output: OutputStyle) -> tuple[Figure, tuple[str, .
     for ax, panel in zip(axes, spec.panels, strict=True):
         draw_panel(ax, panel, output, handles)
     share_labels(axes, spec.panels, layout.across)
-    for letter, ax, panel in zip(count_letters(len(axes)), axes, spec.panels, strict=False):
-        lettered = output.letters and not spec.film
-        set_title(ax, panel, letter if lettered else "", layout, output)
+    lettered = output.letters and not spec.film and len(axes) > 1
+    for i, (ax, panel) in enumerate(zip(axes, spec.panels, strict=True)):
+        set_title(ax, panel, f"({chr(ord('a') + i)})" if lettered else "", layout, output)
     maps = [i for i, panel in enumerate(spec.panels) if panel.is_map]
     if maps:
         of_maps = replace(spec, panels=tuple(spec.panels[i] for i in maps))
@@ -175,11 +175,6 @@ def share_labels(axes: Sequence[Axes], panels: Sequence[Panel], across: int) -> 
         for i, ax in enumerate(axes):
             if i % across:
                 ax.set_ylabel("")
-
-
-def count_letters(count: int) -> list[str]:
-    """List (a), (b), (c) … of several panels."""
-    return [f"({chr(ord('a') + i)})" for i in range(count)] if count > 1 else [""]
 
 
 def set_title(

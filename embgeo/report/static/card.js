@@ -32,8 +32,7 @@ class Card {
   compare(row) {
     const [{ data: first }] = this.panels;
     const own = (data) => data.columns.filter((c) => !this.shared.includes(c));
-    const facts = describe({ ...first, columns: this.shared }, row);
-    this.add("p", facts);
+    this.add("p", describe({ ...first, columns: this.shared }, row));
     const box = this.add("div", "", "scroll");
     box.tabIndex = 0;
     box.setAttribute("role", "region");

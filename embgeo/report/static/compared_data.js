@@ -2,7 +2,7 @@
 
 async function readCompared() {
   const meta = readJson("embgeo-meta");
-  const buffer = await readBlock();
+  const buffer = await unpack(byId("embgeo-block").textContent);
   const tokens = readTokens(buffer, meta.tokens, meta.rows);
   const shared = readColumns(meta.columns, buffer);
   const members = meta.members.map((part) => {

@@ -55,13 +55,9 @@ function readTokens(buffer, described, rows) {
   return tokens;
 }
 
-async function readBlock() {
-  return unpack(document.getElementById("embgeo-block").textContent);
-}
-
 async function readData() {
   const meta = readJson("embgeo-meta");
-  const buffer = await readBlock();
+  const buffer = await unpack(byId("embgeo-block").textContent);
   return readRows(meta, meta, buffer, readTokens(buffer, meta.tokens, meta.rows));
 }
 
