@@ -27,7 +27,7 @@ class Unrelated(StrEnum):
     NO_VALUE = "no value of the parameter is known; name it with --parameter"
     NO_PAIR = "it is not compared with a baseline"
     NO_METHOD = "it is not a method of a training"
-    NO_GROUP = "it is no group of runs; name groups with --against"
+    NO_GROUP = "it is not a group of runs; name groups with --against"
     NO_OUTPUT = "its analysis has no output matrix"
     NO_TRACK = "it is not a track; compare checkpoints of a run with: embgeo diff --track"
 

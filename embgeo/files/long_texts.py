@@ -10,7 +10,7 @@ from embgeo.files.guard import cannot_read, refuse
 from embgeo.files.small_files import read_head
 
 _BLOCK = 2**18
-# Without white space no place to cut is known; whatever has none in a MiB is no text of words.
+# Without white space no place to cut is known; a MiB without any is not text of words.
 _LONGEST_WORD = 2**20
 _MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
