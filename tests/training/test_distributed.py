@@ -86,11 +86,11 @@ from torch import distributed
 from embgeo.training.loop.distributed import join_processes
 
 with join_processes("cpu") as group:
-    group = weakref.ref(distributed.group.WORLD)
+    held = weakref.ref(distributed.group.WORLD)
     import torch.distributed.nn
 
     assert group.broadcast(group.rank) == 0
-assert group() is None
+assert held() is None
 """
 
 
