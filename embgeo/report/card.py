@@ -23,6 +23,7 @@ from embgeo.report.tables import headline_rows
 from embgeo.result.analysis import Analysis
 from embgeo.training.study import deciding, wording
 from embgeo.training.study.record import Study, StudyMethod
+from embgeo.training.study.spread import LEAST_SEEDS
 
 #: Inches at 100 dots an inch, characters of a line of the headline, and of its name, at most.
 SIZE, LINE, LONGEST = (12.0, 6.3), 26, 44
@@ -48,6 +49,8 @@ def draw_card(
         members = () if compared is None else compared.members
         shown = next((one.analysis for one in members if one.name == best.name), None)
         name, text = study.subject(result), study.headlines(result)[0]
+        if len(result.seeds) < LEAST_SEEDS:  # where the headline has a sentence for each method
+            text = wording.describe_what_happened(result, best) or text
         numbers = list(compare_numbers(result, best))
     else:
         shown = result if isinstance(result, Analysis) else result.members[-1].analysis
@@ -92,14 +95,16 @@ def join_ends(result: Comparison) -> str:
 
 
 def find_best(trained: Study) -> StudyMethod:
-    """Find the method with the best score against its control, or the only one."""
+    """Find the method, other than a control, with the best score against its control."""
     name = deciding.quality_name(trained.runs)
     quantity = trained.quantity(name)
     sign = 1.0 if quantity is not None and quantity.better == "higher" else -1.0
+    controls = {method.reference for method in trained.methods}
     known = {
         method.name: (sign * held.difference, method)
         for method in trained.methods
-        if method.reference and deciding.has_same_size(trained, method)
+        if method.reference and method.name not in controls
+        if deciding.has_same_size(trained, method)
         if (held := deciding.compare_with_control(trained, method, name)) is not None
     }
     return max(known.values(), key=lambda pair: pair[0])[1] if known else trained.baseline

@@ -11,10 +11,10 @@ import pytest
 from matplotlib.image import imread
 
 from embgeo.cli.app import run
-from embgeo.report.card import draw_card
+from embgeo.report.card import draw_card, find_best
 from tests.support.sample_analysis import sample
 from tests.support.sample_comparison import sample_comparison
-from tests.support.sample_runs import embeddings, sample_training
+from tests.support.sample_runs import SAMPLES, embeddings, sample_training
 
 RESULTS = {
     "analysis": [sample(hostile=True)],
@@ -38,6 +38,16 @@ def test_the_card_says_what_the_page_says(name):
         (name == "study",) * 2
     )
     assert draw_card(*RESULTS[name]) == (svg, png)
+
+
+def test_the_card_of_a_study_is_about_one_method_and_no_control(monkeypatch):
+    monkeypatch.setitem(SAMPLES, "untied", (90.0, 1.0))
+    monkeypatch.setitem(SAMPLES, "cosreg", (120.0, 1.0))
+    study = sample_training(methods=("mle", "cosreg", "untied", "al"), seeds=2)
+    assert find_best(study).name == "al"
+    said = draw_card(study)[0]
+    assert "AL changed" in said
+    assert "COSREG" not in said
 
 
 @pytest.mark.slow
