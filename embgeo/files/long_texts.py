@@ -7,13 +7,13 @@ from pathlib import Path
 from embgeo.core.errors import UnreadableFile
 from embgeo.files.compressed import BoundedStream, codec_of
 from embgeo.files.guard import cannot_read, refuse
-from embgeo.files.small_files import read_head
+from embgeo.files.links import open_file
+from embgeo.files.small_files import UTF16_MARKS, read_head
 
 _BLOCK = 2**18
 # Without white space no place to cut is known; a MiB without any is not text of words.
 _LONGEST_WORD = 2**20
 _MARK = b"\xef\xbb\xbf"
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 #: Largest share of invalid UTF-8 at the beginning; text in an older Latin encoding has less.
 _MOST_INVALID = 0.1
 _LAST_SPACE = re.compile(rb"[ \t\r\f\v](?=[^ \t\r\f\v]*\Z)")
@@ -34,7 +34,7 @@ def read_pieces(
     """
     codec, rest, is_first = codec_of(read_head(path)), b"", True
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             stream = file if codec is None else BoundedStream(path, file, codec)
             while block := stream.read(_BLOCK):
                 if is_first:
@@ -59,7 +59,7 @@ def read_pieces(
 
 def check_start(start: bytes, path: Path) -> None:
     """Refuse a file by the first block of its content."""
-    if start.startswith(_UTF16_MARKS):
+    if start.startswith(UTF16_MARKS):
         way_out = "convert it with iconv -f UTF-16 -t UTF-8"
         raise NotText("it is UTF-16, not UTF-8", where=path, way_out=way_out)
     if b"\0" in start:

@@ -26,7 +26,7 @@ _COST = {"[": 88, "{": 88, ",": 72, ":": 110}
 
 #: How checkpoints in zip archives, of numpy, in GGUF, HDF5 and Parquet, and pickles begin.
 _OF_CHECKPOINTS = (b"PK\x03\x04", b"\x93NUMPY", b"GGUF", b"\x89HDF", b"PAR1", b"\x80")
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_head(path: Path) -> bytes:
@@ -73,7 +73,7 @@ def decode_text(data: bytes, path: Path, what: str = "text") -> str:
 
     `what` is expected, and named where the file is a checkpoint.
     """
-    encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"
+    encoding = "utf-16" if data.startswith(UTF16_MARKS) else "utf-8-sig"
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:

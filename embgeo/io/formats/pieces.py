@@ -24,8 +24,6 @@ from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.facts import ModelFacts
 
 OpenFile = Callable[[Beside], Checkpoint]
-#: First element of the piece of each tensor that a file holds.
-_Offsets = dict[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)

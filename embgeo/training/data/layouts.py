@@ -69,7 +69,7 @@ PUBLISHED = (
 def list_files(folder: Path, fits: Callable[[Path], bool]) -> tuple[list[Path], list[str]]:
     """List the files of a folder that fit, by name, and note those that are left out.
 
-    Hidden files are none of the data. Links to files outside the folder are left out.
+    Hidden files and links to files outside the folder are left out.
     """
     try:
         found = [
