@@ -6,7 +6,10 @@ import hashlib
 import io
 import json
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,6 +29,7 @@ from embgeo.io.places.stores import StoreFolder
 from tests.support.command import call
 from tests.support.framework_files import gguf_bytes, gguf_tensor, needs
 from tests.support.refusals import refusal
+from tests.support.toy_hub import answer_with
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -374,8 +378,7 @@ class Web:
         self.error: Exception | None = None
         self.status, self.range, self.at_once = 206, "", 7
 
-    def connect(self, _: str, client_kwargs: Any) -> tuple[Any, str]:
-        assert client_kwargs["timeout"].total == ranges.PATIENCE
+    def connect(self, _: str, **__: Any) -> tuple[Any, str]:
         return self, "u/w.bin"
 
     def info(self, _: str) -> dict[str, Any]:
@@ -429,6 +432,34 @@ def test_a_slow_server_is_given_up_before_its_answer_ends(
     with refusal(Damaged):
         ranges.read_range(folder, "w.bin", 0, 3600)
     assert next(seconds) == 62
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("trickling", [("HEAD", "GET"), ("GET",)])
+def test_a_server_whose_headers_trickle_is_given_up(
+    trickling: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each byte comes in time, and the last one never does."""
+    ended = threading.Event()
+
+    class Trickling(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n")
+            with suppress(OSError):  # the client is gone
+                while self.command in trickling and not ended.wait(0.01):
+                    self.wfile.write(b"X")
+                self.wfile.write(b"\r\n")
+
+        do_HEAD = do_GET
+
+    monkeypatch.setattr(ranges, "PATIENCE", 0.2)
+    with answer_with(Trickling) as address, refusal():
+        try:
+            folder = StoreFolder(f"{address}/w.bin")
+            assert "HEAD" not in trickling
+            ranges.read_range(folder, "w.bin", 0, 9)
+        finally:
+            ended.set()
 
 
 def test_an_answer_of_a_web_server_is_the_requested_range(web: Web) -> None:

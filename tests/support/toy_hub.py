@@ -103,15 +103,16 @@ def serve(folder: Path) -> Iterator[ToyHub]:
     }
     hub = ToyHub(files)
     with (
-        _server(_handler(hub, is_store=False)) as one,
-        _server(_handler(hub, is_store=True)) as two,
+        answer_with(_handler(hub, is_store=False)) as one,
+        answer_with(_handler(hub, is_store=True)) as two,
     ):
         hub.endpoint, hub.other = one, two
         yield hub
 
 
 @contextmanager
-def _server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+def answer_with(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Address of a server on the loopback address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = False
     server.block_on_close = False

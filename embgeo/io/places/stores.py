@@ -1,7 +1,8 @@
 """Object stores and web servers, read by ranges or whole files through fsspec."""
 
+import asyncio
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,7 @@ class StoreFolder:
             from fsspec.core import url_to_fs
 
             self._is_web = name.startswith(("http://", "https://"))
-            limits = {"client_kwargs": _limit(total=ranges.PATIENCE)} if self._is_web else {}
-            self._store, root = url_to_fs(name, **limits)
+            self._store, root = url_to_fs(name, **_limit_waiting() if self._is_web else {})
             entry = self._store.info(root)
             self.chosen = "" if entry["type"] == "directory" else _file_name(root)
             self._root = root if not self.chosen else root.rpartition("/")[0]
@@ -70,12 +70,7 @@ class StoreFolder:
         size = self.files[file].size
         headers = {"Range": f"bytes={start}-{stop - 1}", "Accept-Encoding": "identity"}
         with self._store.open(
-            self._place(file),
-            "rb",
-            block_size=0,
-            size=size,
-            headers=headers,
-            **_limit(sock_connect=ranges.PATIENCE, sock_read=ranges.PATIENCE),
+            self._place(file), "rb", block_size=0, size=size, headers=headers
         ) as opened:
             status, stated = opened.r.status, opened.r.headers.get("Content-Range", "")
             if status != 200 or start:  # the start of a file that comes whole will do
@@ -103,11 +98,21 @@ class StoreFolder:
         return f"{self._root}/{file}" if self._root else file
 
 
-def _limit(total: float | None = None, **seconds: float) -> dict[str, Any]:
-    """Limit the time of a request, with its headers, or of a connection without a byte."""
+def _limit_waiting() -> dict[str, Any]:
+    """Limit the time to all headers of a response, and to the next bytes of its body."""
     from aiohttp import ClientTimeout
 
-    return {"timeout": ClientTimeout(total, **seconds)}
+    return {
+        "client_kwargs": {
+            "timeout": ClientTimeout(sock_read=ranges.PATIENCE),
+            "middlewares": [_await_headers],
+        }
+    }
+
+
+async def _await_headers(request: Any, ask: Callable[[Any], Awaitable[Any]]) -> Any:
+    async with asyncio.timeout(ranges.PATIENCE):
+        return await ask(request)
 
 
 def _describe_version(entry: dict[str, Any]) -> str:
