@@ -90,8 +90,6 @@ def _newton(x: FloatArray, positive: Mask) -> tuple[FloatArray, float, bool]:
                 loss - 1e-4 * length * promised
             ):
                 length *= 0.5
-                if length < 1e-10:  # only rounding is left
-                    return beta[:-1], float(beta[-1]), True
         beta, score = beta + length * step, score + length * along
         if promised <= TOLERANCE * loss:
             return beta[:-1], float(beta[-1]), True
