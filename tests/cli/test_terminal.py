@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -167,6 +168,21 @@ def test_stages_are_counted() -> None:
     assert sorted({number for number, _ in counts}) == [1, 2, 3, 4, 5]
     assert counts == sorted(counts)
     assert "3/5 cosine" in stages
+
+
+def test_a_bar_is_shown_on_stderr_unless_quiet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    for quiet in (False, True):
+        with shared.progress_bar(quiet) as progress:
+            assert (progress is None) is quiet
+            if progress is not None:
+                progress.start("reading", 60)
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert ("reading" in printed.err) is not quiet
 
 
 def test_help_lists_each_option_once_in_a_group() -> None:

@@ -94,6 +94,9 @@ def test_the_command(tmp_path) -> None:
     assert (change.added, change.names) == (2, ("old", "new"))
     assert [(one.reason, one.rows.tolist()) for one in change.suspects] == [("duplicate", [30, 31])]
     assert "2 duplicates of 2 tokens  row 30 row 31" in done.output
+    settings = tmp_path / "few.toml"
+    settings.write_text('[analyze]\nrows = "0:20"\npairs = 3\n')
+    assert "20 → 20 rows" in call("diff", *paths, "--added", "--config", settings).output
     alone = call("diff", paths[0], "--added")
     assert alone.exit_code == 2
     assert "--added: takes two checkpoints" in alone.output

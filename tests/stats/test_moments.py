@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from embgeo.metrics.shared import SharedStatistics
 from embgeo.stats import Moments, moments
 from embgeo.stats.block import Block
 from tests.support.matrices import gaussian
@@ -140,6 +141,15 @@ def test_probes_bound_what_rounding_does_to_eigenvalues():
         before = single.find_rounding()
         single.forget_scatter()
         assert single.find_rounding() == before
+
+
+@pytest.mark.parametrize("kind", ["even", "steep"])
+def test_rounding_shows_or_does_not_at_every_scale(kind):
+    for scale in (-30, 0, 30):
+        probed, shared = Moments(40, probed=True), SharedStatistics()
+        probed.update(Block(np.arange(2000), np.ldexp(make_rows(kind), scale)))
+        shared.add([probed])
+        assert shared.is_rough is (kind == "steep")
 
 
 def test_rows_that_are_stored_in_float64_are_summed_in_float64():

@@ -19,6 +19,8 @@ class Page(HTMLParser):
         self.tags: Counter[str] = Counter()
         self.ids: Counter[str] = Counter()
         self.links: list[str] = []
+        #: Sections that no link leads to.
+        self.unlisted: set[str] = set()
         self.attributes: list[tuple[str, str, str]] = []
         self.scripts: list[tuple[dict[str, str | None], str]] = []
         self.styles: list[str] = []
@@ -36,6 +38,8 @@ class Page(HTMLParser):
                 self.ids[value or ""] += 1
             if name == "href":
                 self.links.append(value or "")
+            if tag == "section" and name == "id" and f"#{value}" not in self.links:
+                self.unlisted.add(value or "")
         if tag == "script":
             self.scripts.append((dict(attrs), ""))
         if tag == "style":
@@ -67,10 +71,11 @@ class Page(HTMLParser):
                 self.headings[-1] += data
 
     def check_structure(self, links: int) -> None:
-        """Closed elements, ids once, links into the page, and nothing from anywhere else."""
+        """Closed elements, ids once, contents, links into the page, nothing from anywhere else."""
         assert self.open == []
         assert [name for name, times in self.ids.items() if times > 1] == []
         assert len(self.links) > links
+        assert self.unlisted <= {"browser"}
         for link in self.links:
             assert link.startswith("#"), link
             assert link[1:] in self.ids, link
