@@ -28,8 +28,6 @@ from tests.support.binary_files import (
 from tests.support.refusals import refusal
 from tests.support.sampling import each_folder, each_value
 
-REAL = Path(__file__).parents[2].parent / "shared" / "data" / "real_embeddings"
-
 
 def sparse(path: Path, start: bytes, size: int) -> None:
     """A file of `size` bytes that takes no room on the disk."""
@@ -223,12 +221,6 @@ def test_safetensors_index(tmp_path: Path) -> None:
         open_file(index)
 
 
-def test_index_of_torch_shards(torch: Any, tmp_path: Path) -> None:
-    torch.save({"a": torch.ones(2, 2)}, tmp_path / "m-1.bin")
-    index = write_index(tmp_path / "pytorch_model.bin.index.json", {"a": "m-1.bin"})
-    assert arrays(open_file(index))["a"].tolist() == [[1, 1], [1, 1]]
-
-
 def test_index_in_the_cache_of_hugging_face(tmp_path: Path) -> None:
     blobs, snapshot = tmp_path / "m" / "blobs", tmp_path / "m" / "snapshots" / "abc"
     blobs.mkdir(parents=True)
@@ -306,43 +298,6 @@ def test_large_safetensors_is_mapped(tmp_path: Path) -> None:
     start = safetensors_of({"w": entry})
     sparse(tmp_path / "a", start, len(start) + TWO_GIB)
     assert is_mapped(open_file(tmp_path / "a").tensors[0].open())
-
-
-# Real files
-
-
-def real(name: str) -> Path:
-    if not (REAL / name).exists():
-        pytest.skip(f"{name} is not next to this checkout")
-    return REAL / name
-
-
-def test_real_rnnlm() -> None:
-    made = arrays(open_file(real("rnnlm_oreilly.pkl")))
-    assert made["0"].shape == (10000, 100)
-    assert made["4"].shape == (100, 10000)
-    assert made["0"].dtype == np.float16
-    # Short byte strings are copied: a map of their page would cost more.
-    assert all(is_mapped(array) for array in made.values() if array.nbytes >= 4096)
-
-
-def test_real_cbow() -> None:
-    checkpoint = open_file(real("cbow_oreilly.pkl"))
-    assert arrays(checkpoint)["word_vecs"].shape == (10000, 100)
-    assert checkpoint.tokens is not None
-    assert (len(checkpoint.tokens), checkpoint.tokens[:2]) == (10000, ("aer", "banknote"))
-
-
-def test_real_npy() -> None:
-    path = real("crystal_40000.npy")
-    np.testing.assert_array_equal(arrays(open_file(path))[""], np.load(path))
-
-
-def test_real_whole_module() -> None:
-    checkpoint = open_file(real("fairy_tales_lstm_full_module.pt"))
-    assert [t.name for t in checkpoint.tensors][:2] == ["encoder.weight", "rnn.weight_ih_l0"]
-    assert {t.name: t.alias_of for t in checkpoint.tensors}["decoder.weight"] == "encoder.weight"
-    assert arrays(checkpoint)["encoder.weight"].shape == (4934, 100)
 
 
 W = np.random.default_rng(0).standard_normal((30, 5)).astype("f4")

@@ -104,11 +104,12 @@ def test_cut_and_damaged_data_are_refused(tmp_path: Path, scratch: Path, codec: 
 
 
 @each_codec
-@pytest.mark.slow
 def test_bombs(tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, codec: str) -> None:
     monkeypatch.setattr(compressed, "RATIO_FREE_BYTES", 2**20)
     path = written(tmp_path, COMPRESSORS[codec](bytes(20_000_000)))
     refused(path)
+    with refusal(UnreadableFile):
+        embgeo.load(written(tmp_path, npy(), "a.npy"), tokens=path)
     assert list(scratch.iterdir()) == []
 
 
@@ -142,8 +143,6 @@ def test_one_layer_is_unpacked_and_no_archive(tmp_path: Path, scratch: Path) -> 
     for content in (gzip.compress(gzip.compress(GLOVE)), tar.getvalue(), archive.getvalue()):
         for packed in (content, gzip.compress(content)):
             refused(written(tmp_path, packed))
-    refused(written(tmp_path, tar.getvalue()))
-    refused(written(tmp_path, archive.getvalue()))
     assert list(scratch.iterdir()) == []
 
 
@@ -183,17 +182,17 @@ def test_standard_input(
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.parametrize("most", [len(GLOVE), len(GLOVE) - 1])
 def test_standard_input_is_received_up_to_the_limit(
-    most: int, monkeypatch: pytest.MonkeyPatch
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    piped(monkeypatch, GLOVE)
-    monkeypatch.setattr("embgeo.io.load.MAX_BYTES", most)
     monkeypatch.setattr("embgeo.io.load._PIECE", 10)
-    if most == len(GLOVE):
-        np.testing.assert_array_equal(embgeo.load("-").data, W)
-        return
+    monkeypatch.setattr("embgeo.io.load.MAX_BYTES", len(GLOVE))
+    piped(monkeypatch, GLOVE)
+    np.testing.assert_array_equal(embgeo.load("-").data, W)
+    monkeypatch.setattr("embgeo.io.load.MAX_BYTES", len(GLOVE) - 1)
+    piped(monkeypatch, GLOVE)
     refused("-")
+    assert list(scratch.iterdir()) == []
 
 
 def test_there_may_be_no_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,12 +213,5 @@ def test_standard_input_that_is_refused(
     scratch: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, terminal: bool
 ) -> None:
     piped(monkeypatch, content, terminal)
-    refused("-")
-    assert list(scratch.iterdir()) == []
-
-
-def test_endless_input_is_refused(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    piped(monkeypatch, bytes(3 * 2**20))
-    monkeypatch.setattr("embgeo.io.load.MAX_BYTES", 2**20)
     refused("-")
     assert list(scratch.iterdir()) == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -65,20 +64,33 @@ def test_every_kind_has_a_sign_and_a_sample() -> None:
         assert any(word in kind.what for word in (*HEADS, *NAMES)), kind.what
 
 
-@each_value
-@pytest.mark.parametrize(
-    "content",
-    [W.tobytes(), b"the\nof\n", b'{"the":0,"of":1}', b'[["the",0]]', b"the\t12\nof\t9\n",
-     b"\6\0\0\0\x10\0\0\0" + W.tobytes(), b"%PDF-1.7 " + bytes(99)],
-)  # fmt: skip
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_what_is_not_known_is_told_what_is_read(
-    content: bytes, pack: Callable[[bytes], bytes], tmp_path: Path
-) -> None:
+def test_what_is_not_known_is_told_what_is_read(tmp_path: Path) -> None:
     """No way out leads to garbage: the kind of bare numbers is not guessed."""
-    (tmp_path / "file").write_bytes(pack(content))
-    with refusal():
-        embgeo.load(tmp_path / "file")
+    for folder, content in each_folder(
+        tmp_path,
+        (
+            W.tobytes(),
+            b"the\nof\n",
+            b'{"the":0,"of":1}',
+            b'[["the",0]]',
+            b"[[0.5, 1.5]]\n",
+            b"the\t12\nof\t9\n",
+            b"word\tcount\nthe\t120\nof\t80\n",
+            "Wörter, keine Zahlen\n".encode(),
+            b"\6\0\0\0\x10\0\0\0" + W.tobytes(),
+            b"%PDF-1.7 " + bytes(99),
+            bytes(range(14, 32)) * 20,
+            b'model_checkpoint_path: "model.ckpt-3"\n',
+            b"GGUF\x03\0\0\0",
+            b"\x89HDF\r\n\x1a\n",
+            b"\x1f\x8b",
+            b"",
+        ),
+    ):
+        for packed in (content, gzip.compress(content)):
+            (folder / "file").write_bytes(packed)
+            with refusal():
+                embgeo.load(folder / "file")
 
 
 def test_a_folder_with_a_file_of_another_tool_names_it(tmp_path: Path) -> None:

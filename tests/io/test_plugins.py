@@ -99,6 +99,8 @@ def test_a_plugin_takes_no_file_from_a_format_of_embgeo(tmp_path: Path, install:
 def test_every_format_fits_the_protocol() -> None:
     for known in FORMATS:
         assert isinstance(known, Format)
+        assert known.sniff(b"") is False
+    assert len({known.NAME for known in FORMATS}) == len(FORMATS)
 
 
 @pytest.mark.slow

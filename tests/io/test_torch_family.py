@@ -1,4 +1,4 @@
-"""torch's older and other formats: every tensor is what torch reads."""
+"""Other files of torch, and checkpoints of toolkits: every tensor is what torch reads."""
 
 from __future__ import annotations
 
@@ -15,18 +15,14 @@ import embgeo
 from embgeo.core.errors import AmbiguousTensor, UnreadableFile
 from embgeo.io.load import open_checkpoint
 from tests.support.binary_files import (
-    TORCH_DTYPES,
     arrays,
-    as_numpy,
     is_mapped,
     same_bits,
 )
 from tests.support.refusals import refusal
-from tests.support.sampling import each_value, sample_cases
 from tests.support.torch_files import (
     SYSTEM,
     legacy,
-    module_of,
     storage,
     tensor,
 )
@@ -36,76 +32,7 @@ OPENNMT = SHARED / "opennmt_legacy_b.pt"
 WORDS = [f"w{i}" for i in range(9)]
 
 
-def save_legacy(torch: Any, value: object, path: Path, protocol: int = 2) -> None:
-    torch.save(value, path, pickle_protocol=protocol, _use_new_zipfile_serialization=False)
-
-
 # The legacy format
-
-
-@each_value
-@pytest.mark.parametrize("protocol", sample_cases([2, 3, 4, 5], 3))
-@pytest.mark.parametrize("dtype", TORCH_DTYPES)
-def test_legacy_dtypes(torch: Any, tmp_path: Path, dtype: str, protocol: int) -> None:
-    bits = torch.arange(7 * 48, dtype=torch.int64).to(torch.uint8) % 2
-    value = bits.view(getattr(torch, dtype)) if dtype != "bool" else bits.bool()
-    value = value.reshape(3, -1)
-    save_legacy(torch, {"w": value}, tmp_path / "a.pt", protocol)
-    checkpoint = open_checkpoint(tmp_path / "a.pt")
-    assert checkpoint.format == "legacy torch checkpoint"
-    made = arrays(checkpoint)["w"]
-    assert same_bits(made, as_numpy(torch, value))
-    assert is_mapped(made)
-
-
-def test_legacy_views_and_aliases(torch: Any, tmp_path: Path) -> None:
-    base = torch.arange(60, dtype=torch.float32).reshape(6, 10)
-    tensors = {
-        "base": base,
-        "tied": base,
-        "transposed": base.t(),
-        "rows": base[2:5],
-        "every other column": base[:, ::2],
-        "expanded": base[0].expand(4, 10),
-        "scalar": base[2, 3],
-        "empty": base[:0],
-        "another": torch.ones(3),
-        "nothing": torch.ones(0, 4),
-    }
-    save_legacy(torch, tensors, tmp_path / "a.pt")
-    checkpoint = open_checkpoint(tmp_path / "a.pt")
-    made = arrays(checkpoint)
-    assert list(made) == list(tensors)
-    for name, value in tensors.items():
-        assert same_bits(made[name], value.numpy()), name
-    aliases = {t.name: t.alias_of for t in checkpoint.tensors if t.alias_of}
-    assert aliases == {"tied": "base"}
-    assert checkpoint.notes == ()
-
-
-@pytest.mark.filterwarnings("ignore:Couldn't retrieve source code")
-def test_legacy_whole_module_of_a_class_that_is_gone(torch: Any, tmp_path: Path) -> None:
-    nn = torch.nn
-
-    class Net(nn.Module):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.encoder = nn.Embedding(9, 4)
-            self.rnn = nn.LSTM(4, 4)
-            self.decoder = nn.Linear(4, 9)
-            self.decoder.weight = self.encoder.weight
-            self.itos = WORDS
-
-    with module_of(Net):
-        model = Net()
-        save_legacy(torch, model, tmp_path / "a.pt")
-    checkpoint = open_checkpoint(tmp_path / "a.pt")
-    made = arrays(checkpoint)
-    expected = {name: value.numpy() for name, value in model.state_dict().items()}
-    assert made.keys() == expected.keys()
-    assert all(same_bits(made[name], expected[name]) for name in expected)
-    assert checkpoint.tokens == tuple(WORDS)
-    assert "embgeo_test_gone" not in sys.modules
 
 
 PARTS = {

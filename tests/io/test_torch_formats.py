@@ -1,10 +1,9 @@
-"""torch checkpoints: every tensor is what torch reads."""
+"""torch checkpoints, in its zip format and the one before: every tensor is what torch reads."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import types
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -24,29 +23,42 @@ from tests.support.binary_files import (
 )
 from tests.support.refusals import refusal
 from tests.support.sampling import each_value, sample_cases
+from tests.support.torch_files import module_of
 
 TWO_GIB = 2**31
 
+each_format = pytest.mark.parametrize("old", [False, True], ids=["zip", "legacy"])
+
+
+def save(torch: Any, value: object, path: Path, old: bool, protocol: int = 2) -> Path:
+    torch.save(value, path, pickle_protocol=protocol, _use_new_zipfile_serialization=not old)
+    return path
+
 
 @each_value
+@each_format
 @pytest.mark.parametrize("protocol", sample_cases([2, 3, 4, 5], 3))
 @pytest.mark.parametrize("dtype", TORCH_DTYPES)
-def test_torch_dtypes(torch: Any, tmp_path: Path, dtype: str, protocol: int) -> None:
+def test_dtypes(torch: Any, tmp_path: Path, dtype: str, protocol: int, old: bool) -> None:
     bits = torch.arange(7 * 48, dtype=torch.int64).to(torch.uint8) % 2
     tensor = bits.view(getattr(torch, dtype)) if dtype != "bool" else bits.bool()
     tensor = tensor.reshape(3, -1)
-    torch.save({"w": tensor}, tmp_path / "a.pt", pickle_protocol=protocol)
-    made = arrays(open_file(tmp_path / "a.pt"))["w"]
+    checkpoint = open_file(save(torch, {"w": tensor}, tmp_path / "a.pt", old, protocol))
+    assert checkpoint.format == ("legacy torch checkpoint" if old else "torch checkpoint")
+    made = arrays(checkpoint)["w"]
     assert same_bits(made, as_numpy(torch, tensor))
     assert is_mapped(made)
 
 
-def test_torch_views(torch: Any, tmp_path: Path) -> None:
+@each_format
+def test_views_and_aliases(torch: Any, tmp_path: Path, old: bool) -> None:
     base = torch.arange(60, dtype=torch.float32).reshape(6, 10)
     tensors = {
         "base": base,
+        "tied": base,
         "transposed": base.t(),
         "rows": base[2:5],
+        "rows at another offset": base[3:6],
         "every other column": base[:, ::2],
         "corner": base[3:, 4:],
         "expanded": base[0].expand(4, 10),
@@ -54,30 +66,24 @@ def test_torch_views(torch: Any, tmp_path: Path) -> None:
         "scalar": base[2, 3],
         "empty": base[:0],
         "permuted": base.reshape(2, 3, 10).permute(2, 0, 1),
+        "another": torch.ones(3),
+        "nothing": torch.ones(0, 4),
     }
-    torch.save(tensors, tmp_path / "a.pt")
-    made = arrays(open_file(tmp_path / "a.pt"))
+    checkpoint = open_file(save(torch, tensors, tmp_path / "a.pt", old))
+    made = arrays(checkpoint)
     assert list(made) == list(tensors)
     for name, tensor in tensors.items():
         assert same_bits(made[name], tensor.numpy()), name
+    aliases = {t.name: t.alias_of for t in checkpoint.tensors if t.alias_of}
+    assert aliases == {"tied": "base"}
+    assert checkpoint.notes == ()
 
 
-def test_torch_tied_tensors_are_aliases(torch: Any, tmp_path: Path) -> None:
-    weight = torch.ones(5, 3)
-    torch.save({"in": weight, "out": weight, "part": weight[1:], "t": weight.t()}, tmp_path / "a")
-    aliases = {t.name: t.alias_of for t in open_file(tmp_path / "a").tensors}
-    assert aliases == {"in": "", "out": "in", "part": "", "t": ""}
-
-
-def test_torch_parameters_subclasses_and_containers(torch: Any, tmp_path: Path) -> None:
+def test_parameters_subclasses_and_containers(torch: Any, tmp_path: Path) -> None:
     class Marked(torch.Tensor):  # type: ignore[misc, name-defined]
         pass
 
-    module = types.ModuleType("embgeo_test_marked")
-    Marked.__module__, Marked.__qualname__ = module.__name__, "Marked"
-    module.Marked = Marked  # type: ignore[attr-defined]
-    sys.modules[module.__name__] = module
-    try:
+    with module_of(Marked):
         torch.save(
             {
                 "parameter": torch.nn.Parameter(torch.ones(2, 2)),
@@ -90,8 +96,6 @@ def test_torch_parameters_subclasses_and_containers(torch: Any, tmp_path: Path) 
             },
             tmp_path / "a.pt",
         )
-    finally:
-        del sys.modules[module.__name__]
     made = arrays(open_file(tmp_path / "a.pt"))
     assert {name: array.flat[0] for name, array in made.items()} == {
         "parameter": 1,
@@ -103,16 +107,10 @@ def test_torch_parameters_subclasses_and_containers(torch: Any, tmp_path: Path) 
     }
 
 
-def test_torch_state_dict(torch: Any, tmp_path: Path) -> None:
-    model = torch.nn.Sequential(torch.nn.Embedding(7, 3), torch.nn.LSTM(3, 4))
-    torch.save(model.state_dict(), tmp_path / "a.pt")
-    made = arrays(open_file(tmp_path / "a.pt"))
-    expected = {name: value.numpy() for name, value in model.state_dict().items()}
-    assert list(made) == list(expected)
-    assert all(same_bits(made[name], expected[name]) for name in expected)
-
-
-def test_torch_whole_module_of_a_class_that_is_gone(torch: Any, tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore:Couldn't retrieve source code")
+@each_format
+@pytest.mark.parametrize("whole", [False, True], ids=["state_dict", "module"])
+def test_a_module_whose_class_is_gone(torch: Any, tmp_path: Path, old: bool, whole: bool) -> None:
     nn = torch.nn
 
     class Net(nn.Module):  # type: ignore[misc, name-defined]
@@ -125,43 +123,37 @@ def test_torch_whole_module_of_a_class_that_is_gone(torch: Any, tmp_path: Path) 
             self.layers = nn.ModuleList([nn.Linear(2, 2), nn.BatchNorm1d(2)])
             self.word_to_id = {f"w{i}": i for i in range(9)}
 
-    module = types.ModuleType("embgeo_test_gone")
-    Net.__module__, Net.__qualname__ = module.__name__, "Net"
-    module.Net = Net  # type: ignore[attr-defined]
-    sys.modules[module.__name__] = module
-    model = Net()
-    try:
-        torch.save(model, tmp_path / "a.pt")
-    finally:
-        del sys.modules[module.__name__]
+    with module_of(Net) as module:
+        model = Net()
+        save(torch, model if whole else model.state_dict(), tmp_path / "a.pt", old)
     checkpoint = open_file(tmp_path / "a.pt")
     made = arrays(checkpoint)
     expected = {name: value.numpy() for name, value in model.state_dict().items()}
-    assert made.keys() == expected.keys()
+    assert list(made) == list(expected)
     assert all(same_bits(made[name], expected[name]) for name in expected)
     aliases = {t.name: t.alias_of for t in checkpoint.tensors if t.alias_of}
     assert aliases == {"decoder.weight": "encoder.weight"}
-    assert checkpoint.tokens == tuple(f"w{i}" for i in range(9))
+    assert checkpoint.tokens == (tuple(f"w{i}" for i in range(9)) if whole else None)
     assert module.__name__ not in sys.modules
 
 
-@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")  # deprecated, but in old files
-def test_torch_tensors_of_other_kinds_are_named(torch: Any, tmp_path: Path) -> None:
-    torch.save(
-        {
-            "w": torch.ones(2, 2),
-            "quantized": torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.qint8),
-            "sparse": torch.eye(3).to_sparse(),
-            "meta": torch.ones(2, device="meta"),
-            "conj": torch.ones(2, dtype=torch.complex64).conj(),
-        },
-        tmp_path / "a.pt",
-    )
-    checkpoint = open_file(tmp_path / "a.pt")
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor", "ignore:Sparse CSR")
+@each_format
+def test_tensors_of_other_kinds_are_named(torch: Any, tmp_path: Path, old: bool) -> None:
+    tensors = {
+        "w": torch.ones(2, 2),
+        "quantized": torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.qint8),
+        "sparse": torch.eye(3).to_sparse(),
+        "csr": torch.eye(3).to_sparse_csr(),
+        "meta": torch.ones(2, device="meta"),
+        "conj": torch.ones(2, dtype=torch.complex64).conj(),
+    }
+    checkpoint = open_file(save(torch, tensors, tmp_path / "a.pt", old))
     assert {t.name: (t.shape, t.problem) for t in checkpoint.tensors} == {
         "w": ((2, 2), ""),
         "quantized": ((2, 2), "is a quantized tensor of torch"),
         "sparse": ((3, 3), "is a sparse tensor of torch"),
+        "csr": ((3, 3), "is a sparse tensor of torch"),
         "meta": ((2,), "is a meta tensor of torch"),
         "conj": ((2,), "is a lazily negated or conjugated view"),
     }
@@ -179,20 +171,28 @@ def rezipped(source: Path, target: Path, change: Callable[[str, bytes], bytes | 
                 new.writestr(name, data)
 
 
-def test_torch_compressed_archive(torch: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", ["all", "no byteorder"])
+def test_archives_that_are_compressed_or_without_their_byte_order(
+    torch: Any, tmp_path: Path, kept: str
+) -> None:
+    """torch before 2.1 did not write it."""
     weight = torch.randn(50, 8, generator=torch.Generator().manual_seed(1))
     torch.save({"w": weight}, tmp_path / "a.pt")
-    rezipped(tmp_path / "a.pt", tmp_path / "b.pt", lambda _, data: data)
+    left_out = "byteorder" if kept == "no byteorder" else "nothing"
+    rezipped(
+        tmp_path / "a.pt",
+        tmp_path / "b.pt",
+        lambda name, data: None if name.endswith(left_out) else data,
+    )
     assert same_bits(arrays(open_file(tmp_path / "b.pt"))["w"], weight.numpy())
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float8_e5m2"])
-def test_torch_big_endian_checkpoints(torch: Any, tmp_path: Path, dtype: str) -> None:
+def test_big_endian_checkpoints(torch: Any, tmp_path: Path, dtype: str) -> None:
     weight = torch.arange(12, dtype=torch.float32).reshape(3, 4).to(getattr(torch, dtype))
     torch.save({"w": weight.t()}, tmp_path / "a.pt")
     expected = as_numpy(torch, weight.t())
-    # A complex number is two numbers, each in its own byte order.
-    width = weight.element_size() // (2 if weight.is_complex() else 1)
+    width = weight.element_size()
 
     def swap(name: str, data: bytes) -> bytes:
         if name.endswith("byteorder"):
@@ -203,30 +203,7 @@ def test_torch_big_endian_checkpoints(torch: Any, tmp_path: Path, dtype: str) ->
 
     rezipped(tmp_path / "a.pt", tmp_path / "b.pt", swap)
     made = arrays(open_file(tmp_path / "b.pt"))["w"]
-    np.testing.assert_array_equal(made.astype("complex128"), expected.astype("complex128"))
-
-
-def test_checkpoints_of_torch_before_it_wrote_the_byte_order(torch: Any, tmp_path: Path) -> None:
-    weight = torch.arange(12, dtype=torch.float32).reshape(3, 4)
-    torch.save({"w": weight}, tmp_path / "a.pt")
-    with (
-        zipfile.ZipFile(tmp_path / "a.pt") as new,
-        zipfile.ZipFile(tmp_path / "b.pt", "w") as old,
-    ):
-        for name in new.namelist():
-            if not name.endswith("byteorder"):
-                old.writestr(name, new.read(name))
-    assert same_bits(arrays(open_file(tmp_path / "b.pt"))["w"], weight.numpy())
-
-
-def test_two_views_of_one_storage_that_differ_by_offset(torch: Any, tmp_path: Path) -> None:
-    storage = torch.arange(24, dtype=torch.float32)
-    views = {"a": storage[:12].view(3, 4), "b": storage[12:].view(3, 4)}
-    torch.save(views, tmp_path / "a.pt")
-    found = open_file(tmp_path / "a.pt")
-    assert [(t.name, t.alias_of) for t in found.tensors] == [("a", ""), ("b", "")]
-    for name, array in arrays(found).items():
-        np.testing.assert_array_equal(array, views[name].numpy())
+    np.testing.assert_array_equal(made.astype("f8"), expected.astype("f8"))
 
 
 def test_other_zip_archives_are_refused(tmp_path: Path) -> None:

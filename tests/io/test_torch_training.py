@@ -203,24 +203,3 @@ def test_odd_contents_stay_inert(torch: Any, tmp_path: Path, old: bool) -> None:
     assert np.array_equal(made["embedding"].astype(np.float32), weight.float().numpy())
     assert checkpoint.notes == ()
     assert embgeo.load(tmp_path / "a.pt").origin.tensor == "embedding"
-
-
-@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor", "ignore:Sparse CSR")
-def test_tensors_of_other_kinds_get_a_note_in_the_legacy_format(torch: Any, tmp_path: Path) -> None:
-    torch.save(
-        {
-            "w": torch.ones(2, 2),
-            "quantized": torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.qint8),
-            "sparse": torch.eye(3).to_sparse(),
-            "csr": torch.eye(3).to_sparse_csr(),
-        },
-        tmp_path / "a.pt",
-        _use_new_zipfile_serialization=False,
-    )
-    checkpoint = open_checkpoint(tmp_path / "a.pt")
-    assert {t.name: (t.shape, t.problem) for t in checkpoint.tensors} == {
-        "w": ((2, 2), ""),
-        "quantized": ((2, 2), "is a quantized tensor of torch"),
-        "sparse": ((3, 3), "is a sparse tensor of torch"),
-        "csr": ((3, 3), "is a sparse tensor of torch"),
-    }
