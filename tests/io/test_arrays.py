@@ -300,7 +300,7 @@ def test_tensors_that_are_gathered(torch: Any) -> None:
     assert same(as_matrix(torch.zeros(2, 4).as_subclass(Sharded)))
 
 
-def model_of(torch: Any, *, tied: bool = False, rows: int = 12, named: bool = True) -> Any:
+def model_of(torch: Any, *, tied: bool = False, rows: int = 12) -> Any:
     """A model like those of transformers: a small other embedding, the tokens', and a head."""
 
     class Model(torch.nn.Module):  # type: ignore[misc]
@@ -313,14 +313,13 @@ def model_of(torch: Any, *, tied: bool = False, rows: int = 12, named: bool = Tr
             if tied:
                 self.head.weight = self.tokens.weight
 
-    class Named(Model):
         def get_input_embeddings(self) -> Any:
             return self.tokens
 
         def get_output_embeddings(self) -> Any:
             return self.head
 
-    return Named() if named else Model()
+    return Model()
 
 
 def test_layers(torch: Any) -> None:
@@ -356,12 +355,6 @@ def test_tied_models_and_heads_of_another_size(torch: Any) -> None:
     assert "another number of rows" in other.origin.notes[0]
 
 
-def test_other_models_give_their_largest_embedding(torch: Any) -> None:
-    matrix = as_matrix(model_of(torch, named=False))
-    assert matrix.origin.tensor == "tokens.weight"
-    assert matrix.origin.reason == "the largest embedding of the module"
-
-
 def test_what_a_model_is_wrapped_in_does_not_matter(torch: Any) -> None:
     wrapper = torch.nn.Module()
     wrapper.positions = torch.nn.Embedding(100, 4)
@@ -369,8 +362,11 @@ def test_what_a_model_is_wrapped_in_does_not_matter(torch: Any) -> None:
     assert as_matrix(wrapper).origin.tensor == "module.tokens.weight"
 
 
-def test_models_that_cannot_say(torch: Any) -> None:
+def test_models_that_cannot_say_give_their_largest_embedding(torch: Any) -> None:
     model = model_of(torch)
+    plain = as_matrix(torch.nn.ModuleDict(dict(model.named_children())))
+    assert plain.origin.tensor == "tokens.weight"
+    assert plain.origin.reason == "the largest embedding of the module"
     for error in (NotImplementedError, AttributeError):
 
         def fail(error: type[Exception] = error) -> None:

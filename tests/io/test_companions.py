@@ -23,6 +23,7 @@ from embgeo.files.maps import map_file
 from embgeo.files.small_files import is_companion, read_bytes, read_json
 from embgeo.io import load
 from embgeo.io.formats import arrow, hdf5, text_table, word2vec_binary, word_vectors
+from tests.support.mutants import SAMPLES, WORDS
 from tests.support.refusals import refusal
 
 ROWS = 6
@@ -168,59 +169,22 @@ def test_a_compressed_file_is_opened_once(folder: Path, monkeypatch: pytest.Monk
     assert read_bytes(path, inside=True) == b"own"
 
 
-ARRAY = np.arange(24, dtype=np.float32).reshape(ROWS, 4)
-TEXT = "".join(f"w{row} {row}.25 1.5 2.5 3.5\n" for row in range(ROWS))
+#: Formats whose files are opened again: by a library, or for a part of the text.
+AGAIN = ("hdf5", "arrow", "parquet", "text vectors", "word2vec binary", "text table", "gzip")
 
 
-def write_hdf5(path: Path) -> None:
-    with pytest.importorskip("h5py").File(path, "w") as file:
-        file["embedding"] = ARRAY
-
-
-def write_arrow(path: Path) -> None:
-    arrow = pytest.importorskip("pyarrow")
-    table = arrow.table({"vector": list(ARRAY)})
-    with arrow.OSFile(str(path), "wb") as sink, arrow.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-
-
-def write_parquet(path: Path) -> None:
-    arrow = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.parquet").write_table(arrow.table({"v": list(ARRAY)}), path)
-
-
-def write_vectors(path: Path) -> None:
-    path.write_text(TEXT)
-
-
-def write_binary(path: Path) -> None:
-    rows = (f"w{row} ".encode() + ARRAY[row].tobytes() + b"\n" for row in range(ROWS))
-    path.write_bytes(f"{ROWS} 4\n".encode() + b"".join(rows))
-
-
-def write_table(path: Path) -> None:
-    path.write_text(TEXT.replace(" ", ","))
-
-
-def write_gzip(path: Path) -> None:
-    np.save(path.with_suffix(".npy"), ARRAY)
-    path.write_bytes(gzip.compress(path.with_suffix(".npy").read_bytes()))
-
-
-WRITERS = (
-    write_hdf5, write_arrow, write_parquet, write_vectors, write_binary, write_table, write_gzip
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("name", AGAIN)
 def test_what_is_opened_again_is_the_same_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], None]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Libraries and readers of text open a file again, which another may have replaced."""
+    (sample,) = (one for one in SAMPLES if one.name == name)
+    if sample.needs:
+        pytest.importorskip(sample.needs)
     path, other = tmp_path / "file", tmp_path / "other"
-    write(path)
-    assert embgeo.load(path).data.shape == (ROWS, 4)
-    write(other)
+    path.write_bytes(sample.wrap(sample.make(tmp_path)))
+    assert embgeo.load(path).n == len(WORDS)
+    other.write_bytes(path.read_bytes())
     plain = maps.stamp_of
 
     def then_exchange(data: Any) -> Any:

@@ -79,6 +79,7 @@ def test_what_is_not_known_is_told_what_is_read(tmp_path: Path) -> None:
             "Wörter, keine Zahlen\n".encode(),
             b"\6\0\0\0\x10\0\0\0" + W.tobytes(),
             b"%PDF-1.7 " + bytes(99),
+            b"FEA1" + bytes(100),  # Feather before Arrow
             bytes(range(14, 32)) * 20,
             b'model_checkpoint_path: "model.ckpt-3"\n',
             b"GGUF\x03\0\0\0",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,22 +12,9 @@ import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.io.formats import gguf as gguf_reader
 from embgeo.io.load import open_checkpoint
-from tests.support.framework_files import N, W, gguf_bytes, gguf_tensor, is_mapped, needs, values
+from tests.support.binary_files import arrays, is_mapped
+from tests.support.framework_files import N, W, gguf_bytes, gguf_tensor, needs, write_gguf
 from tests.support.refusals import refusal
-
-
-def gguf_file(path: Path, tensors: dict[str, tuple[np.ndarray, Any]], **metadata: Any) -> Path:
-    gguf = needs("gguf")
-    writer = gguf.GGUFWriter(path, "llama")
-    for key, value in metadata.items():
-        getattr(writer, f"add_{key}")(value)
-    for name, (array, kind) in tensors.items():
-        writer.add_tensor(name, array, raw_dtype=kind)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
 
 
 @pytest.mark.parametrize("kind", ["F32", "F16", "Q4_0"])
@@ -36,14 +22,14 @@ def test_gguf_types(tmp_path: Path, kind: str) -> None:
     gguf = needs("gguf")
     number = gguf.GGMLQuantizationType[kind]
     matrix = np.random.default_rng(1).normal(size=(9, 64)).astype(np.float32)
-    stored = matrix.astype("f8") if kind == "F64" else gguf.quants.quantize(matrix, number)
-    path = gguf_file(tmp_path / "m.gguf", {"token_embd.weight": (stored, number)})
-    array = values(open_checkpoint(path))["token_embd.weight"]
+    stored = gguf.quants.quantize(matrix, number)
+    path = write_gguf(tmp_path / "m.gguf", {"token_embd.weight": (stored, number)})
+    array = arrays(open_checkpoint(path))["token_embd.weight"]
     read = gguf.GGUFReader(path).tensors[0]
     assert read.tensor_type == number
-    expected = matrix if kind == "F64" else gguf.quants.dequantize(read.data, number)
+    expected = gguf.quants.dequantize(read.data, number)
     np.testing.assert_array_equal(array.astype(np.float64), expected.astype(np.float64))
-    assert is_mapped(array) == (kind in ("F32", "F16", "F64", "BF16"))
+    assert is_mapped(array) == (kind != "Q4_0")
 
 
 def test_every_quantized_type_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,17 +73,15 @@ def test_gguf_block_sizes_are_those_of_the_package() -> None:
 
 
 def test_gguf_model_with_vocabulary(tmp_path: Path) -> None:
-    gguf = needs("gguf")
-    f32 = gguf.GGMLQuantizationType.F32
     tokens = ["<unk>", "<s>", "▁the", "cat", "<0x0A>", "[PAD]"] + [f"▁{k}" for k in range(N - 6)]
-    path = gguf_file(
+    path = write_gguf(
         tmp_path / "m.gguf",
-        {"token_embd.weight": (W, f32), "output.weight": (2 * W, f32)},
-        tokenizer_model="llama",
-        token_list=tokens,
-        token_types=[2, 3, 1, 1, 6, 5] + [1] * (N - 6),
-        token_scores=[0.0] * N,
-        chat_template="x" * 100_000,
+        {"token_embd.weight": W, "output.weight": 2 * W},
+        ("tokenizer_model", "llama"),
+        ("token_list", tokens),
+        ("token_types", [2, 3, 1, 1, 6, 5] + [1] * (N - 6)),
+        ("token_scores", [0.0] * N),
+        ("chat_template", "x" * 100_000),
     )
     matrix = embgeo.load(path)
     np.testing.assert_array_equal(matrix.data, W)
@@ -114,16 +98,15 @@ def test_gguf_model_with_vocabulary(tmp_path: Path) -> None:
 
 
 def test_gguf_without_an_output_matrix_is_tied(tmp_path: Path) -> None:
-    f32 = needs("gguf").GGMLQuantizationType.F32
-    embedding = {"token_embd.weight": (W, f32)}
-    tied = gguf_file(tmp_path / "tied.gguf", embedding)
+    embedding = {"token_embd.weight": W}
+    tied = write_gguf(tmp_path / "tied.gguf", embedding)
     assert embgeo.load(tied).tied_as_configured is True
     outcome = embgeo.gate(tied, preset="finetune-ready")
     checks = {one.rule.name: one.state for one in outcome.checks}
     assert checks["tokens.tied_as_configured"] == "passed"
-    both = gguf_file(tmp_path / "both.gguf", embedding | {"output.weight": (2 * W, f32)})
+    both = write_gguf(tmp_path / "both.gguf", embedding | {"output.weight": 2 * W})
     assert embgeo.load(both).tied_as_configured is None
-    named = gguf_file(tmp_path / "other.gguf", embedding | {"blk.0.ffn_up.weight": (W, f32)})
+    named = write_gguf(tmp_path / "other.gguf", embedding | {"blk.0.ffn_up.weight": W})
     assert embgeo.load(named, tensor="blk.0.ffn_up.weight").tied_as_configured is None
 
 
@@ -138,16 +121,9 @@ def test_gguf_tokens_in_byte_level_spelling(tmp_path: Path) -> None:
 
 
 def test_gguf_of_the_other_byte_order(tmp_path: Path) -> None:
-    gguf = needs("gguf")
-    path = tmp_path / "m.gguf"
-    writer = gguf.GGUFWriter(path, "llama", endianess=gguf.GGUFEndian.BIG)
-    writer.add_token_list(["▁a", "b"])
-    writer.add_tensor("token_embd.weight", W.copy())
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    checkpoint = open_checkpoint(path)
+    order = needs("gguf").GGUFEndian.BIG
+    held, tokens = {"token_embd.weight": W}, ("token_list", ["▁a", "b"])
+    checkpoint = open_checkpoint(write_gguf(tmp_path / "m.gguf", held, tokens, endianess=order))
     np.testing.assert_array_equal(checkpoint.tensors[0].open(), W)
     assert checkpoint.tokens == (" a", "b")
 

@@ -14,7 +14,8 @@ import pytest
 
 import embgeo
 from embgeo.io.load import open_checkpoint
-from tests.support.framework_files import D, N, W, values
+from tests.support.binary_files import arrays
+from tests.support.framework_files import D, N, W
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -46,5 +47,5 @@ def test_keras_files(tmp_path: Path, name: str) -> None:
     made = model()
     made.save_weights(path) if "weights" in name else made.save(path)
     np.testing.assert_array_equal(embgeo.load(path).data, W)
-    kernels = [array for array in values(open_checkpoint(path)).values() if array.shape == (D, N)]
+    kernels = [array for array in arrays(open_checkpoint(path)).values() if array.shape == (D, N)]
     np.testing.assert_array_equal(kernels[0], 2 * W.T)

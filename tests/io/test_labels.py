@@ -15,7 +15,7 @@ import embgeo
 from embgeo.core.errors import BadOption, LabelMismatch, UnreadableFile
 from embgeo.files import long_texts
 from embgeo.io.labels.corpus_text import CorpusText, count_words
-from embgeo.io.labels.counts_file import from_counts, from_rank, read_counts
+from embgeo.io.labels.counts_file import from_counts, read_counts
 from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.rows import lay_found, lay_given
 from embgeo.io.labels.side_tables import order_of
@@ -329,12 +329,6 @@ def test_a_corpus_in_another_language_or_without_spaces_is_refused(
     monkeypatch.setattr(long_texts, "_BLOCK", 16)
     with refusal(UnreadableFile):
         count_words(("the",), CorpusText(written(tmp_path, "the " + "x" * 50 + " the")))
-
-
-def test_rank_order() -> None:
-    frequency = from_rank(3)
-    assert frequency.kind == "rank"
-    np.testing.assert_array_equal(frequency.counts, [3, 2, 1])
 
 
 def test_row_ranges() -> None:

@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.labels.tokenizer_files import from_tokenizer_json, in_order
+from embgeo.io.labels.tokenizer_files import from_tokenizer_json
 from embgeo.io.labels.vocabulary import from_byte_level, from_sentencepiece, guess_scheme
 from tests.support.refusals import refusal
 
@@ -127,12 +127,6 @@ def test_added_tokens_are_not_decoded_and_fill_their_ids() -> None:
     assert vocabulary.tokens == ("Ġa", "b", "<unused id 2>", "<|Ġend|>")
     assert "byte-level tokens, decoded" in vocabulary.source
     assert any("1 ids below 4 have no token" in note for note in vocabulary.notes)
-
-
-def test_two_tokens_for_an_id_are_noted() -> None:
-    tokens, notes = in_order([("a", 0), ("b", 0), ("c", 1)], Path("vocab.json"))
-    assert tokens == ("b", "c")
-    assert "1 ids have two tokens" in notes[0]
 
 
 def test_a_folder_with_everything(tmp_path: Path) -> None:

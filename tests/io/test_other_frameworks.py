@@ -17,33 +17,22 @@ import embgeo
 from embgeo.core.errors import UnreadableFile
 from embgeo.files.maps import TEXT
 from embgeo.io.load import open_checkpoint
-from tests.support.framework_files import (
-    D,
-    N,
-    W,
-    is_mapped,
-    needs,
-    values,
-)
+from tests.support.binary_files import arrays, is_mapped
+from tests.support.framework_files import D, N, W, needs
 from tests.support.refusals import refusal
 from tests.support.sampling import sample_cases
 
 # HDF5
 
 
-def keras_file(target: Any) -> None:
-    h5py = needs("h5py")
-    with h5py.File(target, "w") as file:
+@pytest.mark.slow
+def test_keras_h5(tmp_path: Path) -> None:
+    path = tmp_path / "model.h5"
+    with needs("h5py").File(path, "w") as file:
         file["model_weights/embedding/model/embedding/embeddings:0"] = W
         file["model_weights/dense/model/dense/kernel:0"] = W.T * 2
         file["model_weights/dense/model/dense/bias:0"] = W[:, 0]
         file["optimizer_weights/Adam/m/embedding/embeddings:0"] = W
-
-
-@pytest.mark.slow
-def test_keras_h5(tmp_path: Path) -> None:
-    path = tmp_path / "model.h5"
-    keras_file(path)
     matrix = embgeo.load(path)
     np.testing.assert_array_equal(matrix.data, W)
     assert matrix.origin.tensor == "model_weights/embedding/model/embedding/embeddings:0"
@@ -89,7 +78,7 @@ def test_hdf5_storage(tmp_path: Path, storage: str, dtype: str) -> None:
     with h5py.File(path, "w") as file:
         file.create_dataset("w", data=(10 * W).astype(dtype), **options)
         expected = file["w"][...]
-    array = values(open_checkpoint(path))["w"]
+    array = arrays(open_checkpoint(path))["w"]
     np.testing.assert_array_equal(array, expected)
     assert is_mapped(array) == (not options)
 
@@ -109,7 +98,7 @@ def test_hdf5_shapes_types_and_words(tmp_path: Path) -> None:
         kept.attrs["dtype"] = "bfloat16"
         file["text"], file["opaque"] = "hello", np.zeros(3, dtype="V5")
     checkpoint = open_checkpoint(path)
-    found = values(checkpoint)
+    found = arrays(checkpoint)
     assert set(found) == {"vectors", "same", "scalar", "none", "bf"}
     np.testing.assert_array_equal(found["bf"], W.astype(ml_dtypes.bfloat16))
     assert float(found["scalar"]) == 3.5
@@ -179,7 +168,7 @@ def test_onnx(tmp_path: Path, external: bool) -> None:
     saving = {"save_as_external_data": True, "location": "model.data", "size_threshold": 0}
     expected = onnx_model(path, **(saving if external else {}))
     checkpoint = open_checkpoint(path)
-    found = values(checkpoint)
+    found = arrays(checkpoint)
     assert list(found) == list(expected)
     for name, array in expected.items():
         np.testing.assert_array_equal(found[name].astype("f8"), array.astype("f8"))
@@ -210,7 +199,7 @@ def test_onnx_with_weights_in_nodes(tmp_path: Path) -> None:
     nodes.append(helper.make_node("Gather", ["tok_embeddings.weight", "ids"], ["found"]))
     onnx.save(helper.make_model(helper.make_graph(nodes, "g", [], [])), tmp_path / "model.onnx")
     checkpoint = open_checkpoint(tmp_path / "model.onnx")
-    found = values(checkpoint)
+    found = arrays(checkpoint)
     assert list(found) == ["tok_embeddings.weight"]
     np.testing.assert_array_equal(found["tok_embeddings.weight"], W)
     assert is_mapped(found["tok_embeddings.weight"])

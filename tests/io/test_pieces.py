@@ -11,6 +11,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import embgeo
+from tests.support.framework_files import write_gguf
 from tests.support.refusals import refusal
 from tests.support.sampling import each_folder, each_value
 
@@ -135,46 +136,35 @@ def test_half_of_the_vocabulary_under_any_name_is_refused(tmp_path: Path) -> Non
         assert not caught.value.ways_out
 
 
-def gguf_file(path: Path, number: int, total: int, tensors: dict[str, Any], **facts: int) -> None:
-    gguf = pytest.importorskip("gguf")
-    writer = gguf.GGUFWriter(path, "llama")
-    if number == 0:
-        writer.add_token_list([f"t{i}" for i in range(N)])
-    for key, value in facts.items():
-        writer.add_uint32(f"llama.{key}", value)
-    writer.add_uint16("split.no", number)
-    writer.add_uint16("split.count", total)
-    for name, rows in tensors.items():
-        writer.add_tensor(name, rows)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-
-
-def test_a_split_gguf_is_joined_from_any_of_its_files(tmp_path: Path) -> None:
-    names = [f"m-0000{k}-of-00002.gguf" for k in (1, 2)]
-    gguf_file(tmp_path / names[0], 0, 2, {"token_embd.weight": W})
-    gguf_file(tmp_path / names[1], 1, 2, {"output.weight": U})
-    for given in (tmp_path, *(tmp_path / name for name in names)):
+@pytest.mark.parametrize("first", [[], [{}]], ids=["", "--no-tensor-first-split of llama.cpp"])
+def test_a_split_gguf_is_joined_from_any_of_its_files(first: list[Any], tmp_path: Path) -> None:
+    parts = [*first, {"token_embd.weight": W}, {"output.weight": U}]
+    paths = [tmp_path / f"m-0000{k + 1}-of-0000{len(parts)}.gguf" for k in range(len(parts))]
+    for number, tensors in enumerate(parts):
+        tokens = [] if number else [("token_list", [f"t{i}" for i in range(N)])]
+        split = [("split.no", number), ("split.count", len(parts))]
+        added = [("uint16", key, value) for key, value in split]
+        write_gguf(paths[number], tensors, *tokens, *added)
+    for given in (tmp_path, *paths):
         matrix = embgeo.load(given)
         np.testing.assert_array_equal(matrix.data, W)
         assert matrix.output is not None
         np.testing.assert_array_equal(matrix.output.data, U)
         assert matrix.tokens is not None
         assert matrix.tokens[:2] == ("t0", "t1")
-        assert len(matrix.origin.stamps) == 2
-    (tmp_path / names[1]).rename(tmp_path / "other.gguf")
-    with refusal():
-        embgeo.load(tmp_path / names[0])
-    with refusal():
-        embgeo.load(tmp_path / "other.gguf")
+        assert len(matrix.origin.stamps) == len(parts)
+    paths[-1].rename(tmp_path / "other.gguf")
+    for given in (paths[0], tmp_path / "other.gguf"):
+        with refusal():
+            embgeo.load(given)
 
 
 def test_copies_for_multi_token_prediction_in_gguf(tmp_path: Path) -> None:
     tensors = {"token_embd.weight": W, "output.weight": U}
     tensors |= {"blk.3.nextn.embed_tokens.weight": W, "blk.3.nextn.shared_head_head.weight": U}
-    gguf_file(tmp_path / "m.gguf", 0, 1, tensors, block_count=4, nextn_predict_layers=1)
+    facts = {"block_count": 4, "nextn_predict_layers": 1}
+    added = [("uint32", f"llama.{key}", value) for key, value in facts.items()]
+    write_gguf(tmp_path / "m.gguf", tensors, *added)
     matrix = embgeo.load(tmp_path / "m.gguf")
     assert matrix.origin.tensor == "token_embd.weight"
     assert matrix.output is not None
@@ -306,18 +296,6 @@ def test_pieces_that_state_their_offsets_are_refused(tmp_path: Path) -> None:
         with refusal() as caught:
             embgeo.load(given)
         assert not caught.value.ways_out
-
-
-def test_the_first_file_of_a_split_gguf_may_hold_metadata_alone(tmp_path: Path) -> None:
-    """``--no-tensor-first-split`` of llama.cpp."""
-    names = [f"m-0000{k}-of-00003.gguf" for k in (1, 2, 3)]
-    for number, tensors in enumerate(({}, {"token_embd.weight": W}, {"output.weight": U})):
-        gguf_file(tmp_path / names[number], number, 3, tensors)
-    for given in (tmp_path, *(tmp_path / name for name in names)):
-        matrix = embgeo.load(given)
-        np.testing.assert_array_equal(matrix.data, W)
-        assert matrix.tokens is not None
-        assert matrix.output is not None
 
 
 def test_numbered_files_without_names_are_noted(tmp_path: Path) -> None:

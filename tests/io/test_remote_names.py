@@ -209,7 +209,8 @@ def write(folder: Path, **changed: Any) -> Path:
     return folder
 
 
-def test_a_record_is_read(tmp_path: Path) -> None:
+def test_a_record_is_read_and_no_arrays_next_to_it(tmp_path: Path) -> None:
+    (tmp_path / "arrays.npz").write_bytes(b"PK\x03\x04 damaged")
     found = read_source(write(tmp_path))
     assert found is not None
     assert found.note.startswith("from hf://org/name, commit 111111111111: 0.00 MB of 0.00 MB")
@@ -231,11 +232,6 @@ def test_what_is_not_a_record_is_passed_over(tmp_path: Path) -> None:
 
 def test_a_large_file_is_not_read(tmp_path: Path) -> None:
     assert read_source(write(tmp_path, padding=" " * source_record._MOST_BYTES)) is None
-
-
-def test_arrays_next_to_it_are_not_read(tmp_path: Path) -> None:
-    (tmp_path / "arrays.npz").write_bytes(b"PK\x03\x04 damaged")
-    assert read_source(write(tmp_path)) is not None
 
 
 def test_the_note_is_one_printable_line(tmp_path: Path) -> None:

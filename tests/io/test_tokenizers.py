@@ -20,6 +20,7 @@ from embgeo.io.labels.label_file import read_labels
 from embgeo.io.labels.tokenizer_runs import NotUsable, find_unreachable
 from embgeo.io.labels.vocabulary import TextEncoder, TokenizerVocabulary
 from tests.support import tokenizer_makers
+from tests.support.framework_files import field
 from tests.support.refusals import refusal
 from tests.support.sampling import each_folder, each_value
 
@@ -125,18 +126,6 @@ def test_sentencepiece_models_as_the_package_reads_them(
     matrix = embgeo.load(folder)
     assert matrix.tokens is not None
     assert matrix.tokens[:-1] == (*vocabulary.tokens, f"<padding row {len(pieces)}>")
-
-
-def varint(number: int) -> bytes:
-    out = bytearray()
-    while number >= 0x80:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])
-
-
-def field(number: int, content: bytes) -> bytes:
-    return varint(number << 3 | 2) + varint(len(content)) + content
 
 
 def piece(text: bytes, kind: int = 1) -> bytes:

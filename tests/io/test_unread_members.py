@@ -168,10 +168,3 @@ def test_a_text_column_of_classes_labels_no_rows(tmp_path: Path) -> None:
     matrix = embgeo.load(path)
     assert matrix.tokens is None
     assert any("column cluster repeats its texts" in note for note in matrix.origin.notes)
-
-
-def test_numbers_that_numpy_left_out_are_lost(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text('text,embedding\n"a","[ 0.1  0.2 ... 0.3]"\n"b","[ 0.1  0.2 ... 0.3]"\n')
-    with refusal(UnreadableFile):
-        embgeo.load(path)

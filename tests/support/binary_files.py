@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import mmap
 import os
 import struct
 import zipfile
@@ -18,36 +19,11 @@ import numpy as np
 
 from embgeo.core.errors import UnreadableFile
 from embgeo.files.guard import reading
-from embgeo.io.formats import (
-    fasttext,
-    find_format,
-    npz,
-    pickled,
-    safetensors,
-    sharded,
-    torch_distributed,
-    torch_legacy,
-    torch_zip,
-)
-from embgeo.io.formats import (
-    npy as numpy_npy,
-)
+from embgeo.io.formats import find_format
 from embgeo.io.formats.format import Beside, Format, open_with
 from embgeo.io.model.checkpoint import Checkpoint
 from embgeo.io.places.local import LocalFolder
 from tests.support.refusals import refusal
-
-FORMATS = (
-    torch_zip,
-    torch_legacy,
-    torch_distributed,
-    fasttext,
-    numpy_npy,
-    npz,
-    safetensors,
-    sharded,
-    pickled,
-)
 
 
 def head(path: Path) -> bytes:
@@ -80,26 +56,23 @@ def arrays(checkpoint: Checkpoint) -> dict[str, np.ndarray]:
     return made
 
 
-def is_mapped(array: np.ndarray) -> bool:
-    base: object = array
-    while isinstance(base, (np.ndarray, memoryview)):
-        if isinstance(base, np.memmap):
+def is_mapped(array: Any) -> bool:
+    while array is not None:
+        if isinstance(array, mmap.mmap):
             return True
-        base = base.obj if isinstance(base, memoryview) else base.base
+        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
     return False
-
-
-def compute_digest() -> float:
-    """Seconds of computing so far, in this process and those it has waited for."""
-    return sum(os.times()[:4])
 
 
 @contextmanager
 def quick(seconds: float = 5) -> Iterator[None]:
-    """No more than so many seconds of computing; a busy machine may take longer for them."""
-    started = compute_digest()
+    """No more than so many seconds of computing, in this process and those it has waited for.
+
+    A busy machine may take longer for them.
+    """
+    started = sum(os.times()[:4])
     yield
-    assert compute_digest() - started < seconds
+    assert sum(os.times()[:4]) - started < seconds
 
 
 def open_all(module: ModuleType, path: Path) -> None:

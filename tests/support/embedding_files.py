@@ -38,7 +38,6 @@ def fasttext_bytes(
     pruned: int = -1,
     pairs: Sequence[tuple[int, int]] = (),
     quantized: int = 0,
-    quantized_output: int = 0,
     inputs: bytes | None = None,
     outputs: bytes | None = None,
     end: bytes = b"",
@@ -57,7 +56,7 @@ def fasttext_bytes(
     body += b"".join(struct.pack("<2i", *pair) for pair in pairs)
     body += bytes([quantized])
     body += matrix_bytes(table) if inputs is None else inputs
-    body += bytes([quantized_output])
+    body += b"\0"
     return body + (matrix_bytes(table[:words]) if outputs is None else outputs) + end
 
 

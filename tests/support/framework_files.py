@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import struct
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,32 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from embgeo.io.model.checkpoint import Checkpoint
-
 N, D = 40, 8
 W = np.random.default_rng(0).normal(size=(N, D)).astype(np.float32)
 
 
 def needs(package: str) -> Any:
     return pytest.importorskip(package, reason=f"{package} is not installed")
-
-
-def values(checkpoint: Checkpoint) -> dict[str, np.ndarray]:
-    opened = {}
-    for tensor in (t for t in checkpoint.tensors if not t.problem):
-        array = tensor.open()
-        assert (array.shape, array.dtype.name) == (tensor.shape, tensor.dtype), tensor.name
-        assert not array.flags.writeable
-        opened[tensor.name] = array
-    return opened
-
-
-def is_mapped(array: Any) -> bool:
-    while array is not None:
-        if isinstance(array, mmap.mmap):
-            return True
-        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
-    return False
 
 
 # GGUF
@@ -89,6 +68,21 @@ def gguf_bytes(
         head += gguf_text(key) + gguf_value(value)
     head += b"".join(tensors)
     return head + bytes(-len(head) % 32) + data
+
+
+def write_gguf(path: Path, tensors: dict[str, Any], *added: tuple[Any, ...], **how: Any) -> Path:
+    """As the package writes it: arrays, or pairs with their type, and what else is added."""
+    writer = needs("gguf").GGUFWriter(path, "llama", **how)
+    for kind, *arguments in added:
+        getattr(writer, f"add_{kind}")(*arguments)
+    for name, held in tensors.items():
+        array, kind = held if isinstance(held, tuple) else (held, None)
+        writer.add_tensor(name, array.copy(), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
 
 
 # Protocol buffers
