@@ -71,8 +71,11 @@ def test_npy_shapes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_npy_headers_of_other_writers(tmp_path: Path, header: str, version: int) -> None:
     body = np.arange(6, dtype="<f4").tobytes()
-    (tmp_path / "a.npy").write_bytes(npy(header, body, version))
-    assert arrays(open_file(tmp_path / "a.npy"))[""].tolist() == [[0, 1, 2], [3, 4, 5]]
+    for left, notes in ((b"", ()), (b"more", ("4 bytes after the array were not read",))):
+        (tmp_path / "a.npy").write_bytes(npy(header, body + left, version))
+        checkpoint = open_file(tmp_path / "a.npy")
+        assert arrays(checkpoint)[""].tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert checkpoint.notes == notes
 
 
 @pytest.mark.parametrize("compress", [False, True])
@@ -256,6 +259,14 @@ def test_index_that_names_what_its_shard_lacks(tmp_path: Path) -> None:
     shard(tmp_path / "s", "a", 1)
     with refusal(UnreadableFile):
         open_file(write_index(tmp_path / "i.json", {"a": "s", "b": "s"}))
+
+
+def test_index_that_puts_a_tensor_into_two_shards(tmp_path: Path) -> None:
+    shard(tmp_path / "s", "a", 1)
+    shard(tmp_path / "t", "a", 2)
+    (tmp_path / "i.json").write_text('{"weight_map": {"a": "s", "a": "t"}}')
+    with refusal(UnreadableFile):
+        open_file(tmp_path / "i.json")
 
 
 def test_index_whose_shard_leaves_the_tensor_out(tmp_path: Path) -> None:

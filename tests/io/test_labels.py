@@ -264,12 +264,13 @@ def test_numbers_in_order_may_be_counts(tmp_path: Path) -> None:
 
 def test_counts_are_matched_by_token_and_gaps_are_said(tmp_path: Path) -> None:
     counts = read_counts(written(tmp_path, "of\t2\nthe\t3\nthe\t4\nzebra\t9\n", "c.tsv"))
-    frequency, notes = from_counts(("the", "of", "unseen"), counts)
-    np.testing.assert_array_equal(frequency.counts, [7, 2, 0])
+    frequency, notes = from_counts(("the", "of", "unseen", "the"), counts)
+    np.testing.assert_array_equal(frequency.counts, [7, 2, 0, 7])
     assert (frequency.kind, frequency.source) == ("counts", "counts file c.tsv")
     text = " | ".join(notes)
     assert "1 tokens are repeated in c.tsv; their counts are summed" in text
-    assert "1 of 3 tokens are not in c.tsv" in text
+    assert "1 rows share their token with an earlier one" in text
+    assert "1 of 4 tokens are not in c.tsv" in text
     assert "1 of 3 tokens in c.tsv are not in the matrix" in text
 
 

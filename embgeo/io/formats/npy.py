@@ -55,7 +55,8 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     rest = data[header.start + count(header.shape) * header.dtype.itemsize :]
     if rest[: len(MAGIC)].tobytes() == MAGIC:
         raise Damaged("several arrays were saved into it in turn", "save them with numpy.savez")
-    return Checkpoint(NAME, (array_tensor("", data, header),))
+    notes = (f"{len(rest):,} bytes after the array were not read",) if len(rest) else ()
+    return Checkpoint(NAME, (array_tensor("", data, header),), notes=notes)
 
 
 def array_tensor(name: str, data: Bytes, header: NpyHeader) -> Tensor:

@@ -103,16 +103,17 @@ def read_header(data: Bytes) -> tuple[int, dict[str, object]]:
     check_json(text)
     if (held := text.count(_PLACE)) > checkpoint.MOST_TENSORS:
         raise checkpoint.too_many_tensors(held)
-    header = json.loads(text, object_pairs_hook=_without_repeats)
+    header = json.loads(text, object_pairs_hook=without_repeats)
     if not isinstance(header, dict):
         raise Damaged("the header is not a JSON object")
     return start, header
 
 
-def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Make a JSON object, none of whose keys stands twice."""
     made = dict(pairs)
     if len(made) != len(pairs):
-        raise Damaged("the header has two entries of one name")
+        raise Damaged("two entries have one name")
     return made
 
 

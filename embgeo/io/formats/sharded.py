@@ -59,7 +59,7 @@ def open_checkpoint(data: Bytes, beside: Beside) -> Checkpoint:
 def read_weight_map(data: Bytes) -> dict[str, str]:
     if len(data) > _LONGEST_INDEX:
         raise Damaged(f"an index of {len(data):,} bytes is not an index")
-    index = load_json(data.tobytes().decode("utf-8"))
+    index = load_json(data.tobytes().decode("utf-8"), safetensors.without_repeats)
     weight_map = index.get("weight_map") if isinstance(index, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
         raise Damaged("the index has no weight map")

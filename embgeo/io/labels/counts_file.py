@@ -70,6 +70,8 @@ def from_counts(
     if unknown := len(table.keys() - set(keys)):
         notes.append(f"{unknown:,} of {len(table):,} tokens in {name} are not in the matrix")
     values = np.array([table.get(key, 0) for key in keys], dtype=np.float64)
+    if alike := known - sum(key in table for key in set(keys)):
+        notes.append(f"{alike:,} rows share their token with an earlier one; each has its count")
     return Frequency("counts", values, f"counts file {name}{how}"), tuple(notes)
 
 
