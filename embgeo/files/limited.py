@@ -142,17 +142,15 @@ def fetch_array(
     **arguments: Any,
 ) -> Array:
     """Read an array that a job writes to `output`."""
-    output, size = ScratchFile(), count(shape) * dtype.itemsize
-    try:
-        run_limited(job, library, seconds, memory=memory, output=str(output.path), **arguments)
-        if output.path.stat().st_size != size:
+    size = count(shape) * dtype.itemsize
+    with ScratchFile() as output:
+        run_limited(job, library, seconds, memory=memory, output=str(output), **arguments)
+        if output.stat().st_size != size:
             raise Damaged("it does not hold the numbers that it promises")
         # A map keeps the file after its removal; Windows removes it with the process.
         if size > MEMORY_BYTES:
-            return view(map_file(output.path), dtype, shape)
-        return view(np.fromfile(output.path, dtype=np.uint8), dtype, shape)
-    finally:
-        output.remove()
+            return view(map_file(output), dtype, shape)
+        return view(np.fromfile(output, dtype=np.uint8), dtype, shape)
 
 
 # The process

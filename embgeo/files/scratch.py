@@ -51,13 +51,22 @@ def fill_rows(
 
 
 class ScratchFile:
-    """A temporary file that is removed with this object, at the latest with the process."""
+    """A temporary file that is removed with this object, at the latest with the process.
+
+    As a context manager it is removed at the end of the block.
+    """
 
     def __init__(self) -> None:
         handle, name = tempfile.mkstemp(prefix="embgeo-")
         os.close(handle)
         self.path = Path(name)
         self._finalizer = weakref.finalize(self, _remove, self.path)
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
 
     def remove(self) -> None:
         """Remove the file now; a second call has no effect."""

@@ -151,6 +151,19 @@ def read_json(path: Path) -> Any:
     return parse_json(decode_text(read_bytes(path, JSON_BYTES, inside=True), path), path)
 
 
+def read_object(path: Path, what: str = "") -> dict[str, Any]:
+    """Parse the JSON object of a file in a folder; empty without the file.
+
+    `what` says of what it is, in the error for another value.
+    """
+    if not is_companion(path):
+        return {}
+    data = read_json(path)
+    if not isinstance(data, dict):
+        raise refuse(path, f"is not a JSON object{what}")
+    return data
+
+
 def safe_text(token: str) -> str:
     r"""Write lone surrogates, which JSON may hold but UTF-8 cannot, as ``\ud800``."""
     if token.isascii():

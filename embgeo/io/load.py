@@ -37,7 +37,7 @@ from embgeo.files.maps import Array, Bytes, count, map_file, stamp_of
 from embgeo.files.scratch import ScratchFile, write_scratch
 from embgeo.files.small_files import HEAD_BYTES, read_head, safe_text
 from embgeo.io.formats import find_format, safetensors, sharded, torch_legacy, torch_zip
-from embgeo.io.formats.arrow import join_tables
+from embgeo.io.formats.arrow import is_dataset, join_tables
 from embgeo.io.formats.foreign import refuse_files, refuse_folder, refuse_unknown
 from embgeo.io.formats.format import Beside, Folder, open_with
 from embgeo.io.formats.model_folder import (
@@ -45,7 +45,6 @@ from embgeo.io.formats.model_folder import (
     OF_OPTIMIZER,
     choose_weights,
     holds_weights,
-    is_one,
     note_other_weights,
     order_folders,
 )
@@ -191,7 +190,7 @@ def _find_weights(folder: Folder, open_file: Callable[[Beside], Checkpoint]) -> 
     """Find the file with the weights of a folder, or the files of a table."""
     path = folder.path
     names = choose_weights(folder, lambda name: _is_known(Beside(folder, name)))
-    if is_one(names):
+    if len(names) == 1 or is_dataset(names):
         for name in names if folder.is_here else ():
             if is_foreign_link(path / name):
                 raise refuse(path / name, FOREIGN_LINK, "name that file instead of the folder")

@@ -72,20 +72,17 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> Checkpoint:
     name = "Parquet" if head.startswith(_PARQUET) else "Arrow"
     if importlib.util.find_spec("pyarrow") is None:
         raise Damaged(f"{name} files need the package pyarrow", "pip install 'embgeo[arrow]'")
-    labels = ScratchFile()
-    try:
+    with ScratchFile() as labels:
         answer = run_limited(
             f"{__name__}:describe",
             "pyarrow",
             _DESCRIBING + size / _SLOWEST,
             memory=_MOST_MEMORY,
             stamp=astuple(stamp),
-            output=str(labels.path),
+            output=str(labels),
             most=SIDE_FILE_BYTES,
         )
-        tokens, counts, why_no_counts = _labels(labels.path, answer)
-    finally:
-        labels.remove()
+        tokens, counts, why_no_counts = _labels(labels, answer)
     known = _hash_samples(data) if answer["groups"] else ""
     tensors = [_tensor(stamp, answer, m, known) for m in answer["matrices"]]
     for column in answer["unread"]:
@@ -137,20 +134,17 @@ def _labels(
 
 
 def _tensor(stamp: FileStamp, answer: dict[str, Any], matrix: dict[str, Any], known: str) -> Tensor:
-    rows, dtype = answer["rows"], np.dtype(matrix["dtype"])
-    if matrix["width"] is None:
-        if rows < 0 or rows > max(_RATIO_FREE_BYTES, _MOST_RATIO * stamp.size):
-            raise Damaged(f"it promises {rows:,} numbers in {stamp.size:,} bytes")
-        one = partial(_values, stamp, tuple(answer["groups"]), matrix, 0, rows)
-        return Tensor(plain(matrix["name"]), (rows,), dtype.name, lambda: one().reshape(-1))
-    width = matrix["width"]
-    promised = rows * width * dtype.itemsize
-    if rows < 0 or width < 0 or promised > max(_RATIO_FREE_BYTES, _MOST_RATIO * stamp.size):
-        raise Damaged(f"it promises {rows:,}×{width:,} numbers in {stamp.size:,} bytes")
+    rows, width, dtype = answer["rows"], matrix["width"], np.dtype(matrix["dtype"])
+    shape = (rows,) if width is None else (rows, width)
+    promised = rows if width is None else rows * width * dtype.itemsize
+    if min(shape) < 0 or promised > max(_RATIO_FREE_BYTES, _MOST_RATIO * stamp.size):
+        numbers = "×".join(f"{size:,}" for size in shape)
+        raise Damaged(f"it promises {numbers} numbers in {stamp.size:,} bytes")
     read = partial(_values, stamp, tuple(answer["groups"]), matrix)
-    ranges = RowRanges(read, f"{known} {matrix['name']}") if answer["groups"] else None
-    whole = partial(read, 0, rows)
-    return Tensor(plain(matrix["name"]), (rows, width), dtype.name, whole, ranges=ranges)
+    has_ranges = answer["groups"] and width is not None
+    ranges = RowRanges(read, f"{known} {matrix['name']}") if has_ranges else None
+    name = plain(matrix["name"])
+    return Tensor(name, shape, dtype.name, lambda: read(0, rows).reshape(shape), ranges=ranges)
 
 
 def _hash_samples(data: Bytes) -> str:

@@ -120,21 +120,18 @@ def _name(keys: Sequence[str]) -> str:
 
 
 def _words(facts: dict[str, Any], held: _Held) -> list[str]:
-    output = ScratchFile()
-    try:
+    with ScratchFile() as output:
         run_limited(
             f"{__name__}:write_words",
             _LIBRARY,
             _READING + facts["shape"][0] / _SLOWEST_WORDS,
             stamp=astuple(held.stamp),
-            output=str(output.path),
+            output=str(output),
             keys=facts["keys"],
             most=_MOST_WORD_BYTES,
         )
-        with output.path.open(encoding="ascii") as lines:
+        with output.open(encoding="ascii") as lines:
             return [word for line in lines for word in json.loads(line)]
-    finally:
-        output.remove()
 
 
 def _tensor(facts: dict[str, Any], held: _Held) -> Tensor:

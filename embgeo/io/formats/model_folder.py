@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator
 
 from embgeo.files.guard import Damaged
-from embgeo.io.formats.arrow import is_dataset
 from embgeo.io.formats.format import Folder
 from embgeo.io.formats.sharded import read_weight_map
 from embgeo.io.formats.torch_distributed import METADATA
@@ -77,11 +76,6 @@ def choose_weights(folder: Folder, is_known: Callable[[str], bool]) -> list[str]
         shards = {*read_weight_map(folder.open(indexes[0])).values()}
         return indexes if {*known} - {*indexes} <= shards else known
     return known
-
-
-def is_one(names: list[str]) -> bool:
-    """Tell whether files are one file, or those of one table."""
-    return len(names) == 1 or is_dataset(names)
 
 
 def note_other_weights(folder: Folder, read: str) -> Iterator[str]:

@@ -78,14 +78,10 @@ def read_header(data: Bytes, size: int) -> NpyHeader:
     """Parse the header at the start of `data`; `size` is that of header and array together."""
     start, text = _header_text(data)
     descr, order, shape_text = (p.search(text) for p in (_DESCR, _ORDER, _SHAPE))
-    if descr is None or order is None or shape_text is None:
-        raise NotNumbers(
-            f"an array whose header does not describe a plain array: {short(text.strip())}"
-        )
     rest = text
-    for match in sorted((descr, order, shape_text), key=lambda m: -m.start()):
+    for match in sorted(filter(None, (descr, order, shape_text)), key=lambda m: -m.start()):
         rest = rest[: match.start()] + rest[match.end() :]
-    if not _REST.fullmatch(rest):
+    if descr is None or order is None or shape_text is None or not _REST.fullmatch(rest):
         raise NotNumbers(
             f"an array whose header does not describe a plain array: {short(text.strip())}"
         )

@@ -1,8 +1,11 @@
 """Vectors that a file holds one by one, under their words, as one matrix."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from embgeo.files.maps import Array, count, number_type
 from embgeo.files.scratch import fill_rows
@@ -26,19 +29,32 @@ def stack_vectors(checkpoint: Checkpoint) -> Checkpoint:
     if len(vectors) < FEWEST or checkpoint.tokens is not None:
         return checkpoint
     shape, dtype = vectors[0].shape, vectors[0].dtype
-    if len(shape) not in (1, 2) or count(shape[:-1]) != 1 or shape[-1] < 2:
+    if not is_vector(shape):
         return checkpoint
     if any(t.shape != shape or t.dtype != dtype or _PARAMETER.search(t.name) for t in vectors):
         return checkpoint
     ordered = _in_order(vectors)
-    note = f"{len(vectors):,} vectors that the file holds one by one are the rows of a matrix"
+    rows = ordered or vectors
+
+    def opened() -> Iterator[Array]:
+        return (vector.open() for vector in rows)
+
     return replace(
         checkpoint,
-        tensors=(_matrix_of(ordered or vectors),),
+        tensors=(matrix_of(opened, len(rows), shape[-1], number_type(dtype)),),
         tokens=None if ordered else tuple(safe_text(vector.name) for vector in vectors),
         tokens_source="the names of the vectors",
-        notes=(*checkpoint.notes, note),
+        notes=(*checkpoint.notes, note_stacked(len(vectors))),
     )
+
+
+def is_vector(shape: tuple[int, ...]) -> bool:
+    """Tell whether an array, (d) or (1, d), may be a row of a matrix."""
+    return len(shape) in (1, 2) and count(shape[:-1]) == 1 and shape[-1] >= 2
+
+
+def note_stacked(n: int) -> str:
+    return f"{n:,} vectors that the file holds one by one are the rows of a matrix"
 
 
 def _in_order(vectors: Sequence[Tensor]) -> list[Tensor] | None:
@@ -47,10 +63,10 @@ def _in_order(vectors: Sequence[Tensor]) -> list[Tensor] | None:
     return [found[place] for place in places] if found.keys() == set(places) else None
 
 
-def _matrix_of(vectors: Sequence[Tensor]) -> Tensor:
-    whole, dtype = (len(vectors), vectors[0].shape[-1]), vectors[0].dtype
+def matrix_of(rows: Callable[[], Iterable[Array]], n: int, d: int, dtype: np.dtype[Any]) -> Tensor:
+    """Return the matrix of n vectors, which `rows` opens one after the other."""
 
     def stack() -> Array:
-        return fill_rows((v.open().reshape(1, -1) for v in vectors), whole, number_type(dtype))
+        return fill_rows((row.reshape(1, -1) for row in rows()), (n, d), dtype)
 
-    return Tensor("vectors", whole, dtype, stack)
+    return Tensor("vectors", (n, d), dtype.name, stack)

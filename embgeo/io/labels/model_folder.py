@@ -32,6 +32,8 @@ _OTHER_ORDER = frozenset({
     "xlm-roberta-xl",
 })  # fmt: skip
 _BY_FAIRSEQ_TOOLS = "sentencepiece.bpe.model"
+_SETTINGS = "tokenizer_config.json"
+_OF_IDS = " of tokens and ids"
 
 
 def label_model(weights: Checkpoint, folder: Path, model_type: str) -> Checkpoint:
@@ -88,9 +90,9 @@ def vocabulary_of(
 
 
 def _from_vocab_json(path: Path) -> TokenizerVocabulary:
-    data = _object(path)
+    data = small_files.read_object(path, _OF_IDS)
     if not data:
-        raise _no_ids(path)
+        raise refuse(path, f"is not a JSON object{_OF_IDS}")
     added = _read_added(path.parent)
     vocabulary = tokenizer_files.from_ids({**data, **added}, path)
     vocabulary = replace(
@@ -109,8 +111,7 @@ def _from_vocab_txt(path: Path) -> TokenizerVocabulary:
     text = small_files.read_text(path, inside=True)
     tokens = [small_files.safe_text(line) for line in small_files.split_lines(text)]
     is_cased = any(t[:1].isupper() and t.isalpha() for t in tokens)
-    settings = path.with_name("tokenizer_config.json")
-    lowercase = _object(settings).get("do_lower_case") if is_companion(settings) else None
+    lowercase = small_files.read_object(path.with_name(_SETTINGS)).get("do_lower_case")
     encoder = None
     if "[UNK]" in tokens and any(token.startswith("##") for token in tokens):
         lowers = lowercase if isinstance(lowercase, bool) else not is_cased
@@ -148,8 +149,7 @@ def _with_added(vocabulary: TokenizerVocabulary, path: Path) -> TokenizerVocabul
 def _read_added(folder: Path) -> dict[str, Any]:
     """Read the added tokens and their ids from the files of older and newer tokenizers."""
     found = {content: row for content, row, _ in _list_added(folder)}
-    separate = folder / "added_tokens.json"
-    return {**found, **(_object(separate) if is_companion(separate) else {})}
+    return {**found, **small_files.read_object(folder / "added_tokens.json", _OF_IDS)}
 
 
 def _read_special(folder: Path) -> frozenset[str]:
@@ -160,21 +160,8 @@ def _read_special(folder: Path) -> frozenset[str]:
 
 def _list_added(folder: Path) -> Iterator[tuple[str, int, bool]]:
     """Yield the added tokens of tokenizer_config.json: content, row, and whether it is special."""
-    settings = folder / "tokenizer_config.json"
-    listed = _object(settings).get("added_tokens_decoder") if is_companion(settings) else None
+    listed = small_files.read_object(folder / _SETTINGS).get("added_tokens_decoder")
     for key, entry in (listed if isinstance(listed, dict) else {}).items():
         content = entry.get("content") if isinstance(entry, dict) else None
         if isinstance(content, str) and key.isdecimal() and len(key) < 16:
             yield content, int(key), entry.get("special") is True
-
-
-def _object(path: Path) -> dict[str, Any]:
-    data = small_files.read_json(path)
-    if not isinstance(data, dict):
-        raise _no_ids(path)
-    return data
-
-
-def _no_ids(path: Path) -> UnreadableFile:
-    what = "" if path.name == "tokenizer_config.json" else " of tokens and ids"
-    return refuse(path, f"is not a JSON object{what}")

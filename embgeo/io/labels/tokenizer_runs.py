@@ -37,32 +37,29 @@ def count_tokens(
     the special tokens that a model adds around its input. Raises `NotUsable` if the package of the
     tokenizer is not installed or does not read its file.
     """
-    if importlib.util.find_spec(encoder.package) is None:
-        raise NotUsable(f"that needs pip install 'embgeo[{EXTRA}]'")
-    output = ScratchFile()
-    try:
-        answer = run_limited(
-            f"{__name__}:write_counts",
-            f"the package {encoder.package}",
-            _LOADING,
-            text=text.pieces(words=False),
-            kind=encoder.kind,
-            files=[str(file.resolve()) for file in encoder.files],
-            lowercase=encoder.lowercase,
-            size=size,
-            output=str(output.path),
-        )
-        counts = np.fromfile(output.path, dtype="<i8").astype(np.float64)
-    except Damaged as error:
-        if not output.path.stat().st_size:
-            raise NotUsable(f"the package {encoder.package} cannot read it ({error})") from None
-        raise refuse(
-            encoder.files[0],
-            f"the tokenizer fails on the corpus ({error})",
-            f"give the counts with {argument('counts', 'FILE')}",
-        ) from None
-    finally:
-        output.remove()
+    _require(encoder.package)
+    with ScratchFile() as output:
+        try:
+            answer = run_limited(
+                f"{__name__}:write_counts",
+                f"the package {encoder.package}",
+                _LOADING,
+                text=text.pieces(words=False),
+                kind=encoder.kind,
+                files=[str(file.resolve()) for file in encoder.files],
+                lowercase=encoder.lowercase,
+                size=size,
+                output=str(output),
+            )
+        except Damaged as error:
+            if not output.stat().st_size:
+                raise NotUsable(f"the package {encoder.package} cannot read it ({error})") from None
+            raise refuse(
+                encoder.files[0],
+                f"the tokenizer fails on the corpus ({error})",
+                f"give the counts with {argument('counts', 'FILE')}",
+            ) from None
+        counts = np.fromfile(output, dtype="<i8").astype(np.float64)
     total, beyond = answer["total"], answer["beyond"]
     notes = list(text.notes())
     if beyond:
@@ -86,20 +83,23 @@ def find_unreachable(vocabulary: TokenizerVocabulary | None) -> list[int]:
         raise NotUsable("the rows have no tokenizer")
     if encoder.kind != "tokenizer.json":
         raise NotUsable(f"{encoder.name} is not a tokenizer.json")
-    if importlib.util.find_spec(encoder.package) is None:
-        raise NotUsable(f"that needs pip install 'embgeo[{EXTRA}]'")
-    file, library = str(encoder.files[0].resolve()), f"the package {encoder.package}"
+    _require(encoder.package)
     try:
         rows: list[int] = run_limited(
             f"{__name__}:list_unreachable",
-            library,
+            f"the package {encoder.package}",
             _SECONDS,
-            file=file,
+            file=str(encoder.files[0].resolve()),
             size=len(vocabulary.tokens),
         )
     except Damaged as error:
         raise NotUsable(str(error)) from None
     return rows
+
+
+def _require(package: str) -> None:
+    if importlib.util.find_spec(package) is None:
+        raise NotUsable(f"that needs pip install 'embgeo[{EXTRA}]'")
 
 
 # In the limited process
@@ -152,12 +152,17 @@ def texts(piece: str) -> list[str]:
 
 
 def from_tokenizer_json(files: list[str], _lowercase: bool) -> Encode:
+    return encoding(load_tokenizer(files[0]))
+
+
+def load_tokenizer(file: str) -> Any:
+    """Load a tokenizer.json, without the limits of length and padding that it asks for."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(files[0])
+    tokenizer = Tokenizer.from_file(file)
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return encoding(tokenizer)
+    return tokenizer
 
 
 def from_byte_level(files: list[str], _lowercase: bool) -> Encode:
@@ -204,18 +209,12 @@ KINDS: dict[str, Callable[[list[str], bool], Encode]] = {
 
 def list_unreachable(file: str, size: int) -> list[int]:
     """Find ids below `size` that encoding their text does not give."""
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(file)
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    encode = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)
+    tokenizer = load_tokenizer(file)
+    encode = encoding(tokenizer)
     left = [row for row in range(size) if tokenizer.id_to_token(row) is not None]
-    fronts = [tokenizer.encode(text, add_special_tokens=False).ids for text in _BEFORE]
-    for front in ([], *fronts):
+    for front in ([], *encode(list(_BEFORE))):
         texts = tokenizer.decode_batch([[*front, row] for row in left], skip_special_tokens=False)
-        found = encode(texts, add_special_tokens=False)
-        left = [row for row, one in zip(left, found, strict=True) if row not in one.ids]
+        left = [row for row, ids in zip(left, encode(texts), strict=True) if row not in ids]
         if not left:
             break
     return left

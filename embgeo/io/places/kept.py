@@ -33,7 +33,12 @@ from embgeo.io.places import cache, ranges
 from embgeo.io.places.hub import HubFolder
 from embgeo.io.places.local import CONFIGURATIONS
 from embgeo.io.places.names import HubName, as_written, read_hub_name
-from embgeo.io.places.source_record import SourceFile, bytes_text, list_files
+from embgeo.io.places.source_record import (
+    SourceFile,
+    bytes_text,
+    list_files,
+    not_as_fetched,
+)
 from embgeo.io.places.stores import StoreFolder
 
 #: Configuration and tokenizer.
@@ -210,8 +215,7 @@ class KeptFolder:
         if path in self._checked:
             return
         if digest_of(path) != named[3] or path.stat().st_size != int(named[2]) - int(named[1]):
-            cause = "is not as it was fetched (another SHA-256)"
-            raise UnreadableFile(cause, where=path, way_out="remove it and fetch the model again")
+            raise not_as_fetched(path, "remove it and fetch the model again")
         self._checked.add(path)
 
     def _fetch(self, file: str, start: int, stop: int) -> Path:
@@ -298,8 +302,7 @@ def read_listing(folder: Path) -> Listing | None:
     except (UnreadableFile, OSError, *DAMAGE):
         is_same = False
     if not is_same:
-        cause = "is not as it was fetched (another SHA-256)"
-        raise UnreadableFile(cause, where=folder, way_out="remove this folder and fetch it again")
+        raise not_as_fetched(folder)
     return listing
 
 

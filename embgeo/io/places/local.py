@@ -4,16 +4,11 @@ import os
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from embgeo.files.guard import Damaged, Missing, cannot_read, refuse, short
+from embgeo.files.guard import Damaged, Missing, cannot_read, short
 from embgeo.files.links import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.files.maps import Bytes, map_file
-from embgeo.files.small_files import (
-    is_companion,
-    is_plain_name,
-    read_json,
-)
+from embgeo.files.small_files import is_plain_name, read_object
 from embgeo.io.model.facts import ModelFacts, facts_of
 
 #: Levels and folders that are searched for weights below a folder without any.
@@ -91,14 +86,5 @@ CONFIGURATIONS = (
 
 def read_facts(folder: Path) -> ModelFacts:
     """Read the facts of a model folder; empty without its files."""
-    own, other, adapter, modelopt = (_object(folder / name) for name in CONFIGURATIONS)
+    own, other, adapter, modelopt = (read_object(folder / name) for name in CONFIGURATIONS)
     return facts_of(own or other, adapter, modelopt)
-
-
-def _object(path: Path) -> dict[str, Any]:
-    if not is_companion(path):
-        return {}
-    data = read_json(path)
-    if not isinstance(data, dict):
-        raise refuse(path, "is not a JSON object")
-    return data

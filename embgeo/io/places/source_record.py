@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embgeo.core.errors import UnreadableFile
-from embgeo.files.guard import short
+from embgeo.files.guard import refuse, short
 from embgeo.files.records import RecordFormat, digest_of
 from embgeo.files.saved import DAMAGE
 from embgeo.files.small_files import is_companion
@@ -91,9 +91,15 @@ def require_kept(folder: Path) -> Path:
     except OSError:
         is_same = False
     if not is_same:
-        cause = "is not as it was fetched (another SHA-256)"
-        raise UnreadableFile(cause, where=folder, way_out="remove this folder and fetch it again")
+        raise not_as_fetched(folder)
     return folder
+
+
+def not_as_fetched(
+    path: Path, way_out: str = "remove this folder and fetch it again"
+) -> UnreadableFile:
+    """Return the error for a file or folder that has changed since it was fetched."""
+    return refuse(path, "is not as it was fetched (another SHA-256)", way_out)
 
 
 def source_note(source: str, commit: str, read: int, size: int) -> str:

@@ -7,12 +7,11 @@ import numpy as np
 
 from embgeo.files.compressed import MAX_RATIO, RATIO_FREE_BYTES
 from embgeo.files.guard import Damaged
-from embgeo.files.maps import TEXT, Array, count, number_type
-from embgeo.files.scratch import fill_rows
+from embgeo.files.maps import TEXT, Array, number_type
 from embgeo.io.formats.pickle.numpy_arrays import PickledArray
 from embgeo.io.formats.pickle.objects import Leaf
 from embgeo.io.formats.pickle.tree import walk
-from embgeo.io.formats.stacked import FEWEST
+from embgeo.io.formats.stacked import FEWEST, is_vector, matrix_of, note_stacked
 from embgeo.io.formats.word_lists import LOOKED_AT, are_words, tokens_for, word_list, word_lists
 from embgeo.io.model.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
 
@@ -74,8 +73,7 @@ def _open_vectors(root: object, size: int, name: str) -> Checkpoint | None:
     if keys is not None:
         words = word_list([str(key) if isinstance(key, (int, float)) else key for key in keys])
     source = "the keys of the vectors"
-    note = f"{len(values):,} vectors that the file holds one by one are the rows of a matrix"
-    return Checkpoint(name, (vectors,), words, source, notes=(note,))
+    return Checkpoint(name, (vectors,), words, source, notes=(note_stacked(len(values)),))
 
 
 def _entries(root: object) -> tuple[list[object] | None, Sequence[object]]:
@@ -96,7 +94,7 @@ def _stack_leaves(values: Sequence[object]) -> Tensor | None:
     if not isinstance(first, Leaf) or first.problem:
         return None
     shape, dtype = first.shape, first.dtype
-    if len(shape) not in (1, 2) or count(shape[:-1]) != 1 or shape[-1] < 2:
+    if not is_vector(shape):
         return None
     # Millions of entries may be the same few objects.
     distinct = {id(value): value for value in values}
@@ -107,13 +105,11 @@ def _stack_leaves(values: Sequence[object]) -> Tensor | None:
         return None
     for leaf in leaves:
         leaf.check()
-    whole = (len(values), shape[-1])
 
-    def stack() -> Array:
-        rows = (leaf.open().reshape(1, -1) for leaf in values if isinstance(leaf, Leaf))
-        return fill_rows(rows, whole, number_type(dtype))
+    def rows() -> Iterator[Array]:
+        return (leaf.open() for leaf in values if isinstance(leaf, Leaf))
 
-    return Tensor("vectors", whole, dtype, stack)
+    return matrix_of(rows, len(values), shape[-1], number_type(dtype))
 
 
 def _stack_lists(values: Sequence[object]) -> Tensor | None:
@@ -124,17 +120,13 @@ def _stack_lists(values: Sequence[object]) -> Tensor | None:
     lists = [value for value in values if isinstance(value, (list, tuple)) and len(value) == d]
     if len(lists) != len(values) or all(type(number) is int for number in first):
         return None
-    whole = (len(lists), d)
 
     def row(place: int) -> Array:
         if not _are_numbers(lists[place]):
             raise Damaged(f"vector {place:,} holds something that is not a number")
-        return np.array([lists[place]], dtype=np.float64)
+        return np.array(lists[place], dtype=np.float64)
 
-    def stack() -> Array:
-        return fill_rows(map(row, range(len(lists))), whole, np.float64)
-
-    return Tensor("vectors", whole, "float64", stack)
+    return matrix_of(lambda: map(row, range(len(lists))), len(lists), d, np.dtype(np.float64))
 
 
 def _are_numbers(values: Sequence[object]) -> bool:
