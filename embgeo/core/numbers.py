@@ -127,7 +127,7 @@ Z_95 = 1.96
 
 
 def student_z(z: float, freedom: int | None) -> float:
-    """Get the number of standard errors that covers as much of Student's t as `z` of a normal law.
+    """Return how many standard errors cover as much of Student's t as `z` of a normal law.
 
     `freedom` is the degrees of freedom; None means infinitely many.
 

@@ -51,7 +51,7 @@ class RunMonitor:
 
 
 def report_bytes(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
-    """Get a function of finished and total bytes that reports them, starting at its first call."""
+    """Return a function that reports finished and total bytes, starting at its first call."""
     if progress is None:
         return None
     before = -1

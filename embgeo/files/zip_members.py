@@ -251,7 +251,7 @@ def _join(pieces: Iterator[bytes], size: int) -> Bytes:
 
 
 def _inflate_pieces(member: ZipMember, raw: Bytes) -> Iterator[bytes]:
-    """Yield inflate a member's bytes, a piece at a time."""
+    """Inflate a member's bytes, a piece at a time."""
     machine = zlib.decompressobj(-zlib.MAX_WBITS)
     fed, pending = 0, b""
     while not machine.eof:

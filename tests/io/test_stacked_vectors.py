@@ -14,8 +14,8 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.errors import UnreadableFile
-from embgeo.io.formats.stacked import FEWEST
 from embgeo.io.load import open_checkpoint
+from embgeo.io.model.checkpoint import FEWEST_VECTORS
 from tests.support.refusals import refusal
 from tests.support.sampling import each_folder, each_value
 
@@ -223,13 +223,13 @@ def test_storages_in_bytes_that_lie(tmp_path: Path, content: bytes) -> None:
 
 def test_how_many_vectors_are_a_table(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
-    for n, d in ((FEWEST, 2), (FEWEST, D), (N, 2)):
+    for n, d in ((FEWEST_VECTORS, 2), (FEWEST_VECTORS, D), (N, 2)):
         np.savez(path, **dict(zip(WORDS, W[:n, :d], strict=False)))
         matrix = embgeo.load(path)
         np.testing.assert_array_equal(matrix.data, W[:n, :d])
         assert matrix.tokens == WORDS[:n]
     for name, rows in (
-        ("w{}", list(W[: FEWEST - 1])),
+        ("w{}", list(W[: FEWEST_VECTORS - 1])),
         ("w{}", list(W[:, :1])),
         ("w{}", [*W[:-1], W[-1].astype("f8")]),
         ("layers.{}.weight", list(W)),

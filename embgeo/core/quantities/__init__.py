@@ -51,7 +51,7 @@ def require_known(name: str, known: Collection[str], where: str) -> None:
 
 
 def suggest(name: str, known: Collection[str]) -> str:
-    """Get a way out for an unknown name: similar names, or those of its family.
+    """Return a way out for an unknown name: similar names, or those of its family.
 
     >>> suggest("cosine.men", ["cosine.mean", "cosine.std"])
     'did you mean cosine.mean or cosine.std?'

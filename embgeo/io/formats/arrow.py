@@ -58,7 +58,7 @@ _RATIO_FREE_BYTES = 256 * 2**20
 
 
 def sniff(head: bytes) -> bool:
-    """Return a magic string, or the mark and a plausible length before the schema of a stream."""
+    """Recognize a magic string, or the mark of a stream before a plausible length of its schema."""
     if head.startswith((_PARQUET, _FILE)):
         return True
     length = int.from_bytes(head[4:8], "little")
@@ -148,7 +148,7 @@ def _tensor(stamp: FileStamp, answer: dict[str, Any], matrix: dict[str, Any], kn
 
 
 def _hash_samples(data: Bytes) -> str:
-    """Get SHA-256 of the footer of a Parquet file, which describes every page, and of samples."""
+    """Hash the footer of a Parquet file, which describes every page, and samples of the file."""
     length = int.from_bytes(data[-8:-4].tobytes(), "little")
     digest = hashlib.sha256(data[max(0, len(data) - 8 - length) :].data)
     for start in np.linspace(0, len(data), _SAMPLES, endpoint=False).astype(np.int64).tolist():
@@ -502,7 +502,7 @@ def matrix_of(table: BatchedTable, place: int) -> dict[str, Any] | None:
 
 
 def label_column(schema: Any) -> tuple[int | None, str]:
-    """Get the only column of strings, or the only one with a usual name; else None and a note."""
+    """Find the only column of strings, or the only one with a usual name; else None and a note."""
     texts = [place for place in range(len(schema)) if is_text(schema.field(place).type)]
     if len(texts) <= 1:
         return (texts[0] if texts else None), ""

@@ -101,7 +101,7 @@ Files = dict[str, maps.Bytes]
 
 
 def sniff(head: bytes) -> bool:
-    """Get a version number, then the graph or the name of the producer in printable characters."""
+    """Recognize a version number, then the graph or the printable name of the producer."""
     if len(head) < 6 or head[0] != _IR_VERSION << 3 or not 0 < head[1] < _LARGEST_IR_VERSION:
         return False
     if head[2] == _GRAPH << 3 | wire.BYTES or head[2] == 8 << 3 | wire.BYTES:

@@ -54,7 +54,7 @@ class TensorEntry:
 
 
 def sniff(head: bytes) -> bool:
-    """Return the length of a header with a zero byte, unlike text, and the start of a JSON object.
+    """Recognize the length of a header, with a zero byte unlike text, and the start of an object.
 
     A file with an absurd length is recognized, so that the error names the format.
     """
@@ -123,9 +123,7 @@ def _entry(name: str, facts: object) -> TensorEntry:
         raise Damaged(f"{label} has no description")
     dtype = facts.get("dtype")
     if not isinstance(dtype, str) or (dtype not in DTYPES and dtype not in _PACKED):
-        raise Damaged(
-            f"{label} has the unknown type {short(str(dtype))}",
-        )
+        raise Damaged(f"{label} has the unknown type {short(str(dtype))}")
     shape = whole_numbers(facts.get("shape"), f"the shape of {label}")
     offsets = whole_numbers(facts.get("data_offsets"), f"the place of {label}")
     if len(offsets) != 2 or offsets[0] > offsets[1]:

@@ -10,10 +10,8 @@ import numpy as np
 from embgeo.files.maps import Array, count, number_type
 from embgeo.files.scratch import fill_rows
 from embgeo.files.small_files import safe_text
-from embgeo.io.model.checkpoint import Checkpoint, Tensor
+from embgeo.io.model.checkpoint import FEWEST_VECTORS, Checkpoint, Tensor
 
-#: Fewer vectors of one length are a few parameters, no table.
-FEWEST = 8
 #: Names of arrays without names: ``numpy.savez(path, *rows)``, and lists.
 _NUMBERED = re.compile(r"(?:arr_)?(\d{1,9})")
 #: Norms and biases of a model are vectors of one length, too, and no table.
@@ -26,7 +24,7 @@ def stack_vectors(checkpoint: Checkpoint) -> Checkpoint:
     Vectors named by the numbers 0, 1, …, N−1 are put in this order, without labels.
     """
     vectors = checkpoint.tensors
-    if len(vectors) < FEWEST or checkpoint.tokens is not None:
+    if len(vectors) < FEWEST_VECTORS or checkpoint.tokens is not None:
         return checkpoint
     shape, dtype = vectors[0].shape, vectors[0].dtype
     if not is_vector(shape):

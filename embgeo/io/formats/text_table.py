@@ -241,9 +241,7 @@ def _refuse_uneven_line(start: int, lines: list[bytes], layout: _Layout) -> Dama
         line = line.removesuffix(b"\r")
         found = len(text_blocks.split_cells(line, layout.separator))
         if found != expected and line:
-            return Damaged(
-                f"line {number:,} has {found:,} cells where {expected:,} are expected",
-            )
+            return Damaged(f"line {number:,} has {found:,} cells where {expected:,} are expected")
     return Damaged("a quoted cell spans several lines")
 
 

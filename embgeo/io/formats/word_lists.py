@@ -111,7 +111,7 @@ def word_lists(
 
 
 def word_list(value: object) -> tuple[str, ...] | None:
-    """Get the words of a list, an array of strings, or a dict of words and row numbers 0 to N−1."""
+    """Read the words of a list, an array of strings, or a dict of words and numbers 0 to N−1."""
     if isinstance(value, PickledArray):
         texts = value.texts()
         return None if texts is None else _all_words(texts)
@@ -195,9 +195,7 @@ class WordList:
     def _keep(self, token: str) -> None:
         self._room -= sys.getsizeof(token) + _PLACE
         if self._room < 0:
-            raise Damaged(
-                f"its words take implausibly much memory ({len(self.tokens):,} so far)",
-            )
+            raise Damaged(f"its words take implausibly much memory ({len(self.tokens):,} so far)")
         self.tokens.append(token)
 
     def finish(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -143,13 +143,9 @@ def _split(line: bytes, number: int, columns: int) -> tuple[bytes, bytes]:
         fields = [b" ".join(fields[:-columns]), *fields[-columns:]]
     found = len(line.split()) - 1
     if found < columns:
-        raise Damaged(
-            f"line {number:,} has {found:,} numbers where {columns:,} are expected",
-        )
+        raise Damaged(f"line {number:,} has {found:,} numbers where {columns:,} are expected")
     if _DECIMAL.fullmatch(fields[0].rpartition(b" ")[2]):
-        raise Damaged(
-            f"line {number:,} has more than the expected {columns:,} numbers",
-        )
+        raise Damaged(f"line {number:,} has more than the expected {columns:,} numbers")
     return fields[0], b" ".join(fields[1:])
 
 

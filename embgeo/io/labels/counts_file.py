@@ -141,7 +141,7 @@ def _from_lines(lines: list[str], path: Path) -> vocabulary.TokenizerVocabulary:
     order = side_tables.order_of(numbers) if len(numbers) == len(raw) > 0 else None
     if order is not None:
         raw, counts = [raw[at] for at in order], [counts[at] for at in order]
-        notes = (*notes, f"the tokens are in the order of the row numbers in {path.name}")
+        notes = (*notes, side_tables.order_note(path))
     if not notes:
         _check_no_ids(counts, path)
     tokens, escape_notes = side_tables.unescape(raw, path)

@@ -114,7 +114,7 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
     if order is not None:
         raw = [raw[place] for place in order]
         counts = [counts[place] for place in order] if counts else []
-        notes = (*notes, f"the tokens are in the order of the row numbers in {path.name}")
+        notes = (*notes, side_tables.order_note(path))
     tokens, escape_notes = side_tables.unescape(raw, path)
     if not tokens:
         raise refuse(path, "it holds no tokens")

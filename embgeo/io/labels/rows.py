@@ -46,7 +46,7 @@ def lay_given(
 
 
 def lay_found(tokens: Sequence[str], cut: RowCut, padding: str, source: str) -> RowLabels:
-    """Get labels that came with the model: they start at row 0, and models often pad their rows."""
+    """Lay labels that came with the model: they start at row 0, and models often pad their rows."""
     labels = _lay(tokens, 0, cut, padding, source)
     if len(tokens) <= cut.total:
         return labels

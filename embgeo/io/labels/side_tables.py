@@ -80,6 +80,10 @@ def header_note(path: Path) -> str:
     return f"the first line of {path.name} is taken for a header"
 
 
+def order_note(path: Path) -> str:
+    return f"the tokens are in the order of the row numbers in {path.name}"
+
+
 @dataclass(frozen=True, slots=True)
 class TokenColumns:
     """Columns of a table of tokens that a header row names."""

@@ -111,9 +111,7 @@ def from_array(W: Any) -> MatrixOfObject:
     try:
         rows = np.asarray(W)
     except Exception as error:  # the object's own conversion may raise anything
-        raise BadOption(
-            f"{name} gives no array ({type(error).__name__}: {error})",
-        ) from error
+        raise BadOption(f"{name} gives no array ({type(error).__name__}: {error})") from error
     if rows.dtype.kind in "OUS":
         raise BadOption(f"{name} is not a matrix of numbers")
     return MatrixOfObject(rows)

@@ -27,9 +27,7 @@ def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
     if vocabulary is None:
         found = sequence_of(tokens)
         if len(found) != matrix.n:
-            raise LabelMismatch(
-                f"{len(found):,} tokens for {matrix.n:,} rows",
-            )
+            raise LabelMismatch(f"{len(found):,} tokens for {matrix.n:,} rows")
         laid = RowLabels(tuple(found))
     else:
         laid = lay_found(from_vocabulary(vocabulary, matrix.n), cut, "auto", "the vocabulary")
@@ -68,9 +66,7 @@ def from_vocabulary(vocabulary: Mapping[Any, Any], n: int) -> Sequence[str]:
     rows: dict[int, str] = {}
     for token, row in vocabulary.items():
         if not isinstance(token, str) or isinstance(row, bool) or not hasattr(row, "__index__"):
-            raise BadOption(
-                f"{token!r}: {row!r} in the vocabulary is not a token with a row",
-            )
+            raise BadOption(f"{token!r}: {row!r} in the vocabulary is not a token with a row")
         rows[int(row)] = safe_text(token)
     if not rows or min(rows) < 0:
         raise BadOption("the vocabulary has no rows")

@@ -21,6 +21,8 @@ from embgeo.io.model.facts import ModelFacts
 
 #: Most tensors of a file. Files of the largest models, with a tensor for each expert, have fewer.
 MOST_TENSORS = 200_000
+#: Fewer vectors of one length are a few parameters, no table.
+FEWEST_VECTORS = 8
 #: Way out for a tensor whose form is not read.
 SAVE_FLOATS = "save the matrix as float32 with numpy.save"
 

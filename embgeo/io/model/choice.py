@@ -35,7 +35,13 @@ from embgeo.io.model.candidates import (
     lacks_rows,
     shape_text,
 )
-from embgeo.io.model.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
+from embgeo.io.model.checkpoint import (
+    FEWEST_VECTORS,
+    SAVE_FLOATS,
+    Checkpoint,
+    Tensor,
+    unreadable,
+)
 
 #: An unnamed matrix is the embedding if it has this many rows per column, and this many times as
 #: many rows as any other matrix has rows or columns.
@@ -47,8 +53,6 @@ _LIKE_EMBEDDINGS = re.compile(r"emb|codebook|vector|flat_param")
 #: A name of anything: texts called so that label no rows may be vectors in a form of their own.
 _DATA = re.compile(r"(^|[./])data$")
 LISTED = 8
-#: Fewer vectors of one length are a few parameters, no table.
-_FEWEST_VECTORS = 8
 #: An output over fewer tokens than the input has at least this share of them.
 _SHARED = 0.75
 
@@ -417,7 +421,7 @@ def _find_vectors(checkpoint: Checkpoint, size: int | None) -> Tensor | None:
         shape = (len(vectors), width)
         is_large = size is not None and count(shape) >= size
         is_like = _LIKE_EMBEDDINGS.search(above.lower()) is not None
-        if len(vectors) >= _FEWEST_VECTORS and (is_like or is_large):
+        if len(vectors) >= FEWEST_VECTORS and (is_like or is_large):
             problem = f"holds {len(vectors):,} vectors one by one, not a matrix"
             return unreadable(above or "the file", shape, vectors[0].dtype, problem, SAVE_FLOATS)
     return None

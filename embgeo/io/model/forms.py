@@ -48,7 +48,7 @@ def scaled(
 
 
 def unpack(words: Array, bits: int, per_word: int | None = None) -> npt.NDArray[np.uint32]:
-    """Get codes of `bits` bits in rows of words, lowest bits first; (n, m) words give (n, k) codes.
+    """Unpack codes of `bits` bits from rows of words, lowest bits first: (n, k) of (n, m) words.
 
     With `per_word` codes a word, as compressed-tensors packs them, upper bits may be unused; else
     the words of a row are one stream of bits, as MLX packs 3, 5 and 6 bits.

@@ -260,7 +260,7 @@ def _parts(name: str) -> list[str]:
 
 
 def _rank(name: str, ranks: tuple[tuple[str, ...], ...], sure: int) -> int | None:
-    """Get the first rank that matches the layer's name, or its wrapper for the first `sure` ranks.
+    """Find the first rank that fits a layer's name, or of the first `sure` ranks its wrapper's.
 
     ``generator.0.weight`` and ``lm_head.linear.weight`` are wrapped output matrices, but
     ``encoder.0.weight`` may be any layer of an autoencoder.

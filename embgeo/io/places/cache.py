@@ -67,12 +67,6 @@ def repository_folder(name: HubName) -> str:
     return f"{name.kind}s--{name.repo.replace('/', '--')}"
 
 
-def find_snapshot(name: HubName, cache: Path | None = None) -> Path | None:
-    """Find the snapshot of a revision in the Hub's cache, or in another of its layout."""
-    folder = (hub_cache() if cache is None else cache) / repository_folder(name)
-    return find_revision(folder, name.revision)
-
-
 def find_revision(folder: Path, revision: str = "main") -> Path | None:
     """Find the snapshot of a branch, tag, commit or unique start of a commit in a repository."""
     snapshots = folder / "snapshots"
@@ -127,7 +121,7 @@ def keep_reference(home: Path, revision: str, commit: str) -> None:
 
 def find_whole_snapshot(name: HubName) -> Path | None:
     """Find the snapshot of a name in the Hub's cache if all of its files are there."""
-    snapshot = find_snapshot(name)
+    snapshot = find_revision(hub_cache() / repository_folder(name), name.revision)
     return snapshot if snapshot is not None and is_complete(snapshot / name.path) else None
 
 

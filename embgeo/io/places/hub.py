@@ -13,7 +13,6 @@ from typing import Any
 
 from embgeo.core.version import VERSION
 from embgeo.files.guard import Damaged, fetching, refuse, short
-from embgeo.files.records import digest_of
 from embgeo.files.saved import copy_file
 from embgeo.files.small_files import is_plain_name
 from embgeo.io.places import ranges
@@ -49,7 +48,7 @@ def _match(name: HubName, commits: dict[str, str]) -> dict[str, str]:
 
 
 def _open_hub() -> tuple[Any, str]:
-    """Open client of the Hub, and its address."""
+    """Return a client of the Hub, and its address."""
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import OfflineModeIsEnabled
 
@@ -125,9 +124,8 @@ class HubFolder:
                 **_AGENT,
             )
         kept, stated = Path(cached).resolve(), self.files[file].sha256
-        if stated and digest_of(kept) != stated:
-            kept.unlink()
-            raise Damaged(f"{short(file)} has another SHA-256 than the Hub states")
+        if stated:
+            ranges.check_digest(kept, file, stated)
         copy_file(kept, target, link=True)
 
     def stream(self, file: str, start: int, stop: int) -> Iterator[bytes]:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from embgeo.core.errors import EmbgeoError, UnreadableFile, argument, writing
 from embgeo.core.progress import announce
-from embgeo.files.guard import Damaged, Missing, reading, refuse, short
+from embgeo.files.guard import Missing, reading, refuse, short
 from embgeo.files.maps import Bytes, Ranged, map_file
 from embgeo.files.records import RecordFormat, digest_of
 from embgeo.files.saved import DAMAGE, atomic_file, remove_left, write_file
@@ -232,10 +232,9 @@ class KeptFolder:
 
     def _keep(self, file: str, target: Path, start: int, stop: int) -> Path:
         """Give a complete part its name; a whole file has the SHA-256 that the server states."""
-        digest, stated = digest_of(target), self.files[file].sha256
-        if stated and stop - start == self.files[file].size and digest != stated:
-            target.unlink()
-            raise Damaged(f"{short(file)} has another SHA-256 than the Hub states")
+        known = self.files[file]
+        stated = known.sha256 if stop - start == known.size else ""
+        digest = ranges.check_digest(target, file, stated)
         path = target.with_name(f"{start}-{stop}.{digest}")
         target.replace(path)
         self._checked.add(path)

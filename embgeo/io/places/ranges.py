@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from embgeo.files.guard import Damaged, short
+from embgeo.files.records import digest_of
 from embgeo.files.small_files import JSON_BYTES
 
 #: Bytes per request, and the number of concurrent requests.
@@ -125,6 +126,15 @@ def stream_all(folder: RemoteFolder, file: str, start: int, stop: int) -> Iterat
                 raise Damaged(f"the server sends {short(file)} at less than 1 kB a second")
     if start < stop:
         raise Damaged(f"{short(file)} ends early, {ATTEMPTS} times")
+
+
+def check_digest(path: Path, file: str, stated: str) -> str:
+    """Return the SHA-256 of what was fetched of a file; refuse another than is stated, if any."""
+    digest = digest_of(path)
+    if stated and digest != stated:
+        path.unlink()
+        raise Damaged(f"{short(file)} has another SHA-256 than the Hub states")
+    return digest
 
 
 def download(

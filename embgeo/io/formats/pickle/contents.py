@@ -11,9 +11,15 @@ from embgeo.files.maps import TEXT, Array, number_type
 from embgeo.io.formats.pickle.numpy_arrays import PickledArray
 from embgeo.io.formats.pickle.objects import Leaf
 from embgeo.io.formats.pickle.tree import walk
-from embgeo.io.formats.stacked import FEWEST, is_vector, matrix_of, note_stacked
+from embgeo.io.formats.stacked import is_vector, matrix_of, note_stacked
 from embgeo.io.formats.word_lists import LOOKED_AT, are_words, tokens_for, word_list, word_lists
-from embgeo.io.model.checkpoint import SAVE_FLOATS, Checkpoint, Tensor, unreadable
+from embgeo.io.model.checkpoint import (
+    FEWEST_VECTORS,
+    SAVE_FLOATS,
+    Checkpoint,
+    Tensor,
+    unreadable,
+)
 
 #: A tuple with a matrix and its words has no more entries.
 _SHORT = 8
@@ -48,7 +54,7 @@ def checkpoint_of(root: object, size: int, name: str, *, way_out: str = "") -> C
 
 
 def _as_bfloat16(tensor: Tensor) -> Tensor:
-    """Get a tensor of Paddle, which writes bfloat16 as whole numbers, as numpy has no such type."""
+    """Read a tensor of Paddle, which writes bfloat16 as whole numbers: numpy has no such type."""
     if tensor.dtype != "uint16":
         return tensor
     dtype = number_type("bfloat16")
@@ -61,7 +67,7 @@ def _open_vectors(root: object, size: int, name: str) -> Checkpoint | None:
     The keys of a dict are its words, unless they are 0, 1, …, N−1.
     """
     keys, values = _entries(root)
-    if len(values) < FEWEST:
+    if len(values) < FEWEST_VECTORS:
         return None
     vectors = _stack_leaves(values) or _stack_lists(values)
     if vectors is None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from embgeo.files.guard import Damaged, plain, short
 from embgeo.io.formats.pickle.objects import Leaf, Stub, UnreadLeaf, as_key
-from embgeo.io.formats.stacked import FEWEST
 from embgeo.io.formats.word_lists import are_words, is_numbering, is_vocabulary_name
+from embgeo.io.model.checkpoint import FEWEST_VECTORS
 
 #: Entries that are visited again because several names or objects share their container.
 MOST_REPEATS = 100_000
@@ -184,7 +184,7 @@ class _Walk:
         self.seen.add(id(part))
 
     def of_state(self, name: str, state: object) -> Children:
-        """Get the attributes of an object: the entries of its state, and slots in a second dict."""
+        """Return the attributes of an object: entries of its state, and slots in a second dict."""
         if isinstance(state, dict):
             return self.of_dict(name, state)
         if isinstance(state, (list, tuple)):
@@ -206,7 +206,7 @@ def unread_form(value: Any) -> UnreadLeaf | None:
         if value.name.startswith(_PACKAGES):
             package = short(package.partition(".")[0])
             return UnreadLeaf(f"is a {short(name)} of {package}, not an array")
-    is_dict = isinstance(value, dict) and len(value) >= FEWEST
+    is_dict = isinstance(value, dict) and len(value) >= FEWEST_VECTORS
     if not is_dict and not (isinstance(value, (list, tuple)) and len(value) > 1):
         return None
     entries = list(itertools.islice(value.values() if isinstance(value, dict) else value, _SHORT))
