@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import embgeo
-from tests.support.command import call
+from tests.support.command import call, content
 
 pytestmark = [
     pytest.mark.slow,
@@ -306,14 +306,6 @@ ATTACKS: dict[str, tuple[Callable[[World], None], Sequence[str]]] = {
 }  # fmt: skip
 
 
-def list_files(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
 def test_there_are_fifty() -> None:
     assert len(ATTACKS) >= 50
 
@@ -322,7 +314,7 @@ def test_there_are_fifty() -> None:
 def test_an_attack_ends_in_an_answer(world: World, name: str) -> None:
     prepare, command = ATTACKS[name]
     prepare(world)
-    before = list_files(world.outside)
+    before = content(world.outside)
     done = call(*command)
     said = done.output + done.stderr
     assert done.exit_code in (0, 1, 2), said
@@ -332,14 +324,15 @@ def test_an_attack_ends_in_an_answer(world: World, name: str) -> None:
     assert "root:x:0" not in said
     assert "\x1b" not in said
     assert not any(line.startswith("::add-mask") for line in said.splitlines())
-    assert list_files(world.outside) == before
+    assert content(world.outside) == before
     assert not (world.here / "pwned").exists()
-    for path, content in list_files(world.here).items():
-        if not (world.here / path).resolve().is_relative_to(world.here.resolve()):
-            continue  # a link of the attack itself
-        assert SECRET.encode() not in content, path
+    for path, data in content(world.here).items():
+        is_inside = (world.here / path).resolve().is_relative_to(world.here.resolve())
+        if data is None or not is_inside:
+            continue  # a folder, or a link of the attack itself
+        assert SECRET.encode() not in data, path
         if path.startswith("out"):
-            assert b"<script>alert" not in content, path
-            assert not any(line.startswith(b"=HYPERLINK") for line in content.splitlines()), path
+            assert b"<script>alert" not in data, path
+            assert not any(line.startswith(b"=HYPERLINK") for line in data.splitlines()), path
             if path.endswith(".tex"):
-                assert b"\\input" not in content, path
+                assert b"\\input" not in data, path

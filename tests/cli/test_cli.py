@@ -21,7 +21,7 @@ from embgeo.cli.app import COMMANDS, run
 from embgeo.cli.shared import Stopped
 from embgeo.core.errors import BadOption
 from embgeo.workflows import folders
-from tests.support.command import call, content, refused
+from tests.support.command import MAIN, call, content, refused, spawn
 from tests.support.refusals import refusal
 from tests.support.sampling import sample_cases
 
@@ -32,9 +32,6 @@ TINY = FIXTURES / "tiny"
 WRITTEN = {"analysis.json", "arrays.npz", "report.html"}
 #: Enough for everything that is written, and quick.
 QUICK = ("--sections", "tokens,cosine", "--no-reference")
-
-#: The entry point, of this tree whatever is installed.
-MAIN = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import embgeo.cli.app as a; a.main()"
 
 
 @pytest.fixture(autouse=True)
@@ -60,14 +57,6 @@ def lines(name: str, n: int, line: str) -> str:
     text = "".join(line.format(row, row) + "\n" for row in range(n))
     Path(name).write_text(text, encoding="utf-8")
     return name
-
-
-def spawn(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    """embgeo in a process of its own, as people call it."""
-    command = [sys.executable, "-W", "error", "-c", MAIN, *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, encoding="utf-8", check=False, timeout=120, **options
-    )
 
 
 # --- Files that cannot be analyzed -----------------------------------------------------------

@@ -17,7 +17,6 @@ from embgeo.comparison.comparison import Comparison, Member, load_comparison
 from embgeo.comparison.matching import Matching
 from embgeo.comparison.moved import list_moved_tokens
 from embgeo.core.numbers import format_signed
-from embgeo.report import page as pages
 from embgeo.report.comparison import draw_comparison, render
 from embgeo.report.comparison_tables import (
     choose_places,
@@ -57,10 +56,6 @@ each_kind = pytest.mark.parametrize(
 @each_kind
 def test_the_page_is_whole_and_needs_nothing_else(options: dict[str, Any]) -> None:
     page(**options).check_structure(50)
-
-
-def test_the_policy_allows_these_scripts_and_this_style_only() -> None:
-    page().check_policy(pages.policy())
 
 
 # --- untrusted text ---------------------------------------------------------------------------

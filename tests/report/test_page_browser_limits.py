@@ -13,6 +13,7 @@ from embgeo.core.text import visible
 from embgeo.report.analysis import render
 from tests.support.browser import (
     NEEDS_BROWSER,
+    OUTSIDE,
     complaints,
     frame,
     open_page,
@@ -172,18 +173,6 @@ def test_phone_has_no_sideways_scroll(driver: Any, folder: Path) -> None:
         )
         assert wide <= inner == 390
         assert driver.execute_script("return embgeo.map.cssWidth") > 300
-
-
-#: Figures, tables and cells that stick out of the page or of the block that holds them.
-OUTSIDE = """
-return [...document.querySelectorAll("svg.figure, table, .many td")].flatMap((e) => {
-  const holder = e.closest("figure, .scroll, section").getBoundingClientRect();
-  const box = e.getBoundingClientRect();
-  if (!box.width) return [];
-  const right = Math.min(holder.right, document.documentElement.clientWidth);
-  return box.right > right + 1 ? [`${e.outerHTML.slice(0, 90)} ${box.right} > ${right}`] : [];
-});
-"""
 
 
 def test_paper_shows_the_figures_and_no_controls(page: Any, folder: Path) -> None:

@@ -17,7 +17,6 @@ import pytest
 from embgeo.charts import balance, training
 from embgeo.cli.app import run as command
 from embgeo.core.errors import UnreadableFile
-from embgeo.report import page as pages
 from embgeo.report.study import claims_line, draw_methods, facts, headlines, render
 from embgeo.report.study_tables import first_heads, heads, method_rows
 from embgeo.report.text.study import render as render_text
@@ -89,10 +88,6 @@ each_kind = pytest.mark.parametrize(
 @each_kind
 def test_the_page_is_whole_and_needs_nothing_else(options: dict[str, Any]) -> None:
     page(**options).check_structure(20)
-
-
-def test_the_policy_allows_these_scripts_and_this_style_only() -> None:
-    page().check_policy(pages.policy())
 
 
 def test_hostile_text_makes_no_element() -> None:

@@ -82,12 +82,14 @@ def without_scripts(driver: Any) -> Iterator[None]:
         driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
-#: Figures and tables that stick out of the page or of the block that holds them.
+#: Figures, tables and cells that stick out of the page or of the block that holds them.
 OUTSIDE = """
-return [...document.querySelectorAll("svg.figure, table")].flatMap((e) => {
+return [...document.querySelectorAll("svg.figure, table, .many td")].flatMap((e) => {
+  const holder = e.closest("figure, .scroll, section").getBoundingClientRect();
   const box = e.getBoundingClientRect();
-  const right = document.documentElement.clientWidth;
-  return box.width && box.right > right + 1 ? [`${e.outerHTML.slice(0, 90)} ${box.right}`] : [];
+  if (!box.width) return [];
+  const right = Math.min(holder.right, document.documentElement.clientWidth);
+  return box.right > right + 1 ? [`${e.outerHTML.slice(0, 90)} ${box.right} > ${right}`] : [];
 });
 """
 

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from typer.testing import CliRunner, Result
 
 from embgeo.cli.app import run
 from tests.support.refusals import check_message
+
+ROOT = Path(__file__).parents[2]
+#: The entry point, of this tree whatever is installed.
+MAIN = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import embgeo.cli.app as a; a.main()"
+
+
+def spawn(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """embgeo in a process of its own, as people call it."""
+    command = [sys.executable, "-W", "error", "-c", MAIN, *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, encoding="utf-8", check=False, timeout=120, **options
+    )
 
 
 def call(*arguments: object) -> Result:
