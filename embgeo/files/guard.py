@@ -4,6 +4,7 @@ import fnmatch
 import gc
 import glob
 import os
+import re
 import struct
 import zipfile
 import zlib
@@ -20,6 +21,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _LONGEST_TEXT = 80
+#: An address, whose password and query, such as a signature, are secret.
+_ADDRESS = re.compile(r"(https?://)(?:[^\s/@]*@)?([^\s?'\"]*)[^\s'\"]*")
 #: Names of a folder among which the one that was meant is sought.
 _MOST_NAMES = 10_000
 
@@ -74,6 +77,7 @@ def explain(error: BaseException, what: str = "file", **words: str) -> tuple[str
     _, cause, way_out = next(row for row in ERRORS if row[0] in names)
     code = getattr(getattr(error, "response", None), "status_code", None)
     said = getattr(error, "strerror", None) or " ".join(str(error).split())
+    said = _ADDRESS.sub(r"\1\2", said)
     blanks = {
         "what": what,
         "type": type(error).__name__,
