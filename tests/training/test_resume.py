@@ -18,6 +18,7 @@ from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.files.saved import name_temporary  # noqa: E402
 from embgeo.training.loop.checkpoint import begin_folder, hold_folder, save_state, write  # noqa: E402
+from embgeo.training.loop.distributed import get_random_state, set_random_state  # noqa: E402
 from embgeo.training.loop.loop import RunLog, RunLoop, train_run  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
@@ -325,6 +326,23 @@ def test_a_hostile_state_runs_nothing(tmp_path: Path) -> None:
     with refusal(UnreadableFile):
         run(config, home)
     assert not marker.exists()
+
+
+@pytest.mark.parametrize("kind", ["cuda", "mps"])
+def test_a_generator_is_restored_on_its_own_device(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, device, cpu = {"now": "first"}, torch.device(kind), torch.device("cpu")
+    library = getattr(torch, kind)
+    monkeypatch.setattr(library, "get_rng_state", lambda *_: held["now"])
+    monkeypatch.setattr(library, "set_rng_state", lambda state, *_: held.update(now=state))
+    taken, of_cpu = get_random_state(device), get_random_state(cpu)
+    held["now"] = "later"
+    set_random_state(taken, cpu)
+    set_random_state(of_cpu, device)
+    assert held["now"] == "later"
+    set_random_state(taken, device)
+    assert held["now"] == "first"
 
 
 def test_a_log_that_lost_lines_is_refused(tmp_path: Path) -> None:
