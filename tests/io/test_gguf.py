@@ -95,6 +95,14 @@ def test_gguf_model_with_vocabulary(tmp_path: Path) -> None:
     assert matrix.tokens[:7] == ("<unk>", "<s>", " the", "cat", "<0x0A>", "[PAD]", " 0")
     for note in ("unknown tokens: <unk>", "control tokens: <s>", "unused tokens: [PAD]"):
         assert note in matrix.origin.notes
+    more = write_gguf(
+        tmp_path / "more.gguf",
+        {"token_embd.weight": W},
+        ("tokenizer_model", "llama"),
+        ("token_list", [*tokens, "more"]),
+    )
+    said = f"the configuration says vocab_size {N + 1}, and the matrix has {N} rows"
+    assert said in embgeo.load(more).origin.notes
 
 
 def test_gguf_without_an_output_matrix_is_tied(tmp_path: Path) -> None:

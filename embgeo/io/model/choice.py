@@ -201,7 +201,7 @@ def _note_choice(
     name, kind, facts = short(chosen.name), names.kind_of(chosen.name), checkpoint.facts
     known = facts.vocabulary if chosen.row_ids is None else None
     if known is not None:
-        said = f"config.json says vocab_size {known:,}, and the matrix has {n:,} rows"
+        said = f"the configuration says vocab_size {known:,}, and the matrix has {n:,} rows"
         if n < known:
             yield said
         elif n > known and n not in facts.others.values() and not checkpoint.tokens and not kind:
@@ -209,7 +209,7 @@ def _note_choice(
             yield f"{said}, of which {which} may be padding"
     if facts.columns is not None and d != facts.columns:
         size = f"{facts.columns:,}"
-        yield f"config.json says hidden_size {size}, and the matrix has {d:,} columns"
+        yield f"the configuration says hidden_size {size}, and the matrix has {d:,} columns"
     yield from found.notes
     if is_named:
         return

@@ -504,7 +504,7 @@ def test_rows_beyond_the_vocabulary_of_the_configuration_are_noted(
 ) -> None:
     folder = write(tmp_path, {"embed_tokens.weight": rows(n)}, tokens, vocab_size=N)
     notes = embgeo.load(folder).origin.notes
-    said = "config.json says vocab_size 120, and the matrix has 128 rows, of which those from 120"
+    said = "the configuration says vocab_size 120, and the matrix has 128 rows, of which"
     assert any(said in note for note in notes) is is_noted
 
 
@@ -719,7 +719,7 @@ def test_the_index_of_a_variant_is_read(others: int, tmp_path: Path) -> None:
 def test_fewer_columns_than_the_configuration_says_are_noted(tmp_path: Path) -> None:
     tensors = {"embed_tokens.weight": rows(N, 6), "lm_head.weight": rows(N)}
     notes = embgeo.load(write(tmp_path, tensors, vocab_size=N, hidden_size=D)).origin.notes
-    assert "config.json says hidden_size 16, and the matrix has 6 columns" in notes
+    assert "the configuration says hidden_size 16, and the matrix has 6 columns" in notes
 
 
 def test_images_and_optimizers_beside_a_model_are_passed_over(tmp_path: Path) -> None:
