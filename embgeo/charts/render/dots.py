@@ -11,6 +11,7 @@ import numpy as np
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import OutputStyle, add_legend, name_panels
 from embgeo.charts.render.names import draw_names
+from embgeo.charts.render.ticks import keep_ticks
 from embgeo.charts.render.view import (
     MOST_RATIO,
     View,
@@ -179,7 +180,7 @@ def fill_panels(figure: Figure, axes: Sequence[Axes], fitted: Sequence[View]) ->
     """
     for i in range(ROUNDS):
         if i == ROUNDS - 1:
-            fix_ticks(axes)
+            keep_ticks(axes)
         figure.draw_without_rendering()
         views = []
         for ax, least in zip(axes, fitted, strict=True):
@@ -190,14 +191,6 @@ def fill_panels(figure: Figure, axes: Sequence[Axes], fitted: Sequence[View]) ->
             views.append(view)
     figure.set_layout_engine("none")
     return views
-
-
-def fix_ticks(axes: Sequence[Axes]) -> None:
-    """Keep the ticks that each panel has now: limits may change a little, labels may not."""
-    for ax in axes:
-        for axis in (ax.xaxis, ax.yaxis):
-            low, high = sorted(axis.get_view_interval())
-            axis.set_ticks([at for at in axis.get_majorticklocs() if low <= at <= high])
 
 
 def widen(view: View, shape: float) -> View:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embgeo.charts import theme
-from embgeo.charts.render.ticks import keep_ticks, set_log_ticks, shorten
+from embgeo.charts.render.ticks import set_log_ticks, settle, shorten
 from embgeo.charts.specification import Axis, Guide, HistogramSteps, Line, Panel, Specification
 from embgeo.core.arrays import FloatArray
 
@@ -143,7 +143,7 @@ def draw(spec: Specification, output: OutputStyle) -> tuple[Figure, tuple[str, .
     references |= any(listed(guide) for panel in spec.panels for guide in panel.guides)
     if len(handles) > 1 or references:
         add_legend(figure, list(handles.values()), list(handles))
-    keep_ticks(figure, axes)
+    settle(figure, axes)
     return figure, ()
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from embgeo.charts import theme
 from embgeo.charts.render.drawing import OutputStyle, add_legend, name_panels
 from embgeo.charts.render.names import draw_names
+from embgeo.charts.render.ticks import settle
 from embgeo.charts.render.view import View, common_views, fit_view
 from embgeo.charts.specification import Cloud, Specification
 
@@ -37,15 +38,11 @@ def draw_maps(
         view.frame(ax)
     title = f"{MOST_MARKS:,} tokens at most in each map"
     add_legend(figure, *draw_marks(axes, clouds, views), title=title)
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        # Equal scales change the room that labels need: the layout needs a second round.
-        engine.execute(figure)
+    settle(figure, axes)
     notes = []
-    if any(cloud.named for cloud in clouds):
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-        for ax, cloud, name in zip(axes, clouds, name_panels(spec), strict=True):
+    for ax, cloud, name in zip(axes, clouds, name_panels(spec), strict=True):
+        if cloud.named:
+            ax.apply_aspect()
             notes += draw_names(ax, cloud.named, output.write_name, cloud.xy, name)
     return tuple(notes)
 

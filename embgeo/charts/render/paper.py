@@ -273,10 +273,10 @@ def save(figure: Figure, name: str, form: str, creator: str) -> dict[str, bytes]
     described |= {dates[form]: None} if form in dates else {}
     # Of a file on a full disk, matplotlib hides what went wrong.
     stream = io.BytesIO()
-    if figure.get_constrained_layout() or form == "png":
+    if form == "png":
         figure.savefig(stream, format=form, dpi=DPI, metadata=described)
     else:
-        # `savefig` draws every dot twice, first for the layout, which a map already has.
+        # `savefig` draws every dot twice, first for the layout, which the figure already has.
         backend = import_module(f"matplotlib.backends.backend_{form}")
         figure.set_dpi(DPI)
         getattr(backend.FigureCanvas(figure), f"print_{form}")(stream, metadata=described)

@@ -1,4 +1,4 @@
-"""Ticks: those of logarithmic axes, and the same ones in every round of a layout."""
+"""Layouts that keep their ticks, and ticks of logarithmic axes."""
 
 from __future__ import annotations
 
@@ -15,20 +15,25 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def keep_ticks(figure: Figure, axes: Sequence[Axes]) -> None:
-    """Keep the ticks of linear y axes as the layout finds them.
+def settle(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Lay the figure out, and keep the places of its panels and their ticks.
 
-    Matplotlib chooses them anew for each size of a panel, with other widths than the layout knows.
+    Matplotlib would do both anew for each file, and find other ticks than it made room for.
     """
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.execute(figure)
+    figure.set_layout_engine("none")
+    keep_ticks(axes)
+
+
+def keep_ticks(axes: Sequence[Axes]) -> None:
+    """Keep the ticks that each panel has now, whatever becomes of its size and limits."""
     from matplotlib.ticker import FixedLocator
 
-    engine = figure.get_layout_engine()
-    if engine is None:
-        return
-    engine.execute(figure)
     for ax in axes:
-        if ax.get_yscale() == "linear":
-            ax.yaxis.set_major_locator(FixedLocator(ax.get_yticks().tolist()))
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(FixedLocator(axis.get_majorticklocs().tolist()))
 
 
 def set_log_ticks(axis: Any, values: FloatArray, write_power: Callable[[str, int], str]) -> None:
