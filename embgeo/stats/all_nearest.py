@@ -254,8 +254,7 @@ class AllNearest:
         )
         cosines = np.empty(len(query))
         # Queries in order, so that each is divided by its norm once.
-        order = np.lexsort((draw_order(self.rows[query], self.rows[near]), query))
-        query, near = query[order], near[order]
+        query, near = np.divmod(np.sort(query * self.m + near), self.m)
         for part in tiles(len(query), max(1, HELD // self.d)):
             own, at = np.unique(query[part], return_inverse=True)
             a = self.normalize(own)[at]
@@ -265,9 +264,13 @@ class AllNearest:
         # On the grid a cosine takes 42 bits: with its query's number in a part, one integer.
         steps = ((1.0 - cosines) * GRID).astype(np.int64)
         edges = np.searchsorted(query, np.arange(0, self.m + ORDERED, ORDERED))
-        keys = ((query[a:b] % ORDERED << 42) + steps[a:b] for a, b in pairwise(edges))
-        orders = [np.argsort(key, kind="stable") for key in keys]
-        order = np.concatenate([at + part for at, part in zip(edges, orders, strict=False)])
+        keys = [(query[a:b] % ORDERED << 42) + steps[a:b] for a, b in pairwise(edges)]
+        order = np.concatenate([np.argsort(k) + at for k, at in zip(keys, edges, strict=False)])
+        same = np.diff(np.concatenate(keys)[order], prepend=-1, append=-1) == 0
+        tied = np.flatnonzero(same[1:] | same[:-1])
+        at = order[tied]
+        drawn = draw_order(self.rows[query[at]], self.rows[near[at]])
+        order[tied] = at[np.lexsort((drawn, steps[at], query[at]))]
         first = np.searchsorted(query, np.arange(self.m))
         taken = order[first[:, None] + np.arange(self.k)]
         back = np.argsort(self.order)
