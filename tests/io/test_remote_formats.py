@@ -364,7 +364,7 @@ class Web:
         self.content = bytes(100)
         self.stated: dict[str, str] = {}
         self.error: Exception | None = None
-        self.status, self.range, self.at_once = 206, "", 7
+        self.status, self.range, self.at_once, self.final = 206, "", 7, ""
         self.asked: set[str] = set()
         self.loop = pytest.importorskip("fsspec.asyn").get_loop()
 
@@ -387,6 +387,8 @@ class Web:
 
         stated = self.range or f"bytes {start}-{stop}/{len(self.content)}"
         opened.r = SimpleNamespace(
+            url=self.final or url,
+            history=(),
             status=self.status,
             headers={"Content-Range": stated},
             content=SimpleNamespace(read=read),
@@ -472,6 +474,12 @@ def test_an_answer_of_a_web_server_is_the_requested_range(web: Web) -> None:
             b"".join(folder.stream("w.bin", 10, 20))
     web.status, web.range, web.at_once = 200, "none", 7
     assert b"".join(folder.stream("w.bin", 0, 20)) == bytes(range(20))
+
+
+def test_an_address_with_encryption_leads_to_none_without(web: Web) -> None:
+    folder, web.final = StoreFolder("https://host/w.bin"), "http://host/w.bin"
+    with refusal(Damaged):
+        b"".join(folder.stream("w.bin", 0, 20))
 
 
 def test_what_a_server_does_is_not_called_a_missing_file(web: Web) -> None:

@@ -20,7 +20,6 @@ import embgeo
 from embgeo.cli import fetch as command
 from embgeo.core.errors import EmbgeoError, UnreadableFile
 from embgeo.files.guard import Damaged
-from embgeo.io.places import hub as remote_hub
 from embgeo.io.places import ranges
 from embgeo.io.places.cache import SnapshotFolder
 from embgeo.io.places.names import HubName
@@ -345,9 +344,9 @@ def test_a_redirect_within_the_hub_keeps_the_token(
 
 def test_encryption_is_not_given_up() -> None:
     with refusal(Damaged):
-        remote_hub._require_encryption("https://a/x", ["https://a/x", "http://a/y"])
-    remote_hub._require_encryption("https://a/x", ["https://a/x", "https://b/y"])
-    remote_hub._require_encryption("http://a/x", ["http://a/x"])
+        ranges.require_encryption("https://a/x", ["https://a/x", "http://a/y"])
+    ranges.require_encryption("https://a/x", ["https://a/x", "https://b/y"])
+    ranges.require_encryption("http://a/x", ["http://a/x"])
 
 
 def test_pieces_of_two_versions_are_not_put_together(

@@ -5,7 +5,7 @@ responses: status and range before the first byte, the commit, and the host that
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -151,7 +151,7 @@ class HubFolder:
             base_wait_time=ranges.WAIT,
         )
         with _asking(self._repository, self._endpoint), asked as response:
-            _require_encryption(url, (str(one.url) for one in (*response.history, response)))
+            ranges.require_encryption(url, (str(one.url) for one in (*response.history, response)))
             for one in (*response.history, response):
                 self._check_identity(file, one.headers)
             if response.status_code >= 400:
@@ -182,8 +182,3 @@ class HubFolder:
         tag = response.headers.get("etag")
         if tag is not None and self._tags.setdefault(file, tag) != tag:
             raise Damaged(f"{short(file)} changed between two of its pieces")
-
-
-def _require_encryption(url: str, visited: Iterable[str]) -> None:
-    if url.startswith("https:") and not all(one.startswith("https:") for one in visited):
-        raise Damaged("the server redirects to an address without encryption")

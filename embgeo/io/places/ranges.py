@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,6 +104,12 @@ def check_range(file: str, status: int, stated: str, start: int, stop: int, size
     if stated != expected:
         cause = f"the server sends {short(stated) or 'no range'} in place of {expected}"
         raise Damaged(f"{short(file)}: {cause}")
+
+
+def require_encryption(url: str, visited: Iterable[str]) -> None:
+    """Refuse a response to which an address with encryption has led over one without."""
+    if url.startswith("https:") and not all(one.startswith("https:") for one in visited):
+        raise Damaged("the server redirects to an address without encryption")
 
 
 def stream_all(folder: RemoteFolder, file: str, start: int, stop: int) -> Iterator[bytes]:

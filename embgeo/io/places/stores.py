@@ -72,11 +72,11 @@ class StoreFolder:
         """Yield bytes as they come, so that the caller gives up a server that is too slow."""
         from fsspec.asyn import sync
 
-        size = self.files[file].size
+        url, size = self._places[file], self.files[file].size
         headers = {"Range": f"bytes={start}-{stop - 1}", "Accept-Encoding": "identity"}
-        with self._store.open(
-            self._places[file], "rb", block_size=0, size=size, headers=headers
-        ) as opened:
+        with self._store.open(url, "rb", block_size=0, size=size, headers=headers) as opened:
+            visited = (*opened.r.history, opened.r)
+            ranges.require_encryption(url, (str(one.url) for one in visited))
             status, stated = opened.r.status, opened.r.headers.get("Content-Range", "")
             if status != 200 or start:  # the start of a file that comes whole will do
                 ranges.check_range(file, status, stated, start, stop, size)
