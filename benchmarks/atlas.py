@@ -21,6 +21,7 @@ import tomllib
 import zipfile
 from collections import Counter
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -234,7 +235,8 @@ OPENING = """\
 How embgeo judges {matrices} real matrices of {kinds} kinds, from public repositories and from
 packages of the Python index, which were opened as archives. An expert knew what the rows are, saw
 the column "numpy" and judged before reading embgeo's headline; ten of the matrices were known
-before. Expert and embgeo name the same state for {agreed} of {matrices}.
+before. Expert and embgeo name the same state for {agreed} of {matrices}. Headlines are those of
+embgeo on {today}; later ones may be worded otherwise.
 [The verdict](../../docs/verdict.md#on-real-matrices) argues its limits from them.
 
 "numpy" is what `look` in [`benchmarks/atlas.py`](../atlas.py) computes without embgeo: "norms" are
@@ -292,7 +294,8 @@ def render_page(lines: list[Line], absent: list[dict[str, str]]) -> str:
     """Make the page: counts by kind, all matrices, and the packages that are not among them."""
     kinds = group(lines)
     agreed = sum(line.agreed for line in lines)
-    text = OPENING.format(matrices=len(lines), kinds=len(kinds), agreed=agreed)
+    today = date.today().isoformat()
+    text = OPENING.format(matrices=len(lines), kinds=len(kinds), agreed=agreed, today=today)
     for kind, members in kinds.items():
         text += f"| {kind} | {len(members)} | {sum(line.agreed for line in members)} |\n"
     for kind, members in kinds.items():

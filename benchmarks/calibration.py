@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ from embgeo.core.errors import EmbgeoError
 from embgeo.diagnosis.verdict import Verdict
 from embgeo.metrics import SECTIONS
 
-Array = npt.NDArray[np.float64]
+Array = npt.NDArray[np.floating[Any]]
 Rng = np.random.Generator
 
 #: What looks at geometry and rows; frequency needs counts and has its own findings.

@@ -68,12 +68,13 @@ def train_classes(seed: int) -> tuple[np.ndarray[Any, np.dtype[np.float32]], flo
     network.eval()
     with torch.no_grad():
         right = (network(images[left]).argmax(dim=1) == targets[left]).double().mean()
-    return network[-1].weight.detach().numpy(), float(right)
+    weight = network.get_parameter(f"{len(network) - 1}.weight")
+    return weight.detach().numpy(), float(right)
 
 
 def analyze_runs(study: Path) -> dict[int, Analysis]:
     """Analyses of the runs of `METHOD` by seed; of an untied model that of the output matrix."""
-    found = {}
+    found: dict[int, Analysis] = {}
     for home in sorted((study / METHOD).glob("seed-*")):
         own = home / "output" if (home / "output").is_dir() else home
         found[int(home.name.removeprefix("seed-"))] = embgeo.load_analysis(own)
@@ -104,8 +105,11 @@ def decide(panels: Mapping[str, Mapping[int, Analysis]]) -> Iterator[str]:
     """A line for each claim: the whole 95% interval over seeds lies on one side, or neither."""
     for text, panel, number, change, limit in CLAIMS:
         after = values(panels[panel], number)
-        other = isinstance(limit, str)
-        before = values(panels[limit], number) if other else dict.fromkeys(after, limit)
+        before = (
+            values(panels[limit], number)
+            if isinstance(limit, str)
+            else dict.fromkeys(after, float(limit))
+        )
         held = compare_seeds(before, after)
         if held is None or held.interval is None:
             yield f"not decidable: {text}; at least {LEAST_SEEDS} seeds"
@@ -123,12 +127,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="networks for the classes")
     parser.add_argument("--out", type=Path, default=Path("gao-figure-1"))
     options = parser.parse_args()
-    classes = {}
+    classes: dict[int, Analysis] = {}
     for seed in range(options.seeds):
         W, accuracy = train_classes(seed)
         print(f"classes, seed {seed}: test accuracy {accuracy:.3f}")
         classes[seed] = embgeo.analyze(W, sections=SECTIONS, reference=False)
-    panels = {
+    panels: dict[str, dict[int, Analysis]] = {
         "translation": analyze_runs(options.translation),
         "words": analyze_runs(options.words),
         "classes": classes,

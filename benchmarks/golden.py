@@ -8,7 +8,8 @@ Run it once with each of two installations of embgeo, then compare the folders::
 
 `--data` names a folder of further matrices, which is measured in addition to `fixtures/`. Numbers
 are compared to a relative difference of 1e-12, outputs of the gate byte for byte. A scalar or an
-output that is in one record only is listed and does not count as a difference.
+output that is in one record only is listed and does not count as a difference. A command that ends
+with another exit code than it should ends the record with 1: it would compare nothing.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ TOLERANCE = 1e-12
 #: Files that are compared byte for byte.
 BYTES = (".rc", ".out", ".xml", ".txt", ".csv", ".tex", ".svg")
 RULES = ("cosine.mean <= 0.1", "isotropy.i1_unit drop <= 5%", "suspects.zero <= 0")
+#: Exit codes of commands that do not end with 0.
+CODES = {"gate-fails": 1, "fetch": 2, "missing": 2}
 #: Analyses of fixtures by name.
 FIXTURE_RUNS = {
     "baseline": ("baseline.pt", COUNTS),
@@ -41,7 +44,7 @@ FIXTURE_RUNS = {
     "tiny-vec": ("tiny/tiny.vec",),
     "tiny-glove": ("tiny/tiny.glove.txt.gz",),
     "tiny-w2v": ("tiny/tiny.w2v.bin",),
-    "tiny-pkl": ("tiny/tiny.pkl",),
+    "tiny-pkl": ("tiny/tiny.pkl", "--tensor=weights"),
     "tiny-hf": ("tiny/tiny-hf",),
     "tiny-sharded": ("tiny/tiny-sharded",),
 }
@@ -59,8 +62,8 @@ DATA_RUNS = {
 }
 
 
-def record(folder: Path, data: Path | None) -> None:
-    """Run every command and keep its exit code, output and files."""
+def record(folder: Path, data: Path | None) -> int:
+    """Run every command and keep its exit code, output and files; the number of wrong codes."""
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
@@ -68,29 +71,34 @@ def record(folder: Path, data: Path | None) -> None:
     runs = {name: (str(FIXTURES / file), *more) for name, (file, *more) in FIXTURE_RUNS.items()}
     if data is not None:
         runs |= {name: (str(data / file), *more) for name, (file, *more) in DATA_RUNS.items()}
+    cases: dict[str, tuple[str, ...]] = {}
     for name, arguments in runs.items():
-        run(folder, f"analyze-{name}", "analyze", *arguments, "-o", f"{name}.embgeo", "--json")
-        run(folder, f"inspect-{name}", "inspect", arguments[0], "--json")
+        cases[f"analyze-{name}"] = ("analyze", *arguments, "-o", f"{name}.embgeo", "--json")
+        cases[f"inspect-{name}"] = ("inspect", arguments[0], "--json")
     both = ("baseline.embgeo", "cosreg.embgeo")
     base, other = str(FIXTURES / "baseline.pt"), str(FIXTURES / "cosreg.safetensors")
-    run(folder, "diff-saved", "diff", *both, "-o", "saved.diff", "--json")
-    run(folder, "diff-files", "diff", base, other, "-o", "files.diff", "--json")
     rules = [f"--rule={rule}" for rule in RULES]
     outputs = ("--junit=gate.xml", "--sarif=gate.sarif")
-    run(folder, "gate", "gate", both[1], *rules, "-b", both[0], "--no-config", *outputs, "--json")
-    run(folder, "gate-fails", "gate", both[0], "--rule=cosine.mean <= 0.1", "--no-config")
-    run(folder, "report", "report", both[0])
-    run(folder, "figures", "figures", *both, "-o", "figures", "--table=isotropy")
-    for target in ("csv", "parquet"):
-        run(folder, f"export-{target}", "export", both[0], "--to", target, "-o", f"export.{target}")
-    run(folder, "repair", "repair", other, "--dry-run", "--json")
-    tiny = str(FIXTURES / "tiny/tiny-hf")
-    run(folder, "fetch", "fetch", tiny, "-o", "fetched")
-    run(folder, "missing", "analyze", "missing.npy")
+    cases |= {
+        "diff-saved": ("diff", *both, "-o", "saved.diff", "--json"),
+        "diff-files": ("diff", base, other, "-o", "files.diff", "--json"),
+        "gate": ("gate", both[1], *rules, "-b", both[0], "--no-config", *outputs, "--json"),
+        "gate-fails": ("gate", both[0], "--rule=cosine.mean <= 0.1", "--no-config"),
+        "report": ("report", both[0]),
+        "figures": ("figures", *both, "-o", "figures", "--table=isotropy"),
+        "export-csv": ("export", both[0], "--to", "csv", "-o", "export.csv"),
+        "export-parquet": ("export", both[0], "--to", "parquet", "-o", "export.parquet"),
+        "repair": ("repair", other, "--dry-run", "--json"),
+        "fetch": ("fetch", str(FIXTURES / "tiny/tiny-hf"), "-o", "fetched"),
+        "missing": ("analyze", "missing.npy"),
+    }
+    wrong = [name for name, own in cases.items() if run(folder, name, *own) != CODES.get(name, 0)]
+    print(f"{len(wrong)} with a wrong exit code", *wrong)
+    return len(wrong)
 
 
-def run(folder: Path, name: str, *arguments: str) -> None:
-    """Run one command in the folder, with one thread, and keep what it prints."""
+def run(folder: Path, name: str, *arguments: str) -> int:
+    """Run one command in the folder, with one thread, and keep what it prints; its exit code."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "embgeo", *arguments],
@@ -104,6 +112,7 @@ def run(folder: Path, name: str, *arguments: str) -> None:
     (folder / f"{name}.out").write_text(done.stdout)
     (folder / f"{name}.err").write_text(done.stderr)
     print(f"{name}: {done.returncode}", flush=True)
+    return done.returncode
 
 
 def compare(before: Path, after: Path) -> int:
@@ -182,8 +191,7 @@ def main() -> int:
     comparing.add_argument("after", type=Path)
     given = parser.parse_args()
     if given.command == "record":
-        record(given.folder, given.data)
-        return 0
+        return int(record(given.folder, given.data) > 0)
     return int(compare(given.before, given.after) > 0)
 
 

@@ -34,8 +34,8 @@ def measure(bench: Bench, shape: Shape = FULL) -> list[Row]:
     for name, asked in calls.items():
         contenders[name] = bench.contender(ours.from_memory, asked, right)
         if bench.before:
-            before = bench.contender(ours.from_memory, asked, right, bench.before)
-            contenders[f"{name} before"] = before
+            earlier = bench.contender(ours.from_memory, asked, right, bench.before)
+            contenders[f"{name} before"] = earlier
     contenders[FLOOR] = bench.contender(floor.measure, file, partial(floor.check, truth=known))
     has_peer = "weightwatcher" in peers.list_installed(bench.peers)
     if has_peer:

@@ -136,7 +136,7 @@ def run_sweeps(
     settings: Mapping[str, Any], data: Path, out: Path, seeds: int, device: str
 ) -> list[dict[str, Any]]:
     """Train and measure every point that is not finished, and return their numbers."""
-    chosen = DataSettings(path=str(data), min_count=1, tokens=settings["tokens"], shuffle=False)
+    chosen = DataSettings(path=str(data), min_count=1, tokens=settings["tokens"])
     corpus = load_corpus(chosen)
     record, points = out / "experiment.json", []
     identity = {"settings": dict(settings), "files": dict(corpus.files)}
@@ -150,7 +150,7 @@ def run_sweeps(
                 size = len(corpus.vocabulary)
                 train_point(settings, beta, tau, corpus.train, size, home, seed=seed, device=device)
                 measure_point(home)
-            scalar = embgeo.load_analysis(home)[DISTANCE]
+            scalar = embgeo.load_analysis(home).scalar(DISTANCE)
             print(f"{parameter} = {value:g}, seed {seed}: distance {scalar.text}", flush=True)
             points.append(
                 {"sweep": parameter, "value": value, "seed": seed, "distance": scalar.value}

@@ -506,7 +506,7 @@ def main() -> None:
         check(case, s, device)
         loops = {name: make_loop(case, name, s, p, device) for name in case.ours}
         feed = make_loop(case, next(iter(case.ours)), s, p, device)
-        steps = {"plain torch": Script(case, s, p, feed).step}
+        steps: dict[str, Callable[[], Any]] = {"plain torch": Script(case, s, p, feed).step}
         steps |= {name: loop.step for name, loop in loops.items()}
         taken = make_loop(case, next(iter(case.ours)), s, p, device).batches
         units = statistics.mean(taken.take().units for _ in range(8))

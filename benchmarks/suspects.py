@@ -141,7 +141,7 @@ def main() -> int:
         wrong = check(found, expected)
         failed |= bool(wrong)
         every = f"{measure(rows)[1]:.1f} s" if given.default else "–"
-        cosine = found["suspects.mean_cosine_others"].value
+        cosine = found.scalar("suspects.mean_cosine_others").value
         said = "; ".join(wrong) or "yes"
         print(f"| {cosine:.2f} | {said} | {seconds:.1f} s | {every} | {memory:.0f} MiB |")
     return int(failed)

@@ -17,7 +17,7 @@ import msgspec
 
 from embgeo.core.settings import type_hints
 from embgeo.training import sections
-from embgeo.training.kinds import MODELS, TASKS
+from embgeo.training.components import MODELS, TASKS
 from embgeo.training.limits import Settings
 from embgeo.training.registry import METHODS, load_class
 from embgeo.training.schedules import SCHEDULES

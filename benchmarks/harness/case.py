@@ -15,8 +15,8 @@ def measure_case(
 ) -> dict[str, Any]:
     """The lines that ``benchmarks/NAME.py`` gives; at tiny sizes no bound means anything."""
     module = import_module(f"benchmarks.{name}")
-    pythons = (None if python is None else Path(python) for python in (peers, before))
-    bench = Bench(Path(scratch), runs, *pythons)
+    packages, earlier = (python and Path(python) for python in (peers, before))
+    bench = Bench(Path(scratch), runs, packages or None, earlier or None)
     rows = module.measure(bench, module.TINY if tiny else module.FULL)
     if tiny:
         rows = [replace(row, bound=None) for row in rows]

@@ -40,7 +40,9 @@ def command(
             _, status, used = os.wait4(process.pid, 0)
             seconds = clock.now() - began
             process.returncode = os.waitstatus_to_exitcode(status)
-            printed, stderr = (stream.seek(0) or stream.read().decode() for stream in (out, said))
+            out.seek(0)
+            said.seek(0)
+            printed, stderr = out.read().decode(), said.read().decode()
         if process.returncode:
             raise Failed(f"{' '.join(arguments)}: {stderr.strip() or process.returncode}")
         return {"seconds": seconds, "peak_gb": used.ru_maxrss * 1024 / 1e9}, check(printed)

@@ -16,7 +16,7 @@ from benchmarks.harness.matrices import cut
 
 if TYPE_CHECKING:
     from benchmarks.harness.contest import Runs
-    from embgeo import Analysis
+    from embgeo.result.analysis import Analysis
 
 #: Sections 1 to 4 of the definitions.
 GEOMETRY = ("spectrum", "projection", "cosine", "isotropy")
@@ -100,6 +100,7 @@ def analyze_sections(
 
     W = W if isinstance(W, embgeo.Matrix) else embgeo.Matrix(W)
     options = embgeo.Options(precision=precision)
+    analysis: Analysis
     if page:
         analysis = embgeo.analyze(
             W,

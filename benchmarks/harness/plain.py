@@ -30,7 +30,7 @@ def find_nearest(path: str) -> dict[str, Any]:
     unit = W / np.linalg.norm(W, axis=1, keepdims=True)
     distances, _ = cKDTree(unit).query(unit, 11)
     spent = clock.now() - began
-    nearest = 1.0 - np.square(distances[:, 1]).mean() / 2.0
+    nearest = 1.0 - np.square(np.asarray(distances)[:, 1]).mean() / 2.0
     return {"seconds": spent, "answers": {"nearest_cosine": float(nearest)}}
 
 

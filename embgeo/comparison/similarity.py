@@ -78,9 +78,10 @@ def procrustes(joint: Joint) -> Scalar:
     if square < CANCELLED:
         u, _, vt = np.linalg.svd(product)
         square = float(np.square(x - y @ (u @ vt)).sum())
+    rounding = 32.0 * np.sqrt(width) * np.finfo(np.float64).eps  # what it leaves of equal matrices
     padded = "" if joint.x.shape[1] == joint.y.shape[1] else "; the narrower padded with zeros"
     return q.PROCRUSTES.measured(
-        float(np.sqrt(square)),
+        float(np.sqrt(square)) if square > rounding**2 else 0.0,
         convention=f"uncentered; reflections allowed; between 0 and √2{padded}",
     )
 

@@ -91,8 +91,8 @@ ROGUE_SPREAD = Threshold(
 CLUSTERS = Threshold("clusters", "mean silhouette of the best clusters of directions", 0.6, 0.7)
 ALIKE = Threshold(
     "rows alike",
-    "share of rows at the mean, or equal or nearly equal to another",
-    0.05,
+    "share of rows at the mean, or equal or nearly equal to another, where some row is faulty",
+    0.0,
     0.25,
 )
 

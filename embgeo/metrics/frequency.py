@@ -213,7 +213,7 @@ def compare_norms(norms: FloatArray, known: Popularity, no_classes: str) -> list
     else:
         values.append(
             q.NORM_SPEARMAN.measured(
-                spearman(norms, known.counts),
+                float(spearman(norms, known.counts)),
                 convention=known.convention,
                 reference=0.0,
                 reference_note="no relation",

@@ -30,16 +30,20 @@ def average_ranks(values: FloatArray) -> FloatArray:
     return np.asarray((last - (counts - 1) / 2.0)[inverse])
 
 
-def spearman(a: FloatArray, b: FloatArray) -> float:
-    """Return Spearman's ρ: the correlation of the ranks.
+def spearman(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return Spearman's ρ, the correlation of the ranks, along the last axis.
+
+    NaN where a side is constant.
 
     Examples
     --------
-    >>> round(spearman(np.array([1.0, 2.0, 9.0]), np.array([5.0, 6.0, 7.0])), 12)
+    >>> float(spearman(np.array([1.0, 2.0, 9.0]), np.array([5.0, 6.0, 7.0])))
     1.0
     """
-    x, y = (average_ranks(v) - (len(v) + 1) / 2.0 for v in (a, b))
-    return float(x @ y / np.sqrt((x @ x) * (y @ y)))
+    center = (a.shape[-1] + 1) / 2.0
+    x, y = (np.apply_along_axis(average_ranks, -1, v) - center for v in (a, b))
+    with np.errstate(invalid="ignore"):
+        return np.asarray((x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1)))
 
 
 def error_of(influence: FloatArray) -> float:

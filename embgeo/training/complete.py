@@ -5,7 +5,7 @@ from msgspec.structs import asdict, replace
 from embgeo.core.errors import BadOption
 from embgeo.core.text import join_words
 from embgeo.files.settings import parse_table, to_toml
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.limits import MOST_RUNS
 from embgeo.training.registry import find, find_method, find_model
 from embgeo.training.schedules import SCHEDULES
@@ -62,7 +62,7 @@ def check_settings(config: StudySettings) -> StudySettings:
             way_out='set keep = "best" in [training]',
         )
     task, model = config.task, config.model
-    parse_table(find("task", kinds.TASKS, task.name), task.settings, f"[task] of {task.name}")
+    parse_table(find("task", components.TASKS, task.name), task.settings, f"[task] of {task.name}")
     kind, named = find_model(task.name, model.name), f"[model] of {model.name}"
     chosen = parse_table(kind, model.settings, named)
     # Methods that are not compared may be added later, and stay as they are.

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import BadOption, EmbgeoError, UnreadableFile, argument
 from embgeo.files.guard import cannot_read
-from embgeo.training.kinds import MODELS, TASKS
+from embgeo.training.components import MODELS, TASKS
 from embgeo.training.registry import METHODS, Method, describe_class, is_name
 from embgeo.training.study.numbers import OF_LANGUAGE_MODELS
 from embgeo.training.study.record import Role

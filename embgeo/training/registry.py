@@ -25,7 +25,7 @@ from embgeo.core.arguments import refuse_name
 from embgeo.core.errors import BadOption
 from embgeo.core.settings import refuse_unknown
 from embgeo.files.settings import parse_table, to_toml
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.limits import Settings, choose
 from embgeo.training.study.record import Role
 
@@ -123,8 +123,8 @@ def find(what: str, known: Mapping[str, T], name: str) -> T:
 
 def find_model(task: str, name: str) -> type[Settings]:
     """Find the settings of a model of a task."""
-    models = find("task", kinds.TASKS, task).MODELS
-    if name not in models and models is not kinds.MODELS:
+    models = find("task", components.TASKS, task).MODELS
+    if name not in models and models is not components.MODELS:
         raise BadOption(
             f"the task {task} has no model {name!r}",
             where="name of [model]",
@@ -233,31 +233,40 @@ METHODS: dict[str, Method] = {
             source="the model as configured, trained by maximum likelihood",
         ),
         Method(UNTIED, "MLE, untied", tied=False, source="the model with two matrices"),
-        Method(FACTORED, "MLE, factored", (kinds.Factorization,)),
-        Method("cosreg", "CosReg", (kinds.CosReg,)),
+        Method(FACTORED, "MLE, factored", (components.Factorization,)),
+        Method("cosreg", "CosReg", (components.CosReg,)),
         Method(
             "sc-exp",
             "Spectrum control, exponential",
-            (kinds.SpectrumControl,),
+            (components.SpectrumControl,),
             {"prior": "exponential"},
             reference=FACTORED,
         ),
         Method(
             "sc-poly",
             "Spectrum control, polynomial",
-            (kinds.SpectrumControl,),
+            (components.SpectrumControl,),
             {"prior": "polynomial"},
             reference=FACTORED,
         ),
-        Method("frage", "FRAGE", (kinds.Frage,)),
-        Method("al", "AL", (kinds.AugmentedLoss,), tied=False, reference=UNTIED),
-        Method("re", "RE", (kinds.Tying,), tied=True, reference=UNTIED),
-        Method("real", "REAL", (kinds.Tying, kinds.AugmentedLoss), tied=True, reference=UNTIED),
+        Method("frage", "FRAGE", (components.Frage,)),
+        Method("al", "AL", (components.AugmentedLoss,), tied=False, reference=UNTIED),
+        Method("re", "RE", (components.Tying,), tied=True, reference=UNTIED),
         Method(
-            "spectral-norm", "Spectral normalization", (kinds.SpectralNorm,), reference=FACTORED
+            "real",
+            "REAL",
+            (components.Tying, components.AugmentedLoss),
+            tied=True,
+            reference=UNTIED,
         ),
-        Method("d-optimal", "SN + D-optimal", (kinds.DOptimal,), reference=FACTORED),
-        Method("adversarial", "Adversarial softmax", (kinds.AdversarialSoftmax,)),
+        Method(
+            "spectral-norm",
+            "Spectral normalization",
+            (components.SpectralNorm,),
+            reference=FACTORED,
+        ),
+        Method("d-optimal", "SN + D-optimal", (components.DOptimal,), reference=FACTORED),
+        Method("adversarial", "Adversarial softmax", (components.AdversarialSoftmax,)),
         Method("coupled-adam", "Coupled Adam", coupled=True),
     )
 }

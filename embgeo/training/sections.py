@@ -34,14 +34,10 @@ class DataSettings(Settings, frozen=True):
     #: Rows of a byte-level tokenizer to learn from the training split, in place of words. The text
     #: is then a stream: ``<|endoftext|>`` precedes each article of WikiText and follows each file.
     bpe: Annotated[int, Meta(ge=257, le=2**20)] | None = None
-    #: Number of tokens of the training split to use, behind the first `skip`. Of documents and
-    #: pairs of sentences, in an order that is drawn with seed 0, those that lie in this part whole.
-    #: For word vectors: words of the text.
+    #: Number of tokens of the training split to use, from its start. Of documents and pairs of
+    #: sentences, in an order that is drawn with seed 0, those that lie in this part whole. For word
+    #: vectors: words of the text.
     tokens: Annotated[int, Meta(ge=100, le=10**12)] | None = None
-    skip: Annotated[int, Meta(ge=0, le=10**12)] | None = None
-    #: Whether to shuffle the training split of a text without splits in pieces of about 1,000
-    #: tokens; all runs use the same seed.
-    shuffle: bool = True
 
 
 class TaskSettings(Settings, frozen=True):

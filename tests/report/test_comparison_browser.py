@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -358,6 +359,20 @@ def test_the_table_of_two_matrices_has_the_numbers_of_both(driver: Any, folder: 
     angles = [head for head in token_heads(driver) if head.startswith("angle (°), ")]
     assert len(angles) == 2
     assert angles[0] == "angle (°), baseline"
+
+
+def test_the_table_of_many_matrices_without_tokens_says_how_near_to_the_mean_a_row_is(
+    driver: Any, tmp_path: Path
+) -> None:
+    found = sample_comparison(members=3)
+    bare = [replace(m, analysis=replace(m.analysis, tokens=None)) for m in found.members]
+    with outline_figures():
+        page = render(replace(found, members=tuple(bare)))
+    (tmp_path / "bare.html").write_text(page, encoding="utf-8")
+    open_page(driver, tmp_path / "bare.html")
+    heads = token_heads(driver)
+    assert "token" not in heads
+    assert sum(head.startswith("angle (°), ") for head in heads) == 3
 
 
 def token_heads(driver: Any) -> list[str]:

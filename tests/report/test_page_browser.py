@@ -100,6 +100,20 @@ def test_hostile_tokens_are_text_in_tooltip_table_and_list(page: Any) -> None:
     assert page.execute_script("return document.querySelectorAll('b, img').length") == 0
 
 
+def test_tokens_outside_the_first_view_are_counted_below_the_map(page: Any) -> None:
+    move = """
+        const { view } = embgeo.map;
+        for (const row of arguments) view.x[row] = 1e6;
+        embgeo.map.setView(view);
+    """
+    counts = []
+    for rows in ((), (5, 9)):
+        page.execute_script(move, *rows)
+        said = text(page, "#map-caption").partition("outside the first view: ")[2]
+        counts.append(int(said.partition(".")[0] or 0))
+    assert counts[1] == counts[0] + 2
+
+
 # --- selection ------------------------------------------------------------------------------
 
 

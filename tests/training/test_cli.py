@@ -47,7 +47,6 @@ TINY = (
     "--set", "training.log_every=2", "--set", "geometry.every=3", "--set", "evaluation.every=3",
 )  # fmt: skip
 SGD = ("--compare", "mle,coupled-adam", "--set", "optimizer.kind=sgd")
-SHORT = ("--set", "model.name=transformer", "--set", "model.heads=2", "--set", "model.context=16")
 
 
 def text_file(folder: Path) -> Path:
@@ -416,7 +415,6 @@ def test_mistakes_are_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> No
         ["--data", "words.txt", "-o", "new", "--set", "method.frage.lambda_=-1"],
         ["--data", "words.txt", "-o", "new", "--set", "method.frage.lr=-1"],
         ["--data", "words.txt", "-o", "new", *SGD],
-        ["--data", "words.txt", "-o", "new", *SHORT],
         ["--data", "words.txt", "-o", "words.txt"],
         ["--data", "words.txt", "-o", "words.runs"],
         ["--data", "words.txt", "-o", "."],

@@ -42,14 +42,13 @@ SMALL: dict[str, dict[str, Any]] = {
     "vd-rhn": {"d": D, "layers": 2, "depth": 2, "input_dropout": 0.2, "bound": 0.3},
     "transformer": {"d": D, "layers": 2, "heads": 2},
     "transformer-xl": {"d": D, "layers": 2, "heads": 2, "memory": T},
-    "vaswani": {"d": D, "layers": 2, "heads": 2, "positions": "sinusoidal", "norm": "after"},
     "llama": {"d": D, "layers": 2, "heads": 4, "kv_heads": 2, "dropout": 0.1},
 }
 each_model = pytest.mark.parametrize("name", SMALL)
 each_tying = pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
 recurrent = pytest.mark.parametrize("name", ["awd-lstm", "vd-lstm", "vd-rhn"])
 #: Models of `SMALL` whose name is not that of their class.
-KINDS = {"vaswani": "transformer", "mixture": "awd-lstm"}
+KINDS = {"mixture": "awd-lstm"}
 
 
 def made(name: str, seed: int = 0, **settings: Any) -> Any:
@@ -233,7 +232,7 @@ def test_settings_that_make_no_sense() -> None:
         ("vd-lstm", {"size": "huge"}),
         ("vd-lstm", {"bound": -1}),
         ("transformer", {"heads": 3}),
-        ("transformer", {"positions": "sinusoidal", "d": 9, "heads": 3}),
+        ("transformer", {"d": 9, "heads": 3}),
         ("llama", {"heads": 8, "kv_heads": 1}),
         ("llama", {"kv_heads": 3}),
     ):

@@ -13,7 +13,6 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional as F  # noqa: E402
 
-from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.models import blocks, build  # noqa: E402
 from embgeo.training.models.blocks import rotated, rotations  # noqa: E402
 from embgeo.training.models.language_model import drop_rows  # noqa: E402
@@ -24,7 +23,6 @@ from embgeo.training.models.recurrent import (  # noqa: E402
     locked_mask,
 )
 from embgeo.training.models.vd_rhn import HighwayLayer  # noqa: E402
-from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import each_value  # noqa: E402
 from tests.support.training_runs import RecurrentCalls  # noqa: E402
 
@@ -298,7 +296,7 @@ def test_numbers_of_a_size_can_be_given() -> None:
 
 def test_a_block_against_plain_attention() -> None:
     """Softmax of each position's scores of those before it, head by head."""
-    for positions, before in (("learned", True), ("rotary", True), ("learned", False)):
+    for positions, before in (("none", True), ("rotary", True), ("none", False)):
         torch.manual_seed(0)
         attention = blocks.CausalAttention(D, 2, 2, 0.0, spread=0.02, bias=True)
         feed = blocks.FeedForward(blocks.pair(D, 16), F.relu)
@@ -332,7 +330,7 @@ def test_a_block_against_plain_attention() -> None:
 
 def test_sinusoidal_positions_by_their_formula() -> None:
     """Each token times √d, plus sines and cosines of its place."""
-    model = made("transformer", d=D, heads=2, positions="sinusoidal", norm="after").eval()
+    model = made("transformer", d=D, heads=2).eval()
     model.blocks = torch.nn.ModuleList()
     ids = tokens()
     found = model(ids).raw
@@ -341,7 +339,6 @@ def test_sinusoidal_positions_by_their_formula() -> None:
         waves = [wave(angle) for angle in angles for wave in (math.sin, math.cos)]
         expected = model.embedding.weight[ids[t]] * math.sqrt(D) + torch.tensor(waves)
         assert torch.allclose(found[t], expected, atol=1e-5)
-    assert model.longest is None
 
 
 def test_rotated_products_depend_on_the_distance_only() -> None:
@@ -359,15 +356,6 @@ def test_rotated_products_depend_on_the_distance_only() -> None:
     assert product(5, 5) == pytest.approx(float(query @ key), abs=1e-6)
     x = torch.randn(20, D)
     assert torch.allclose(rotated(x, cosines, sines).norm(dim=1), x.norm(dim=1), atol=1e-5)
-
-
-def test_windows_longer_than_the_learned_positions() -> None:
-    model = made("transformer", d=D, heads=2, layers=1, context=4)
-    assert model(tokens(4)).raw.shape == (4, B, D)
-    with refusal(BadOption):
-        model(tokens(5))
-    waves = made("transformer", d=D, heads=2, layers=1, context=4, positions="sinusoidal")
-    assert waves(tokens(5)).raw.shape == (5, B, D)
 
 
 @each_value

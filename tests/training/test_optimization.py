@@ -13,7 +13,6 @@ torch = pytest.importorskip("torch")
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.complete import check_settings, complete_settings  # noqa: E402
 from embgeo.training.methods import SpectrumControl  # noqa: E402
-from embgeo.training.models import build  # noqa: E402
 from embgeo.training.optimization.averaging import NtAsgd, WeightAverage  # noqa: E402
 from embgeo.training.optimization.optimizers import (  # noqa: E402
     apply_factor,
@@ -117,15 +116,6 @@ def test_what_decays_is_the_same_for_all_methods(name: str, decay: str) -> None:
     }
     layers = {"lstms.0.weight_ih_l0", "lstms.0.weight_hh_l0"}
     assert decayed == (layers if decay == "matrices" else set(names.values()))
-
-
-def test_learned_positions_do_not_decay() -> None:
-    model: Any = build("transformer", 20, {"d": 8, "layers": 1, "heads": 2})
-    decayed, spared = parameter_groups(model, embeddings=model.embedding_parameters())
-    held = {id(p) for p in spared["params"]}
-    assert id(model.positions) in held
-    assert id(model.norm.weight) in held
-    assert all(p.ndim == 2 for p in decayed["params"])
 
 
 def test_factors_of_the_rate() -> None:

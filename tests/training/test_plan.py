@@ -6,20 +6,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.training.complete import complete_settings  # noqa: E402
-from embgeo.training.loop.check import check_study, plan_runs  # noqa: E402
-from tests.support.refusals import refusal  # noqa: E402
+from embgeo.training.loop.check import plan_runs  # noqa: E402
 from tests.support.training_runs import N, corpus, settings  # noqa: E402
-
-
-def test_positions_that_training_never_sees_are_not_evaluated() -> None:
-    model = {"name": "transformer", "d": 8, "layers": 1, "heads": 2}
-    evaluation = {"bptt": 11}
-    with refusal(BadOption):
-        check_study(complete_settings(settings(model=model, evaluation=evaluation)), corpus())
-    waves = settings(model={**model, "positions": "sinusoidal"}, evaluation=evaluation)
-    check_study(complete_settings(waves), corpus())
 
 
 def test_a_plan_knows_sizes_and_steps() -> None:

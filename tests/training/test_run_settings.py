@@ -20,9 +20,9 @@ torch = pytest.importorskip("torch")
 import embgeo  # noqa: E402
 from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.core.settings import parse_value, type_hints  # noqa: E402
-from embgeo.training import complete, kinds  # noqa: E402
+from embgeo.training import complete, components  # noqa: E402
 from embgeo.training.complete import check_settings, complete_settings  # noqa: E402
-from embgeo.training.kinds import MODELS, TASKS  # noqa: E402
+from embgeo.training.components import MODELS, TASKS  # noqa: E402
 from embgeo.training.limits import Settings, choose  # noqa: E402
 from embgeo.training.loop.check import check_study  # noqa: E402
 from embgeo.training.registry import METHODS  # noqa: E402
@@ -83,11 +83,10 @@ def test_settings_of_tasks_of_a_wrong_type_are_refused() -> None:
 UNUSED = {
     "skipgram-cpu": ("data.bpe", "evaluation.batch", "evaluation.test", "evaluation.tokens"),
     "imdb-cpu": ("data.bpe", "model.bias_init", "training.bptt"),
-    "multi30k-cpu": ("data.min_count", "data.shuffle", "training.accumulate", "evaluation.stride"),
+    "multi30k-cpu": ("data.min_count", "training.accumulate", "evaluation.stride"),
 }
 GIVEN = {
     "data.bpe": 300,
-    "data.shuffle": False,
     "evaluation.test": False,
     "model.bias_init": "log-counts",
 }
@@ -442,7 +441,7 @@ def test_the_settings_of_every_campaign_are_still_accepted() -> None:
 
 HEADED = [
     kind
-    for kind in vars(kinds).values()
+    for kind in vars(components).values()
     if isinstance(kind, type(Settings))
     and {"d", "heads"} <= set(kind.__struct_fields__)
     and not kind.__subclasses__()

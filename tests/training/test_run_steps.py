@@ -274,8 +274,7 @@ def test_cache_and_dynamic_evaluation_are_told(tmp_path: Path) -> None:
     assert "valid.cache" in numbers(tmp_path)[-1]
 
 
-def test_a_cache_reads_windows_as_the_evaluation_does(tmp_path: Path) -> None:
-    """A model with 20 positions reads no window of 70."""
-    model = {"name": "transformer", "d": 8, "layers": 1, "heads": 2, "context": 20}
+def test_a_cache_of_a_model_without_a_state(tmp_path: Path) -> None:
+    model = {"name": "transformer", "d": 8, "layers": 1, "heads": 2}
     config = settings(model=model, training={"steps": 2}, evaluation={"cache": True})
     assert run(config, tmp_path).valid["cache"] is not None

@@ -13,7 +13,7 @@ from embgeo.diagnosis import thresholds as limits
 from embgeo.diagnosis.question import Answer, Question
 
 #: Reasons for which rows are left out of all other numbers.
-DEAD: tuple[Reason, ...] = ("nonfinite", "zero", "damaged")
+DEAD: frozenset[Reason] = frozenset({"nonfinite", "zero", "damaged"})
 #: Reasons of rows that no model can tell from others.
 ALIKE: tuple[Reason, ...] = ("mean", "duplicate", "near_identical")
 #: Tokens named of each reason, at most.
@@ -25,8 +25,8 @@ def answer(a: finding.Numbers) -> Answer:
     faults = find_faults(a)
     if not faults:
         return "healthy", ["No token stands out for a serious reason."]
-    state: finding.State = "degenerate" if faults.keys() & DEAD else "mild"
-    state = max(state, limits.ALIKE.state(measure_alike(a)), key=finding.RANK.__getitem__)
+    is_dead = not DEAD.isdisjoint(faults)
+    state: finding.State = "degenerate" if is_dead else limits.ALIKE.state(measure_alike(a))
     parts: list[finding.Part] = []
     for reason, own in faults.items():
         text, quantity = capital(describe_group(reason, own)), q.COUNTS.get(reason)

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from embgeo.core.text import visible
+
 #: Keys below which others keep the configuration of their language model: multimodal models,
 #: TensorRT-LLM, draft heads of speculators, KerasHub.
 _INNER = (
@@ -93,9 +95,17 @@ def facts_of(
         quantization=quantization if isinstance(quantization, dict) else {},
         adapter=adapter,
         notes=(
-            ("config.json contradicts itself on tie_word_embeddings; the tensors decide",)
-            if len(set(ties)) > 1
-            else ()
+            *(
+                f"config.json says {key} {visible(str(part[key]))}, which is ignored"
+                for part in parts
+                for key in (*_TEXT_VOCABULARY, *_VOCABULARY)
+                if part.get(key) is not None and _size(part[key]) is None
+            ),
+            *(
+                ("config.json contradicts itself on tie_word_embeddings; the tensors decide",)
+                if len(set(ties)) > 1
+                else ()
+            ),
         ),
     )
 

@@ -37,10 +37,13 @@ function widest(ranges) {
   return [Math.min(...ranges.map((r) => r[0])), Math.max(...ranges.map((r) => r[1]))];
 }
 
-// The columns of the table of tokens: each number in every matrix, side by side.
+// The columns of the table of tokens: each number in every matrix, side by side; of many matrices,
+// for which tokens leave no room, only the one that orders the table of rows without tokens.
 function tableData(members, shared) {
   const [first] = members;
-  const side = members.length > MOST_IN_TABLE ? [] : first.columns;
+  const few = members.length <= MOST_IN_TABLE;
+  const fits = (column) => few || (!first.hasTokens && column.key === DEEPEST_FIRST);
+  const side = first.columns.filter(fits);
   const columns = side.flatMap((column) =>
     members.flatMap((member) => {
       const own = member.columns.find((c) => c.key === column.key);

@@ -29,12 +29,22 @@ class Scatter {
 
   setView(view) {
     this.moveTo(view);
-    this.captioned?.(view.caption ?? "");
     // The index is needed at the first hover, not at the first picture.
     clearTimeout(this.indexing);
     this.indexing = setTimeout(() => this.buildIndex(), 0);
     this.resize();
     this.fit();
+    this.captioned?.([view.caption, this.tellOutside()].filter(Boolean).join(" "));
+  }
+
+  tellOutside() {
+    const far = this.view.x.filter((x, row) => !Number.isNaN(x) && !this.isInView(row)).length;
+    return far ? `Tokens outside the first view: ${far.toLocaleString("en")}. Zoom out to see them.` : "";
+  }
+
+  isInView(row) {
+    const [x, y] = this.toPixel(this.view.x[row], this.view.y[row]);
+    return x >= 0 && y >= 0 && x <= this.cssWidth && y <= this.cssHeight;
   }
 
   // The same tokens at other places, without a change of what is in view.
@@ -141,8 +151,7 @@ class Scatter {
 
   // Brings a token into view without a change of the magnification.
   reveal(row) {
-    const [x, y] = this.toPixel(this.view.x[row], this.view.y[row]);
-    if (x >= 0 && y >= 0 && x <= this.cssWidth && y <= this.cssHeight) return;
+    if (this.isInView(row)) return;
     this.center = [this.view.x[row], this.view.y[row]];
     this.fitted = false;
     this.redraw();

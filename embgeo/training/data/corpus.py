@@ -13,9 +13,7 @@ from embgeo.core.errors import UnreadableFile
 from embgeo.training.data.encoding import (
     SHARE,
     Words,
-    choose_part,
     cut_text,
-    describe_part,
     encode_files,
 )
 from embgeo.training.data.layouts import SPLITS, Files, find_published, find_splits, name_data
@@ -58,7 +56,6 @@ def load_corpus(chosen: DataSettings, *, seed: int = 0) -> Corpus:
             f"a byte-level tokenizer of {learned.size:,} rows, learned from the training split"
         )
         known = None  # whose numbers are of words
-    limit = None if chosen.tokens is None else (chosen.skip or 0) + chosen.tokens
     texts = {
         split: encode_files(
             own,
@@ -66,21 +63,22 @@ def load_corpus(chosen: DataSettings, *, seed: int = 0) -> Corpus:
             end=words[END] if learned is None else None,
             empty_lines=known is not None and known.empty_lines,
             separator=None if learned is None else 0,
-            limit=limit if split == "train" else None,
+            limit=chosen.tokens if split == "train" else None,
         )
         for split, own in files.items()
     }
     ids = {split: text.ids for split, text in texts.items()}
     if "all" in ids and learned is None:
-        ids, how = cut_text(texts["all"], seed=seed, shuffle=chosen.shuffle)
+        ids, how = cut_text(texts["all"], seed=seed)
         notes.append(f"a twentieth each for validation and test: {how}")
     elif "all" in ids and learned is not None:
         ends = np.cumsum(learned.row_bytes[ids["all"]])
         places = np.searchsorted(ends, [(1.0 - k * SHARE) * ends[-1] for k in (2, 1)])
         ids = dict(zip(SPLITS, np.split(ids["all"], places), strict=True))
         notes.append("the last tenth of the text is validation and test")
-    ids["train"] = ids["train"][choose_part(len(ids["train"]), chosen)]
-    notes += describe_part(len(ids["train"]), chosen, "tokens of the training text")
+    ids["train"] = ids["train"][: chosen.tokens]
+    if chosen.tokens is not None:
+        notes.append(f"the first {len(ids['train']):,} tokens of the training text")
     for split, found in ids.items():
         if len(found) < FEWEST[split]:
             cause = f"{len(found):,} tokens for the {split} split are less than {FEWEST[split]}"
@@ -96,7 +94,7 @@ def load_corpus(chosen: DataSettings, *, seed: int = 0) -> Corpus:
         if known is not None:
             # Other corpora have files of the same names.
             lengths = dict(zip(SPLITS, known.tokens, strict=True))
-            compared = SPLITS[1:] if chosen.skip or chosen.tokens else SPLITS
+            compared = SPLITS[1:] if chosen.tokens else SPLITS
             if any(len(ids[split]) != lengths[split] for split in compared):
                 notes.append(f"files are named as those of {known.name}, but hold another text")
                 known = None

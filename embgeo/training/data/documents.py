@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from embgeo.core.errors import UnreadableFile, argument
-from embgeo.training.data.encoding import Ids, Words, choose_part, describe_part, encode_files
+from embgeo.training.data.encoding import Ids, Words, encode_files
 from embgeo.training.data.layouts import describe_files, list_files, name_data
 from embgeo.training.data.text import TAG, TEXTS, find_ending, hash_files, is_folder, pieces
 from embgeo.training.data.vocabulary import Dataset, Vocabulary, choose_rows
@@ -140,12 +140,10 @@ def load_documents(chosen: DataSettings, similarity: tuple[WordPairs, ...]) -> D
             own = line.rpartition("\t")[2] if find_ending(file) == _TABLE else line
             yield words.encode(_WORD.findall(TAG.sub(" ", own).lower()))
 
-    limit = None if chosen.tokens is None else (chosen.skip or 0) + chosen.tokens
-    text = encode_files(files, encode, end=None, limit=limit)
+    text = encode_files(files, encode, end=None, limit=chosen.tokens)
     lengths = np.diff(text.lines, prepend=0)
-    part = choose_part(len(text.ids), chosen)
-    ids = text.ids[part]
-    documents = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)[part]
+    ids = text.ids[: chosen.tokens]
+    documents = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)[: chosen.tokens]
     held_out = documents % HELD_OUT == HELD_OUT - 1
     vocabulary, rows, placed = choose_rows(
         list(words),
@@ -166,7 +164,8 @@ def load_documents(chosen: DataSettings, similarity: tuple[WordPairs, ...]) -> D
             where=path,
             way_out=f"lower data.min_count with {argument('settings', 'data.min_count=N')}",
         )
-    notes += describe_part(len(ids), chosen, "words of the text")
+    if chosen.tokens is not None:
+        notes.append(f"the first {len(ids):,} words of the text")
     notes.append(f"every line is a document, and one in {HELD_OUT} is for validation")
     notes += placed
     if similarity:

@@ -15,7 +15,6 @@ from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.training.data.layouts import SPLITS
 from embgeo.training.data.text import pieces
-from embgeo.training.sections import DataSettings
 
 Ids = npt.NDArray[np.int32]
 #: Bound the memory that a mistaken or untrusted text takes.
@@ -126,15 +125,13 @@ PIECE = 1000
 _FEWEST_UNITS = 200
 
 
-def cut_text(text: EncodedText, *, seed: int, shuffle: bool) -> tuple[dict[str, Ids], str]:
+def cut_text(text: EncodedText, *, seed: int) -> tuple[dict[str, Ids], str]:
     """Cut off a twentieth of the tokens each for validation and test, and say how.
 
     Whole paragraphs are drawn (or lines, with fewer than 200 paragraphs), so that each split of a
-    text that is sorted by subject has all subjects. A text with fewer than 200 lines has its splits
-    at the end.
-
-    `shuffle`: whether pieces of the drawn training text, whole paragraphs (or lines) of some 1,000
-    tokens together, are shuffled, so that the subject of its end does not decide the last steps.
+    text that is sorted by subject has all subjects. Pieces of the training text, whole paragraphs
+    (or lines) of some 1,000 tokens together, are shuffled, so that the subject of its end does not
+    decide the last steps. A text with fewer than 200 lines has its splits at the end.
     """
     units = {"paragraphs": text.paragraphs, "lines": text.lines}
     for name, ends in units.items():
@@ -142,11 +139,11 @@ def cut_text(text: EncodedText, *, seed: int, shuffle: bool) -> tuple[dict[str, 
             parts = _draw_splits(ends, len(text.ids), seed)
             sizes = np.diff(ends, prepend=0)
             cut = {split: text.ids[np.repeat(parts == k, sizes)] for k, split in enumerate(SPLITS)}
-            how = f"whole {name} drawn with seed {seed}"
-            if shuffle:
-                cut["train"] = shuffle_pieces(cut["train"], sizes[parts == 0], seed)
-                how += f"; the training text in pieces of {PIECE:,} tokens, shuffled"
-            return cut, how
+            cut["train"] = shuffle_pieces(cut["train"], sizes[parts == 0], seed)
+            return cut, (
+                f"whole {name} drawn with seed {seed}; the training text in pieces of {PIECE:,} "
+                "tokens, shuffled"
+            )
     size = int(SHARE * len(text.ids))
     start = len(text.ids) - 2 * size
     cut = dict(zip(SPLITS, np.split(text.ids, [start, start + size]), strict=True))
@@ -179,23 +176,6 @@ def _draw_splits(ends: IntArray, tokens: int, seed: int) -> npt.NDArray[np.int8]
     return parts
 
 
-def choose_part(there: int, chosen: DataSettings) -> slice:
-    """Return which of the tokens of a training split `tokens` and `skip` choose."""
-    skip = chosen.skip or 0
-    if skip >= there > 0:
-        cause = f"skip is {skip:,}, and the training split has {there:,} tokens"
-        way_out = f"lower data.skip with {argument('settings', 'data.skip=N')}"
-        raise BadOption(cause, where="data", way_out=way_out)
-    return slice(skip, there if chosen.tokens is None else min(there, skip + chosen.tokens))
-
-
-def describe_part(kept: int, chosen: DataSettings, what: str) -> list[str]:
-    """Describe which part of a training split is used, unless it is all of it."""
-    if chosen.skip:
-        return [f"{kept:,} {what}, behind the first {chosen.skip:,}"]
-    return [] if chosen.tokens is None else [f"the first {kept:,} {what}"]
-
-
 @dataclass(frozen=True, slots=True)
 class RowSequences:
     """Documents or sentences as rows of a vocabulary, one after the other."""
@@ -220,17 +200,18 @@ class RowSequences:
         places = begins[:, None] + np.minimum(np.arange(lengths.max()), lengths[:, None] - 1)
         return self.rows[places], lengths
 
-    def within(self, part: slice) -> IntArray:
-        """Return the places of the sequences that lie whole in a part of the tokens, ascending.
+    def within(self, tokens: int | None) -> IntArray:
+        """Return the places of the sequences that lie whole in the first tokens, ascending.
 
-        The part is of the sequences in an order that is drawn with seed 0: files are often sorted
-        by class or by source.
+        The first of the sequences in an order that is drawn with seed 0: files are often sorted by
+        class or by source.
         """
+        if tokens is None:
+            return np.arange(len(self))
         order = np.random.default_rng(0).permutation(len(self))
-        ends, lengths = np.cumsum(self.lengths[order]), self.lengths[order]
-        places = np.sort(order[(ends - lengths >= part.start) & (ends <= part.stop)])
+        places = np.sort(order[np.cumsum(self.lengths[order]) <= tokens])
         if not len(places):
-            cause = f"none of the {len(self):,} texts to train on is in the chosen part"
+            cause = f"none of the {len(self):,} texts to train on has so few tokens"
             way_out = f"raise data.tokens with {argument('settings', 'data.tokens=N')}"
             raise BadOption(cause, where="data", way_out=way_out)
         return places

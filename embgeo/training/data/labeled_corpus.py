@@ -18,8 +18,6 @@ from embgeo.core.errors import BadOption, UnreadableFile, argument
 from embgeo.training.data.encoding import (
     RowSequences,
     Words,
-    choose_part,
-    describe_part,
     join_sequences,
 )
 from embgeo.training.data.layouts import SPLITS, find_splits, name_data
@@ -168,7 +166,7 @@ def load_labeled(
         encoded[split] = LabeledDocuments(joined.rows, joined.ends, labels)
     train = encoded["train"]
     cut = np.mean(np.array(lengths[: len(train)]) > length)
-    encoded["train"] = train.select(train.within(choose_part(len(train.rows), chosen)))
+    encoded["train"] = train.select(train.within(chosen.tokens))
     vocabulary, rows, placed = choose_rows(
         list(words),
         {split: found.rows for split, found in encoded.items()},
@@ -179,9 +177,11 @@ def load_labeled(
         f"{len(classes)} classes: {', '.join(classes)}",
         f"documents are cut after {length:,} tokens, which shortens {cut:.0%} of the training "
         "documents; counts are taken after the cut",
-        *describe_part(len(encoded["train"].rows), chosen, "tokens of documents in drawn order"),
-        *placed,
     ]
+    if chosen.tokens is not None:
+        kept = len(encoded["train"].rows)
+        notes.append(f"the first {kept:,} tokens of documents in drawn order")
+    notes += placed
     if strip:
         notes.append("headers and quoted lines of posts are left out")
     return LabeledCorpus(

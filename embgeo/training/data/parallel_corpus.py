@@ -15,8 +15,6 @@ from embgeo.files.guard import refuse
 from embgeo.files.links import COPY_IT, FOREIGN_LINK, is_foreign_link
 from embgeo.training.data.encoding import (
     RowSequences,
-    choose_part,
-    describe_part,
     join_sequences,
 )
 from embgeo.training.data.layouts import SPLITS, describe_files, find_splits, list_files
@@ -161,8 +159,9 @@ def load_parallel(
         f"{len(whole) - len(train):,} with more than {length:,} tokens are left out; "
         f"{learned} for training"
     )
-    train = train.select(train.target.within(choose_part(len(train.target.rows), chosen)))
-    notes += describe_part(len(train.target.rows), chosen, "target tokens of pairs in drawn order")
+    train = train.select(train.target.within(chosen.tokens))
+    if chosen.tokens is not None:
+        notes.append(f"the first {len(train.target.rows):,} target tokens of pairs in drawn order")
     counts = [
         np.bincount(side.rows, minlength=own.size)
         for side, own in zip((train.source, train.target), pieces, strict=True)

@@ -6,10 +6,11 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray
 from embgeo.core.values import format_number
+from embgeo.numerics.scores import spearman
 from embgeo.training.data.documents import WordPairs
 from embgeo.training.data.vocabulary import Vocabulary
 from embgeo.training.study.numbers import ALL, SETS
-from embgeo.training.study.outcomes import Outcomes, draw_scores, spearman
+from embgeo.training.study.outcomes import LEAST_PAIRS, Outcomes, draw_scores
 from embgeo.training.study.spread import take_percentiles
 
 
@@ -42,8 +43,16 @@ def correlate(found: Outcomes) -> dict[str, float | None]:
     """Return Spearman's ρ of each set, without pairs that have no cosine, and with 0 for them."""
     scores = (*found.names, *(name + ALL for name in found.names))
     return {
-        score: spearman(*pairs.T) for score in scores if (pairs := found.select(score)) is not None
+        score: correlate_pairs(pairs)
+        for score in scores
+        if (pairs := found.select(score)) is not None
     }
+
+
+def correlate_pairs(pairs: FloatArray) -> float | None:
+    """Return Spearman's ρ of two columns; None for few pairs or a constant column."""
+    rho = float(spearman(*pairs.T)) if len(pairs) >= LEAST_PAIRS else np.nan
+    return None if np.isnan(rho) else rho
 
 
 def describe_intervals(found: Outcomes) -> str:
@@ -51,7 +60,7 @@ def describe_intervals(found: Outcomes) -> str:
     parts = []
     for name in found.names:
         pairs = found.select(name)
-        if pairs is None or (rho := spearman(*pairs.T)) is None:
+        if pairs is None or (rho := correlate_pairs(pairs)) is None:
             continue
         drawn = draw_scores(found, name)
         low, high = (format_number(end, 2) for end in take_percentiles(drawn[np.isfinite(drawn)]))

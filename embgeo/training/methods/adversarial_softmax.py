@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.methods.regularizer import Setup, Step, WeightRegularizer
 from embgeo.training.methods.weights import Source, exact
 from embgeo.training.registry import take
@@ -24,7 +24,7 @@ class AdversarialSoftmax(WeightRegularizer):
     source : Module, Tensor or callable
         The output layer, its weight, or a function that returns the weight.
     epsilon
-        See `embgeo.training.kinds.AdversarialSoftmax`.
+        See `embgeo.training.components.AdversarialSoftmax`.
 
     References
     ----------
@@ -32,7 +32,7 @@ class AdversarialSoftmax(WeightRegularizer):
     """
 
     NAME: ClassVar[str] = "adversarial-softmax"
-    SETTINGS = kinds.AdversarialSoftmax
+    SETTINGS = components.AdversarialSoftmax
     SOURCE: ClassVar[str] = "Wang, Gong and Liu 2019"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "each position has its own perturbation; the public code scatters them by target, so that "

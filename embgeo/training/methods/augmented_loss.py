@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.methods.regularizer import Step, WeightRegularizer
 from embgeo.training.methods.weights import Source, to_single
 from embgeo.training.registry import take
@@ -29,7 +29,7 @@ class AugmentedLoss(WeightRegularizer):
     source : Module, Tensor or callable
         L: the input embedding, its weight, or a function that returns the weight.
     gamma, tau
-        See `embgeo.training.kinds.AugmentedLoss`.
+        See `embgeo.training.components.AugmentedLoss`.
     ignore_rows : sequence of int
         Rows without a token, such as padding, whose probability under ỹ is 0. Their probability
         under the model is not changed.
@@ -41,7 +41,7 @@ class AugmentedLoss(WeightRegularizer):
     """
 
     NAME: ClassVar[str] = "augmented-loss"
-    SETTINGS = kinds.AugmentedLoss
+    SETTINGS = components.AugmentedLoss
     SOURCE: ClassVar[str] = "Inan et al. 2017, §3"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "the target ỹ is detached; the paper differentiates by the logits only, and says nothing "
@@ -54,7 +54,7 @@ class AugmentedLoss(WeightRegularizer):
 
     def __init__(self, source: Source, *, ignore_rows: Sequence[int] = (), **settings: Any) -> None:
         super().__init__(source)
-        own: kinds.AugmentedLoss = take(self, settings)
+        own: components.AugmentedLoss = take(self, settings)
         self.gamma, self.tau = own.gamma, own.tau
         self.keep_rows(ignore_rows)
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.methods.regularizer import Step, WeightRegularizer
 from embgeo.training.methods.weights import Source, exact, to_single
 from embgeo.training.registry import take
@@ -33,7 +33,7 @@ class CosReg(WeightRegularizer):
     source : Module, Tensor or callable
         W: the output layer of the model, its weight, or a function that returns the weight.
     gamma
-        See `embgeo.training.kinds.CosReg`.
+        See `embgeo.training.components.CosReg`.
     ignore_rows : sequence of int
         Rows without a token, such as padding: not summed, not counted in N, no gradient.
 
@@ -44,7 +44,7 @@ class CosReg(WeightRegularizer):
     """
 
     NAME: ClassVar[str] = "cosreg"
-    SETTINGS = kinds.CosReg
+    SETTINGS = components.CosReg
     SOURCE: ClassVar[str] = "Gao et al. 2019, Eq. 6"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "padding rows and rows of norm zero are left out of the sum and of N",

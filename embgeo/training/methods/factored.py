@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.limits import Settings
 from embgeo.training.methods import weights
 from embgeo.training.methods.regularizer import Regularizer
@@ -197,7 +197,7 @@ class Factorization(Regularizer):
     """
 
     NAME: ClassVar[str] = "factored"
-    SETTINGS: ClassVar[type[Settings]] = kinds.Factorization
+    SETTINGS: ClassVar[type[Settings]] = components.Factorization
     SOURCE: ClassVar[str] = "the factors of Wang et al. 2020, §4, without its penalties: a control"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "U and Σ are kept as c·U and Σ/c, with c the mean singular value at the start, so that a "

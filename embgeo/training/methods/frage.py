@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.methods.popular import ClassRegularizer, classes
 from embgeo.training.methods.regularizer import Step
 from embgeo.training.methods.weights import Source, check_state, exact, make_linear
@@ -34,7 +34,7 @@ class Frage(ClassRegularizer):
     popular : Tensor of bool
         True for frequent rows; see :func:`popular_rows`.
     lambda_, hidden, lr, sample
-        See `embgeo.training.kinds.Frage`.
+        See `embgeo.training.components.Frage`.
     ignore_rows : sequence of int
         Rows that are neither frequent nor rare, such as padding.
     seed : int
@@ -47,7 +47,7 @@ class Frage(ClassRegularizer):
     """
 
     NAME: ClassVar[str] = "frage"
-    SETTINGS = kinds.Frage
+    SETTINGS = components.Frage
     SOURCE: ClassVar[str] = "Gong et al. 2018, Eq. 2–5 and Algorithm 1"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "L_D is the bounded cross-entropy; as printed, the discriminator's loss has no bound",
@@ -67,7 +67,7 @@ class Frage(ClassRegularizer):
         **settings: Any,
     ) -> None:
         super().__init__(source)
-        own: kinds.Frage = take(self, settings)
+        own: components.Frage = take(self, settings)
         self.lambda_, self.sample = own.lambda_, own.sample
         n, d = self.weight().shape
         # Sign of each row (1 rare, −1 popular), and its share in the mean of its class.

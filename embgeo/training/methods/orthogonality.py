@@ -132,7 +132,7 @@ class OrthogonalFactors(Factorization):
     embedding : FactoredEmbedding
         The layer that is used as input embedding, output layer or both.
     frobenius, spectral
-        See `embgeo.training.kinds.Orthogonal`.
+        See `embgeo.training.components.Orthogonal`.
     sgd : bool
         Whether the optimizer is SGD. If so, U and V are replaced by the Q of their QR decomposition
         every `RETRACT_EVERY` steps, and nothing is added to the loss: at the learning rates of the

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.methods.factored import FactoredEmbedding
 from embgeo.training.methods.orthogonality import DEVIATIONS, OrthogonalFactors, learning_rate
 from embgeo.training.methods.regularizer import Step
@@ -27,7 +27,7 @@ class SpectralNorm(OrthogonalFactors):
     """
 
     NAME: ClassVar[str] = "spectral-norm"
-    SETTINGS: ClassVar[type[kinds.Orthogonal]] = kinds.SpectralNorm
+    SETTINGS: ClassVar[type[components.Orthogonal]] = components.SpectralNorm
     SOURCE: ClassVar[str] = "Wang et al. 2020, Table 6, after Jiang et al. 2019"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "Σ is divided after each step, not inside of the differentiated function",
@@ -64,7 +64,7 @@ class DOptimal(SpectralNorm):
     Parameters
     ----------
     lambda_
-        See `embgeo.training.kinds.DOptimal`.
+        See `embgeo.training.components.DOptimal`.
 
     References
     ----------
@@ -72,7 +72,7 @@ class DOptimal(SpectralNorm):
     """
 
     NAME: ClassVar[str] = "d-optimal"
-    SETTINGS = kinds.DOptimal
+    SETTINGS = components.DOptimal
     SOURCE: ClassVar[str] = "Wang et al. 2020, Table 6 (SN + D-optimal), after Jiang et al. 2019"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         *SpectralNorm.DEVIATIONS,

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.methods.factored import FactoredEmbedding
 from embgeo.training.methods.orthogonality import DEVIATIONS, OrthogonalFactors, learning_rate
 from embgeo.training.methods.regularizer import Step
@@ -30,7 +30,7 @@ class SpectrumControl(OrthogonalFactors):
     embedding : FactoredEmbedding
         The layer that is used as input embedding, output layer or both.
     prior, strength, gamma, tail_ratio, c1, frobenius, spectral
-        See `embgeo.training.kinds.SpectrumControl`.
+        See `embgeo.training.components.SpectrumControl`.
 
     References
     ----------
@@ -38,7 +38,7 @@ class SpectrumControl(OrthogonalFactors):
     """
 
     NAME: ClassVar[str] = "spectrum-control"
-    SETTINGS = kinds.SpectrumControl
+    SETTINGS = components.SpectrumControl
     SOURCE: ClassVar[str] = "Wang et al. 2020, §4"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "c1, c2 and γ are not published: the prior is given by γ (1; polynomial 0.6) and the ratio "
@@ -51,7 +51,7 @@ class SpectrumControl(OrthogonalFactors):
 
     def __init__(self, embedding: FactoredEmbedding, **settings: Any) -> None:
         super().__init__(embedding, **settings)
-        own: kinds.SpectrumControl = self.settings
+        own: components.SpectrumControl = self.settings
         start = embedding.singular_values().detach()
         d = len(start)
         given = {"gamma": own.gamma, "tail_ratio": own.tail_ratio}

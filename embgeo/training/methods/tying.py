@@ -5,7 +5,7 @@ from typing import ClassVar
 from torch import nn
 
 from embgeo.core.errors import BadOption
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.methods.regularizer import Regularizer
 from embgeo.training.methods.weights import find_layer, read_weight
 
@@ -22,7 +22,7 @@ class Tying(Regularizer):
     """
 
     NAME: ClassVar[str] = "tying"
-    SETTINGS = kinds.Tying
+    SETTINGS = components.Tying
     SOURCE: ClassVar[str] = "Inan et al. 2017, §4 (RE)"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "the output bias is removed rather than held at zero, which is the same function",

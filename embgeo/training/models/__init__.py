@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from embgeo.training.kinds import MODELS as MODELS
+from embgeo.training.components import MODELS as MODELS
 from embgeo.training.models.awd_lstm import AwdLstm as AwdLstm
 from embgeo.training.models.language_model import EmbeddingModel as EmbeddingModel
 from embgeo.training.models.language_model import LanguageModel as LanguageModel

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 from torch.nn import functional as F
 
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.methods.weights import to_single
 from embgeo.training.models.language_model import Output
 from embgeo.training.models.recurrent import LstmLayer, RecurrentModel
@@ -16,7 +16,7 @@ class AwdLstm(RecurrentModel):
     """LSTM layers with dropout of recurrent weights, variational dropouts, and AR and TAR.
 
     The defaults are those published for WikiText-2; for Penn Treebank, `input_dropout` is 0.4 and
-    `hidden_dropout` 0.25. Settings are those of `embgeo.training.kinds.AwdLstm`.
+    `hidden_dropout` 0.25. Settings are those of `embgeo.training.components.AwdLstm`.
 
     References
     ----------
@@ -24,7 +24,7 @@ class AwdLstm(RecurrentModel):
     """
 
     NAME: ClassVar[str] = "awd-lstm"
-    SETTINGS = kinds.AwdLstm
+    SETTINGS = components.AwdLstm
     SOURCE: ClassVar[str] = "Merity, Keskar and Socher 2018"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "the last layer of untied models is as wide as the embedding, too, so that tied and untied "
@@ -32,7 +32,7 @@ class AwdLstm(RecurrentModel):
     )
 
     def __init__(self, n_tokens: int, **settings: Any) -> None:
-        own: kinds.AwdLstm = take(self, settings)
+        own: components.AwdLstm = take(self, settings)
         super().__init__(n_tokens, own)
         self.weight_dropout, self.alpha, self.beta = own.weight_dropout, own.alpha, own.beta
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.methods.weights import make_embedding
 from embgeo.training.models.blocks import (
     Attention,
@@ -93,7 +93,7 @@ class EncoderDecoder(TranslationModel):
     n_source : int, optional
         Tokens of the vocabulary of the source, if it has its own.
     settings
-        Those of `embgeo.training.kinds.EncoderDecoder`.
+        Those of `embgeo.training.components.EncoderDecoder`.
 
     References
     ----------
@@ -102,14 +102,14 @@ class EncoderDecoder(TranslationModel):
     """
 
     NAME: ClassVar[str] = "encoder-decoder"
-    SETTINGS = kinds.EncoderDecoder
+    SETTINGS = components.EncoderDecoder
     SOURCE: ClassVar[str] = "Vaswani et al. 2017, §3"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "dropout also acts on attention weights and inside feed-forward layers, as in public code",
     )
 
     def __init__(self, n_tokens: int, n_source: int | None = None, **settings: Any) -> None:
-        own: kinds.EncoderDecoder = take(self, settings)
+        own: components.EncoderDecoder = take(self, settings)
         d, heads, inner, p = own.d, own.heads, own.feedforward, own.dropout
         super().__init__(n_tokens, d)
         before = own.norm == "before"

@@ -58,7 +58,7 @@ class EmbeddingModel(nn.Module):
         return logits
 
     def embedding_parameters(self) -> list[Tensor]:
-        """Return the parameters with a row for each token or position, each once."""
+        """Return the parameters with a row for each token, each once."""
         layers = (self.get_input_embeddings(), self.get_output_embeddings())
         return list(dict.fromkeys(p for layer in layers for p in layer.parameters()))
 
@@ -111,8 +111,6 @@ class LanguageModel(EmbeddingModel):
     def __init__(self, n_tokens: int, d: int, *, embedding_dropout: float = 0.0) -> None:
         super().__init__(n_tokens, d)
         self.embedding_dropout = embedding_dropout
-        #: The largest number of tokens of a window; None for no limit.
-        self.longest: int | None = None
 
     @property
     def logits_per_state(self) -> int:

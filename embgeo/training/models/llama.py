@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.models import blocks
 from embgeo.training.models.language_model import LanguageModel, Output
 from embgeo.training.registry import take
@@ -22,7 +22,7 @@ class Llama(LanguageModel):
 
     A window does not see the windows before it.
 
-    Settings are those of `embgeo.training.kinds.Llama`.
+    Settings are those of `embgeo.training.components.Llama`.
 
     References
     ----------
@@ -33,7 +33,7 @@ class Llama(LanguageModel):
     """
 
     NAME: ClassVar[str] = "llama"
-    SETTINGS = kinds.Llama
+    SETTINGS = components.Llama
     SOURCE: ClassVar[str] = "Touvron et al. 2023"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "initial weights are normal with a standard deviation of 0.02, divided in the last layers "
@@ -43,7 +43,7 @@ class Llama(LanguageModel):
     CARRIES_STATE: ClassVar[bool] = False
 
     def __init__(self, n_tokens: int, **settings: Any) -> None:
-        own: kinds.Llama = take(self, settings)
+        own: components.Llama = take(self, settings)
         d, heads = own.d, own.heads
         super().__init__(n_tokens, d)
         self.head_width, self.dropout = d // heads, own.dropout

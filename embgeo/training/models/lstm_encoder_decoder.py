@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.methods.weights import make_linear
 from embgeo.training.models.encoder_decoder import Places, TranslationModel
 from embgeo.training.models.recurrent import LstmLayer, State, draw_uniform, find_mirrored, mirror
@@ -24,7 +24,7 @@ class LstmEncoderDecoder(TranslationModel):
     n_tokens, n_source
         As of :class:`EncoderDecoder`.
     settings
-        Those of `embgeo.training.kinds.LstmEncoderDecoder`.
+        Those of `embgeo.training.components.LstmEncoderDecoder`.
 
     References
     ----------
@@ -33,7 +33,7 @@ class LstmEncoderDecoder(TranslationModel):
     """
 
     NAME: ClassVar[str] = "lstm-encoder-decoder"
-    SETTINGS = kinds.LstmEncoderDecoder
+    SETTINGS = components.LstmEncoderDecoder
     SOURCE: ClassVar[str] = "Wu et al. 2016, §3, which Gao et al. 2019, §3.1, name"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "the lowest layer of the decoder asks at its present token and does not see the answer, as "
@@ -43,7 +43,7 @@ class LstmEncoderDecoder(TranslationModel):
     )
 
     def __init__(self, n_tokens: int, n_source: int | None = None, **settings: Any) -> None:
-        own: kinds.LstmEncoderDecoder = take(self, settings)
+        own: components.LstmEncoderDecoder = take(self, settings)
         d, layers, self.bound = own.d, own.layers, own.bound
         super().__init__(n_tokens, d)
         self.dropout = nn.Dropout(own.dropout)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.methods.weights import exact
 from embgeo.training.models.language_model import LanguageModel, Output
 from embgeo.training.models.mixture_of_softmaxes import MixtureOfSoftmaxes
@@ -133,7 +133,7 @@ class RecurrentModel(LanguageModel):
     def __init__(
         self,
         n_tokens: int,
-        settings: kinds.Recurrent,
+        settings: components.Recurrent,
         row_bound: float = 0.1,
         lstm_bound: float | None = None,
     ) -> None:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.models import blocks
 from embgeo.training.models.blocks import linear, normal
 from embgeo.training.models.language_model import LanguageModel, Output
@@ -23,7 +23,7 @@ Memory = tuple[Tensor, ...]
 class TransformerXL(LanguageModel):
     """Blocks of attention by content and distance, normalized after each addition.
 
-    Settings are those of `embgeo.training.kinds.TransformerXL`.
+    Settings are those of `embgeo.training.components.TransformerXL`.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class TransformerXL(LanguageModel):
     """
 
     NAME: ClassVar[str] = "transformer-xl"
-    SETTINGS = kinds.TransformerXL
+    SETTINGS = components.TransformerXL
     SOURCE: ClassVar[str] = "Dai et al. 2019"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "a full softmax with one matrix in place of the adaptive softmax with cut-offs, in which "
@@ -49,7 +49,7 @@ class TransformerXL(LanguageModel):
     WINDOWED: ClassVar[bool] = True
 
     def __init__(self, n_tokens: int, **settings: Any) -> None:
-        own: kinds.TransformerXL = take(self, settings)
+        own: components.TransformerXL = take(self, settings)
         d, heads = own.d, own.heads
         super().__init__(n_tokens, d)
         self.dropout, self.memory = own.dropout, own.memory

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 from torch.nn import functional as F
 
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.models.recurrent import LstmLayer, RecurrentModel
 from embgeo.training.registry import take
 
@@ -18,7 +18,7 @@ class VdLstm(RecurrentModel):
 
     A mask drops the same units on the way to the next layer and to the next time.
 
-    Settings are those of `embgeo.training.kinds.VdLstm`.
+    Settings are those of `embgeo.training.components.VdLstm`.
 
     References
     ----------
@@ -28,7 +28,7 @@ class VdLstm(RecurrentModel):
     """
 
     NAME: ClassVar[str] = "vd-lstm"
-    SETTINGS = kinds.VdLstm
+    SETTINGS = components.VdLstm
     SOURCE: ClassVar[str] = "Inan et al. 2017, appendix A, after Gal and Ghahramani 2016"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "the streams of a batch share the masks of hidden states, which then act on the recurrent "
@@ -40,11 +40,11 @@ class VdLstm(RecurrentModel):
     )
 
     def __init__(self, n_tokens: int, **settings: Any) -> None:
-        own: kinds.VdLstm = take(self, settings)
+        own: components.VdLstm = take(self, settings)
         units, usual_dropout, usual_bound = SIZES[own.size]
         p = usual_dropout if own.dropout is None else own.dropout
         most = usual_bound if own.bound is None else own.bound
-        shape = kinds.Recurrent(
+        shape = components.Recurrent(
             d=own.d or units,
             hidden=own.hidden or units,
             layers=own.layers,

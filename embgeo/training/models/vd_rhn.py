@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.methods.weights import exact, make_linear
 from embgeo.training.models.language_model import LanguageModel, Output
 from embgeo.training.models.recurrent import draw_uniform, locked_mask
@@ -20,7 +20,7 @@ class VdRhn(LanguageModel):
 
     The defaults are those published for Penn Treebank with tied matrices.
 
-    Settings are those of `embgeo.training.kinds.VdRhn`.
+    Settings are those of `embgeo.training.components.VdRhn`.
 
     References
     ----------
@@ -29,7 +29,7 @@ class VdRhn(LanguageModel):
     """
 
     NAME: ClassVar[str] = "vd-rhn"
-    SETTINGS = kinds.VdRhn
+    SETTINGS = components.VdRhn
     SOURCE: ClassVar[str] = "Zilly et al. 2017, as in Inan et al. 2017, Table 3"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "the streams of a batch share the tokens that are dropped",
@@ -38,7 +38,7 @@ class VdRhn(LanguageModel):
     )
 
     def __init__(self, n_tokens: int, **settings: Any) -> None:
-        own: kinds.VdRhn = take(self, settings)
+        own: components.VdRhn = take(self, settings)
         super().__init__(n_tokens, own.d, embedding_dropout=own.embedding_dropout)
         self.input_dropout, self.state_dropout = own.input_dropout, own.state_dropout
         self.output_dropout = own.output_dropout

@@ -15,6 +15,7 @@ import numpy as np
 
 from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.files.records import RecordFormat
+from embgeo.numerics.scores import spearman
 from embgeo.training.study.numbers import ACCURACY, ALL, BLEU, MACRO_F1
 from embgeo.training.study.spread import take_percentiles
 
@@ -161,7 +162,7 @@ def draw_scores(found: Outcomes, score: str, draws: int | None = None) -> FloatA
         return score_classes(truth, given, weights)[score]
     if found.kind == "pairs":
         chosen = np.repeat(np.tile(np.arange(n), draws), weights.ravel()).reshape(draws, n)
-        return correlate_ranks(*units.T[:, chosen])
+        return spearman(*units.T[:, chosen])
     sums = weights.astype(np.float64) @ units
     return compute_bleu(sums) if found.kind == "sentences" else sums[:, 0] / sums[:, 1]
 
@@ -222,25 +223,3 @@ def compute_bleu(counts: FloatArray) -> FloatArray:
         defined = (all_of_them > 0.0).all(axis=-1) & ~missing.all(axis=-1)
         exponent = np.where(defined, logs + brevity, -np.inf)
     return np.asarray(100.0 * np.exp(exponent))
-
-
-def spearman(first: FloatArray, second: FloatArray) -> float | None:
-    """Return Spearman's ρ with mean ranks for ties; None for few pairs or a constant side."""
-    if len(first) < LEAST_PAIRS:
-        return None
-    found = float(correlate_ranks(first[None], second[None])[0])
-    return None if np.isnan(found) else found
-
-
-def correlate_ranks(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return Spearman's ρ along the last axis, shape (n, pairs) → (n,).
-
-    NaN where a side is constant.
-    """
-    from scipy.stats import rankdata
-
-    center = (first.shape[-1] + 1) / 2.0
-    a, b = (rankdata(values, axis=-1) - center for values in (first, second))
-    lengths = np.sqrt((a * a).sum(axis=-1) * (b * b).sum(axis=-1))
-    with np.errstate(invalid="ignore"):
-        return np.asarray((a * b).sum(axis=-1) / lengths)

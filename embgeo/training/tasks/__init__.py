@@ -1,9 +1,9 @@
 """The tasks that models can be trained on, one file each."""
 
+from embgeo.training.components import TASKS
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.data.vocabulary import Dataset
 from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
-from embgeo.training.kinds import TASKS
 from embgeo.training.registry import find, load_class
 from embgeo.training.settings import StudySettings
 from embgeo.training.tasks.classification import ClassificationTask

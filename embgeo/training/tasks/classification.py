@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.data import labeled_corpus
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
@@ -104,7 +104,7 @@ class Rcnn(EmbeddingModel):
         Tokens of the vocabulary, N.
     n_classes : int
     settings
-        Those of `embgeo.training.kinds.Rcnn`.
+        Those of `embgeo.training.components.Rcnn`.
 
     References
     ----------
@@ -113,7 +113,7 @@ class Rcnn(EmbeddingModel):
     """
 
     NAME: ClassVar[str] = "rcnn"
-    SETTINGS = kinds.Rcnn
+    SETTINGS = components.Rcnn
     SOURCE: ClassVar[str] = "Lai et al. 2015, Eq. 1–7"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "the embedding is drawn at random; Lai et al. start from that of a skip-gram model",
@@ -123,7 +123,7 @@ class Rcnn(EmbeddingModel):
     )
 
     def __init__(self, n_tokens: int, n_classes: int = 2, **settings: Any) -> None:
-        own: kinds.Rcnn = take(self, settings)
+        own: components.Rcnn = take(self, settings)
         d, units = own.d, own.context
         super().__init__(n_tokens, d)
         self.make_embedding(0.1 * torch.randn(n_tokens, d))
@@ -182,11 +182,11 @@ class ClassificationScores(SplitEvaluator):
 class ClassificationTask(task.Task):
     """Predict the class of a document.
 
-    Settings are those of `embgeo.training.kinds.Classification`.
+    Settings are those of `embgeo.training.components.Classification`.
     """
 
     NAME: ClassVar[str] = "classification"
-    SETTINGS = kinds.Classification
+    SETTINGS = components.Classification
     EVALUATOR: ClassVar[type[SplitEvaluator]] = ClassificationScores
     QUALITY: ClassVar[str] = ACCURACY
     SCORES: ClassVar[tuple[str, ...]] = ("loss", ACCURACY, MACRO_F1)
@@ -198,7 +198,7 @@ class ClassificationTask(task.Task):
     }
 
     def __init__(self, **settings: Any) -> None:
-        own: kinds.Classification = take(self, settings)
+        own: components.Classification = take(self, settings)
         self.length, self.strip, self.merge = own.length, own.strip, own.merge
 
     def adapt(self, config: StudySettings) -> StudySettings:

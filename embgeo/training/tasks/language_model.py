@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from embgeo.core.errors import BadOption
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.data import (
     Batches,
     Corpus,
@@ -35,18 +35,16 @@ from embgeo.training.tasks.task import Losses, Task
 AT_ONCE = 2**28
 #: Fewest tokens of a split to evaluate, with an error of ln perplexity of about 0.02.
 FEWEST_EVALUATED = 20_000
-#: Windows of random length exceed bptt by at most this, except for one in 10⁹.
-_LONGER = 30
 
 
 class LanguageModeling(Task):
     """Predict each token of a text from the tokens before it.
 
-    Settings are those of `embgeo.training.kinds.LanguageModeling`.
+    Settings are those of `embgeo.training.components.LanguageModeling`.
     """
 
     NAME: ClassVar[str] = "lm"
-    SETTINGS = kinds.LanguageModeling
+    SETTINGS = components.LanguageModeling
     QUALITY: ClassVar[str] = "perplexity"
     EVALUATOR: ClassVar[type[Scores]] = Scores
     SCORES: ClassVar[tuple[str, ...]] = (
@@ -60,7 +58,7 @@ class LanguageModeling(Task):
     )
 
     def __init__(self, **settings: Any) -> None:
-        own: kinds.LanguageModeling = take(self, settings)
+        own: components.LanguageModeling = take(self, settings)
         self.z_loss, self.smoothing = own.z_loss, own.smoothing
 
     def quality(self, config: StudySettings) -> str:
@@ -139,7 +137,6 @@ class LanguageModeling(Task):
         return float(len(batch.targets)) if config.training.sum_over_steps else 1.0
 
     def check_model(self, config: StudySettings, model: LanguageModel) -> None:
-        check_windows(model, config)
         if self.z_loss and getattr(model, "mixture", None) is not None:
             raise BadOption(
                 "z_loss is 0 with a mixture of softmaxes, whose logits are log-probabilities",
@@ -166,27 +163,6 @@ def refuse_together(config: StudySettings) -> None:
         raise BadOption(
             "random windows of [training] have one length, and random_lengths is set",
             way_out="leave one out",
-        )
-
-
-def check_windows(model: LanguageModel, config: StudySettings) -> None:
-    """Refuse windows that are longer than the positions of the model."""
-    training = config.training
-    if model.longest is None:
-        return
-    evaluated = config.evaluation.bptt or training.bptt
-    if evaluated > training.bptt:
-        raise BadOption(
-            f"windows of [evaluation] have {evaluated:,} tokens, and the model learns "
-            f"{training.bptt:,} positions",
-            way_out="leave bptt of [evaluation] out, or make that of [training] larger",
-        )
-    length = training.bptt + (_LONGER if training.random_lengths else 0)
-    if length > model.longest:
-        raise BadOption(
-            f"windows of [training] have {length:,} tokens, and the model {model.longest:,} "
-            "positions",
-            way_out="make context of [model] larger, or bptt of [training] smaller",
         )
 
 

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.data import neighbor_batches
 from embgeo.training.data.documents import (
     DocumentCorpus,
@@ -45,7 +45,7 @@ class SkipGram(EmbeddingModel):
     n_tokens : int
         Tokens of the vocabulary, N.
     settings
-        Those of `embgeo.training.kinds.SkipGram`.
+        Those of `embgeo.training.components.SkipGram`.
 
     References
     ----------
@@ -54,7 +54,7 @@ class SkipGram(EmbeddingModel):
     """
 
     NAME: ClassVar[str] = "skip-gram"
-    SETTINGS = kinds.SkipGram
+    SETTINGS = components.SkipGram
     SOURCE: ClassVar[str] = "Mikolov et al. 2013, Eq. 4"
     DEVIATIONS: ClassVar[tuple[str, ...]] = (
         "all pairs of a batch share their negatives, weighted so that a pair has the published "
@@ -139,11 +139,11 @@ class SimilarityScores(SplitEvaluator):
 class SkipGramTask(Task):
     """Predict the neighbors of a word, so that words of similar use get similar vectors.
 
-    Settings are those of `embgeo.training.kinds.SkipGramTask`.
+    Settings are those of `embgeo.training.components.SkipGramTask`.
     """
 
     NAME: ClassVar[str] = "skipgram"
-    SETTINGS = kinds.SkipGramTask
+    SETTINGS = components.SkipGramTask
     EVALUATOR: ClassVar[type[SplitEvaluator]] = SimilarityScores
     QUALITY: ClassVar[str] = DECIDING
     SCORES: ClassVar[tuple[str, ...]] = ("loss", *SETS, *(name + ALL for name in SETS))
@@ -152,7 +152,7 @@ class SkipGramTask(Task):
     USES: ClassVar = {"data": ("min_count", "size"), "training": ("accumulate",)}
 
     def __init__(self, **settings: Any) -> None:
-        own: kinds.SkipGramTask = take(self, settings)
+        own: components.SkipGramTask = take(self, settings)
         self.wordsim, self.window, self.negatives = own.wordsim, own.window, own.negatives
         self.shared, self.power, self.subsample = own.shared, own.power, own.subsample
 

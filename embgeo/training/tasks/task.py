@@ -9,7 +9,7 @@ from torch import Tensor
 
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.values import Quantity
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.evaluation.evaluator import SplitEvaluator
 from embgeo.training.loop.distributed import ProcessGroup
@@ -35,7 +35,7 @@ class Losses:
 
 #: Settings that a task uses or not, by table; every task uses the others.
 OF_SOME_TASKS = {
-    "data": ("min_count", "size", "bpe", "shuffle"),
+    "data": ("min_count", "size", "bpe"),
     "model": ("bias_init",),
     "training": ("bptt", "windows", "random_lengths", "sum_over_steps", "accumulate"),
     "evaluation": (
@@ -54,7 +54,7 @@ class Task:
     #: The name in ``[task]``.
     NAME: ClassVar[str]
     #: The settings, where the constructor of a class of embgeo takes them as keywords.
-    SETTINGS: ClassVar[type[kinds.TaskSettings]] = kinds.TaskSettings
+    SETTINGS: ClassVar[type[components.TaskSettings]] = components.TaskSettings
     #: Of a plug-in, the models for ``[model] name``. Their constructors take the number of tokens,
     #: and their settings as keyword-only arguments.
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = ()

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption
 from embgeo.core.values import Quantity
-from embgeo.training import kinds
+from embgeo.training import components
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit, load_parallel
 from embgeo.training.data.tokenizer import END_ROW
@@ -167,11 +167,11 @@ class TranslationScores(SplitEvaluator):
 class TranslationTask(task.Task):
     """Translate a sentence.
 
-    Settings are those of `embgeo.training.kinds.Translation`.
+    Settings are those of `embgeo.training.components.Translation`.
     """
 
     NAME: ClassVar[str] = "translation"
-    SETTINGS = kinds.Translation
+    SETTINGS = components.Translation
     EVALUATOR: ClassVar[type[SplitEvaluator]] = TranslationScores
     QUALITY: ClassVar[str] = BLEU
     SCORES: ClassVar[tuple[str, ...]] = ("loss", "perplexity", BLEU, TOKENIZED_BLEU, CHRF)
@@ -180,7 +180,7 @@ class TranslationTask(task.Task):
     USES: ClassVar = {"data": ("size",), "evaluation": ("batch", "test")}
 
     def __init__(self, **settings: Any) -> None:
-        own: kinds.Translation = take(self, settings)
+        own: components.Translation = take(self, settings)
         self.source, self.target, self.test = own.source, own.target, own.test
         self.length, self.smoothing, self.joint = own.length, own.smoothing, own.joint
         power = own.penalty_form == "power"

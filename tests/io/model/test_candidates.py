@@ -395,6 +395,14 @@ def test_configurations_that_contradict_themselves_on_tying(tmp_path: Path) -> N
     assert any("contradicts itself on tie_word_embeddings" in n for n in matrix.origin.notes)
 
 
+@pytest.mark.parametrize("value", [float("nan"), 0, -1, 1e3, "12", True, 2**40, [N]])
+def test_an_unusable_vocab_size_is_ignored_with_a_note(value: Any, tmp_path: Path) -> None:
+    folder = write(tmp_path, {"model.embed_tokens.weight": rows(N)}, vocab_size=value)
+    (note,) = embgeo.load(folder).origin.notes
+    assert note == f"config.json says vocab_size {value}, which is ignored"
+    assert embgeo.load(write(tmp_path, {"wte.weight": rows(N)}, vocab_size=None)).origin.notes == ()
+
+
 def test_the_rows_of_a_draft_head_are_those_of_its_map(tmp_path: Path) -> None:
     kept = np.sort(G.permutation(N)[:30])
     tensors = {"lm_head.weight": rows(30), "d2t": kept - np.arange(30), "fc.weight": rows(D, 3 * D)}

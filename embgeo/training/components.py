@@ -1,4 +1,4 @@
-"""The settings of models, tasks and methods, one structure each, without torch."""
+"""What settings choose by name: models, tasks and methods, a structure each, without torch."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -139,7 +139,7 @@ class Blocks(LanguageModelSettings, frozen=True):
 
 
 class Transformer(Blocks, frozen=True):
-    """A Transformer language model."""
+    """The decoder of the first Transformer, alone."""
 
     CLASS = "models.transformer.Transformer"
 
@@ -147,19 +147,10 @@ class Transformer(Blocks, frozen=True):
     #: Dropout of embedded tokens, attention weights, and outputs of attention and feed-forward
     #: layers.
     dropout: Share = 0.1
-    #: Whether to normalize before each layer, or after each addition as Vaswani et al. do.
-    norm: Norm = "before"
-    #: "sinusoidal" as Vaswani et al.: rows of a norm of about 1, multiplied by √d.
-    positions: Literal["learned", "sinusoidal"] = "learned"
-    #: The number of learned positions, which limits windows; sinusoidal ones have no limit.
-    context: Rows = 512
-    #: Of the feed-forward layers: GELU as Radford et al., or ReLU as Vaswani et al.
-    activation: Literal["gelu", "relu"] = "gelu"
 
     def __post_init__(self) -> None:
         check_heads(self.d, self.heads)
-        if self.positions == "sinusoidal":
-            require_even(self.d)
+        require_even(self.d)
 
 
 class TransformerXL(Blocks, frozen=True):
