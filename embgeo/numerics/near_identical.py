@@ -307,10 +307,10 @@ def keep_apart(take: Take, groups: list[IntArray], n: int, d: int) -> list[IntAr
     others = int((nearest > 1.0 - 4.0 * (1.0 - NEAR)).sum())
     if others > max(FEW_NEAR, ORDINARY_SHARE * len(random)):
         return []
-    few = sum(len(group) for group in kept if len(group) <= SMALL)
-    small = set[int]()
-    if others > FEW_NEAR and others * len(outside) > MORE_OTHERS * few * len(random):
-        small = {at for at, group in enumerate(kept) if len(group) <= SMALL}
+    small = {at for at, group in enumerate(kept) if len(group) <= SMALL}
+    few = sum(len(kept[at]) for at in small)
+    if others <= FEW_NEAR or others * len(outside) <= MORE_OTHERS * few * len(random):
+        small = set()
     own = np.array([len(kept[at]) for at in looked])
     crowded = set(looked[around > 2 * own].tolist())
     # Where most groups that were looked at have no gap, the others have none either.
