@@ -8,18 +8,21 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from embgeo.charts import CHARTS, theme
 from embgeo.charts.items import ChartItem
 from embgeo.charts.render import paper, svg
-from embgeo.charts.render.dots import draw_dots, widen
+from embgeo.charts.render.dots import dot_size, draw_dots, widen
 from embgeo.charts.render.drawing import draw, draw_panel
+from embgeo.charts.render.marks import MARK, draw_marks
 from embgeo.charts.render.svg import render_svg, write_power
 from embgeo.charts.render.ticks import set_log_ticks, shorten, write_tick
-from embgeo.charts.render.view import View, common_views, fit_cloud, fit_view
+from embgeo.charts.render.view import View, common_views, fit_cloud, fit_view, surround
 from embgeo.charts.specification import (
     Axis,
     Chart,
+    Cloud,
     HistogramSteps,
     Line,
     MemberStyle,
@@ -96,6 +99,33 @@ def test_one_point_at_the_origin_has_a_view() -> None:
     left, right, bottom, top = fit_view(np.zeros((1, 2))).box
     assert left < right
     assert bottom < top
+
+
+def test_a_flat_cloud_has_a_picture_of_some_height() -> None:
+    for height, shown in ((0.0, 0.3), (0.2, 0.3), (0.5, 0.5), (1.0, 1.0)):
+        view = surround(np.zeros(2), np.array([1.0, height]), flat=0.3, margin=0.1)
+        assert (view.left, view.right) == pytest.approx((-0.1, 1.1))
+        assert view.top - view.bottom == pytest.approx(shown + 0.2)
+        assert view.top + view.bottom == pytest.approx(height)
+
+
+def test_dots_take_a_share_of_the_panel_and_never_vanish() -> None:
+    assert dot_size(1000, 2.0) == pytest.approx(4.0 * dot_size(1000, 1.0))
+    assert dot_size(1000, 2.0) == pytest.approx(2.0 * dot_size(2000, 2.0))
+    assert dot_size(10**9, 1.0) > 0.0
+
+
+def test_marks_are_upright_triangles_and_squares_of_one_size() -> None:
+    ax, view = Figure().add_subplot(), View(-5.0, 5.0, -5.0, 5.0)
+    cloud = Cloud(np.array([[1.0, 2.0], [-3.0, 1.0]]), popular=np.array([False, True]))
+    draw_marks([ax], [cloud], [view])
+    for center, corners, artist in zip(cloud.xy, (3, 4), ax.patches, strict=True):
+        from_center = artist.get_path().vertices[:corners] - center
+        np.testing.assert_allclose(np.hypot(*from_center.T), MARK * view.span)
+        turns = np.sort(np.arctan2(from_center[:, 1], from_center[:, 0]))
+        np.testing.assert_allclose(np.diff(turns), 2.0 * np.pi / corners)
+        assert np.isclose(turns, np.pi / 2).any() == (corners == 3)
+        assert np.isclose(turns, np.pi / 4).any() == (corners == 4)
 
 
 def test_powers_of_ten() -> None:
