@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace
@@ -17,7 +18,7 @@ import pytest
 import embgeo
 from embgeo.charts import CHARTS
 from embgeo.charts.items import ChartItem
-from embgeo.core.text import LIMIT, visible
+from embgeo.core.text import HIDDEN, LIMIT, visible
 from embgeo.core.values import Note, Quantity, Table
 from embgeo.diagnosis.finding import Finding
 from embgeo.diagnosis.findings import FINDINGS
@@ -140,6 +141,17 @@ def test_visible() -> None:
         ("x" * 5000, "x" * LIMIT + "… (5,000 characters)"),
     ):
         assert visible(token) == shown
+
+
+def test_controls_and_blanks_are_hidden_and_signs_are_not() -> None:
+    """A blank braille pattern alone is a symbol for Unicode."""
+    for code in range(0x20000):
+        kind = unicodedata.category(chr(code))
+        is_hidden = any(first <= code <= last for first, last in HIDDEN)
+        if kind in ("Cc", "Cs", "Co", "Zl", "Zp", "Zs"):
+            assert is_hidden == (code != ord(" ")), hex(code)
+        elif kind[0] in "NPS":
+            assert is_hidden == (code == 0x2800), hex(code)
 
 
 def test_rare_neighbors_keep_their_star_behind_any_token() -> None:
