@@ -22,8 +22,8 @@ HEADLINES = (
     isotropy.I1_UNIT_ROWS.name,
     frequency.PROBE_AUC.name,
 )
-#: Numbers that a comparison may lead with.
-LEADS = (isotropy.I1_UNIT_ROWS, cosine.MEAN, spectrum.EFFECTIVE_RANK)
+#: Numbers that a comparison may lead with, all between 0 and 1.
+LEADS = (cosine.MEAN, spectrum.TOP_SHARE, isotropy.I1_UNIT_ROWS)
 #: Neighborhoods that overlap less than this multiple of chance have little in common.
 LOST = 1.5
 #: At most this many insignificant differences are named.
@@ -87,16 +87,19 @@ def rows_of(comparison: Comparison, place: int) -> dict[str, Difference]:
 
 
 def describe_lead(rows: Mapping[str, Difference]) -> str:
-    """Describe how the first number with an error moved: ``Mean cosine rose from 0 to 0.2 (± 0)``.
+    """Describe the number that moved most: ``mean cosine rose from 0 to 0.2 (± 0.01)``.
 
-    If none has an error, the first. The error is that of the difference.
+    Of those with an error, if one has. The error is that of the difference.
     """
-    known = [(of, row) for of in LEADS if (row := rows.get(of.name)) and row.difference is not None]
+    known = [row for of in LEADS if (row := rows.get(of.name)) and row.difference is not None]
     if not known:
         return ""
-    quantity, row = next((one for one in known if one[1].standard_error), known[0])
+    row = max(
+        [row for row in known if row.standard_error] or known,
+        key=lambda row: abs(row.difference or 0.0),
+    )
     error = f" ({row.error_text})" if row.error_text else ""
-    return f"{quantity.title} {describe_move(row)}{error}"
+    return f"{row.quantity.label} {describe_move(row)}{error}"
 
 
 def has_error(row: Difference) -> bool:
@@ -280,16 +283,6 @@ def list_judged(comparison: Comparison, place: int) -> list[Difference]:
     """List the differences of a member that have an error over tokens."""
     differences = comparison.differences_of(place)
     return [d for d in differences if d.change in ("significant", "not significant")]
-
-
-def sampling(comparison: Comparison, place: int) -> str:
-    """Say how many of the differences of a member are significant."""
-    judged = list_judged(comparison, place)
-    if not judged:
-        return "none has an error over tokens"
-    significant = sum(d.change == "significant" for d in judged)
-    are = "is" if significant == 1 else "are"
-    return f"{significant} of {len(judged)} with an error over tokens {are} significant"
 
 
 def is_noticed(difference: float) -> bool:

@@ -15,7 +15,7 @@ from embgeo.charts.theme import LINES
 from embgeo.comparison.comparison import Comparison, member_name, short_name
 from embgeo.comparison.moved import find_moved_table, list_moved_tokens, rare_tokens
 from embgeo.comparison.pair import Pair
-from embgeo.comparison.sentences import describe_isotropy_move, headline, sampling
+from embgeo.comparison.sentences import describe_isotropy_move, headline
 from embgeo.comparison.shifts import shifts, state_rows
 from embgeo.core.quantities import compare, isotropy
 from embgeo.core.text import visible
@@ -144,6 +144,7 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
     places = comparison_tables.choose_places(comparison)
     held = places[-1]
     track = comparison.track
+    several = track is None and len(comparison.others) > 1
     # The first screen of a run shows its two ends.
     ends = places if track is None else [held]
     rows = comparison_tables.number_rows(comparison, places)
@@ -159,8 +160,9 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
         "hidden_members": len(comparison.others) > len(places),
         "headline": headline(comparison),
         "tone": tone_of(comparison),
-        "more": comparison.sentences if track is None and len(comparison.others) > 1 else (),
-        "sampling": sampling(comparison, held),
+        # Of several, a sentence for each fills a fold.
+        "said": () if several else comparison.sentences,
+        "more": comparison.sentences if several else (),
         "shifts": shifts(comparison, held) if track or len(places) == 1 else (),
         "states": state_rows(comparison, [0, *places]),
         "headline_rows": comparison_tables.headline_rows(

@@ -17,7 +17,6 @@ from embgeo.comparison.pair import Pair
 from embgeo.comparison.sentences import (
     describe_isotropy_move,
     headline,
-    sampling,
     sentences,
     track_sentences,
 )
@@ -195,7 +194,6 @@ def describe(found: Comparison) -> Iterator[str]:
     said = track_sentences(found, found.track) if found.track else sentences(found)
     yield from (f". {one}" for one in said)
     yield describe_isotropy_move(found, last)
-    yield sampling(found, last)
     for shift in shifts(found, last):
         states = [one.word if one else None for one in (shift.before, shift.after)]
         yield f"{shift.key} {states}: {shift.sentence}"

@@ -315,7 +315,7 @@ def test_the_cone_bends_where_it_begins(tracked):
     found = next(c for c in tracked.track.curves if c.quantity.name == "cosine.mean")
     assert found.change_point is not None
     assert found.change_point.step == 300.0
-    assert any(s.startswith("From step 0 to 900, I1 of unit rows fell") for s in tracked.sentences)
+    assert any(s.startswith("From step 0 to 900, mean cosine rose") for s in tracked.sentences)
 
 
 def test_curves_without_a_bend_say_why(tracked):

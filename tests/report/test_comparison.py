@@ -126,6 +126,7 @@ def test_structure_of_the_page() -> None:
 def test_the_first_line_says_what_became_of_the_shape_and_of_i1() -> None:
     assert page().headings[1] == (
         "No longer degenerate. Rare tokens are still separated from frequent ones."
+        f"{sample_comparison().sentences[0]}"
     )
     track = page(members=6, track=True).headings[1]
     assert track.startswith("Not degenerate since step 1,000. ")
