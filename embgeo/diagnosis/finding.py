@@ -91,7 +91,14 @@ class Finding:
     @property
     def word(self) -> str:
         """The state as the page and the headline call it."""
+        if self.key == "initialization":
+            return "untrained"
         return FREQUENCY_WORDS[self.state] if self.key == "frequency" else self.state
+
+    @property
+    def tone(self) -> State:
+        """The color of the word: rows that were never trained have no geometry to judge."""
+        return "undecided" if self.key == "initialization" else self.state
 
     @property
     def sentence(self) -> str:
@@ -117,7 +124,7 @@ class Finding:
 
 #: States of the question of frequency, where "degenerate" would say too much.
 FREQUENCY_WORDS: dict[State, str] = {
-    "healthy": "mixed",
+    "healthy": "not separated",
     "mild": "partly separated",
     "degenerate": "separated",
     "undecided": "undecided",

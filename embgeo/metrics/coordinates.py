@@ -134,7 +134,7 @@ def make_table(shared: SharedStatistics, variance: FloatArray) -> Table:
     )
     return Table(
         q.LARGEST,
-        ("coordinate", "energy", "variance", "mean cosine", "top direction"),
+        ("coordinate", "variance (uncentered)", "variance", "mean cosine", "top direction"),
         rows,
         note="shares; coordinates are counted from 0 and depend on the basis of the model",
     )

@@ -16,7 +16,7 @@ from embgeo.core.values import format_number
 from embgeo.diagnosis import thresholds
 from embgeo.diagnosis.finding import RANK, Finding, find_scalar
 from embgeo.diagnosis.verdict import judge
-from embgeo.report.board import list_board, write_repair
+from embgeo.report.board import list_board
 from embgeo.report.page import code, draw_charts, environment
 from embgeo.report.payload import build, list_numbers
 from embgeo.report.tables import (
@@ -30,6 +30,7 @@ from embgeo.report.tables import (
     provenance_rows,
     table_view,
 )
+from embgeo.report.text.suspects import write_repair
 from embgeo.result.analysis import Analysis
 
 _SECTIONS = (
@@ -84,7 +85,7 @@ CHECKED = {
 def sort_evidence(findings: Sequence[Finding]) -> dict[str, list[Any]]:
     """Return the findings for the first screen, the worst first.
 
-    Healthy ones beside a fault in one line, undecided ones once for each reason.
+    Healthy ones beside a fault are folded, undecided ones are there once for each reason.
     """
     # The absence of a two-sided collapse needs no line.
     found = [f for f in findings if (f.key, f.state) != ("two-sided", "healthy")]
@@ -94,7 +95,7 @@ def sort_evidence(findings: Sequence[Finding]) -> dict[str, list[Any]]:
     faults = any(f.is_fault for f in found)
     return {
         "evidence": [f for f in worst_first if f.state != "healthy" or not faults],
-        "fine": [CHECKED[f.key] for f in found if f.state == "healthy" and faults],
+        "fine": [(CHECKED[f.key], f) for f in found if f.state == "healthy" and faults],
     }
 
 
@@ -124,7 +125,7 @@ def _context(analysis: Analysis) -> dict[str, Any]:
         **sort_evidence([f for f in verdict.findings if f.key != "suspects"]),
         "suspects": verdict.finding("suspects"),
         "board": board,
-        "repair": write_repair(analysis, board),
+        "repair": write_repair(analysis),
         "headline_rows": headline_rows(analysis),
         "reference_note": (provenance.get("reference") or {}).get("note", ""),
         "own_published": [

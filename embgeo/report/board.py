@@ -1,6 +1,5 @@
-"""The board of suspects on the first screen: reasons, first tokens, and the repair of a model."""
+"""The board of suspects on the first screen: reasons and first tokens."""
 
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,12 +32,3 @@ def list_board(analysis: Analysis) -> list[dict[str, Any]]:
         help_ = "" if meaning.serious else meaning.help
         board.append(describe_line(line.text, line.serious, rows, reason=line.reason, help=help_))
     return board
-
-
-def write_repair(analysis: Analysis, board: list[dict[str, Any]]) -> str:
-    """Write the command that repairs the model; empty where none is needed or possible."""
-    reasons = [line["reason"] for line in board if line["serious"]]
-    if not reasons or not analysis.provenance.get("repairable"):
-        return ""
-    file = shlex.quote(analysis.provenance["file"])
-    return f"embgeo repair {file} -o REPAIRED --only {','.join(reasons)}"

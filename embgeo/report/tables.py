@@ -270,7 +270,7 @@ HEADLINES: tuple[tuple[Quantity, str], ...] = (
     (spectrum.EFFECTIVE_RANK, "d: all directions; 1: a single one"),
     (isotropy.I1_UNIT_ROWS, "1: isotropic; 0: all to one side"),
     (isotropy.ISOSCORE, "1: even variance; 0: one axis"),
-    (frequency.PROBE_AUC, "0.5: chance; 1: always right"),
+    (frequency.PROBE_AUC, "0.5: chance; near 1 is usual, no fault"),
     (frequency.NEIGHBOR_RARITY_RARE, "chance: frequency has no effect"),
     (frequency.NORM_RATIO, "1: frequency has no effect"),
     (subspace.DISTANCE, "0: the same space; 1: orthogonal"),

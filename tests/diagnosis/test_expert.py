@@ -542,7 +542,7 @@ def test_norms_that_fall_by_rank_do_not_separate_rare_tokens() -> None:
     found = embgeo.analyze(rows, counts=counts, sections=["cosine", "frequency"])
     finding = found.verdict.finding("frequency")
     assert finding is not None
-    assert finding.word == "mixed"
+    assert finding.word == "not separated"
     assert "Norm correlates with frequency (Spearman 1" in finding.sentence
 
 

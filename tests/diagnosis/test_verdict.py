@@ -156,8 +156,8 @@ def test_three_statements_about_frequency_are_kept_apart() -> None:
     verdict = judge(analysis)
     assert state_of(verdict, "frequency") == "healthy"
     said = sentence(verdict, "frequency")
-    assert said.startswith("Rare and frequent tokens mix: 76%")
-    assert "linear probe reads frequency (AUC 0.98" in said
+    assert said.startswith("Rare tokens are not separated from frequent ones: 76%")
+    assert "linear probe reads frequency (AUC 0.98, chance: 0.5), as usual." in said
     assert "Norm correlates with frequency (Spearman 0.86" in said
     apart = with_scalar(analysis, "frequency.neighbor_rarity_rare", value=0.98)
     assert state_of(judge(apart), "frequency") == "degenerate"
@@ -167,11 +167,11 @@ def test_three_statements_about_frequency_are_kept_apart() -> None:
 def test_limits_of_neighbors() -> None:
     """The base rate is 0.8; the last one is within three errors of it."""
     for rare, popular, word in (
-        (0.9, 0.701, "mixed"),
+        (0.9, 0.701, "not separated"),
         (0.9, 0.699, "partly separated"),
         (0.9, 0.401, "partly separated"),
         (0.9, 0.399, "separated"),
-        (0.801, 0.2, "mixed"),
+        (0.801, 0.2, "not separated"),
     ):
         analysis = sample("isotropic")
         errors = {"standard_error": 0.001, "population_error": 0.001}

@@ -11,7 +11,8 @@ from safetensors.numpy import save_file
 
 import embgeo
 from embgeo.core.suspects import REASONS
-from embgeo.report.board import list_board, write_repair
+from embgeo.report.board import list_board
+from embgeo.report.text.suspects import write_repair
 from tests.support.command import call
 
 
@@ -26,7 +27,7 @@ def command_of(path: Path) -> str:
     board = list_board(analysis)
     assert [line["reason"] for line in board if line["serious"]] == ["zero"]
     assert all(not line["help"] for line in board if REASONS[line["reason"]].serious)
-    return write_repair(analysis, board)
+    return write_repair(analysis)
 
 
 def test_files_that_a_repair_writes_have_its_command(tmp_path: Path) -> None:

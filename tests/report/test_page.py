@@ -290,13 +290,13 @@ def test_a_sentence_starts_with_a_capital_but_symbols_stay() -> None:
         assert start_sentence(text) == shown
 
 
-def test_findings_are_sorted_by_severity_and_healthy_ones_share_a_line() -> None:
+def test_findings_are_sorted_by_severity_and_healthy_ones_are_folded() -> None:
     states = ("healthy", "mild", "undecided", "degenerate")
     keys = ("isotropy", "cone", "clusters", "spectrum")
     found = [Finding(key, key, state, ("s",)) for key, state in zip(keys, states, strict=True)]
     sorted_ = sort_evidence(found)
     assert [f.state for f in sorted_["evidence"]] == ["degenerate", "mild", "undecided"]
-    assert sorted_["fine"] == ["isotropy"]
+    assert sorted_["fine"] == [("isotropy", found[0])]
     calm = sort_evidence(found[:1])
     assert (calm["evidence"], calm["fine"]) == (found[:1], [])
 

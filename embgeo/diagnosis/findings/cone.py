@@ -138,7 +138,7 @@ QUESTION = Question(
     geometry=True,
     essential=True,
     fault=name_fault,
-    why="Unrelated tokens then have a large cosine too. Rare tokens, which lie closest to the "
-    "mean direction, are hard to distinguish (Gao et al. 2019).",
+    why="Unrelated tokens then have a large cosine too. Those closest to the mean direction, in "
+    "language models often rare ones, are hard to distinguish (Gao et al. 2019).",
     advice=advise_on_cone,
 )

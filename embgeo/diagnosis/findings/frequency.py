@@ -22,12 +22,12 @@ def answer(a: finding.Numbers) -> Answer:
     lead = {
         "degenerate": "Rare tokens are separated from frequent ones",
         "mild": "Rare tokens are partly separated from frequent ones",
-    }.get(state, "Rare and frequent tokens mix")
+    }.get(state, "Rare tokens are not separated from frequent ones")
     parts: list[finding.Part] = [lead, *([": ", *neighbors] if neighbors else []), ". "]
     parts += [
         f"A linear probe {'reads' if readable else 'hardly reads'} frequency (AUC ",
         finding.quote(auc),
-        ", chance: 0.5).",
+        f", chance: 0.5){', as usual' if readable else ''}.",
         *_norms(a),
         *_weights(a),
     ]

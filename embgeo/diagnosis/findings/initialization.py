@@ -33,7 +33,8 @@ def answer(a: finding.Numbers) -> Answer:
         finding.quote_short(p, digits=2),
         "). Norms vary by ",
         finding.quote_short(variation, digits=2),
-        f" of their mean (independent normal entries: {finding.format_short(normal)}).",
+        f" of their mean (independent normal entries: {finding.format_short(normal)}). "
+        "Check that the file holds the weights after training.",
     ]
     return "healthy", parts
 
@@ -70,5 +71,4 @@ QUESTION = Question(
     answer,
     shown="decided",
     why="Rows that were never trained, or whose training was never read, have no geometry yet.",
-    advice="Check that the file holds the weights after training: embgeo inspect FILE.",
 )

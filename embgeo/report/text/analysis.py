@@ -17,6 +17,8 @@ def render(analysis: Analysis) -> Iterator[str]:
     yield f"{p['file']}  {p['tensor']}  {p['n']:,} × {p['d']:,}  {p['dtype']}"
     yield ColoredLine.of(verdict.headline, TONES.get(verdict.tone))
     yield from suspects.render(analysis.suspects)
+    if repair := suspects.write_repair(analysis):
+        yield f"  repair: {repair}"
     output = p.get("output") or {}
     if "verdict" in output:
         yield f"Output matrix {output['tensor']} – {output['verdict']['headline']}"

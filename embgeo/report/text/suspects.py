@@ -1,5 +1,6 @@
 """Suspects as lines: one a reason, with the first tokens."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from embgeo.core.suspects import (
     list_rows,
 )
 from embgeo.core.text import visible
+from embgeo.result.analysis import Analysis
 
 #: Lines, tokens on a line, and characters of a token, at most.
 LINES, TOKENS, LONGEST = 6, 5, 24
@@ -52,6 +54,15 @@ def render(suspects: Sequence[Suspects]) -> Iterator[str]:
     if len(lines) > LINES:
         rest = sum(len(line.rows) for line in lines[LINES:])
         yield f"  and {rest:,} rows that stand out for other reasons"
+
+
+def write_repair(analysis: Analysis) -> str:
+    """Write the command that repairs the model; empty where none is needed or possible."""
+    reasons = dict.fromkeys(line.reason for line in list_lines(analysis.suspects) if line.serious)
+    if not reasons or not analysis.provenance.get("repairable"):
+        return ""
+    file = shlex.quote(analysis.provenance["file"])
+    return f"embgeo repair {file} -o REPAIRED --only {','.join(reasons)}"
 
 
 def render_changes(changes: Sequence[SuspectChange]) -> Iterator[str]:
