@@ -6,6 +6,7 @@
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from embgeo.training.methods import CosReg, Method
 from embgeo.training.methods.regularizer import WeightRegularizer
@@ -23,13 +24,16 @@ class Keep(WeightRegularizer):
 
     def __init__(self, source, *, folder="kept/mle-film"):
         super().__init__(source)
-        self.folder, self.step = Path(folder), 0
+        self.folder = Path(folder)
+        # A buffer: a run that is resumed goes on counting.
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
     def penalty(self, step):  # noqa: ARG002
         W = self.weight()
-        if self.step in STEPS:
+        at = int(self.step)
+        if at in STEPS:
             self.folder.mkdir(parents=True, exist_ok=True)
-            np.save(self.folder / f"step-{self.step}.npy", W.detach().numpy())
+            np.save(self.folder / f"step-{at}.npy", W.detach().numpy())
         self.step += 1
         return 0.0 * W.sum()
 

@@ -613,7 +613,7 @@ def _shape_note(selection: Selection) -> tuple[str, ...]:
         return ()
     way_out = "drop --transpose" if transpose else "use --transpose"
     whose = "rows" if transpose else "columns"
-    return (f"fewer rows ({n:,}) than columns ({d:,}): if words are {whose}, {way_out}",)
+    return (f"fewer rows ({n:,}) than columns ({d:,}): if tokens are {whose}, {way_out}",)
 
 
 def sha256_of(files: Sequence[Path]) -> str:

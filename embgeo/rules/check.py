@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from embgeo.comparison.comparison import Comparison
 from embgeo.comparison.differences import explain_unlike, find_difference
 from embgeo.comparison.track import name_steps
 from embgeo.core.errors import BadOption, EmbgeoError, argument
 from embgeo.core.quantities import suspects, tokens
 from embgeo.core.quantities import track as q
+from embgeo.core.suspects import list_rows
 from embgeo.core.text import visible
 from embgeo.core.values import FREEDOM, Scalar
 from embgeo.result.analysis import Analysis
@@ -51,8 +50,8 @@ class Measured:
     undecided: str = NOT_MEASURED
     #: Whether rules without a tensor apply to this matrix.
     is_default: bool = True
-    #: Name of a count → some of the rows or steps that it counts.
-    rows: Mapping[str, str] = field(default_factory=dict)
+    #: Name of a count → some of the rows or steps that it counts; of the verdict its headline.
+    evidence: Mapping[str, str] = field(default_factory=dict)
     is_run: bool = False
     #: None for a baseline file.
     analysis: Analysis | None = None
@@ -69,7 +68,7 @@ class Measured:
         run = cls(
             {"file": comparison.baseline.given, "tensor": first.get("tensor")},
             {scalar.name: RuleValue.of(scalar) for scalar in track.scalars()},
-            rows={name: name_steps(steps) for name, steps in counted.items() if steps},
+            evidence={name: name_steps(steps) for name, steps in counted.items() if steps},
             is_run=True,
         )
         return [run, *(cls.of(member.analysis) for member in comparison.members)]
@@ -81,7 +80,9 @@ class Measured:
         """Return the scalars of an analysis; no verdict of one that holds a few sections only."""
         readings = {s.name: RuleValue.of(s) for s in analysis.scalars}
         undecided = NOT_MEASURED
+        evidence = name_rows(analysis)
         if with_verdict:
+            evidence[VERDICT] = analysis.verdict.headline.rstrip(".")
             verdict = RuleValue.of_verdict(analysis.verdict)
             undecided = verdict.undefined
             readings |= {} if verdict.value is None else {VERDICT: verdict}
@@ -92,7 +93,7 @@ class Measured:
             analysis.absent,
             undecided,
             is_default,
-            name_rows(analysis),
+            evidence,
             analysis=analysis,
         )
 
@@ -212,8 +213,8 @@ def check_rules(
                 notes = [note for note in list_unlike(rule, matrix, other) if note != cause]
                 deciding = pair_errors(rule, matrix, other, reading, before)
             decision = decide(rule, *deciding, z)
-            if decision.state in ("failed", "warned") and rule.name in matrix.rows:
-                notes.insert(0, matrix.rows[rule.name])
+            if decision.state in ("failed", "warned") and rule.name in matrix.evidence:
+                notes.insert(0, matrix.evidence[rule.name])
             reason = "; ".join([": ".join([decision.reason, *notes[:1]]), *notes[1:]])
             decision = Decision(decision.state, reason)
             checks.append(Check(rule, matrix, reading, before, decision))
@@ -373,13 +374,11 @@ def name_rows(analysis: Analysis) -> dict[str, str]:
     """Name some of the serious suspects of each reason: ``row 2,950 <|im_start|>, …``."""
     found = {}
     for reason, quantity in suspects.COUNTS.items():
+        own = [one.take(one.serious) for one in analysis.suspects if one.reason == reason]
         sides: dict[int, list[str]] = {}
         tokens: dict[int, str | None] = {}
-        for own in analysis.suspects:
-            for at in np.flatnonzero(own.serious).tolist() if own.reason == reason else ():
-                row = int(own.rows[at])
-                sides.setdefault(row, []).append(own.side)
-                tokens[row] = None if own.tokens is None else own.tokens[at]
+        for side, row, tokens[row] in list_rows(own):
+            sides.setdefault(row, []).append(side)
         named = [
             f"{'output ' if sides[row] == ['output'] else ''}{show_row(row, tokens[row])}"
             for row in [*sides][:NAMED]

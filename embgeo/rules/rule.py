@@ -22,7 +22,7 @@ _SENSES: dict[str | None, Sense] = {
 }
 _SHAPE = re.compile(
     r"(?:(?P<tensor>\S.*?)\s*:\s+)?"
-    r"(?P<text>(?P<name>verdict(?![\w.])|[A-Za-z]\w*\.\w+)"
+    r"(?P<text>(?P<name>verdict(?![\w.])|[A-Za-z]\w*(?:\.\w+)?)"
     r"(?:\s+(?P<sense>(?!is\b)[a-z]+))?\s*"
     r"(?:(?P<op><=|>=|==|=<|=>|!=|<|>|=|≤|≥)\s*"
     r"(?P<amount>[^\s,%]+?)(?:\s*(?P<unit>%|se))?|\bis\s+not\s+significant))\s*"

@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.charts.render.paper import Venue
+from embgeo.comparison.comparison import COMPARISON_NAME
 from embgeo.core import errors
 from embgeo.core.arguments import as_path, refuse_if, refuse_name, refuse_type
 from embgeo.core.options import known_arguments
@@ -126,24 +127,31 @@ def export(
     at_most = parse_value(at_most, Positive | None, errors.argument("at_most"))
     page = choose_page(venue, None)
     item = Path(source) if isinstance(source, str | os.PathLike) else source
-    if isinstance(item, Study) or (isinstance(item, Path) and names_result(item, STUDY_NAME)):
-        return export_study(item, to, page, out, command)
-    if not isinstance(item, Analysis | Path):
+    if not isinstance(item, Analysis | Study | Path):
         raise refuse_type(source, "source", "an analysis or a study, or the folder of one")
-    if to == "latex":
-        return export_numbers(item, page, out, command)
-    if to not in targets:
-        raise refuse_no_study(item, to, targets)
-    target = targets[to]
-    file = item if isinstance(item, Path) else Path(str(item.provenance.get("file") or "analysis"))
-    path = choose_path(out, f"{result_name(file)}{target.suffix}", target)
     folder = None
-    if isinstance(item, Path):
-        if (folder := saved_folder(item)) is None:
+    is_study = isinstance(item, Path) and names_result(item, STUDY_NAME)
+    if is_study or isinstance(item, Study):
+        kind, formats = "a study", [*of_study.FORMS]
+    elif isinstance(item, Path) and names_result(item, COMPARISON_NAME):
+        kind, formats = "a comparison", ["latex"]
+    else:
+        kind, formats = "an analysis", [*targets, "latex"]
+        if isinstance(item, Path) and (folder := saved_folder(item)) is None:
             cause = "no saved analysis" if item.exists() else "no such folder"
             way_out = suggest_file(item, "make one with: embgeo analyze CHECKPOINT")
             raise errors.UnreadableFile(cause, where=item, way_out=way_out)
-        item = load_analysis(folder)
+    way_out = f"choose from {', '.join(formats)}"
+    refuse_if(to not in formats, errors.argument("to", to), f"is no format of {kind}", way_out)
+    if isinstance(item, Study) or (isinstance(item, Path) and is_study):
+        return export_study(item, to, page, out, command)
+    if to == "latex":
+        return export_numbers(item, page, out, command)
+    target = targets[to]
+    file = item if isinstance(item, Path) else Path(str(item.provenance.get("file") or "analysis"))
+    path = choose_path(out, f"{result_name(file)}{target.suffix}", target)
+    if isinstance(item, Path):
+        item = load_analysis(folder or item)
     record = describe_export(to, str(source) if folder else item.provenance.get("file"), command)
     record |= {"columns": describe_columns(item), "analysis": item.provenance}
     if not target.needs_vectors:
@@ -154,18 +162,6 @@ def export(
     folders.write_whole(path, partial(target.write, request), projector.FILES, ELSEWHERE)
     written = sorted(path / name for name in folders.find_files(path, projector.FILES))
     return ExportedFiles(tuple(written), vectors.n, min(vectors.n, projector.SHOWN_POINTS))
-
-
-def refuse_no_study(source: Analysis | Path, to: str, targets: Iterable[str]) -> errors.EmbgeoError:
-    """Return the error for a format of studies and another source."""
-    if isinstance(source, Analysis) or source.exists():
-        way_out = f"choose from {', '.join(targets)}"
-        return errors.BadOption(
-            "is about a study, and this is none", where=errors.argument("to", to), way_out=way_out
-        )
-    return errors.UnreadableFile(
-        "no such folder", where=source, way_out="make one with: embgeo train"
-    )
 
 
 def export_numbers(
@@ -194,15 +190,10 @@ def export_numbers(
 def export_study(
     source: Study | Path, to: str, page: Venue, out: Path | str | None, command: str
 ) -> ExportedFiles:
-    forms = of_study.FORMS
-    way_out = f"choose from {', '.join(forms)}"
-    refuse_if(
-        to not in forms, errors.argument("to", to), "is about an analysis, not a study", way_out
-    )
     name = ""
     if isinstance(source, Path):
         name = (source if source.is_dir() else source.parent).resolve().name
-    path = choose_path(out, f"{name or 'study'}{forms[to].suffix}", csv_file.TARGET)
+    path = choose_path(out, f"{name or 'study'}{of_study.FORMS[to].suffix}", csv_file.TARGET)
     study = load_study(source) if isinstance(source, Path) else source
     record = describe_export(to, source if isinstance(source, Path) else "", command)
     return ExportedFiles(write_beside(path, partial(of_study.write, study, to, page, record)))

@@ -423,6 +423,7 @@ def test_with_too_few_seeds_the_page_says_what_happened(seeds: int, where: str) 
     lines = describe_few_seeds(replace(few, runs=tuple(runs)))
     (cosreg,) = (line for line in lines if line.startswith("COSREG"))
     assert cosreg.startswith(f"COSREG removed the cone in {where} (0.54 → 0.004); perplexity ")
-    assert lines[-1] == f"Too few seeds to test ({seeds}). --resume --seeds 3 adds some."
+    more = "embgeo train --resume -o FOLDER --seeds 3"
+    assert lines[-1] == f"Too few seeds to test ({seeds}). {more} adds some."
     assert lines[-1] in list(render_text(few))
     assert describe_few_seeds(sample_training()) == ()

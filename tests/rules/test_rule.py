@@ -99,7 +99,6 @@ def test_rules_that_are_none() -> None:
     for text in (
         "",
         "cosine.mean",
-        "mean <= 0.1",
         "cosine.mean > = 0.1",
         "cosine.mean 0.1",
         "cosine.mean <= 0.1 maybe",

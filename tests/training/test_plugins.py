@@ -119,7 +119,7 @@ def test_the_page_runs(tmp_path: Path) -> None:
     assert not study.outcomes
     assert all(0.0 < run.numbers["test.accuracy"] < 1.0 for run in study.runs)
     page = (tmp_path / "bigrams.runs" / "report.html").read_text("utf-8")
-    assert "Too few seeds to test (1). --resume --seeds 3 adds some." in page
+    assert "Too few seeds to test (1). embgeo train --resume -o FOLDER --seeds 3 adds some." in page
     assert "test accuracy" in page.lower()
     assert '<h2 id="balance-title">Perplexity' not in page
 

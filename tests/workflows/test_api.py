@@ -99,6 +99,7 @@ REFUSED: tuple[tuple[str, tuple[object, ...], dict[str, Any]], ...] = (
     ("figures", ("SAVED",), {"figure": "scatter", "annotate": "zzqx"}),
     ("gate", ("SAVED",), {}),
     ("gate", ("SAVED",), {"rule": "cosine.men <= 1"}),
+    ("gate", ("SAVED",), {"rule": "effective_rank >= 1"}),
     ("gate", ("SAVED",), {"rule": "cosine.mean <= 1", "level": 2.0}),
     ("gate", ("SAVED",), {"rule": "cosine.mean <= 1", "baseline": "SAVED"}),
     ("gate", ("SAVED",), {"preset": "x"}),

@@ -61,7 +61,7 @@ def mismatch(what: str, length: int, cut: RowCut, where: Path, columns: int) -> 
     ways_out: list[WayOut] = []
     if length == columns:
         ways_out = [WayOut(arguments={"transpose": True})]
-        way_out = f"if words are the columns of this matrix, add {argument('transpose')}"
+        way_out = f"if tokens are the columns of this matrix, add {argument('transpose')}"
     elif length > cut.total:
         way_out = "give the file that belongs to this matrix"
     elif what == "tokens":

@@ -91,7 +91,8 @@ def describe_few_seeds(study: record.Study) -> tuple[str, ...]:
     if n >= LEAST_SEEDS:
         return ()
     happened = [said for method in study.methods if (said := describe_what_happened(study, method))]
-    return *happened, f"Too few seeds to test ({n}). --resume --seeds {LEAST_SEEDS} adds some."
+    more = f"embgeo train --resume -o FOLDER --seeds {LEAST_SEEDS}"
+    return *happened, f"Too few seeds to test ({n}). {more} adds some."
 
 
 def describe_what_happened(study: record.Study, method: record.StudyMethod) -> str:
