@@ -24,7 +24,6 @@ MAGIC = b"GGUF"
 
 #: The largest tokenizers have about a million tokens and merges.
 _MOST_ITEMS = 4_000_000
-_LONGEST_TEXT = 2**20
 _MOST_TEXT = 128 * 2**20
 # ggml writes no lists in lists; without a limit a kilobyte of them would exhaust the stack.
 _DEEPEST_ARRAY = 4
@@ -168,7 +167,7 @@ class _Cursor:
     def text(self) -> str:
         length = self.length()
         self.text_bytes += length
-        if length > _LONGEST_TEXT or self.text_bytes > _MOST_TEXT:
+        if self.text_bytes > _MOST_TEXT:
             raise Damaged("the header holds implausibly much text")
         return bytes(self._take(length)).decode("utf-8", "backslashreplace")
 

@@ -66,12 +66,14 @@ def test_fp8_of_the_tensor_and_of_rows(name: str, shape: tuple[int, ...], tmp_pa
     )
 
 
-@pytest.mark.parametrize(("block", "stated"), [((32, 16), False), ((40, 24), True)])
-def test_fp8_of_blocks(block: tuple[int, int], stated: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("block", "stated"), [((32, 16), None), ((40, 24), [40, 24]), ((32, 16), [0, 0])]
+)
+def test_fp8_of_blocks(block: tuple[int, int], stated: list[int] | None, tmp_path: Path) -> None:
     """Blocks at the edges are smaller; the size is stated, or divides the matrix."""
     codes = (numbers(N, D) * 30).to(FP8)
     scale = numbers(-(-N // block[0]), -(-D // block[1])).abs()
-    config = {"quantization_config": {"quant_method": "fp8", "weight_block_size": list(block)}}
+    config = {"quantization_config": {"quant_method": "fp8", "weight_block_size": stated}}
     expected = np.empty((N, D), np.float32)
     for i in range(N):
         for j in range(D):
