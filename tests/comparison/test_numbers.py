@@ -15,6 +15,7 @@ from embgeo.comparison.overlap import NEIGHBORS, expected_jaccard
 from embgeo.comparison.shared import GRAM_IS_ENOUGH, Shared, add_row, factor_scatter
 from embgeo.comparison.similarity import PERMUTATIONS, PERMUTED
 from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.quantities.compare import OF_EQUALS
 from embgeo.core.rows import NearestRows
 from embgeo.metrics.neighbors import ALL_ROWS
 from embgeo.numerics.sampling import generator
@@ -199,6 +200,8 @@ def test_equal_matrices_are_exactly_unchanged():
     pair = pair_of(gaussian(35), gaussian(35))
     assert number(pair, "relative_change") == 0.0
     assert pair["compare.change_effective_rank"].undefined == "nothing changed"
+    for quantity, expected in OF_EQUALS.items():
+        assert pair.scalar(quantity).value == pytest.approx(expected, abs=1e-7), quantity.name
     same_geometry(pair)
 
 

@@ -42,6 +42,17 @@ def test_a_table_of_hubs_counts_all_rows(monkeypatch: pytest.MonkeyPatch) -> Non
     shown = np.argsort(-counts, kind="stable")[:10]
     assert [(row[0], row[2]) for row in found.rows] == [(int(i), counts[i]) for i in shown]
     assert shown[0] == 7
+    # Equal rows share the places that a query has left for them.
+    rows[:12] = rows[7]
+    cosines = np.round(naive.unit(rows)[queries] @ naive.unit(rows).T, 9)
+    nearer = (cosines > cosines[:, [0]]).sum(axis=1) - (queries >= 12)  # but for itself
+    left = np.maximum(10 - nearer, 0)
+    shares = np.minimum(left / (12 - (queries < 12)), 1.0)
+    found = embgeo.analyze(rows, sections=["tokens"], reference=False)["tokens.hubs"]
+    assert isinstance(found, Table)
+    assert 0.0 < shares.mean() < 1.0
+    for row, _, count in found.rows:
+        assert count == pytest.approx(10.0 * shares[queries != row].sum(), abs=1e-3)
 
 
 def literal_moments(places: SampledPlaces) -> tuple[float, float]:
