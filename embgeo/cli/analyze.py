@@ -52,7 +52,12 @@ def analyze(
     trust_settings: o.TrustSettings = False,
     out: Annotated[
         Path | None,
-        o.option("Result folder; NAME.embgeo here by default.", "--out", "-o", metavar="FOLDER"),
+        o.option(
+            "Result folder; NAME.embgeo here by default, none with --json.",
+            "--out",
+            "-o",
+            metavar="FOLDER",
+        ),
     ] = None,
     force: Annotated[
         bool,

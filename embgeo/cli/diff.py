@@ -29,7 +29,10 @@ def diff(
     out: Annotated[
         Path | None,
         o.option(
-            "Result folder; BASELINE-vs-OTHER.embgeo by default.", "--out", "-o", metavar="FOLDER"
+            "Result folder; BASELINE-vs-OTHER.embgeo by default, none with --json.",
+            "--out",
+            "-o",
+            metavar="FOLDER",
         ),
     ] = None,
     track: Annotated[

@@ -152,7 +152,7 @@ def count_insignificant(judged: Sequence[Difference]) -> str:
     inside = [d for d in judged if d.change == "not significant"]
     if not inside:
         return ""
-    names = f": {', '.join(d.quantity.label for d in inside)}" if len(inside) <= MOST_NAMED else ""
+    names = f": {'; '.join(d.quantity.label for d in inside)}" if len(inside) <= MOST_NAMED else ""
     if len(judged) == 1:
         return f"the only difference with an error is not significant{names}"
     are = "is" if len(inside) == 1 else "are"

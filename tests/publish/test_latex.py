@@ -168,6 +168,14 @@ def test_a_study_has_means_over_seeds_and_its_score() -> None:
     assert heads[:2] == ["Method", "perplexity"]
     perplexities = [row[1] for row in content.values["blocks"][0]["rows"]]
     assert ["mathbf" in cell for cell in perplexities] == [False, True]
+    assert "standard deviation over seeds" in content.values["caption"]
+    alike = replace(study.runs_of("mle")[0], numbers={**study.runs_of("mle")[0].numbers})
+    alike.numbers["test.perplexity"] *= 1.0 + 1e-9
+    runs = (study.runs_of("mle")[0], alike)
+    ones = [TableColumn(f"m{k}", analysis, (run,)) for k, run in enumerate(runs)]
+    single = named("numbers").fill(ones, "both", ICLR)
+    assert "one seed" in single.values["caption"]
+    assert not any("mathbf" in row[1] for row in single.values["blocks"][0]["rows"])
 
 
 def test_a_wide_table_spans_the_columns_of_the_page_or_is_split() -> None:

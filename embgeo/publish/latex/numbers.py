@@ -82,22 +82,30 @@ def find_quality(methods: Sequence[TableColumn]) -> tuple[str, list[Entry]]:
 
 
 def write_column(entries: Sequence[Entry]) -> list[Latex]:
-    """Write the cells of a column; the number closest to its reference is bold."""
-    known = [e.distance for e in entries if e.distance is not None]
-    best = min(known) if len(set(known)) > 1 else None
+    """Write the cells of a column; the number closest to its reference is bold.
+
+    So are those that print alike; if all do, none is.
+    """
+    known = [e for e in entries if e.number is not None and e.distance is not None]
+    closest = min(known, key=lambda e: e.distance or 0.0, default=None)
+    best = write_mean(closest.number) if closest is not None and closest.number else ""
+    same = all(e.number is not None and write_mean(e.number) == best for e in known)
     cells = []
     for entry in entries:
         if entry.number is None:
             cells.append(Latex("--"))
             continue
-        mean, deviation = entry.number.parts
-        mean = mean if deviation else format_number(entry.number.mean, 3)
-        text = latex_number(mean)
-        if best is not None and entry.distance == best:
+        text, deviation = write_mean(entry.number), entry.number.parts[1]
+        if text == best and not same:
             text = rf"$\mathbf{{{text.strip('$')}}}$"
         error = rf" {{\scriptsize$\pm${latex_number(deviation)}}}" if deviation else ""
         cells.append(Latex(text + error))
     return cells
+
+
+def write_mean(number: Spread) -> str:
+    mean, deviation = number.parts
+    return latex_number(mean if deviation else format_number(number.mean, 3))
 
 
 def write_reference(scalar: Scalar | None) -> Latex:
@@ -131,8 +139,9 @@ def fill(members: Sequence[TableColumn], _signs: str, page: Venue) -> TableConte
     first = methods[0].analysis
     references = [write_reference(first.find_scalar(q)) for q in shown]
     body_end = [Latex("\\emph{Reference}"), *([Latex("--")] if quality else []), *references]
-    several = any(method.runs for method in methods)
-    said = "mean and standard deviation over seeds" if several else "value and error over tokens"
+    seeds = max(len(method.runs) for method in methods)
+    said = "mean and standard deviation over seeds" if seeds > 1 else "one seed"
+    said = said if seeds else "value and error over tokens"
     bold = f" Bold: the closest to the reference{', and the best score' if quality else ''}."
     caption = Latex(
         f"Geometry of the embedding matrix, {said}. Reference: isotropic rows of the same norms; "
