@@ -31,9 +31,8 @@ from embgeo.stats.resources import Resources
 
 #: Longest token in a note, in characters.
 LONGEST = 40
-#: Rows that are compared at once, and rows and columns whose bytes distinguish most matrices.
-BLOCK_ROWS = 4096
-FIRST_ROWS, FIRST_COLUMNS = 16, 8
+#: Rows that are compared at once, and rows whose bytes distinguish most matrices.
+BLOCK_ROWS, FIRST_ROWS = 4096, 16
 #: A member of a comparison, with its matrix if it can be read.
 Input: TypeAlias = "tuple[Member, Matrix | None]"
 
@@ -355,17 +354,20 @@ def is_reordered(one: Matrix, other: Matrix) -> bool:
     """Tell whether the rows of two matrices have the same bytes, in another order."""
     if one.data.shape != other.data.shape or one.data.dtype != other.data.dtype:
         return False
-    for columns in (FIRST_COLUMNS, one.d):  # most matrices differ in the first ones, in any order
-        first, second = hash_rows(one, columns), hash_rows(other, columns)
-        if sorted(first) != sorted(second):
-            return False
-    return first != second
+    first, second = (
+        np.sort(np.concatenate([rows[:, 0].copy() for _, rows in matrix.blocks()]))
+        for matrix in (one, other)
+    )
+    if not np.array_equal(first, second, equal_nan=True):  # as of most matrices
+        return False
+    before, after = hash_rows(one), hash_rows(other)
+    return before != after and sorted(before) == sorted(after)
 
 
-def hash_rows(matrix: Matrix, columns: int) -> list[bytes]:
+def hash_rows(matrix: Matrix) -> list[bytes]:
     found = []
     for at in range(0, matrix.n, BLOCK_ROWS):
-        rows = np.ascontiguousarray(matrix.data[at : at + BLOCK_ROWS])[:, :columns]
+        rows = np.ascontiguousarray(matrix.data[at : at + BLOCK_ROWS])
         found += [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
     return found
 

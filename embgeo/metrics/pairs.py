@@ -96,7 +96,7 @@ def sample_cosines(facts: Facts, reader: RowReader, norms: FloatArray, count: in
     """Return the cosines of uniform pairs i ≠ j of kept rows, with replacement, in float64."""
     first, second = draw_pairs(facts, count)
     # Rows that stay in the cache, of neighboring numbers on one side.
-    order, step = np.argsort(first, kind="stable"), max(1, 2**17 // facts.d)
+    order, step = np.argsort(first, kind="stable"), max(1, 2**16 // facts.d)
     first, second = first[order], second[order]
     # Whether products of rows neither overflow nor vanish.
     ordinary = norms.min() > 1e-75 and norms.max() < 1e75

@@ -71,6 +71,8 @@ class GroupSquares(Statistic):
 
 #: Angles are counted in bins of equal width of their logarithm, between these.
 NARROWEST, WIDEST, BINS = 1e-8, np.pi, 2**14
+#: The halves that each group is in, shape (groups, halves / 2).
+HALVES_OF_GROUP = np.nonzero(HALVES.T)[1].reshape(GROUPS, -1)
 
 
 @dataclass(eq=False)
@@ -95,13 +97,11 @@ class HalfAngles(Statistic):
             return
         wide = block.wide
         cosines = wide.to_host(block.unit @ wide.constant(self.directions).T)
-        inside = HALVES.T[self.labels[block.index]]
-        angles = np.arccos(np.clip(cosines[inside], -1.0, 1.0))
+        halves = HALVES_OF_GROUP[self.labels[block.index]]
+        angles = np.arccos(np.clip(np.take_along_axis(cosines, halves, axis=1), -1.0, 1.0))
         place = np.log(np.maximum(angles, NARROWEST) / NARROWEST) / np.log(WIDEST / NARROWEST)
         bins = np.minimum((place * BINS).astype(np.int64), BINS - 1)
-        bins += np.nonzero(inside)[1] * BINS
-        found = np.bincount(bins, minlength=self.counts.size)
-        self.counts = self.counts + found.reshape(self.counts.shape)
+        np.add.at(self.counts.reshape(-1), bins + halves * BINS, 1)
 
     def quantiles(self, q: float) -> FloatArray:
         """Return the quantile of each half in radians, between the edges of a bin by its share."""

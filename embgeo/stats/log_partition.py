@@ -63,7 +63,7 @@ class LogPartition(Statistic):
     def clear(self) -> None:
         # Sums of exponentials relative to the largest exponent, so that none overflows.
         shape = (self.groups, len(self.scales) + self.unit_rows, 2, self.directions.shape[1])
-        self._top = np.full(shape, -np.inf)
+        self._top = np.full(shape, 0.0 if self.bounded else -np.inf)
         self._sum = np.zeros(shape)
 
     @property
@@ -75,13 +75,10 @@ class LogPartition(Statistic):
         if not len(block.index):
             return
         if self.bounded:
-            top = np.zeros_like(self._top)
-            total = np.zeros_like(self._sum)
             for part, single in self._split(block):
-                self._add_bounded(part, single, total)
+                self._add_bounded(part, single)
         else:
-            top, total = self._add_unbounded(block)
-        self._join(top, total)
+            self._join(*self._add_unbounded(block))
 
     def merge(self, other: Self) -> None:
         self._join(other._top, other._sum)
@@ -117,15 +114,15 @@ class LogPartition(Statistic):
         order = np.argsort(labels, kind="stable")
         return order, np.searchsorted(labels[order], np.arange(self.groups + 1))
 
-    def _add_bounded(self, block: Block, single: bool, total: FloatArray) -> None:
-        """Add Σ exp of the products to the total, if no exponent overflows."""
+    def _add_bounded(self, block: Block, single: bool) -> None:
+        """Add Σ exp of the products, if no exponent overflows."""
         backend, products = self._multiply(block, single)
         xp = backend.xp
         averaged = single and min(self.bound, self.longest_single) > SINGLE_BOUND
         if averaged and products.dtype != xp.float64:
             far = self._find_far(backend, products)
             if far is not None:
-                self._add_bounded(block.take(far), False, total)
+                self._add_bounded(block.take(far), False)
                 block, products = block.take(~far), products[backend.put(~far)]
         inverse = self._inverse_norms(block, backend, products.dtype)
         order, ends = self._order(block)
@@ -147,7 +144,7 @@ class LogPartition(Statistic):
                     at += [(group, s, 0), (group, s, 1)]
         # A device is waited for once.
         for place, found in zip(at, backend.wide.to_host(backend.wide.xp.stack(sums)), strict=True):
-            total[place] += found
+            self._sum[place] += found
 
     def _add_unbounded(self, block: Block) -> tuple[FloatArray, FloatArray]:
         """Return the largest of the products, and Σ exp relative to it."""

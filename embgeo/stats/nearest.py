@@ -147,14 +147,12 @@ class TopNeighbors(Statistic):
     def _measure(self, block: Block, query: Array, column: Array) -> tuple[Array, Array, Array]:
         """Compute the cosines of pairs of a query and a row of the block in float64."""
         wide, xp = block.wide, block.wide.xp
-        used, at = xp.unique_inverse(column)
-        unit = block.take(wide.to_host(used)).unit
         queries = wide.constant(self.queries, xp.float64)
         cosines = compute_pairs(
             wide,
             len(query),
-            unit.shape[1],
-            lambda part: xp.vecdot(queries[query[part]], unit[at[part]]),
+            queries.shape[1],
+            lambda part: xp.vecdot(queries[query[part]], block.unit[column[part]]),
         )
         return query, wide.put(block.index)[column], round_to_grid(xp, cosines)
 

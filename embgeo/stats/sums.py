@@ -166,9 +166,12 @@ class PairedSums(Statistic):
     def update(self, block: Block) -> None:
         if not len(block.index):
             return
-        xp, wide, rows = block.wide.xp, block.wide, block.rows
+        xp, backend, rows = block.wide.xp, block.backend, block.stored
         # A few rows at a time stay in the cache, because they are read four times.
-        parts = [self._measure(xp, rows[some]) for some in wide.slices(*rows.shape)]
+        parts = [
+            self._measure(xp, backend.widen(rows[some]))
+            for some in backend.wide.slices(*rows.shape)
+        ]
         lengths, others, products, apart = (xp.concat(part) for part in zip(*parts, strict=True))
         cosines = products / (xp.sqrt(lengths) * xp.sqrt(others))
         sums = (lengths, others, products, apart, cosines)
