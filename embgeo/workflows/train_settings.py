@@ -263,8 +263,7 @@ def tune_settings(
             pairs = enumerate(zip(values, scores, strict=True))
             tried += [TriedValue(setting, v, s.value, s.name, i == chosen) for i, (v, s) in pairs]
         found[method] = best
-        if runs.group.leads:
-            TUNING.save(Tuning(TUNING_SEED, tuple(tried)), tuning_folder(folder, method))
+        TUNING.save(Tuning(TUNING_SEED, tuple(tried)), tuning_folder(folder, method))
     return found
 
 

@@ -15,7 +15,6 @@ from embgeo.core.errors import BadOption, Diverged
 from embgeo.core.progress import RunMonitor
 from embgeo.training.complete import complete_settings
 from embgeo.training.loop.checkpoint import run_folder
-from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.settings import parse_settings
 from embgeo.training.study.assemble import describe_tried
 from embgeo.training.study.record import StudyMethod, TriedValue
@@ -49,7 +48,7 @@ def tuned(
 
 
 def runs_here(monitor: RunMonitor | None = None) -> RunsHere:
-    return RunsHere(corpus(), None, "", monitor or RunMonitor(), ProcessGroup())
+    return RunsHere(corpus(), None, "", monitor or RunMonitor())
 
 
 def tried(folder: Path, method: str) -> tuple[TriedValue, ...]:

@@ -16,7 +16,6 @@ from embgeo.training import components
 from embgeo.training.data import labeled_corpus
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
-from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.models.language_model import EmbeddingModel
 from embgeo.training.models.recurrent import find_mirrored, mirror
@@ -48,7 +47,7 @@ class DocumentBatch(NamedTuple):
 class DocumentBatches(BatchIterator):
     """Shuffled documents; an epoch ends with its last whole batch.
 
-    `batch`: documents of a step, over all processes.
+    `batch`: documents of a step.
     """
 
     def __init__(
@@ -57,7 +56,6 @@ class DocumentBatches(BatchIterator):
         *,
         batch: int,
         seed: int,
-        group: ProcessGroup,
         device: torch.device,
     ) -> None:
         if batch > len(documents):
@@ -66,8 +64,7 @@ class DocumentBatches(BatchIterator):
                 f"{len(documents):,}",
                 way_out="make batch of [training] smaller",
             )
-        self.documents, self.batch, self.seed = documents, batch, seed
-        self.own, self.device = group.share(batch, "documents"), device
+        self.documents, self.batch, self.seed, self.device = documents, batch, seed, device
         super().__init__(len(documents) // batch)
 
     def draw_order(self) -> None:
@@ -75,7 +72,7 @@ class DocumentBatches(BatchIterator):
         self.order = generator.permutation(len(self.documents))
 
     def take(self) -> DocumentBatch:
-        chosen = self.order[self.offset * self.batch :][self.own]
+        chosen = self.order[self.offset * self.batch : (self.offset + 1) * self.batch]
         self.advance()
         return gather(self.documents, chosen, self.device)
 
@@ -222,14 +219,12 @@ class ClassificationTask(task.Task):
         self,
         config: StudySettings,
         dataset: labeled_corpus.LabeledCorpus,
-        group: ProcessGroup,
         device: torch.device,
     ) -> DocumentBatches:
         return DocumentBatches(
             dataset.train,
             batch=config.training.batch,
             seed=config.seeds[0],
-            group=group,
             device=device,
         )
 
