@@ -111,12 +111,12 @@ def explain_no_classes(facts: Facts) -> str:
     if counts[size] == 0:
         return (
             f"only {np.count_nonzero(counts):,} of {facts.m:,} tokens occur in the counted text: "
-            "count a larger one, or set a smaller popular_share in embgeo.toml"
+            "count a larger one, or take a smaller share (embgeo analyze --popular-share)"
         )
     if tied > MOST_TIED * min(size, facts.m - size):
         return (
             f"{tied:,} tokens share the count {counts[size]:,.0f} at the edge between frequent and "
-            "rare ones: count a larger text, or set another popular_share in embgeo.toml"
+            "rare ones: count a larger text, or take another share (embgeo analyze --popular-share)"
         )
     return ""
 

@@ -81,7 +81,8 @@ def gather_settings(
     before = None
     if resume and out is not None:
         begun, way_out = Path(out) / STUDY_SETTINGS_NAME, f"leave out {argument('resume')}"
-        refuse_if(not begun.is_file(), str(out), "holds no runs", way_out)
+        cause = "holds no runs" if Path(out).exists() else "no such folder"
+        refuse_if(not begun.is_file(), str(out), cause, way_out)
         before = read_settings(begun)
     if before is not None and preset is None and config is None:
         found = before.updated(changes)
