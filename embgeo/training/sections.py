@@ -8,7 +8,6 @@ from msgspec import Meta
 from embgeo.core.errors import BadOption
 from embgeo.files.settings import parse_table
 from embgeo.training.limits import (
-    POPULAR,
     Memory,
     Natural,
     Nonnegative,
@@ -207,8 +206,6 @@ class EvaluationSettings(Settings, frozen=True):
     clamp: Rows | None = None
     #: For models with a memory: whether each token sees no more tokens than the memory holds.
     same_length: bool | None = None
-    #: Share of the types, most frequent first, that count as frequent.
-    popular: Share = POPULAR
     #: Evaluate the test split at the end, if there is one.
     test: bool = True
     #: Also evaluate with a continuous cache, and dynamically, at the end.

@@ -39,7 +39,7 @@ class Scores(SplitEvaluator):
         settings = self.settings = config.evaluation
         self.corpus, self.bptt = corpus, settings.bptt or STATEFUL_BPTT
         counts = torch.from_numpy(corpus.vocabulary.counts)
-        self.popular = popular_rows(counts, settings.popular)
+        self.popular = popular_rows(counts)
 
     def rows(self, split: str) -> npt.NDArray[np.int64]:
         """Return the tokens of a split that are evaluated."""

@@ -57,14 +57,13 @@ def read_peak(device: torch.device) -> int | None:
 
 
 def measure_rows(
-    before: nn.Module, after: nn.Module, counts: Tensor, share: float
+    before: nn.Module, after: nn.Module, counts: Tensor
 ) -> dict[str, dict[str, float]]:
     """Measure frequent and rare rows of each matrix, by role: their movement, and a kernel probe.
 
-    `before`, `after`: the model before its first step and after its last. `share`: see
-    `popular_rows`.
+    `before`, `after`: the model before its first step and after its last.
     """
-    frequent = popular_rows(counts, share)
+    frequent = popular_rows(counts)
     groups = {"frequent": frequent, "rare": ~frequent & (counts > 0)}
     found: dict[str, dict[str, float]] = {}
     pairs = zip_longest(list_embeddings(before), list_embeddings(after))

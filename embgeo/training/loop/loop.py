@@ -339,7 +339,6 @@ class RunLoop:
                 first,
                 model,
                 torch.from_numpy(self.dataset.vocabulary.counts),
-                self.config.evaluation.popular,
             )
             content = checkpoint.model_bytes(model)
         result = run_result.RunResult(
