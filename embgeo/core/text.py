@@ -241,7 +241,13 @@ class ColoredLine(str):
 
 
 def align(rows: Sequence[Sequence[str]], left: frozenset[int] = frozenset({0})) -> list[str]:
-    """Return a line for each row: columns of `left` flush left, the others flush right."""
+    """Return a line for each row: columns of `left` flush left, the others flush right.
+
+    Examples
+    --------
+    >>> align([["mean", "0.5"], ["count", "10"]])
+    ['mean   0.5', 'count   10']
+    """
     cells = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [

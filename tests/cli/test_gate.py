@@ -17,6 +17,7 @@ from junitparser import JUnitXml
 import embgeo
 from embgeo.cli.app import run
 from tests.support import command
+from tests.support.refusals import refusal
 from tests.support.sampling import each_value
 
 call, refused = partial(command.call, "gate"), partial(command.refused, "gate")
@@ -162,6 +163,15 @@ def test_a_gate_that_cannot_tell_is_2(
 def test_only_the_sections_of_the_rules_are_measured() -> None:
     (matrix,) = embgeo.gate("round.npy", rules=[HOLDS, "isotropy.i1 >= 0"]).matrices
     assert {name.partition(".")[0] for name in matrix.readings} == {"cosine", "isotropy"}
+
+
+def test_options_are_about_checkpoints() -> None:
+    embgeo.analyze("round.npy", sections=["cosine"], reference=False).save("saved")
+    gate("round.npy", "-r", HOLDS, "--baseline", "base.json", "--update-baseline")
+    for baseline in (None, "saved", "base.json"):
+        with refusal():
+            embgeo.gate("saved", rules="cosine.mean change <= 2", baseline=baseline, seed=1)
+    assert embgeo.gate("saved", rules="cosine.mean change <= 2", baseline="cone.npy", seed=1).passed
 
 
 @pytest.mark.slow
