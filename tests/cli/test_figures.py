@@ -343,6 +343,11 @@ def test_checkpoints_of_two_runs_carry_the_labels_of_their_runs(tmp_path: Path) 
         f"{run}, step {step}" for run in ("MLE", "CosReg") for step in (1, 2)
     ]
     assert [item.label for item in found if item.track] == ["MLE", "CosReg"]
+    single = next(folders[1].glob("0-*"))
+    assert [item.label for item in load_items([folders[0], single], ["MLE", "alone"])][-2:] == [
+        "MLE",
+        "alone",
+    ]
     # Of one run the checkpoints keep their names.
     assert [item.run for item in load_items(folders[:1])] == ["", "", ""]
 
