@@ -34,6 +34,7 @@ from _pytest.runner import runtestprotocol
 ROOT = Path(__file__).parents[2]
 #: Sources by area, and their tests.
 AREAS = {
+    "package": ("embgeo", "tests"),
     "diagnosis": ("embgeo/diagnosis", "tests/diagnosis"),
     "metrics": ("embgeo/metrics", "tests/metrics tests/diagnosis"),
     "stats": ("embgeo/stats", "tests/stats tests/metrics"),
@@ -149,9 +150,18 @@ def _others(node: ast.expr) -> Iterator[str]:
 
 
 def draw(area: str, count: int, seed: int, root: Path = ROOT) -> list[CodeMutant]:
-    files = sorted((root / AREAS[area][0]).rglob("*.py"))
-    every = [found for file in files for found in find_mutants(file, root)]
-    return random.Random(f"{area} {seed}").sample(every, min(count, len(every)))
+    """Draw mutants of an area; of the package, from each part in proportion to its lines."""
+    parts = [folder for folder in sorted((root / "embgeo").iterdir()) if folder.is_dir()]
+    if area != "package":
+        parts = [root / AREAS[area][0]]
+    files = [sorted(part.rglob("*.py")) for part in parts]
+    lines = [sum(len(file.read_bytes().splitlines()) for file in part) for part in files]
+    drawn = []
+    for part, share in zip(files, np.array(lines) / sum(lines), strict=True):
+        every = [found for file in part for found in find_mutants(file, root)]
+        size = min(round(count * share), len(every))
+        drawn += random.Random(f"{area} {seed}").sample(every, size)
+    return drawn
 
 
 class Tests:
@@ -239,7 +249,7 @@ class Tests:
         if child == 0:
             bound = int(20 + 5 * sum(self.seconds[name] for name in names))
             resource.setrlimit(resource.RLIMIT_CPU, (bound, bound))
-            signal.alarm(30 * bound)  # one that waits for ever spends no processor time
+            signal.alarm(5 * bound)  # one that waits for ever spends no processor time
             for stream in (1, 2):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
             os._exit(self._try(mutant, root, names))
