@@ -169,10 +169,10 @@ def test_a_study_has_means_over_seeds_and_its_score() -> None:
     perplexities = [row[1] for row in content.values["blocks"][0]["rows"]]
     assert ["mathbf" in cell for cell in perplexities] == [False, True]
     assert "standard deviation over seeds" in content.values["caption"]
-    alike = replace(study.runs_of("mle")[0], numbers={**study.runs_of("mle")[0].numbers})
-    alike.numbers["test.perplexity"] *= 1.0 + 1e-9
-    runs = (study.runs_of("mle")[0], alike)
-    ones = [TableColumn(f"m{k}", analysis, (run,)) for k, run in enumerate(runs)]
+    run = study.runs_of("mle")[0]
+    alike = {**run.numbers, "test.perplexity": run.numbers["test.perplexity"] * (1.0 + 1e-9)}
+    runs = (run, replace(run, numbers=alike))
+    ones = [TableColumn(f"m{k}", analysis, (one,)) for k, one in enumerate(runs)]
     single = named("numbers").fill(ones, "both", ICLR)
     assert "one seed" in single.values["caption"]
     assert not any("mathbf" in row[1] for row in single.values["blocks"][0]["rows"])

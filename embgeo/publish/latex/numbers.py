@@ -86,17 +86,17 @@ def write_column(entries: Sequence[Entry]) -> list[Latex]:
 
     So are those that print alike; if all do, none is.
     """
-    known = [e for e in entries if e.number is not None and e.distance is not None]
-    closest = min(known, key=lambda e: e.distance or 0.0, default=None)
-    best = write_mean(closest.number) if closest is not None and closest.number else ""
-    same = all(e.number is not None and write_mean(e.number) == best for e in known)
+    known = [
+        (e.distance, write_mean(e.number)) for e in entries if e.number and e.distance is not None
+    ]
+    best = min(known)[1] if len({text for _, text in known}) > 1 else ""
     cells = []
     for entry in entries:
         if entry.number is None:
             cells.append(Latex("--"))
             continue
         text, deviation = write_mean(entry.number), entry.number.parts[1]
-        if text == best and not same:
+        if text == best:
             text = rf"$\mathbf{{{text.strip('$')}}}$"
         error = rf" {{\scriptsize$\pm${latex_number(deviation)}}}" if deviation else ""
         cells.append(Latex(text + error))
