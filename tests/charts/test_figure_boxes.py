@@ -13,7 +13,7 @@ from embgeo.charts.items import ChartItem, compared_items, method_items
 from embgeo.charts.render import paper, svg
 from embgeo.charts.render.drawing import draw
 from embgeo.charts.specification import Chart, Choices, Specification
-from tests.support.chart_samples import COURSES, ask_words, find_chart
+from tests.support.chart_samples import COURSES, find_chart
 from tests.support.figure_boxes import find_faults
 from tests.support.sample_comparison import sample_comparison
 from tests.support.sample_runs import sample_training
@@ -39,7 +39,7 @@ HARD = [
 
 def list_items(chart: Chart, count: int) -> list[ChartItem]:
     """So many items, or as many as there are, that the chart can show."""
-    members = [ask_words(s) for s in compared_items(sample_comparison(members=max(2, count)))]
+    members = compared_items(sample_comparison(members=max(2, count)))
     track = sample_comparison(members=max(3, count), track=True)
     runs = [ChartItem("", step_curves=COURSES) for _ in range(count)]
     tracks = [ChartItem("", track=track) for _ in range(count)]

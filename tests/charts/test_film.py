@@ -17,7 +17,7 @@ from embgeo.charts.render.drawing import draw
 from embgeo.charts.render.film import LAST, Stage, list_colors, render_gif
 from embgeo.charts.render.names import draw_names
 from embgeo.charts.specification import Choices, NamedPoint, Specification
-from tests.support.chart_samples import ask_words
+from tests.support.paper_samples import add_neighbors
 from tests.support.sample_analysis import sample
 from tests.support.sample_comparison import sample_comparison
 
@@ -110,7 +110,7 @@ def test_what_is_no_track_is_refused() -> None:
 
 @pytest.mark.slow
 def test_a_word_stands_among_its_neighbors() -> None:
-    item = ask_words(compared_items(sample_comparison(members=2))[0])
+    item = compared_items(sample_comparison(members=2))[0]
     spec = words.CHART.specify([item, item])
     assert spec is not None
     assert len(spec.panels) == 4
@@ -131,7 +131,7 @@ def test_a_word_stands_among_its_neighbors() -> None:
 @pytest.mark.slow
 def test_a_word_before_and_after_stands_side_by_side() -> None:
     for members, across in ((1, 0), (3, 3), (4, 2)):
-        item = ask_words(compared_items(sample_comparison(members=2))[0])
+        item = compared_items(sample_comparison(members=2))[0]
         spec = words.CHART.specify([replace(item, label=f"m{i}") for i in range(members)])
         assert spec is not None
         assert spec.across == across
@@ -162,6 +162,5 @@ def test_no_name_covers_the_mark_of_another_token() -> None:
 
 
 def test_words_that_nobody_asked_for_are_refused() -> None:
-    assert "analyze with --show-neighbors" in words.CHART.refuse(
-        ChartItem("a", sample()), Choices()
-    )
+    unasked = ChartItem("a", add_neighbors(sample()))
+    assert "analyze with --show-neighbors" in words.CHART.refuse(unasked, Choices())

@@ -42,7 +42,7 @@ from embgeo.charts.specification import (
 )
 from embgeo.charts.training import page_names
 from embgeo.core.matrix import Frequency, Matrix
-from embgeo.core.values import Histogram
+from embgeo.core.values import Histogram, Quantity
 from embgeo.files.saved import csv_lines
 from embgeo.workflows.figures import parse_parameter
 from tests.support.chart_samples import COURSES, find_chart, specification
@@ -50,7 +50,6 @@ from tests.support.paper_samples import large_cloud, with_cloud
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar, without
 from tests.support.sample_comparison import sample_comparison
 from tests.support.sample_runs import sample_training
-from tests.support.sample_values import quantity
 from tests.support.sampling import sample_cases
 
 
@@ -410,9 +409,9 @@ def test_members_of_a_group_are_one_line_in_its_hue_with_a_band() -> None:
 
 def test_densities_have_an_area_of_one_whatever_the_bins() -> None:
     edges = np.array([0.0, 1.0, 3.0, 7.0])
-    bars = Histogram(quantity("a.b", "x"), edges, np.array([2.0, 0.0, 6.0]), "x", "n")
+    bars = Histogram(Quantity("a.b", "x", ""), edges, np.array([2.0, 0.0, 6.0]), "x", "n")
     assert compute_density(bars) == pytest.approx([0.25, 0.0, 0.1875])
-    nothing = Histogram(quantity("a.b", "x"), edges, np.zeros(3), "x", "n")
+    nothing = Histogram(Quantity("a.b", "x", ""), edges, np.zeros(3), "x", "n")
     assert compute_density(nothing) == pytest.approx([0.0, 0.0, 0.0])
     table = rows(specify("cosines", items()))
     for label in ("one", "two"):
@@ -539,7 +538,7 @@ def test_a_sweep_is_in_the_order_of_the_parameter() -> None:
     assert values == [(0.0, 0.99), (0.5, 0.2), (1.0, 0.06)]
     assert spec.panels[0].x.label == "beta"
     assert spec.panels[0].y.low == 0
-    assert spec.panels[0].y.label == "distance of input and output space"
+    assert spec.panels[0].y.label == "Subspace distance"
     assert "chance" in spec.caption
     figure, _ = figure_of(spec)
     assert figure.axes[0].get_xlabel() == r"$\beta$"
@@ -570,7 +569,7 @@ def test_why_a_sweep_lacks_a_value() -> None:
     refuse = find_chart("sweep").refuse
     assert "--parameter" in refuse(ChartItem("a", sample()), Choices())
     tied = ChartItem("a", sample(untied=False), x=1.0)
-    assert refuse(tied, Choices()) == "the model is tied: it has no output matrix of its own"
+    assert refuse(tied, Choices()) == tied.analysis.absent["subspace"]
     undefined = with_scalar(sample(), "subspace.distance", value=None, undefined="no rank")
     assert refuse(ChartItem("a", undefined, x=1.0), Choices()).endswith("not defined: no rank")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -157,7 +156,8 @@ def test_three_statements_about_frequency_are_kept_apart() -> None:
     assert state_of(verdict, "frequency") == "healthy"
     said = sentence(verdict, "frequency")
     assert said.startswith("Rare tokens are not separated from frequent ones: 76%")
-    assert "linear probe reads frequency (AUC 0.98, chance: 0.5), as usual." in said
+    assert "linear probe reads frequency (AUC 0.98" in said
+    assert "chance: 0.5), as usual." in said
     assert "Norm correlates with frequency (Spearman 0.86" in said
     apart = with_scalar(analysis, "frequency.neighbor_rarity_rare", value=0.98)
     assert state_of(judge(apart), "frequency") == "degenerate"
@@ -205,8 +205,7 @@ def test_a_share_and_its_percentage_are_rounded_alike() -> None:
 def test_the_frequency_sentence_says_where_the_weighted_cone_is_another() -> None:
     plain = sample("isotropic")
     agreeing, other = (
-        replace(plain, scalars=(*plain.scalars, WEIGHTED_MEAN_COSINE.measured(value)))
-        for value in (0.01, 0.52)
+        with_scalar(plain, WEIGHTED_MEAN_COSINE.name, value=value) for value in (0.01, 0.52)
     )
     assert "as often as it occurs" not in sentence(judge(agreeing), "frequency")
     said = "Weighted by counts, so that frequent tokens decide, the mean cosine is 0.52"

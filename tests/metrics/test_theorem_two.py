@@ -1,7 +1,7 @@
 """Theorem 2 of Gao et al. on hidden states that a trained language model really has.
 
-The small LSTM of the fixtures reads Python's documentation; its states are saved, analyzed through
-the command line, and the finding is checked from the saved result and the states alone.
+The small LSTM of the fixtures reads Python's documentation, and the finding is checked from the
+analysis and the states alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pytest
 
 import embgeo
-from embgeo.cli.app import app
 from embgeo.core.values import Series
 from tests.support import naive
 
@@ -49,12 +48,13 @@ def states() -> Array:
     return found
 
 
-def analyzed(states: Array, folder: Path) -> embgeo.Analysis:
-    np.save(folder / "states.npy", states)
-    command = ["analyze", str(FIXTURES / "baseline.pt"), "--hidden", str(folder / "states.npy")]
-    options = ["--sections", "hidden", "--quiet", "-o", str(folder / "out")]
-    app([*command, *options], standalone_mode=False)
-    return embgeo.load_analysis(folder / "out")
+def analyze(states: Array) -> embgeo.Analysis:
+    return embgeo.analyze(FIXTURES / "baseline.pt", hidden=states, sections="hidden")
+
+
+@pytest.fixture(scope="module")
+def analysis(states: Array) -> embgeo.Analysis:
+    return analyze(states)
 
 
 def direction(analysis: embgeo.Analysis) -> Array:
@@ -81,12 +81,11 @@ def distance(analysis: embgeo.Analysis) -> float:
 
 
 def test_the_trained_model_has_a_uniformly_negative_direction(
-    states: Array, tmp_path: Path
+    states: Array, analysis: embgeo.Analysis
 ) -> None:
     assert states.shape == (STATES, 64)
     exact = states.astype(np.float64)
     assert not naive.origin_inside(exact), "the linear program finds the origin inside"
-    analysis = analyzed(states, tmp_path)
     # Weak duality: all states lie beyond the margin, and one combination lies just there.
     margin = -(exact @ direction(analysis)).max()
     nearest = float(np.linalg.norm(combination(analysis, states)))
@@ -95,33 +94,34 @@ def test_the_trained_model_has_a_uniformly_negative_direction(
     assert distance(analysis) == pytest.approx(nearest, rel=1e-9)
 
 
-def test_what_the_theorem_says_of_a_token_that_never_occurs(states: Array, tmp_path: Path) -> None:
+def test_what_the_theorem_says_of_a_token_that_never_occurs(
+    states: Array, analysis: embgeo.Analysis
+) -> None:
     """Its part of the loss is Σ log(1 + exp⟨h_i, w⟩/Z_i): along v it falls without end.
 
     Z_i, the sum over the other tokens, does not depend on w; here it is 1.
     """
-    v = direction(analyzed(states, tmp_path))
-    inner = states.astype(np.float64) @ v
+    inner = states.astype(np.float64) @ direction(analysis)
     losses = [np.logaddexp(0.0, length * inner).sum() for length in (0.0, 1.0, 10.0, 100.0)]
     assert all(b < a / 2 for a, b in pairwise(losses))
 
 
-def test_the_rows_of_rare_tokens_did_drift_along_it(states: Array, tmp_path: Path) -> None:
+def test_the_rows_of_rare_tokens_did_drift_along_it(analysis: embgeo.Analysis) -> None:
     """What the theorem is there to explain, on the same model."""
-    v = direction(analyzed(states, tmp_path))
-    cosines = naive.unit(np.asarray(embgeo.load(FIXTURES / "baseline.pt").data, np.float64)) @ v
+    W = np.asarray(embgeo.load(FIXTURES / "baseline.pt").data, np.float64)
+    cosines = naive.unit(W) @ direction(analysis)
     frequent, rare = cosines[:500].mean(), cosines[-500:].mean()  # rows fall by frequency
     assert rare > 0.2
     assert rare > frequent + 0.1
 
 
 @pytest.mark.slow
-def test_the_same_states_around_their_mean_have_none(states: Array, tmp_path: Path) -> None:
+def test_the_same_states_around_their_mean_have_none(states: Array) -> None:
     """The mean lies in the hull: once it is the origin, convex weights must certify it."""
     exact = states.astype(np.float64)
     around = exact - exact.mean(axis=0)
     assert naive.origin_inside(around), "the linear program finds the origin outside"
-    analysis = analyzed(around, tmp_path)
+    analysis = analyze(around)
     assert distance(analysis) == 0.0
     longest = np.linalg.norm(around, axis=1).max()
     assert np.linalg.norm(combination(analysis, around)) <= 1e-12 * longest

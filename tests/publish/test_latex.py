@@ -263,7 +263,7 @@ def test_words_beyond_four_go_on_below() -> None:
 
 
 def test_neighbors_have_to_be_asked_for() -> None:
-    assert "--show-neighbors" in named("neighbors").missing(sample())
+    assert "--show-neighbors" in named("neighbors").missing(add_neighbors(sample()))
 
 
 def test_text_as_latex() -> None:

@@ -315,7 +315,7 @@ def test_a_track_has_a_map_and_a_curve_for_each(driver: Any, folder: Path) -> No
     curves = driver.execute_script(
         "return document.querySelectorAll('#training .chart .u-over').length"
     )
-    assert curves == 16
+    assert curves == 17
     # Six at once, the others folded.
     assert (
         driver.execute_script("return document.querySelectorAll('#training .curves').length") == 2
@@ -343,9 +343,9 @@ def test_four_matrices_stand_side_by_side(driver: Any, folder: Path) -> None:
 
 def test_the_table_of_two_matrices_has_the_numbers_of_both(driver: Any, folder: Path) -> None:
     open_page(driver, folder / "page.html")
-    angles = [head for head in token_heads(driver) if head.startswith("angle (°), ")]
+    angles = [head for head in token_heads(driver) if head.startswith("angle to mean (°), ")]
     assert len(angles) == 2
-    assert angles[0] == "angle (°), baseline"
+    assert angles[0] == "angle to mean (°), baseline"
 
 
 def test_the_table_of_many_matrices_without_tokens_says_how_near_to_the_mean_a_row_is(
@@ -359,7 +359,7 @@ def test_the_table_of_many_matrices_without_tokens_says_how_near_to_the_mean_a_r
     open_page(driver, tmp_path / "bare.html")
     heads = token_heads(driver)
     assert "token" not in heads
-    assert sum(head.startswith("angle (°), ") for head in heads) == 3
+    assert sum(head.startswith("angle to mean (°), ") for head in heads) == 3
 
 
 def token_heads(driver: Any) -> list[str]:

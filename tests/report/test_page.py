@@ -185,8 +185,8 @@ def test_structure_of_the_page() -> None:
     ]
     assert page().headings[1].startswith("Narrow cone")
     gallery = draw_charts([ChartItem("", sample())], "analysis")
-    # And the overlay of the map, and three signs of its legend.
-    assert page().tags["svg"] == len(gallery.left) + 4
+    # And the overlay of the map, three signs of its legend, and the cosines after a treatment.
+    assert page().tags["svg"] == len(gallery.left) + 5
     for figure in gallery.left.values():
         assert figure.caption in page().text
     asked = {value for _, name, value in page().attributes if name == "data-chart"}
@@ -259,7 +259,7 @@ def test_equal_analyses_give_equal_bytes(tmp_path: Path) -> None:
     assert render(load_analysis(tmp_path)) == html(drawn=True, hostile=True)
 
 
-@pytest.mark.parametrize(("n", "most"), sample_cases([(10_000, 1_000_000), (50_000, 2_000_000)], 2))
+@pytest.mark.parametrize(("n", "most"), sample_cases([(10_000, 4_000_000), (50_000, 7_000_000)], 2))
 @pytest.mark.slow
 def test_page_of_many_tokens_stays_small(n: int, most: int) -> None:
     assert len(html(drawn=True, n=n, d=16).encode()) < most

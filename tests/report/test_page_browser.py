@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from embgeo.core.rows import NearestRows
 from embgeo.core.text import visible
 from embgeo.report.analysis import render
+from embgeo.result.analysis import Analysis
 from tests.report.test_payload import with_a_clump
 from tests.support.browser import (
     NEEDS_BROWSER,
@@ -38,9 +41,19 @@ N = 2000
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pages")
     with outline_figures():
-        page = render(sample(n=N, hostile=True))
+        page = render(analyzed())
     (path / "page.html").write_text(page, encoding="utf-8")
     return path
+
+
+@cache
+def analyzed() -> Analysis:
+    """As if the neighbors of even rows alone had been searched."""
+    analysis = sample(n=N, hostile=True)
+    found = analysis.nearest
+    assert found is not None
+    even = NearestRows(found.rows[::2], found.neighbors[::2], found.cosines[::2])
+    return replace(analysis, nearest=even)
 
 
 def selected(page: Any) -> list[int]:
@@ -205,7 +218,7 @@ def test_lasso_selects_exactly_what_it_surrounds(page: Any) -> None:
 
 def chosen_bars(page: Any) -> list[list[float]]:
     bars: list[list[float]] = page.execute_script(
-        "return [...document.querySelectorAll('.brush-chart')].map(chart =>"
+        "return [...document.querySelectorAll('.brush .brush-chart')].map(chart =>"
         "[...chart.querySelectorAll('.bar-chosen')].map(b => Number(b.getAttribute('height'))))"
     )
     return bars
@@ -214,7 +227,7 @@ def chosen_bars(page: Any) -> list[list[float]]:
 def brush(page: Any, which: int, start: float, end: float) -> None:
     from selenium.webdriver.common.by import By
 
-    chart = page.find_elements(By.CSS_SELECTOR, ".brush-chart")[which]
+    chart = page.find_elements(By.CSS_SELECTOR, ".brush .brush-chart")[which]
     width = chart.size["width"]
     actions(page).move_to_element_with_offset(
         chart, round((start - 0.5) * width), 0
@@ -226,11 +239,11 @@ def brush(page: Any, which: int, start: float, end: float) -> None:
 
 def test_brushes_select_and_combine_and_every_panel_follows(page: Any) -> None:
     before = chosen_bars(page)
-    brush(page, 1, 0.2, 0.5)
+    brush(page, 2, 0.2, 0.5)
     first = selected(page)
-    norms = np.asarray(page.execute_script("return Array.from(embgeo.data.columns[1].values)"))
+    norms = np.asarray(page.execute_script("return Array.from(embgeo.data.columns[2].values)"))
     low, high = page.execute_script(
-        "return [...document.querySelectorAll('.brush')[1].querySelectorAll('input')]"
+        "return [...document.querySelectorAll('.brush')[2].querySelectorAll('input')]"
         ".map(i => Number(i.value))"
     )
     step = (norms.max() - norms.min()) / 100
@@ -250,10 +263,10 @@ def test_typing_a_range_does_what_brushing_does(page: Any) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    inputs = page.find_elements(By.CSS_SELECTOR, ".brush")[1].find_elements(By.TAG_NAME, "input")
+    inputs = page.find_elements(By.CSS_SELECTOR, ".brush")[2].find_elements(By.TAG_NAME, "input")
     inputs[0].send_keys("9", Keys.TAB)
     frame(page)
-    norms = np.asarray(page.execute_script("return Array.from(embgeo.data.columns[1].values)"))
+    norms = np.asarray(page.execute_script("return Array.from(embgeo.data.columns[2].values)"))
     assert selected(page) == np.flatnonzero(norms >= 9).tolist()
 
 
@@ -265,12 +278,12 @@ def test_one_long_row_leaves_the_other_norms_in_many_bars_with_their_digits(
     norms[7] = 1e4
     (tmp_path / "page.html").write_text(render(analysis), encoding="utf-8")
     open_page(driver, tmp_path / "page.html")
-    assert text(driver, ".brush:nth-child(2) legend").endswith(", log scale")
-    assert np.count_nonzero(chosen_bars(driver)[1]) > 5
+    assert text(driver, ".brush:nth-child(3) legend").endswith(", log scale")
+    assert np.count_nonzero(chosen_bars(driver)[2]) > 5
     sort_by_row(driver)
     norm = text(driver, "#token-table tbody tr td:last-child")
     assert float(norm) == pytest.approx(norms[0], rel=1e-3)
-    brush(driver, 1, 0.5, 1.1)
+    brush(driver, 2, 0.5, 1.1)
     assert selected(driver) == [7]
 
 
@@ -278,7 +291,7 @@ def test_escape_clears_everything(page: Any) -> None:
     from selenium.webdriver.common.keys import Keys
 
     search(page, "tok1")
-    brush(page, 1, 0.1, 0.6)
+    brush(page, 2, 0.1, 0.6)
     assert len(selected(page)) < N
     press(page, Keys.ESCAPE)
     assert selected(page) == list(range(N))
@@ -417,7 +430,7 @@ def test_the_map_stands_next_to_the_findings_below_the_output_matrix(
 
 def test_a_walk_from_token_to_token_and_back_by_a_link(page: Any) -> None:
     row = lonely_row(page)
-    analysis = sample(n=N, hostile=True)
+    analysis = analyzed()
     move_to(page, actions(page), *place(page, row)).click().perform()
     frame(page)
     assert analysis.tokens is not None
@@ -507,7 +520,7 @@ def test_plane_and_color_can_be_changed(page: Any) -> None:
     Select(page.find_element(By.ID, "view")).select_by_index(1)
     frame(page)
     assert pixels(page) != colored
-    assert "PC 1" in text(page, "#overlay")
+    assert analyzed().points[1].x_label in text(page, "#overlay")
 
 
 def test_dark_page_has_a_dark_map(page: Any) -> None:
@@ -545,8 +558,8 @@ def test_table_sorts_pages_and_walks_by_keyboard(page: Any) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    norms = np.asarray(page.execute_script("return Array.from(embgeo.data.columns[1].values)"))
-    heading = page.find_element(By.XPATH, "//table[@id='token-table']//button[text()='norm']")
+    norms = np.asarray(page.execute_script("return Array.from(embgeo.data.columns[2].values)"))
+    heading = page.find_element(By.XPATH, "//table[@id='token-table']//button[text()='norm (‖w‖)']")
     heading.click()
     order = np.argsort(-norms, kind="stable")
     assert first_rows(page) == order[:8].tolist()

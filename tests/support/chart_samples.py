@@ -10,7 +10,6 @@ import numpy as np
 from embgeo.charts import CHARTS
 from embgeo.charts.items import ChartItem, StepCurve, compared_items, method_items
 from embgeo.charts.specification import Chart, Choices, Specification
-from tests.support.paper_samples import add_neighbors
 from tests.support.sample_analysis import HOSTILE
 from tests.support.sample_comparison import sample_comparison
 from tests.support.sample_runs import sample_training
@@ -28,7 +27,7 @@ def find_chart(name: str) -> Chart:
 @cache
 def every_subject(*, hostile: bool = False) -> tuple[ChartItem, ...]:
     """Members with pairs and values of a parameter, two runs, and two methods."""
-    members = [ask_words(s) for s in compared_items(sample_comparison(members=3, hostile=hostile))]
+    members = compared_items(sample_comparison(members=3, hostile=hostile))
     runs = [
         ChartItem(HOSTILE[1] if hostile else "run", step_curves=COURSES),
         ChartItem("b", step_curves=COURSES),
@@ -40,14 +39,6 @@ def every_subject(*, hostile: bool = False) -> tuple[ChartItem, ...]:
     return (*swept, *runs, *methods)
 
 
-def ask_words(item: ChartItem) -> ChartItem:
-    """The item as if two words had been asked for with --show-neighbors."""
-    assert item.analysis is not None
-    near = next(t for t in item.analysis.tables if t.name == "frequency.neighbors")
-    words = [(str(row[0]), ()) for row in near.rows[:2]]
-    return replace(item, analysis=add_neighbors(item.analysis, *words))
-
-
 @cache
 def specification(
     name: str, *, hostile: bool = False, choices: Choices = Choices()
@@ -55,6 +46,6 @@ def specification(
     """The chart of every item that it can show."""
     spec = find_chart(name).specify(every_subject(hostile=hostile), choices)
     assert spec is not None, (
-        f"no item has what the chart {name} shows: add it to tests/support/sample_values.py"
+        f"no item has what the chart {name} shows: add it to tests/support/sample_analysis.py"
     )
     return spec
