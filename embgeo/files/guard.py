@@ -43,6 +43,9 @@ ERRORS: tuple[tuple[str, str, str], ...] = (
      "pip install 'embgeo[{extra}]'"),
     ("builtins.FileNotFoundError", "there is no such file", ""),
     ("builtins.PermissionError", "permission to read it is denied", ""),
+    *((name, "the server cannot be reached ({text})", "see whether there is a network")
+      for name in ("httpx.ConnectError", "httpx2.ConnectError",
+                   "aiohttp.client_exceptions.ClientConnectorError")),
     ("builtins.TimeoutError", "the server does not answer in time", ""),
     # A size that fits the file may still exceed the machine's memory.
     ("builtins.MemoryError", "this {what} needs more memory than there is",

@@ -167,7 +167,9 @@ def _read_amount(found: re.Match[str], text: str) -> float:
         raise _Fault(f"{amount!r} in {text!r} is not a state of the {found['name']}", way_out)
     plain = amount.replace("−", "-")
     if not (_NUMBER.fullmatch(plain) and math.isfinite(float(plain))):
-        raise _Fault(f"{amount!r} in {text!r} is not a number", "write 0.5, 1e-3 or 40")
+        of = next((name for name, words in SCALES.items() if amount in words), "")
+        way_out = f"write {of} {found['op']} {amount}" if of else "write 0.5, 1e-3 or 40"
+        raise _Fault(f"{amount!r} in {text!r} is not a number", way_out)
     return float(plain)
 
 

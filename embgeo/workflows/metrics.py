@@ -70,7 +70,7 @@ def add_metrics(analysis: A, matrix: Matrix, metrics: Sequence[Metric]) -> A:
     """
     scalars = list(analysis.scalars)
     for metric in metrics:
-        where = argument("metrics", getattr(metric, "__name__", repr(metric)))
+        where = f"{argument('metrics')} {getattr(metric, '__name__', repr(metric))}"
         try:
             scalar: object = metric(matrix)
         except Exception as error:

@@ -106,6 +106,7 @@ def test_rules_that_are_none() -> None:
         "cosine.mean = 0.1",
         "cosine.mean != 0.1",
         "cosine.mean <= few",
+        "verdikt <= mild",
         "cosine.mean <= nan",
         "cosine.mean <= 1e999",
         "cosine.mean <= 5%",

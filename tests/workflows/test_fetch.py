@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -72,6 +73,14 @@ def refused(name: str = NAME, **options: object) -> str:
     text = str(caught.value)
     assert "\n" not in text
     return text
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_hub_that_no_connection_reaches(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{closed.getsockname()[1]}")
+    with pytest.raises(UnreadableFile, match=r"the server cannot be reached \(.*; see whether"):
+        embgeo.load(NAME)
 
 
 @pytest.mark.usefixtures("hub")
