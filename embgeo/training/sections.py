@@ -160,6 +160,8 @@ class TrainingSettings(Settings, frozen=True):
     sum_over_steps: bool = False
     #: Largest norm of the gradient; 0 for none.
     clip: Nonnegative = 0.0
+    #: Windows per step of the optimizer.
+    accumulate: Annotated[int, Meta(ge=1, le=2**16)] = 1
     #: tf32 has an effect on CUDA only; bf16 is autocast.
     precision: Literal["float32", "tf32", "bf16"] = "float32"
     #: auto, cpu, cuda, cuda:1, mps, …

@@ -120,7 +120,7 @@ def attempt_run(
     # Behind the handler: an error with a context would hold the tensors of the run.
     gc.collect()
     torch.cuda.empty_cache()
-    way_out = "lower batch of [training], in another folder"
+    way_out = "lower batch of [training] and raise accumulate, in another folder"
     raise OutOfMemory(cause, where=home, way_out=way_out)
 
 

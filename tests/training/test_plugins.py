@@ -393,6 +393,6 @@ def test_a_run_that_lacks_memory_fails_alone(tmp_path: Path) -> None:
     assert (kept.__traceback__, kept.__context__) == (None, None)  # else it holds the model
     error = found.error()
     assert error.cause.startswith("1 of 3 runs lacked memory (hungry with seed 0); the report is")
-    assert error.way_out == "lower batch of [training], in another folder"
+    assert error.way_out == "lower batch of [training] and raise accumulate, in another folder"
     with refusal(OutOfMemory):
         train(tmp_path, path, compare="hungry", out=tmp_path / "alone")

@@ -43,7 +43,7 @@ from tests.support.training_runs import (  # noqa: E402
 ROOT = Path(__file__).parents[2]
 SGD: dict[str, Any] = {"kind": "sgd", "lr": 2.0, "weight_decay": 1e-6}
 ASGD = {"optimizer": {**SGD, "asgd": True, "window": 1}, "evaluation": {"every": 2}}
-RANDOM = {"training": {"epochs": 4, "random_lengths": True, "clip": 0.25}}
+RANDOM = {"training": {"epochs": 4, "random_lengths": True, "accumulate": 2, "clip": 0.25}}
 ONE_CYCLE = {"optimizer": {"schedule": "one-cycle", "average": 0.4}}
 
 CASES: dict[str, StudySettings] = {

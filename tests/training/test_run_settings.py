@@ -83,7 +83,7 @@ def test_settings_of_tasks_of_a_wrong_type_are_refused() -> None:
 UNUSED = {
     "skipgram-cpu": ("data.bpe", "evaluation.batch", "evaluation.test", "evaluation.tokens"),
     "imdb-cpu": ("data.bpe", "model.bias_init", "training.bptt"),
-    "multi30k-cpu": ("data.min_count", "evaluation.stride"),
+    "multi30k-cpu": ("data.min_count", "training.accumulate", "evaluation.stride"),
 }
 GIVEN = {
     "data.bpe": 300,

@@ -78,6 +78,41 @@ def gradients(config: StudySettings, name: str = "mle") -> dict[str, Any]:
     return {key: p.grad for key, p in trainer.model.named_parameters()}
 
 
+#: Nothing is carried over.
+TRANSFORMER = {"name": "transformer", "d": 8, "layers": 1, "heads": 2, "dropout": 0.0}
+
+
+@pytest.mark.parametrize("name", ["mle", "cosreg", "al"])
+def test_accumulated_windows_are_one_batch(name: str) -> None:
+    """Two windows after another, of 2 streams, are one of 4, if nothing is carried over."""
+    usual = settings(name, model=TRANSFORMER)
+    one, two = trainer_of(usual), trainer_of(usual.updated({"training": {"accumulate": 2}}))
+    window = one.batches.take()
+    halves = [
+        window._replace(inputs=window.inputs[:, part], targets=window.targets[:, part])
+        for part in (slice(2), slice(2, 4))
+    ]
+    one.batches.take = lambda: window  # type: ignore[method-assign]
+    two.batches.take = lambda: halves.pop(0)  # type: ignore[method-assign]
+    assert float(two.step().loss) == pytest.approx(float(one.step().loss))
+    for p, q in zip(one.parameters, two.parameters, strict=True):
+        torch.testing.assert_close(q.grad, p.grad, rtol=1e-4, atol=1e-7)
+
+
+def test_the_last_step_of_a_run_is_the_mean_of_fewer_windows() -> None:
+    """Of nine windows, two a step, the last is alone, and has the gradient of one."""
+    optimizer = {"kind": "sgd", "lr": 0.0, "weight_decay": 0.0}
+    usual = settings(model=TRANSFORMER, optimizer=optimizer, training={"epochs": 1})
+    found = []
+    for accumulate in (1, 2):
+        trainer = trainer_of(usual.updated({"training": {"accumulate": accumulate}}))
+        while not trainer.finished:
+            trainer.step()
+        assert trainer.step_number == -(-9 // accumulate)
+        found.append([p.grad for p in trainer.parameters])
+    torch.testing.assert_close(*found)
+
+
 def test_a_loss_that_is_summed_over_steps_has_so_many_times_the_gradient() -> None:
     """That of a penalty too, whether it looks at logits or at weights alone."""
     for name in ("mle", "cosreg", "al", "sc-exp"):

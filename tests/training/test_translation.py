@@ -504,6 +504,7 @@ BAD = {
     "size": ({}, {"data": {"size": 5}}),
     "length": ({}, {"task": {"length": 2}}),
     "batch": ({}, {"training": {"batch": 4}}),
+    "accumulate": ({}, {"training": {"accumulate": 2}}),
     "method": ({}, {"compare": ["re"]}),
     # Counts, and the vocabulary of the source, are those of one way to tie the matrices.
     "tied of a method": (

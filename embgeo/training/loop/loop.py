@@ -514,12 +514,14 @@ class Trainer:
     def steps(self) -> int:
         """Number of steps of the first stage; an estimate if lengths of windows are random."""
         windows = self.training.epochs * self.batches.windows_per_epoch
-        return windows if self.training.steps is None else min(windows, self.training.steps)
+        found = -(-windows // self.training.accumulate)
+        return found if self.training.steps is None else min(found, self.training.steps)
 
     @property
     def all_steps(self) -> int:
         """Number of steps, including those of finetuning, which may end earlier."""
-        return self.steps + self.config.optimizer.finetune * self.batches.windows_per_epoch
+        windows = self.config.optimizer.finetune * self.batches.windows_per_epoch
+        return self.steps + -(-windows // self.training.accumulate)
 
     @property
     def epochs(self) -> float:
@@ -555,8 +557,9 @@ class Trainer:
     def step(self) -> StepReport:
         """Take one optimizer step.
 
-        The weight of the batch applies to a method that depends on weights alone as to every other
-        penalty, and scales the steps that a method takes itself.
+        A method that depends on weights alone adds its gradient once for all windows. The mean
+        weight of the batches applies to it as to every other penalty, and scales the steps that a
+        method takes itself.
         """
         factor = 1.0
         if self.finetune_end is None:
@@ -565,15 +568,27 @@ class Trainer:
                 done = round(self.progress * max(self.steps - 1, 0))
             factor = self.schedule(done, self.steps, self.batches.epoch)
         self.optimizer.zero_grad(set_to_none=True)
-        batch = self.batches.take()
-        loss, objective = self.loss(batch)
-        objective.backward()  # type: ignore[no-untyped-call]
-        weight = self.task.weigh(self.config, batch)
+        accumulate = self.training.accumulate
+        losses: list[Tensor] = []
+        batches: list[Any] = []
+        while len(losses) < accumulate and not (losses and self.stage_ended):
+            batches.append(self.batches.take())
+            loss, objective = self.loss(batches[-1])
+            (objective / accumulate).backward()  # type: ignore[no-untyped-call]
+            losses.append(loss)
+        mean = losses[0] if len(losses) == 1 else torch.stack(losses).mean()
+        number = len(batches)
+        if number < accumulate:  # at the end of a stage
+            for p in self.parameters:
+                if p.grad is not None:
+                    p.grad.mul_(accumulate / number)
+        weight = sum(self.task.weigh(self.config, batch) for batch in batches) / number
         if not self.in_loss:
             self.regularizer.add_gradient(weight)
         if self.training.clip:
             torch.nn.utils.clip_grad_norm_(self.parameters, self.training.clip)
-        lr = apply_factor(self.optimizer, factor * batch.length_ratio)
+        factor = factor * sum(batch.length_ratio for batch in batches) / number
+        lr = apply_factor(self.optimizer, factor)
         self.optimizer.step()
         self.regularizer.after_step(lr * weight)
         self.step_number += 1
@@ -581,8 +596,9 @@ class Trainer:
             self.asgd.after_step()
         elif (share := self.config.optimizer.average) and self.progress > 1.0 - share:
             self.average.update()
-        self.tokens += batch.units
-        return StepReport(loss, batch.units)
+        tokens = sum(batch.units for batch in batches)
+        self.tokens += tokens
+        return StepReport(mean, tokens)
 
     def loss(self, batch: Any) -> tuple[Tensor, Tensor]:
         """Compute the loss of a batch, detached, and the value to differentiate."""

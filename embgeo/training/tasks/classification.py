@@ -190,6 +190,7 @@ class ClassificationTask(task.Task):
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = OF_CLASSIFICATION
     USES: ClassVar = {
         "data": ("min_count", "size"),
+        "training": ("accumulate",),
         "evaluation": ("batch", "test"),
     }
 

@@ -167,7 +167,7 @@ def limit_evaluation(config: StudySettings) -> EvaluationSettings:
     training, found = config.training, config.evaluation
     if found.tokens is not None or training.steps is None:
         return found
-    trained = training.steps * training.batch * training.bptt
+    trained = training.steps * training.accumulate * training.batch * training.bptt
     return replace(found, tokens=max(FEWEST_EVALUATED, trained // 4))
 
 

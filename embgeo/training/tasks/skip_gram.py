@@ -148,7 +148,7 @@ class SkipGramTask(Task):
     SCORES: ClassVar[tuple[str, ...]] = ("loss", *SETS, *(name + ALL for name in SETS))
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = OF_SIMILARITY
     SPARSE: ClassVar[bool] = True
-    USES: ClassVar = {"data": ("min_count", "size")}
+    USES: ClassVar = {"data": ("min_count", "size"), "training": ("accumulate",)}
 
     def __init__(self, **settings: Any) -> None:
         own: components.SkipGramTask = take(self, settings)

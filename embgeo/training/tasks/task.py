@@ -36,7 +36,7 @@ class Losses:
 OF_SOME_TASKS = {
     "data": ("min_count", "size", "bpe"),
     "model": ("bias_init",),
-    "training": ("bptt", "windows", "random_lengths", "sum_over_steps"),
+    "training": ("bptt", "windows", "random_lengths", "sum_over_steps", "accumulate"),
     "evaluation": (
         *("batch", "test"),
         *("tokens", "bptt", "stride", "memory", "clamp", "same_length", "cache", "dynamic"),

@@ -169,6 +169,7 @@ class TranslationTask(task.Task):
     QUALITY: ClassVar[str] = BLEU
     SCORES: ClassVar[tuple[str, ...]] = ("loss", "perplexity", BLEU, TOKENIZED_BLEU, CHRF)
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = OF_TRANSLATION
+    #: Not `accumulate`, which would count tokens of short batches more than others.
     USES: ClassVar = {"data": ("size",), "evaluation": ("batch", "test")}
 
     def __init__(self, **settings: Any) -> None:
