@@ -92,6 +92,7 @@ def request(name: str, data: Path, runs: Path, own: Iterable[str] = ()) -> dict[
 def train(arguments: Mapping[str, Any], jobs: int) -> Study:
     """Every run of a campaign; those that are finished are kept."""
     trained = embgeo.train(**arguments, jobs=jobs, monitor=RunMonitor(say=print))
+    assert trained is not None
     if trained.failed:
         print(f"failed: {', '.join(f'{name}, seed {seed}' for name, seed in trained.failed)}")
     return trained.study

@@ -41,9 +41,9 @@ if __name__ == "__main__":
 from benchmarks.harness.steps import show_ratios, time_steps
 from benchmarks.harness.zipf import zipf_corpus
 from embgeo.training.data import Corpus
+from embgeo.training.loop.distributed import ProcessGroup, numerics
 from embgeo.training.loop.facts import read_peak, reset_peak
 from embgeo.training.loop.loop import Trainer
-from embgeo.training.loop.process import numerics
 from embgeo.training.methods import METHODS
 from embgeo.training.settings import from_tables
 
@@ -100,7 +100,7 @@ def make_loop(name: str, size: Size, device: str, precision: str) -> Trainer:
             },
         }
     )
-    return Trainer(config, corpus_of(size), torch.device(device))
+    return Trainer(config, corpus_of(size), torch.device(device), ProcessGroup())
 
 
 def baseline(name: str) -> str:

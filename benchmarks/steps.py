@@ -40,8 +40,8 @@ from embgeo.training.data.encoding import join_sequences
 from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit
 from embgeo.training.data.tokenizer import END_ROW
 from embgeo.training.limits import choose
+from embgeo.training.loop.distributed import ProcessGroup, numerics
 from embgeo.training.loop.loop import Trainer
-from embgeo.training.loop.process import numerics
 from embgeo.training.models.blocks import encode_places
 from embgeo.training.registry import find_model
 from embgeo.training.sections import TrainingSettings
@@ -431,7 +431,7 @@ def make_loop(case: Case, label: str, s: Any, p: float, device: str) -> Trainer:
         "training": {**training, **choose(vars(s), TrainingSettings)},
     }
     config = from_tables(merge_tables(tables, case.tables))
-    return Trainer(config, case.draw(s), torch.device(device))
+    return Trainer(config, case.draw(s), torch.device(device), ProcessGroup())
 
 
 class Script:

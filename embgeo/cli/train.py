@@ -101,6 +101,8 @@ def train(
         trained = workflow.train(
             **arguments, jobs=jobs, command=shared.command_line(), monitor=monitor
         )
+    if trained is None:  # only the first process of a distributed training writes
+        return
     from embgeo.training.study.record import STUDY
 
     shared.print_found(STUDY.to_json(trained.study), text.render(trained.study), json_, quiet)

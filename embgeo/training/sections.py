@@ -147,7 +147,7 @@ class TrainingSettings(Settings, frozen=True):
     epochs: Whole = 1
     #: Optimizer steps after which the run ends, if `epochs` do not end it before.
     steps: Whole | None = None
-    #: Streams side by side, and the steps back in time.
+    #: Streams side by side over all processes, and the steps back in time.
     batch: Rows = 20
     bptt: Rows = 35
     #: "streams", the default: each window continues the one before it, with its state. "random":

@@ -108,7 +108,7 @@ def train(
     jobs: int = 1,
     command: str = "",
     monitor: RunMonitor | None = None,
-) -> TrainedStudy:
+) -> TrainedStudy | None:
     """Train language models with each of several methods, and compare the results.
 
     All methods start from the same weights and see the same text in the same order. Every run is
@@ -155,7 +155,8 @@ def train(
 
     Returns
     -------
-    TrainedStudy
+    TrainedStudy or None
+        None in all processes of a distributed training but the first.
 
     Raises
     ------
@@ -279,22 +280,31 @@ def train_study(
     plugins: tuple[Path, ...],
     command: str,
     monitor: RunMonitor,
-) -> TrainedStudy:
-    """Train all runs, then write the study with its report."""
+) -> TrainedStudy | None:
+    """Train all runs, then write the study with its report; None in all processes but the first."""
     from embgeo.training.loop.checkpoint import make_folder, write
+    from embgeo.training.loop.distributed import join_processes
 
-    check_runs_folder(folder, resume=resume)
-    check_runs(settings, dataset, folder, read_tuned(settings, folder))
-    make_folder(folder)
-    write(folder / STUDY_SETTINGS_NAME, settings.text().encode())
-    if jobs == 1:
-        measure = geometry_measure(dataset.vocabulary.counts)
-        runs: RunsHere | RunsBeside = RunsHere(dataset, measure, command, monitor)
-    else:
-        runs = RunsBeside(settings, plugins, command, monitor, jobs)
-    tuned = tune_settings(settings, folder, runs)
-    failed = train_every_run(settings, folder, tuned, runs)
-    study, page = write_study(settings, folder, failed, command, monitor.progress)
+    measure = geometry_measure(dataset.vocabulary.counts)
+    with join_processes(settings.training.device) as world:
+        where, way_out = argument("jobs"), "leave it out: torchrun's processes train a run together"
+        refuse_if(world.size > 1 and jobs > 1, where, "is for one process", way_out)
+        if world.leads:
+            check_runs_folder(folder, resume=resume)
+            check_runs(settings, dataset, folder, read_tuned(settings, folder))
+            make_folder(folder)
+            write(folder / STUDY_SETTINGS_NAME, settings.text().encode())
+        else:
+            monitor = RunMonitor()
+        if jobs == 1:
+            runs: RunsHere | RunsBeside = RunsHere(dataset, measure, command, monitor, world)
+        else:
+            runs = RunsBeside(settings, plugins, command, monitor, world, jobs)
+        tuned = tune_settings(settings, folder, runs)
+        failed = train_every_run(settings, folder, tuned, runs)
+        if not world.leads:
+            return None
+        study, page = write_study(settings, folder, failed, command, monitor.progress)
     return TrainedStudy(study, folder, page, failed)
 
 
@@ -366,7 +376,7 @@ def train_every_run(
                 raise outcome
             failed[method, seed] = outcome
             say(f"{behind}/{total}  {method}, seed {seed}: {outcome.cause}")
-        else:
+        elif runs.group.leads:
             seconds = time.perf_counter() - began
             say(f"{behind}/{total}  {describe_run(outcome)} ({seconds:.0f} s)")
             began = time.perf_counter()

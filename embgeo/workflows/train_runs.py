@@ -39,6 +39,7 @@ from embgeo.training.study.log import OF_OUTPUT
 
 if TYPE_CHECKING:
     from embgeo.core.progress import Progress
+    from embgeo.training.loop.distributed import ProcessGroup
     from embgeo.training.loop.loop import Measure
     from embgeo.training.settings import StudySettings
     from embgeo.training.study.run_result import RunResult
@@ -116,6 +117,8 @@ def attempt_run(
             settings, dataset, home, measure=measure, progress=progress, command=command
         )
     except (MemoryError, torch.OutOfMemoryError) as error:
+        if torch.distributed.is_initialized():
+            raise  # other processes wait for this one
         cause = f"out of memory: {' '.join(str(error).split()) or 'none is left'}"
     # Behind the handler: an error with a context would hold the tensors of the run.
     gc.collect()
@@ -165,7 +168,7 @@ def analyze_embedding(folder: Path, device: str, command: str, progress: Progres
 
 def choose_pass_device(device: str) -> str:
     """Choose the device of analyses: the CUDA device that trained, else the CPU."""
-    from embgeo.training.loop.process import find_device
+    from embgeo.training.loop.distributed import find_device
 
     found = find_device(device)
     has_array_api = find_spec("array_api_compat") is not None
@@ -184,12 +187,13 @@ def is_analyzed(folder: Path, model: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RunsHere:
-    """Trains runs one after the other, in this process."""
+    """Trains runs one after the other, in this process and those that torchrun started."""
 
     dataset: Dataset
     measure: Measure | None
     command: str
     monitor: RunMonitor
+    group: ProcessGroup
 
     def train(self, waiting: Sequence[Job], *, analyzed: bool) -> Iterator[tuple[int, Outcome]]:
         """Yield the place and the outcome of each run, and analyze its embedding if `analyzed`."""
@@ -200,9 +204,10 @@ class RunsHere:
             except RunFailed as error:
                 outcome = error.with_traceback(None)  # which holds the model
             else:
-                if analyzed:
+                if analyzed and self.group.leads:
                     device = settings.training.device
                     analyze_embedding(home, device, self.command, self.monitor.progress)
+                self.group.wait()
             yield place, outcome
 
 
@@ -220,6 +225,7 @@ class RunsBeside:
     plugins: tuple[Path, ...]
     command: str
     monitor: RunMonitor
+    group: ProcessGroup
     jobs: int
     idle: queue.SimpleQueue[Worker] = field(default_factory=queue.SimpleQueue)
 
@@ -374,13 +380,14 @@ def end_with(parent: int) -> None:
 
 def prepare_runs(settings: StudySettings, plugins: Sequence[Path], command: str) -> RunsHere:
     """Read the plug-ins and the text of a study."""
+    from embgeo.training.loop.distributed import ProcessGroup
     from embgeo.training.plugins import load_plugins
     from embgeo.training.tasks import make_task
 
     load_plugins(plugins)
     dataset = make_task(settings).load(settings)
     measure = geometry_measure(dataset.vocabulary.counts)
-    return RunsHere(dataset, measure, command, RunMonitor())
+    return RunsHere(dataset, measure, command, RunMonitor(), ProcessGroup())
 
 
 def main() -> None:

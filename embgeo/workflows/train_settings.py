@@ -264,7 +264,8 @@ def tune_settings(
             pairs = enumerate(zip(values, scores, strict=True))
             tried += [TriedValue(setting, v, s.value, s.name, i == chosen) for i, (v, s) in pairs]
         found[method] = best
-        TUNING.save(Tuning(TUNING_SEED, tuple(tried)), tuning_folder(folder, method))
+        if runs.group.leads:
+            TUNING.save(Tuning(TUNING_SEED, tuple(tried)), tuning_folder(folder, method))
     return found
 
 

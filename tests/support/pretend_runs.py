@@ -20,6 +20,7 @@ from embgeo.stats.backend.torch import TorchBackend
 from embgeo.stats.resources import Resources
 from embgeo.training.complete import complete_settings
 from embgeo.training.loop.checkpoint import load_state, model_bytes, save_state
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.loop import Trainer
 from embgeo.training.methods import make_plain
 from embgeo.training.settings import StudySettings
@@ -44,7 +45,7 @@ def run_case(model: str, method: str, precision: str) -> dict[str, Any]:
     tables = {**MODELS[model]}
     tables["training"] = {**tables.get("training", {}), "precision": precision}
     config = complete_settings(settings(method, **tables)).one(method, 0)
-    expected = float(Trainer(config, corpus(200), CPU).step().loss)
+    expected = float(Trainer(config, corpus(200), CPU, ProcessGroup()).step().loss)
     with pretend() as device, tempfile.TemporaryDirectory() as folder:
         trainer = make_trainer(config, device)
         first = float(trainer.step().loss)
@@ -74,7 +75,7 @@ def run_case(model: str, method: str, precision: str) -> dict[str, Any]:
 
 
 def make_trainer(config: StudySettings, device: torch.device) -> Trainer:
-    return Trainer(config, corpus(200), device)
+    return Trainer(config, corpus(200), device, ProcessGroup())
 
 
 class PretendBackend(TorchBackend):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
@@ -18,12 +19,14 @@ from embgeo.core.progress import Progress, RunMonitor
 from embgeo.training.complete import complete_settings
 from embgeo.training.data import Corpus, Vocabulary, load_corpus
 from embgeo.training.loop.checkpoint import run_folder
+from embgeo.training.loop.distributed import ProcessGroup, join_processes
 from embgeo.training.loop.loop import Trainer, train_run
 from embgeo.training.sections import DataSettings
 from embgeo.training.settings import StudySettings, from_tables
 from embgeo.training.study.run_result import RunResult
 from embgeo.training.tasks import make_task
 from embgeo.workflows.train_runs import RunsHere
+from tests.support.processes import in_two_processes
 
 N = 50
 CPU = torch.device("cpu")
@@ -119,17 +122,18 @@ def run(config: StudySettings, folder: Path, **more: Any) -> RunResult:
 
 def trainer_of(config: StudySettings, name: str | None = None) -> Trainer:
     """The loop of the first method, or of that one."""
-    return Trainer(config.one(name or config.compare[0], 0), corpus(), CPU)
+    return Trainer(config.one(name or config.compare[0], 0), corpus(), CPU, ProcessGroup())
 
 
 def run_all(config: StudySettings, folder: Path, measure: Any = None) -> None:
     """All runs of a study, without the analyses of their embeddings."""
-    runs = RunsHere(corpus(), measure, "embgeo train", RunMonitor())
-    config = complete_settings(config)
-    waiting = [(config.one(*each), run_folder(folder, *each)) for each in config.runs]
-    for _, outcome in runs.train(waiting, analyzed=False):
-        if isinstance(outcome, RunFailed):
-            raise outcome
+    with join_processes("cpu") as group:
+        runs = RunsHere(corpus(), measure, "embgeo train", RunMonitor(), group)
+        config = complete_settings(config)
+        waiting = [(config.one(*each), run_folder(folder, *each)) for each in config.runs]
+        for _, outcome in runs.train(waiting, analyzed=False):
+            if isinstance(outcome, RunFailed):
+                raise outcome
 
 
 class Stopped(Exception):
@@ -185,6 +189,27 @@ def assert_resumes(config: StudySettings, folder: Path, after: int, *files: str)
     train_task(config, folder / "two")
     for name in ("model.safetensors", *files):
         assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
+    return found
+
+
+#: A run in one of two processes.
+TWO = """
+import json, sys
+from pathlib import Path
+from embgeo.training.complete import complete_settings
+from embgeo.training.settings import from_tables
+from tests.support.training_runs import train_task
+train_task(complete_settings(from_tables(json.loads(sys.argv[2]))), Path(sys.argv[1]))
+"""
+
+
+def assert_two_processes_agree(config: StudySettings, folder: Path) -> RunResult:
+    """Compare a run of one process to the same of two."""
+    found = train_task(config, folder / "one")
+    in_two_processes(TWO, str(folder / "two"), json.dumps(config.tables()))
+    one, two = (load_file(folder / name / "model.safetensors") for name in ("one", "two"))
+    for name, tensor in one.items():
+        np.testing.assert_allclose(two[name], tensor, rtol=1e-3, atol=1e-5)
     return found
 
 

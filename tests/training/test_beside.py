@@ -20,6 +20,7 @@ import embgeo
 from embgeo.core.errors import BadOption, RunFailed, UnreadableFile
 from embgeo.core.progress import RunMonitor
 from embgeo.training.complete import complete_settings
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.workflows.train_runs import RunsBeside, Worker, deal_gpus
 from tests.support.refusals import refusal
 from tests.support.training_runs import numbers, settings
@@ -139,7 +140,7 @@ def test_a_worker_whose_study_was_killed_saves_and_ends(text: Path, tmp_path: Pa
 @pytest.mark.slow
 def test_an_error_about_more_than_a_run_is_raised(tmp_path: Path) -> None:
     config = complete_settings(settings(data={"path": str(tmp_path / "gone.txt")}))
-    runs = RunsBeside(config, (), "", RunMonitor(), 2)
+    runs = RunsBeside(config, (), "", RunMonitor(), ProcessGroup(), 2)
     with refusal(UnreadableFile):
         list(runs.train([(config, tmp_path / "mle")], analyzed=False))
 

@@ -23,6 +23,7 @@ from embgeo.training.complete import complete_settings  # noqa: E402
 from embgeo.training.data import Corpus  # noqa: E402
 from embgeo.training.data.batches import RandomWindows  # noqa: E402
 from embgeo.training.data.tokenizer import SEPARATOR  # noqa: E402
+from embgeo.training.loop.distributed import ProcessGroup  # noqa: E402
 from embgeo.training.loop.loop import train_run  # noqa: E402
 from embgeo.training.settings import load_preset  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
@@ -125,8 +126,9 @@ def test_a_missing_package_is_named(folder: Path, monkeypatch: pytest.MonkeyPatc
 # --- Windows ------------------------------------------------------------------------------------
 
 
-def feed(tokens: int = 103, *, seed: int = 0) -> RandomWindows:
-    return RandomWindows(torch.arange(tokens), 4, 10, seed=seed)
+def feed(tokens: int = 103, *, group: ProcessGroup | None = None, seed: int = 0) -> RandomWindows:
+    rows = torch.arange(tokens)
+    return RandomWindows(rows, 4, 10, group=group or ProcessGroup(), seed=seed)
 
 
 def test_windows_of_an_epoch_are_disjoint_and_drawn() -> None:
@@ -152,6 +154,12 @@ def test_windows_go_on_where_they_were() -> None:
     other.load_state_dict(batches.state_dict())
     for _ in range(3):
         assert torch.equal(batches.take().inputs, other.take().inputs)
+
+
+def test_processes_share_the_windows_of_a_step() -> None:
+    whole = feed().take().inputs
+    parts = [feed(group=ProcessGroup(rank, 2)).take().inputs for rank in range(2)]
+    assert sorted(whole.T.tolist()) == sorted(torch.cat(parts, dim=1).T.tolist())
 
 
 def test_text_for_less_than_a_batch_of_windows() -> None:

@@ -23,6 +23,7 @@ from embgeo.training.data.labeled_corpus import (
     split_tokens,
 )
 from embgeo.training.loop.check import check_study
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.loop import Trainer
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.registry import describe_class
@@ -36,6 +37,7 @@ from tests.support.training_runs import (
     CPU,
     RecurrentCalls,
     assert_resumes,
+    assert_two_processes_agree,
 )
 
 CLASSES = ("earth", "sky")
@@ -102,7 +104,7 @@ def test_the_network_is_that_of_its_equations() -> None:
     model = Rcnn(9, 3, d=4, context=3, hidden=5, dropout=0.0).double()
     torch.nn.init.normal_(model.start)
     found = documents([3, 1, 5])
-    feed = DocumentBatches(found, batch=3, seed=0, device=CPU)
+    feed = DocumentBatches(found, batch=3, seed=0, group=ProcessGroup(), device=CPU)
     batch = feed.take()
     texts = [row[:n] for row, n in zip(batch.rows, batch.lengths, strict=True)]
     expected = torch.stack([slow_logits(model, text) for text in texts])
@@ -117,27 +119,29 @@ def test_the_network_is_that_of_its_equations() -> None:
 def test_its_recurrence_ignores_autocast(place: Path) -> None:
     config = complete_settings(settings(place, training={"precision": "bf16"}))
     dataset = make_task(config).load(config)
-    trainer = Trainer(config.one("mle", 0), dataset, CPU)
+    trainer = Trainer(config.one("mle", 0), dataset, CPU, ProcessGroup())
     with RecurrentCalls() as calls:
         trainer.step()
     assert calls.seen == {"rnn_tanh": {torch.float32, False}}
 
 
-def test_every_document_is_seen_once() -> None:
+def test_every_document_is_seen_once_and_processes_share_every_batch() -> None:
     given = documents(list(np.random.default_rng(1).integers(1, 7, 26)))
     usual: dict[str, Any] = {"batch": 4, "seed": 1, "device": CPU}
-    whole = DocumentBatches(given, **usual)
+    whole = DocumentBatches(given, group=ProcessGroup(), **usual)
+    parts = [DocumentBatches(given, group=ProcessGroup(rank, 2), **usual) for rank in range(2)]
     assert len(set(whole.order.tolist())) == 26
     for _ in range(2 * whole.steps_per_epoch):
         at = whole.offset * 4
         chosen = whole.order[at : at + 4]
-        one = whole.take()
+        one, *halves = (feed.take() for feed in (whole, *parts))
         assert torch.equal(one.classes, torch.from_numpy(given.classes[chosen]))
+        assert torch.equal(one.classes, torch.cat([half.classes for half in halves]))
         for row, n, number in zip(one.rows, one.lengths, chosen, strict=True):
             text = given.rows[given.ends[number] : given.ends[number + 1]]
             assert row[: int(n)].tolist() == text.tolist()
     assert whole.epoch == 2
-    again = DocumentBatches(given, **usual)
+    again = DocumentBatches(given, group=ProcessGroup(), **usual)
     again.load_state_dict(whole.state_dict())
     assert torch.equal(again.take().rows, whole.take().rows)
 
@@ -260,6 +264,13 @@ def test_a_classifier_of_ones_own_is_checked(place: Path, monkeypatch: pytest.Mo
     config = complete_settings(from_tables(tables))
     dataset = make_task(config).load(config)
     check_study(config, dataset)
+
+
+@pytest.mark.nightly
+def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> None:
+    assert_two_processes_agree(
+        complete_settings(settings(place, compare=["frage"], training={"epochs": 1})), tmp_path
+    )
 
 
 BAD = {

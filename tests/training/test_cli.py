@@ -164,6 +164,7 @@ def test_python_gets_the_study_that_is_saved() -> None:
     lines: list[str] = []
     monitor = RunMonitor(say=lines.append)
     trained = train(out="words.runs", resume=True, monitor=monitor)
+    assert trained is not None
     assert STUDY.to_json(trained.study) == STUDY.to_json(load_study(trained.folder))
     assert trained.report.is_file()
     assert trained.folder == Path("words.runs")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 pytest.importorskip("torch")
 pytest.importorskip("tomli_w")
 
+from safetensors.numpy import load_file
 
 import embgeo
 from embgeo.cli.app import app
@@ -30,6 +32,7 @@ from embgeo.training.settings import from_tables, read_settings
 from embgeo.training.study.record import load_study
 from embgeo.training.tasks import TASKS, make_task
 from tests.support.documents import ROOT, agrees, blocks, commands
+from tests.support.processes import in_two_processes
 from tests.support.refusals import refusal
 from tests.support.sampling import each_folder
 from tests.support.training_runs import Stopped, silent, stopping
@@ -146,6 +149,26 @@ def test_a_task_of_ones_own_is_resumed_to_the_byte(tmp_path: Path) -> None:
     train_run(config, dataset, again, progress=silent(), **arguments)
     model = "model.safetensors"
     assert (again / model).read_bytes() == (one / home / model).read_bytes()
+
+
+@pytest.mark.usefixtures("few_figures")
+@pytest.mark.nightly
+def test_a_task_of_ones_own_is_shared_by_processes(tmp_path: Path) -> None:
+    _, file = page_files(tmp_path)
+    one, out = tmp_path / "one", tmp_path / "two"
+    train(tmp_path, file, compare="mle,cosreg", settings=BIGRAMS, device="cpu", out=one)
+    script = (
+        "import sys, embgeo, json\n"
+        "embgeo.train(sys.argv[1], plugins=[sys.argv[2]], out=sys.argv[3], device='cpu', "
+        "compare='mle,cosreg', settings=json.loads(sys.argv[4]))\n"
+    )
+    in_two_processes(script, str(TEXT), str(file), str(out), json.dumps(BIGRAMS))
+    for method in ("mle", "cosreg"):
+        place = Path(method) / "seed-0" / "model.safetensors"
+        alone, together = load_file(one / place), load_file(out / place)
+        assert alone.keys() == together.keys()
+        for name, tensor in alone.items():
+            assert abs(tensor - together[name]).max() < 1e-5
 
 
 @pytest.mark.usefixtures("few_figures")

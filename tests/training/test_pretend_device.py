@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tests.support.documents import ROOT
+from tests.support.processes import ROOT
 
 pytestmark = pytest.mark.slow
 

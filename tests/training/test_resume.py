@@ -18,8 +18,8 @@ from embgeo.core.errors import BadOption, UnreadableFile  # noqa: E402
 from embgeo.core.progress import Progress  # noqa: E402
 from embgeo.files.saved import name_temporary  # noqa: E402
 from embgeo.training.loop.checkpoint import begin_folder, hold_folder, save_state, write  # noqa: E402
+from embgeo.training.loop.distributed import get_random_state, set_random_state  # noqa: E402
 from embgeo.training.loop.loop import RunLog, RunLoop, train_run  # noqa: E402
-from embgeo.training.loop.process import get_random_state, set_random_state  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402
 from embgeo.training.study.run_result import load_result  # noqa: E402
 from tests.support.moments import drop_temporary, moments, put, state_of  # noqa: E402

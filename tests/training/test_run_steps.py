@@ -12,9 +12,9 @@ torch = pytest.importorskip("torch")
 
 
 from embgeo.training.evaluation.scores import Scores  # noqa: E402
+from embgeo.training.loop.distributed import list_precisions, numerics  # noqa: E402
 from embgeo.training.loop.facts import BIAS_DEVIATION, list_deviations  # noqa: E402
 from embgeo.training.loop.loop import Trainer  # noqa: E402
-from embgeo.training.loop.process import list_precisions, numerics  # noqa: E402
 from embgeo.training.methods import METHODS  # noqa: E402
 from embgeo.training.methods.method import list_embeddings  # noqa: E402
 from embgeo.training.settings import StudySettings  # noqa: E402

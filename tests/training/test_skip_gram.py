@@ -21,10 +21,12 @@ from embgeo.training.complete import complete_settings
 from embgeo.training.data.documents import TokenStream, load_documents
 from embgeo.training.data.neighbor_batches import (
     NegativeSampler,
+    NeighborBatches,
     draw_pairs,
     expect_pairs,
     keep_chances,
 )
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.loop import Trainer
 from embgeo.training.methods import METHODS
 from embgeo.training.sections import DataSettings
@@ -36,6 +38,7 @@ from tests.support.sampling import each_folder
 from tests.support.training_runs import (
     CPU,
     assert_resumes,
+    assert_two_processes_agree,
 )
 
 WORDS = [f"w{i}" for i in range(40)]
@@ -156,7 +159,7 @@ def test_steps_are_those_of_dense_gradients_by_hand(place: Path) -> None:
     """Three steps: autograd on whole matrices, FRAGE on the rows that it drew, plain SGD."""
     config = complete_settings(settings(place, compare=["frage"]))
     dataset = make_task(config).load(config)
-    trainer, twin = (Trainer(config, dataset, CPU) for _ in range(2))
+    trainer, twin = (Trainer(config, dataset, CPU, ProcessGroup()) for _ in range(2))
     W, V = (p.detach().clone().requires_grad_() for p in twin.parameters)
     twin.regularizer._source = (W,)
     for number in range(3):
@@ -175,7 +178,7 @@ def test_steps_are_those_of_dense_gradients_by_hand(place: Path) -> None:
 
 def test_methods_of_whole_matrices_add_their_gradient(place: Path) -> None:
     config = complete_settings(settings(place, compare=["cosreg"]))
-    trainer = Trainer(config, make_task(config).load(config), CPU)
+    trainer = Trainer(config, make_task(config).load(config), CPU, ProcessGroup())
     before = [p.detach().clone() for p in trainer.parameters]
     trainer.step()
     moved = [(p != old).any(dim=1).all() for p, old in zip(trainer.parameters, before, strict=True)]
@@ -185,7 +188,7 @@ def test_methods_of_whole_matrices_add_their_gradient(place: Path) -> None:
 
 def test_words_that_are_not_seen_do_not_move(place: Path) -> None:
     config = complete_settings(settings(place))
-    trainer = Trainer(config, make_task(config).load(config), CPU)
+    trainer = Trainer(config, make_task(config).load(config), CPU, ProcessGroup())
     before = trainer.matrices()[0]
     batch = trainer.batches.take()
     batch = batch._replace(
@@ -196,6 +199,23 @@ def test_words_that_are_not_seen_do_not_move(place: Path) -> None:
     moved = (trainer.matrices()[0] != before).any(dim=1)
     assert moved[:5].any()
     assert not moved[5:].any()
+
+
+def test_processes_share_every_batch() -> None:
+    generator = np.random.default_rng(0)
+    given = stream(list(generator.integers(0, 9, 900)), [0] * 900)
+    counts = np.bincount(given.rows, minlength=9)
+    usual = {"window": 2, "subsample": 0.0, "shared": 4, "power": 0.75, "batch": 64, "seed": 1}
+    whole, *parts = (
+        NeighborBatches(given, counts, **usual, group=ProcessGroup(*part), device=CPU)
+        for part in ((0, 1), (0, 2), (1, 2))
+    )
+    for _ in range(2 * whole.steps_per_epoch):
+        one, *halves = (feed.take() for feed in (whole, *parts))
+        assert torch.equal(one.words, torch.cat([half.words for half in halves]))
+        assert torch.equal(one.contexts, torch.cat([half.contexts for half in halves]))
+        assert all(torch.equal(one.negatives, half.negatives) for half in halves)
+    assert whole.epoch == 2
 
 
 def test_texts_become_lower_case_words_without_tags_and_rare_words(tmp_path: Path) -> None:
@@ -242,6 +262,11 @@ def test_a_study_decides_the_claims_of_table_1(
     assert "test ws353 against each control" in page.lower()
     assert "training words" in page
     assert "pairs that have both words" in page
+
+
+@pytest.mark.nightly
+def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> None:
+    assert_two_processes_agree(complete_settings(settings(place, compare=["frage"])), tmp_path)
 
 
 def test_what_needs_a_softmax_is_refused(place: Path) -> None:

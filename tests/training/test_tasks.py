@@ -9,8 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from embgeo.training.data import Batches, columns  # noqa: E402
+from embgeo.training.loop.distributed import numerics  # noqa: E402
 from embgeo.training.loop.loop import _DROPOUT  # noqa: E402
-from embgeo.training.loop.process import numerics  # noqa: E402
 from embgeo.training.methods import (  # noqa: E402
     METHODS,
     Setup,

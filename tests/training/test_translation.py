@@ -33,6 +33,7 @@ from embgeo.training.evaluation.translation import (
     search_beams,
     take_best,
 )
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.loop.loop import train_run
 from embgeo.training.methods import Regularizer
 from embgeo.training.models.blocks import Block
@@ -53,6 +54,7 @@ from tests.support.refusals import refusal
 from tests.support.training_runs import (
     CPU,
     assert_resumes,
+    assert_two_processes_agree,
     silent,
     train_task,
 )
@@ -194,7 +196,7 @@ def test_the_network_is_that_of_its_equations(norm: str, tied: str) -> None:
         model = make_model(norm=norm, tied=tied, layers=1, n_source=14)
         rows = np.where(pairs.source.rows == END_ROW, END_ROW, pairs.source.rows + 5)
         pairs = replace(pairs, source=replace(pairs.source, rows=rows))
-    batch = PairBatches(pairs, batch=99, seed=0, device=CPU).take()
+    batch = PairBatches(pairs, batch=99, seed=0, group=ProcessGroup(), device=CPU).take()
     hidden = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)[batch.places]
     targets = [[*row[1:].tolist(), 0] for row in batch.inputs]
     lengths = (batch.places // batch.inputs.shape[1]).bincount().tolist()
@@ -256,7 +258,7 @@ def slow_lstm_logits(
 def test_the_lstm_is_that_of_its_equations(tied: str) -> None:
     """Sentences of several lengths in a batch, each as if it were alone."""
     model, pairs = make_lstm(tied=tied), draw_pairs(3)
-    batch = PairBatches(pairs, batch=99, seed=0, device=CPU).take()
+    batch = PairBatches(pairs, batch=99, seed=0, group=ProcessGroup(), device=CPU).take()
     assert len(set(batch.lengths.tolist())) > 1
     hidden = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)[batch.places]
     lengths = (batch.places // batch.inputs.shape[1]).bincount().tolist()
@@ -299,18 +301,28 @@ def test_tokens_one_by_one_are_as_all_at_once(make: Any) -> None:
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_the_loss_is_that_of_torch_over_all_targets(smoothing: float) -> None:
+def test_the_loss_is_that_of_torch_over_all_targets_of_all_processes(smoothing: float) -> None:
     model, pairs = make_model(), draw_pairs(9)
     task = TranslationTask(smoothing=smoothing)
-    feed = PairBatches(pairs, batch=20, seed=0, device=CPU)
-    for _ in range(feed.steps_per_epoch):
+    given: dict[str, Any] = {"batch": 20, "seed": 0, "device": CPU}
+
+    def losses(group: ProcessGroup) -> list[tuple[float, float]]:
+        feed = PairBatches(pairs, group=group, **given)
+        batches = [feed.take() for _ in range(feed.steps_per_epoch)]
+        found = [task.loss(model, one, None, Regularizer()) for one in batches]
+        return [(one.mean.item(), one.objective.item()) for one in found]
+
+    alone = losses(ProcessGroup())
+    parts = [losses(ProcessGroup(rank, 3)) for rank in range(3)]
+    np.testing.assert_allclose(np.mean(parts, axis=0), alone)
+    feed = PairBatches(pairs, group=ProcessGroup(), **given)
+    for plain, smoothed in alone:
         batch = feed.take()
-        found = task.loss(model, batch, None, Regularizer())
         hidden = model(batch.source, batch.lengths, batch.inputs).flatten(0, 1)[batch.places]
         logits, targets = model.head(hidden), batch.targets
-        assert found.mean.item() == pytest.approx(F.cross_entropy(logits, targets).item())
+        assert plain == pytest.approx(F.cross_entropy(logits, targets).item())
         twin = F.cross_entropy(logits, targets, label_smoothing=smoothing)
-        assert found.objective.item() == pytest.approx(twin.item())
+        assert smoothed == pytest.approx(twin.item())
 
 
 # --- The search -----------------------------------------------------------------------------------
@@ -408,18 +420,23 @@ def test_of_equal_translations_the_first_is_taken() -> None:
 # --- Data -----------------------------------------------------------------------------------------
 
 
-def test_every_pair_is_seen_once() -> None:
+def test_every_pair_is_seen_once_and_processes_share_every_batch() -> None:
     pairs = draw_pairs(41)
     usual: dict[str, Any] = {"batch": 24, "seed": 1, "device": CPU}
-    whole = PairBatches(pairs, **usual)
+    whole = PairBatches(pairs, group=ProcessGroup(), **usual)
+    parts = [PairBatches(pairs, group=ProcessGroup(rank, 2), **usual) for rank in range(2)]
     orders = []
     for _ in range(2):
         seen: list[tuple[int, ...]] = []
         for _ in range(whole.steps_per_epoch):
-            one = whole.take()
+            one, *halves = (feed.take() for feed in (whole, *parts))
             assert max(one.source.numel(), one.inputs.numel()) <= 24
-            assert one.units == len(one.targets)
+            assert one.units == len(one.targets) == 2 * halves[0].units
+            known = [half for half in halves if half.counts]
+            assert sum(len(half.targets) for half in known) == len(one.targets)
             seen += list_pairs(one)
+            both = [pair for half in known for pair in list_pairs(half)]
+            assert sorted(both) == sorted(list_pairs(one))
         expected = [
             (*pairs.source.rows[slice(*pairs.source.ends[i : i + 2])].tolist(), -1,
              *pairs.target.rows[slice(*pairs.target.ends[i : i + 2])].tolist())
@@ -428,7 +445,7 @@ def test_every_pair_is_seen_once() -> None:
         assert sorted(seen) == sorted(expected)
         orders.append(seen)
     assert orders[0] != orders[1]
-    again = PairBatches(pairs, **usual)
+    again = PairBatches(pairs, group=ProcessGroup(), **usual)
     again.load_state_dict(whole.state_dict())
     assert torch.equal(again.take().source, whole.take().source)
 
@@ -631,6 +648,14 @@ def test_the_lstm_learns_to_read_the_source(place: Path, tmp_path: Path) -> None
     test: Any = train_task(config, tmp_path).test
     sentences = len((place / "test_a.en").read_text("utf-8").splitlines())
     assert test["loss"] * test["tokens"] / sentences < math.log(len(NOUNS) ** 2 * len(VERBS)) - 0.3
+
+
+@pytest.mark.nightly
+def test_two_processes_train_what_one_trains(place: Path, tmp_path: Path) -> None:
+    config = complete_settings(settings(place, compare=["adversarial"]))
+    dataset = make_task(config).load(config)
+    one = assert_two_processes_agree(config, tmp_path)
+    assert one.tokens == dataset.sizes["train"]
 
 
 # --- Scores ---------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from embgeo.core.errors import BadOption, Diverged
 from embgeo.core.progress import RunMonitor
 from embgeo.training.complete import complete_settings
 from embgeo.training.loop.checkpoint import run_folder
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.settings import parse_settings
 from embgeo.training.study.assemble import describe_tried
 from embgeo.training.study.record import StudyMethod, TriedValue
@@ -48,7 +49,7 @@ def tuned(
 
 
 def runs_here(monitor: RunMonitor | None = None) -> RunsHere:
-    return RunsHere(corpus(), None, "", monitor or RunMonitor())
+    return RunsHere(corpus(), None, "", monitor or RunMonitor(), ProcessGroup())
 
 
 def tried(folder: Path, method: str) -> tuple[TriedValue, ...]:

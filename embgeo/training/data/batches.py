@@ -10,6 +10,7 @@ from torch import Tensor
 from embgeo.core.arrays import IntArray
 from embgeo.core.errors import BadOption, argument
 from embgeo.core.settings import Positive, parse_value
+from embgeo.training.loop.distributed import ProcessGroup
 
 #: The way out of too little text.
 SMALLER_BATCH = f"lower training.batch with {argument('settings', 'training.batch=N')}"
@@ -20,10 +21,11 @@ _SHORTEST = 5
 
 
 class BatchIterator:
-    """A deterministic walk over the batches of a run, which can be resumed anywhere.
+    """A deterministic walk over the batches of a process, which can be resumed anywhere.
 
     A batch has `units`, the number of targets, pairs or documents over which its loss is a mean.
-    `length_ratio` is the factor of the
+    Every process has the same number in a step, so that means average to means; otherwise it is the
+    mean over the processes, and `Task.loss` divides by it. `length_ratio` is the factor of the
     learning rate of the step, usually 1; `first` tells whether to start from an initial state
     instead of the state after the batch before.
 
@@ -190,10 +192,13 @@ class RandomWindows(BatchIterator):
     Each epoch cuts the text into windows, from a first token that is drawn anew. The remainder,
     less than a batch, is dropped.
 
-    `rows`: the training split, shape (n,). `batch`: windows of a step. `bptt`: targets of a window.
+    `rows`: the training split, shape (n,). `batch`: windows of a step, over all processes. `bptt`:
+    targets of a window.
     """
 
-    def __init__(self, rows: Tensor, batch: int, bptt: int, *, seed: int) -> None:
+    def __init__(
+        self, rows: Tensor, batch: int, bptt: int, *, group: ProcessGroup, seed: int
+    ) -> None:
         # One window fewer than fit, so that all of them can be shifted.
         self.windows = max(0, len(rows) // bptt - 1)
         if self.windows < batch:
@@ -202,7 +207,8 @@ class RandomWindows(BatchIterator):
                 where="batch",
                 way_out=SMALLER_BATCH,
             )
-        self.rows, self.batch, self.bptt, self.seed = rows, batch, bptt, seed
+        self.rows, self.batch, self.bptt = rows, batch, bptt
+        self.group, self.seed = group, seed
         super().__init__(self.windows // batch)
 
     def draw_order(self) -> None:
@@ -212,7 +218,7 @@ class RandomWindows(BatchIterator):
 
     def take(self) -> Window:
         chosen = self.starts[self.offset * self.batch : (self.offset + 1) * self.batch]
-        places = chosen + torch.arange(self.bptt + 1).unsqueeze(1)
+        places = self.group.part(chosen + torch.arange(self.bptt + 1).unsqueeze(1))
         found = self.rows[places.to(self.rows.device)]
         self.advance()
         return Window(found[:-1], found[1:], 1.0, first=True)

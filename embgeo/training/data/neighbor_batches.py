@@ -11,6 +11,7 @@ from embgeo.core.arrays import FloatArray, IntArray
 from embgeo.core.errors import BadOption
 from embgeo.training.data.batches import SMALLER_BATCH, BatchIterator
 from embgeo.training.data.documents import TokenStream
+from embgeo.training.loop.distributed import ProcessGroup
 
 #: Tokens whose pairs are drawn and shuffled together.
 BLOCK = 200_000
@@ -105,7 +106,7 @@ class NeighborBatches(BatchIterator):
     Every block gives an epoch the same number of batches, which leaves out about 2% of the pairs,
     at random.
 
-    `batch`: pairs of a step. `shared`: negatives of a batch.
+    `batch`: pairs of a step, over all processes. `shared`: negatives of a batch.
     """
 
     def __init__(
@@ -119,10 +120,12 @@ class NeighborBatches(BatchIterator):
         power: float,
         batch: int,
         seed: int,
+        group: ProcessGroup,
         device: torch.device,
     ) -> None:
         self.stream, self.window, self.shared = stream, window, shared
         self.batch, self.seed, self.device = batch, seed, device
+        self.own = group.share(batch, "pairs")
         self.kept = keep_chances(counts, subsample)
         self.sampler = NegativeSampler(counts, power)
         self.blocks = max(1, round(len(stream.rows) / BLOCK))
@@ -144,7 +147,7 @@ class NeighborBatches(BatchIterator):
         block, number = divmod(self.offset, self.per_block)
         pairs, negatives = self.draw_block(block)
         self.advance()
-        own = pairs[number * self.batch : (number + 1) * self.batch]
+        own = pairs[number * self.batch :][self.own]
         words, contexts = own.to(self.device, torch.int64).unbind(dim=1)
         return NeighborBatch(words, contexts, negatives[number].to(self.device))
 

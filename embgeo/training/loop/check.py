@@ -5,9 +5,9 @@ from typing import Any
 import torch
 
 from embgeo.core.errors import BadOption
+from embgeo.training.loop.distributed import ProcessGroup, find_device
 from embgeo.training.loop.facts import count_parameters
 from embgeo.training.loop.loop import Trainer
-from embgeo.training.loop.process import find_device
 from embgeo.training.methods import Factorization, Method, Setup, make_plain
 from embgeo.training.methods.adversarial_softmax import AdversarialSoftmax, refuse_mixture
 from embgeo.training.methods.method import attach_method
@@ -29,7 +29,7 @@ def check_study(config: StudySettings, dataset: Dataset) -> None:
     """
     find_device(config.training.device)
     task = make_task(config)
-    task.feed(config, dataset, torch.device("cpu"))
+    task.feed(config, dataset, ProcessGroup(), torch.device("cpu"))
     _, *more = task.size_model(dataset)
     for name in config.compare:
         chosen = find_method(name, config.method)
@@ -67,7 +67,7 @@ def plan_runs(config: StudySettings, dataset: Dataset) -> list[dict[str, Any]]:
     found = []
     for name in config.compare:
         one = config.one(name, config.seeds[0])
-        trainer = Trainer(one, dataset, torch.device("cpu"))
+        trainer = Trainer(one, dataset, torch.device("cpu"), ProcessGroup())
         steps = trainer.all_steps
         make_plain(trainer.model)
         parameters = count_parameters(trainer.model)

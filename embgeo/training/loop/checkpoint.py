@@ -34,7 +34,7 @@ VOCABULARY_NAME = "vocabulary.tsv"
 #: The vocabulary of the source language of translations, if it has its own.
 SOURCE_NAME = "vocabulary.source.tsv"
 STATE_NAME = "state.pt"
-FORMAT = 3
+FORMAT = 2
 START_AGAIN = "remove the file to start again"
 #: The way out of a full disk, whatever was written.
 MAKE_ROOM = f"make room, and go on with {argument('resume')}"

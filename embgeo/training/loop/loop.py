@@ -9,7 +9,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from embgeo.core.errors import BadOption, Diverged, UnreadableFile, writing
+from embgeo.core.errors import BadOption, Diverged, EmbgeoError, UnreadableFile, writing
 from embgeo.core.progress import Progress
 from embgeo.training.complete import complete_settings
-from embgeo.training.loop import checkpoint, facts, process
+from embgeo.training.loop import checkpoint, distributed, facts
 from embgeo.training.loop.checkpoint import MAKE_ROOM, fingerprint, move_to, write
 from embgeo.training.methods import Setup, make_plain
 from embgeo.training.methods.method import attach_method, list_embeddings
@@ -48,8 +48,9 @@ Measure = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32] | None], di
 
 #: The settings of a folder cannot change.
 DIVERGED_WAY_OUT = "lower lr, or set clip in [training], and give another folder"
-#: Offset of the seed of dropout from that of the initialization.
+#: Offsets of the seeds of dropout and of processes from the seed of the initialization.
 _DROPOUT = 1_000_003
+_RANK = 7_919
 
 
 def train_run(
@@ -75,24 +76,27 @@ def train_run(
     identity = checkpoint.identity(config.tables(), dict(dataset.files))
     name = f"{config.compare[0]}, seed {config.seeds[0]}"
     with ExitStack() as stack:
-        waits = partial(progress.start, f"{name}: waiting for another process", 0)
-        stack.enter_context(checkpoint.hold_folder(folder, waits))
+        group = stack.enter_context(distributed.join_processes(config.training.device))
+        if group.size == 1:
+            waits = partial(progress.start, f"{name}: waiting for another process", 0)
+            stack.enter_context(checkpoint.hold_folder(folder, waits))
         if run_result.is_finished(folder):
             checkpoint.require_same(checkpoint.read_identity(folder), identity, folder)
             # Left by a process that was killed after it wrote the result.
             (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
             return run_result.load_result(folder)
-        device = process.find_device(config.training.device)
+        device = distributed.find_device(config.training.device)
         stack.enter_context(
-            process.numerics(config.training.precision, device, config.training.threads)
+            distributed.numerics(config.training.precision, device, config.training.threads)
         )
-        asked = stack.enter_context(process.note_interrupts())
-        checkpoint.begin_folder(config, dataset, folder)
-        run = RunLoop(config, dataset, folder, device, identity, measure)
+        asked = stack.enter_context(distributed.note_interrupts())
+        if group.leads:
+            checkpoint.begin_folder(config, dataset, folder)
+        run = RunLoop(config, dataset, folder, device, group, identity, measure)
         stack.callback(run.log.close)
         run.train(progress, asked.is_set)
         result = run.finish(command)
-        if asked.is_set():
+        if group.broadcast(asked.is_set()):
             raise KeyboardInterrupt
         return result
 
@@ -100,14 +104,16 @@ def train_run(
 class StepReport(NamedTuple):
     """An optimizer step."""
 
-    #: Mean loss of a unit, without penalties; on the device.
+    #: Mean loss of a unit over all processes, without penalties; on the device.
     loss: Tensor
-    #: Number of units: targets, pairs, documents.
+    #: Number of units of all processes: targets, pairs, documents.
     tokens: int
+    #: Sums of the flags over the processes.
+    flags: list[float]
 
 
 class RunLoop:
-    """A run from its beginning or its saved state.
+    """A run in one of its processes, from the beginning or its saved state.
 
     `notes`: notes for the result. `best`: the evaluation with the lowest validation loss, with its
     weights if they are kept. `restored`: whether these have replaced the last weights for good.
@@ -119,16 +125,17 @@ class RunLoop:
         dataset: Dataset,
         folder: Path,
         device: torch.device,
+        group: distributed.ProcessGroup,
         identity: dict[str, Any],
         measure: Measure | None,
     ) -> None:
         self.config, self.dataset, self.folder = config, dataset, folder
-        self.identity = identity
+        self.group, self.identity = group, identity
         state = checkpoint.load_state(folder)
         if state is not None:
             with checkpoint.guard_state(folder):
                 checkpoint.require_same(state["identity"], identity, folder)
-        self.trainer = Trainer(config, dataset, device)
+        self.trainer = Trainer(config, dataset, device, group)
         task = self.trainer.task
         self.evaluator = task.EVALUATOR(task, config, dataset, device)
         self.measure = measure if config.geometry.every else None
@@ -149,7 +156,8 @@ class RunLoop:
                 self.interval = state["interval"]
                 self.seconds_before, length = state["seconds"], state["log"]
                 self.peak_before = state["peak"]
-        self.log = RunLog(folder / LOG_NAME, length)
+        path = folder / LOG_NAME if group.leads else None
+        self.log = RunLog(path, length)
         self.started = self.saved = time.perf_counter()
 
     @property
@@ -187,7 +195,8 @@ class RunLoop:
                 self.notes.append(f"finetuning begins at step {trainer.step_number:,}")
                 trainer.begin_finetuning()
             epoch, began = trainer.batches.epoch, time.perf_counter()
-            self.waiting.append(trainer.step())
+            stepped = trainer.step((float(is_asked()), float(self.save_is_due())))
+            self.waiting.append(stepped)
             self.interval["seconds"] += time.perf_counter() - began
             if trainer.finished or trainer.step_number % self.config.training.log_every == 0:
                 self.log_losses()
@@ -196,8 +205,8 @@ class RunLoop:
                 with trainer.evaluated():
                     self.log_geometry()
             progress.advance(1)
-            asked = is_asked()
-            if asked or self.save_is_due():
+            asked, due = stepped.flags
+            if asked or due:
                 self.save()
             if asked:
                 raise KeyboardInterrupt
@@ -207,7 +216,7 @@ class RunLoop:
                 f"{self.best['later']} evaluations in a row, twice the patience, without a lower "
                 "validation loss"
             )
-        if is_asked():
+        if self.group.broadcast(is_asked()):
             self.save()
             raise KeyboardInterrupt
 
@@ -255,7 +264,8 @@ class RunLoop:
         if not (keeps if trainer.finished else due):
             return  # without best weights the last evaluation is that of the end
         with trainer.evaluated() as model:
-            scores: Any = self.evaluator.valid(model)
+            scores = self.evaluator.valid(model) if self.group.leads else None
+            scores = self.group.broadcast(scores)
             loss = float(scores["loss"])
             better = loss < self.best["loss"]
             self.best["later"] = 0 if better else self.best["later"] + 1
@@ -273,9 +283,10 @@ class RunLoop:
         if self.measure is None:
             return
         W, output = self.trainer.matrices()
-        if not bool(torch.isfinite(W).all()):
+        if not bool(torch.isfinite(W).all()):  # in all processes, which hold the same
             raise self.diverged("the embedding holds numbers that are not finite")
-        self.write_log(self.measure(W.numpy(), None if output is None else output.numpy()))
+        if self.group.leads:
+            self.write_log(self.measure(W.numpy(), None if output is None else output.numpy()))
 
     def name_scores(self, split: str, found: SplitScores) -> dict[str, float]:
         """Name scores under the names of the log."""
@@ -291,13 +302,14 @@ class RunLoop:
     # --- States -------------------------------------------------------------------------------
 
     def save_is_due(self) -> bool:
-        """Tell whether the state is to be saved."""
+        """Tell whether this process leads and the state is to be saved after the next step."""
         training = self.config.training
         late = time.perf_counter() - self.saved > training.save_seconds
-        return late or self.trainer.step_number % (training.save_steps or math.inf) == 0
+        due = (self.trainer.step_number + 1) % (training.save_steps or math.inf) == 0
+        return self.group.leads and (late or due)
 
     def save(self) -> None:
-        """Write the state."""
+        """Write the state; all processes must call it."""
         state = {
             "identity": self.identity,
             "trainer": self.trainer.state_dict(),
@@ -308,7 +320,8 @@ class RunLoop:
             "peak": self.peak or 0,
             "log": self.log.length,
         }
-        checkpoint.save_state(state, self.folder)
+        if self.group.leads:
+            checkpoint.save_state(state, self.folder)
         self.saved = time.perf_counter()
 
     def restore_best(self) -> None:
@@ -340,7 +353,7 @@ class RunLoop:
                 model,
                 torch.from_numpy(self.dataset.vocabulary.counts),
             )
-            content = checkpoint.model_bytes(model)
+            content = checkpoint.model_bytes(model) if self.group.leads else b""
         result = run_result.RunResult(
             method=trainer.method.name,
             seed=self.config.seeds[0],
@@ -366,18 +379,20 @@ class RunLoop:
             peak_memory=self.peak,
             of_rows=of_rows,
         )
-        write(folder / checkpoint.MODEL_NAME, content)
-        if outcomes is not None:
-            write(folder / OUTCOMES.file, OUTCOMES.text(outcomes).encode())
-        write(folder / run_result.RESULT_NAME, run_result.RUN_RESULT.text(result).encode())
-        (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
+        if self.group.leads:
+            write(folder / checkpoint.MODEL_NAME, content)
+            if outcomes is not None:
+                write(folder / OUTCOMES.file, OUTCOMES.text(outcomes).encode())
+            write(folder / run_result.RESULT_NAME, run_result.RUN_RESULT.text(result).encode())
+            (folder / checkpoint.STATE_NAME).unlink(missing_ok=True)
         return result
 
     def final_scores(self) -> tuple[SplitScores, SplitScores | None, Any]:
         """Evaluate both splits, with outcomes for bootstraps, and log the final numbers."""
         task = self.trainer.task
-        valid, test, outcomes = self.evaluator.final(self.trainer.model)
+        found = self.evaluator.final(self.trainer.model) if self.group.leads else None
         self.notes += self.evaluator.describe_parts()
+        valid, test, outcomes = self.group.broadcast(found)
         if test is not None and (quality := task.quality(self.config)) not in valid | test:
             raise BadOption(
                 f"the evaluator of the task {task.NAME} gives no {quality}",
@@ -401,12 +416,15 @@ class RunLoop:
 class RunLog:
     """The log of a run, one JSON object per line.
 
-    `length`: number of bytes to keep. What a killed run wrote after its last saved state is removed
-    and written again.
+    `path`: None in processes that write nothing. `length`: number of bytes to keep. What a killed
+    run wrote after its last saved state is removed and written again.
     """
 
-    def __init__(self, path: Path, length: int = 0) -> None:
+    def __init__(self, path: Path | None, length: int = 0) -> None:
         self.path, self.length = path, length
+        self.file = None
+        if path is None:
+            return
         again = "remove the folder to start again"
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         with writing(path, again):
@@ -424,7 +442,7 @@ class RunLog:
     def write(self, step: int, values: Mapping[str, float]) -> None:
         """Write one line, without values that are not finite, which JSON lacks."""
         known = {name: value for name, value in values.items() if math.isfinite(value)}
-        if not known:
+        if self.file is None or self.path is None or not known:
             return
         with writing(self.path, MAKE_ROOM):
             self.file.write(json.dumps({"step": step, **known}).encode() + b"\n")
@@ -432,8 +450,9 @@ class RunLog:
         self.length = self.file.tell()
 
     def close(self) -> None:
-        with suppress(OSError):  # of a full disk, which `write` has reported
-            self.file.close()
+        if self.file is not None:
+            with suppress(OSError):  # of a full disk, which `write` has reported
+                self.file.close()
 
 
 class Trainer:
@@ -449,13 +468,14 @@ class Trainer:
         config: StudySettings,
         dataset: Dataset,
         device: torch.device,
+        group: distributed.ProcessGroup,
     ) -> None:
-        self.config, self.device = config, device
+        self.config, self.device, self.group = config, device, group
         self.training = config.training
         self.method = find_method(config.compare[0], config.method)
         seed = config.seeds[0]
         self.task = make_task(config)
-        self.batches = self.task.feed(config, dataset, device)
+        self.batches = self.task.feed(config, dataset, group, device)
         self.model = self.task.build(config, self.method, dataset)
         self.initial_sha256 = fingerprint(self.model)
         self.model.to(device)
@@ -482,7 +502,7 @@ class Trainer:
         self.hidden: Any = None
         self.step_number = 0
         self.tokens = 0
-        torch.manual_seed(seed + _DROPOUT)
+        torch.manual_seed(seed + _DROPOUT + _RANK * group.rank)
         self.model.train()
 
     def _make_optimizer(self) -> None:
@@ -554,12 +574,12 @@ class Trainer:
 
     # --- A step -------------------------------------------------------------------------------
 
-    def step(self) -> StepReport:
-        """Take one optimizer step.
+    def step(self, flags: Sequence[float] = ()) -> StepReport:
+        """Take one optimizer step; `flags` are summed over the processes.
 
-        A method that depends on weights alone adds its gradient once for all windows. The mean
-        weight of the batches applies to it as to every other penalty, and scales the steps that a
-        method takes itself.
+        A method that depends on weights alone adds its gradient once for all windows and processes.
+        The mean weight of the batches applies to it as to every other penalty, and scales the steps
+        that a method takes itself.
         """
         factor = 1.0
         if self.finetune_end is None:
@@ -577,6 +597,7 @@ class Trainer:
             (objective / accumulate).backward()  # type: ignore[no-untyped-call]
             losses.append(loss)
         mean = losses[0] if len(losses) == 1 else torch.stack(losses).mean()
+        mean, flag_sums = self.group.average(self.parameters, mean, flags)
         number = len(batches)
         if number < accumulate:  # at the end of a stage
             for p in self.parameters:
@@ -596,9 +617,9 @@ class Trainer:
             self.asgd.after_step()
         elif (share := self.config.optimizer.average) and self.progress > 1.0 - share:
             self.average.update()
-        tokens = sum(batch.units for batch in batches)
+        tokens = round(sum(batch.units for batch in batches) * self.group.size)
         self.tokens += tokens
-        return StepReport(mean, tokens)
+        return StepReport(mean, tokens, flag_sums)
 
     def loss(self, batch: Any) -> tuple[Tensor, Tensor]:
         """Compute the loss of a batch, detached, and the value to differentiate."""
@@ -631,7 +652,8 @@ class Trainer:
     # --- The state ----------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state on which the next steps depend."""
+        """Return the state on which the next steps depend; all processes must call it."""
+        own = {"hidden": self.hidden, "random": distributed.get_random_state(self.device)}
         return {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -641,12 +663,17 @@ class Trainer:
             "step": self.step_number,
             "finetune_end": self.finetune_end,
             "tokens": self.tokens,
-            "hidden": move_to("cpu", self.hidden),
-            "random": move_to("cpu", process.get_random_state(self.device)),
+            "processes": self.group.gather(move_to("cpu", own)),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Resume from `state`."""
+        """Resume from `state`; EmbgeoError if it is of another number of processes."""
+        if len(state["processes"]) != self.group.size:
+            raise EmbgeoError(
+                f"the run was begun by {len(state['processes'])} processes, these are "
+                f"{self.group.size}",
+                way_out="resume it with as many as it began with",
+            )
         self.model.load_state_dict(state["model"])
         self.finetune_end = state["finetune_end"]
         if self.finetune_end is not None:
@@ -657,5 +684,6 @@ class Trainer:
         (self.asgd or self.average).load_state_dict(state["average"])
         self.batches.load_state_dict(state["batches"])
         self.step_number, self.tokens = state["step"], state["tokens"]
-        self.hidden = move_to(self.device, state["hidden"])
-        process.set_random_state(state["random"], self.device)
+        own = state["processes"][self.group.rank]
+        self.hidden = move_to(self.device, own["hidden"])
+        distributed.set_random_state(own["random"], self.device)

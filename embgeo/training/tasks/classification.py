@@ -16,6 +16,7 @@ from embgeo.training import components
 from embgeo.training.data import labeled_corpus
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.models.language_model import EmbeddingModel
 from embgeo.training.models.recurrent import find_mirrored, mirror
@@ -47,7 +48,7 @@ class DocumentBatch(NamedTuple):
 class DocumentBatches(BatchIterator):
     """Shuffled documents; an epoch ends with its last whole batch.
 
-    `batch`: documents of a step.
+    `batch`: documents of a step, over all processes.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class DocumentBatches(BatchIterator):
         *,
         batch: int,
         seed: int,
+        group: ProcessGroup,
         device: torch.device,
     ) -> None:
         if batch > len(documents):
@@ -64,7 +66,8 @@ class DocumentBatches(BatchIterator):
                 f"{len(documents):,}",
                 way_out="make batch of [training] smaller",
             )
-        self.documents, self.batch, self.seed, self.device = documents, batch, seed, device
+        self.documents, self.batch, self.seed = documents, batch, seed
+        self.own, self.device = group.share(batch, "documents"), device
         super().__init__(len(documents) // batch)
 
     def draw_order(self) -> None:
@@ -72,7 +75,7 @@ class DocumentBatches(BatchIterator):
         self.order = generator.permutation(len(self.documents))
 
     def take(self) -> DocumentBatch:
-        chosen = self.order[self.offset * self.batch : (self.offset + 1) * self.batch]
+        chosen = self.order[self.offset * self.batch :][self.own]
         self.advance()
         return gather(self.documents, chosen, self.device)
 
@@ -219,12 +222,14 @@ class ClassificationTask(task.Task):
         self,
         config: StudySettings,
         dataset: labeled_corpus.LabeledCorpus,
+        group: ProcessGroup,
         device: torch.device,
     ) -> DocumentBatches:
         return DocumentBatches(
             dataset.train,
             batch=config.training.batch,
             seed=config.seeds[0],
+            group=group,
             device=device,
         )
 

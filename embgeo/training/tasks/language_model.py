@@ -22,6 +22,7 @@ from embgeo.training.data import (
 from embgeo.training.data.batches import BatchIterator, RandomWindows
 from embgeo.training.evaluation.perplexity import STATEFUL_BPTT
 from embgeo.training.evaluation.scores import Scores
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Method, Regularizer, Step
 from embgeo.training.models import LanguageModel, detach
 from embgeo.training.registry import take
@@ -83,13 +84,16 @@ class LanguageModeling(Task):
             model.start_bias(torch.from_numpy(log_unigram(dataset.vocabulary.counts)))
         return model
 
-    def feed(self, config: StudySettings, dataset: Corpus, device: torch.device) -> BatchIterator:
+    def feed(
+        self, config: StudySettings, dataset: Corpus, group: ProcessGroup, device: torch.device
+    ) -> BatchIterator:
         chosen, seed = config.training, config.seeds[0]
         if chosen.windows == "random":
             rows = torch.from_numpy(dataset.train).to(device)
-            return RandomWindows(rows, chosen.batch, chosen.bptt, seed=seed)
+            return RandomWindows(rows, chosen.batch, chosen.bptt, group=group, seed=seed)
+        streams = columns(dataset.train, chosen.batch)
         return Batches(
-            columns(dataset.train, chosen.batch).to(device),
+            group.part(streams).to(device),
             chosen.bptt,
             random_lengths=chosen.random_lengths,
             seed=seed,

@@ -24,6 +24,7 @@ from embgeo.training.data.documents import (
 from embgeo.training.data.text import hash_files
 from embgeo.training.evaluation import word_similarity
 from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Regularizer, Step
 from embgeo.training.methods.method import list_embeddings
 from embgeo.training.models.language_model import EmbeddingModel
@@ -188,6 +189,7 @@ class SkipGramTask(Task):
         self,
         config: StudySettings,
         dataset: DocumentCorpus,
+        group: ProcessGroup,
         device: torch.device,
     ) -> neighbor_batches.NeighborBatches:
         return neighbor_batches.NeighborBatches(
@@ -199,6 +201,7 @@ class SkipGramTask(Task):
             power=self.power,
             batch=config.training.batch,
             seed=config.seeds[0],
+            group=group,
             device=device,
         )
 

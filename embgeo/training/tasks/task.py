@@ -12,6 +12,7 @@ from embgeo.core.values import Quantity
 from embgeo.training import components
 from embgeo.training.data.batches import BatchIterator
 from embgeo.training.evaluation.evaluator import SplitEvaluator
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import Method, Regularizer, Step
 from embgeo.training.models import EmbeddingModel
 from embgeo.training.registry import find_method, find_model, load_class
@@ -101,8 +102,10 @@ class Task:
         """Return the positional arguments of a model, by the data: first its rows."""
         return (len(dataset.vocabulary),)
 
-    def feed(self, config: StudySettings, dataset: Any, device: torch.device) -> BatchIterator:
-        """Return the batches of a run."""
+    def feed(
+        self, config: StudySettings, dataset: Any, group: ProcessGroup, device: torch.device
+    ) -> BatchIterator:
+        """Return the batches of a process."""
         raise NotImplementedError
 
     def loss(self, model: Any, batch: Any, carry: Any, regularizer: Regularizer) -> Losses:

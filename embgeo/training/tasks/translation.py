@@ -20,6 +20,7 @@ from embgeo.training.data.parallel_corpus import ParallelCorpus, ParallelSplit, 
 from embgeo.training.data.tokenizer import END_ROW
 from embgeo.training.evaluation import translation
 from embgeo.training.evaluation.evaluator import SplitEvaluator, SplitScores
+from embgeo.training.loop.distributed import ProcessGroup
 from embgeo.training.methods import AugmentedLoss, Regularizer, Step
 from embgeo.training.models.encoder_decoder import TranslationModel, mask_ends
 from embgeo.training.registry import find_method, take
@@ -42,18 +43,20 @@ class PairBatch(NamedTuple):
     places: Tensor
     #: Shape (U,).
     targets: Tensor
+    #: Targets of all processes, divided by the number of processes.
+    units: float
+    #: False if the process has no pairs of its own in this step, and these are a stand-in.
+    counts: bool = True
     length_ratio: float = 1.0
     first: bool = True
-
-    @property
-    def units(self) -> int:
-        return len(self.targets)
 
 
 class PairBatches(BatchIterator):
     """Shuffled batches of pairs, which share a length and are drawn anew in every epoch.
 
-    `batch`: tokens of a step at most: pairs times the longest side.
+    A batch is the same whatever the number of processes, which share its pairs.
+
+    `batch`: tokens of a step at most, over all processes: pairs times the longest side.
     """
 
     def __init__(
@@ -62,9 +65,10 @@ class PairBatches(BatchIterator):
         *,
         batch: int,
         seed: int,
+        group: ProcessGroup,
         device: torch.device,
     ) -> None:
-        self.pairs, self.seed, self.device = pairs, seed, device
+        self.pairs, self.seed, self.group, self.device = pairs, seed, group, device
         source, target = pairs.source.lengths, pairs.target.lengths
         longer = np.maximum(source, target)
         if longer.max() > batch:
@@ -87,8 +91,11 @@ class PairBatches(BatchIterator):
     def take(self) -> PairBatch:
         number = self.batches[self.offset]
         chosen = self.order[self.cuts[number] : self.cuts[number + 1]]
+        own = chosen[self.group.rank :: self.group.size]
+        units = int(self.pairs.target.lengths[chosen].sum())
+        found = gather_pairs(self.pairs, own if len(own) else chosen[:1], self.device)
         self.advance()
-        return gather_pairs(self.pairs, chosen, self.device)
+        return found._replace(units=units / self.group.size, counts=len(own) > 0)
 
 
 def cut_batches(lengths: IntArray, batch: int) -> IntArray:
@@ -116,7 +123,7 @@ def gather_pairs(pairs: ParallelSplit, chosen: IntArray, device: torch.device) -
     given, known, read, kept, targets = (
         torch.from_numpy(one.astype(np.int64)).to(device) for one in arrays
     )
-    return PairBatch(given, known, read, kept, targets)
+    return PairBatch(given, known, read, kept, targets, units=len(places))
 
 
 class TranslationScores(SplitEvaluator):
@@ -222,12 +229,14 @@ class TranslationTask(task.Task):
         self,
         config: StudySettings,
         dataset: ParallelCorpus,
+        group: ProcessGroup,
         device: torch.device,
     ) -> PairBatches:
         return PairBatches(
             dataset.train,
             batch=config.training.batch,
             seed=config.seeds[0],
+            group=group,
             device=device,
         )
 
@@ -240,7 +249,9 @@ class TranslationTask(task.Task):
         step = Step(hidden, model.head(hidden), batch.targets, batch.inputs)
         step.logits = regularizer.logits(step)
         plain, smoothed = sum_losses(step.logits, batch.targets, self.smoothing)
-        share_of_units = 1.0 / batch.units
+        # Sums over all processes are divided by all targets: a mean of means would give more weight
+        # to targets of a process with few of them.
+        share_of_units = float(batch.counts) / batch.units
         return task.Losses(share_of_units * plain, share_of_units * smoothed, step)
 
 
