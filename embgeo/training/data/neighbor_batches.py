@@ -64,7 +64,7 @@ def draw_pairs(
     rows, documents = stream.rows[chosen], stream.documents[chosen]
     reach = generator.integers(1, window + 1, len(rows))
     found = [np.zeros((0, 2), dtype=np.int32)]
-    for k in range(1, min(window, len(rows) - 1) + 1):
+    for k in range(1, window + 1):
         together = documents[:-k] == documents[k:]
         after, before = together & (reach[:-k] >= k), together & (reach[k:] >= k)
         found.append(np.stack([rows[:-k][after], rows[k:][after]], axis=1))
