@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 import embgeo
 from embgeo.charts import CHARTS, balance, theme
-from embgeo.charts.histograms import isotropic_angles, isotropic_cosines
+from embgeo.charts.histograms import fit_limits, isotropic_angles, isotropic_cosines
 from embgeo.charts.items import ChartItem, StepCurve, compared_items, method_items
 from embgeo.charts.lookup import find_singular_values
 from embgeo.charts.norms_by_frequency import quartiles
@@ -31,10 +31,12 @@ from embgeo.charts.render.svg import render_svg
 from embgeo.charts.render.table import render_csv
 from embgeo.charts.render.view import View
 from embgeo.charts.specification import (
+    Axis,
     Choices,
     HistogramSteps,
     Line,
     MemberStyle,
+    Panel,
     Specification,
     assign_styles,
     choose_shown,
@@ -75,6 +77,17 @@ def figure_of(spec: Specification, width: float = 3.25) -> tuple[Figure, tuple[s
 
 def rows(spec: Specification) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(render_csv(spec).decode(), newline="")))
+
+
+def test_cosines_have_equal_margins_within_their_range() -> None:
+    for edges, limits in (
+        ([-0.5, -0.3, 0.1], (-0.518, 0.118)),
+        ([0.2, 0.4], (-0.012, 0.412)),
+        ([-1.0, 1.0], (-1.0, 1.0)),
+    ):
+        steps = HistogramSteps(np.array(edges), np.ones(len(edges) - 1))
+        x = fit_limits(Panel(Axis("cosine"), Axis("density"), (steps,))).x
+        assert (x.low, x.high) == pytest.approx(limits)
 
 
 @pytest.mark.parametrize("color", sample_cases(["class", "none", "frequency"], 3))
