@@ -9,11 +9,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.support.processes import in_two_processes  # noqa: E402
-
 from embgeo.callbacks import Monitor  # noqa: E402
 from embgeo.core.errors import BadOption  # noqa: E402
 from embgeo.io.memory import as_matrix  # noqa: E402
+from tests.support.processes import in_two_processes  # noqa: E402
 from tests.support.refusals import refusal  # noqa: E402
 from tests.support.sampling import sample_cases  # noqa: E402
 
