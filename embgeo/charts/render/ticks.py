@@ -28,12 +28,15 @@ def settle(figure: Figure, axes: Sequence[Axes]) -> None:
 
 
 def keep_ticks(axes: Sequence[Axes]) -> None:
-    """Keep the ticks that each panel has now, whatever becomes of its size and limits."""
+    """Keep the ticks that each panel shows now, whatever becomes of its size and limits."""
     from matplotlib.ticker import FixedLocator
 
     for ax in axes:
         for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_locator(FixedLocator(axis.get_majorticklocs().tolist()))
+            low, high = sorted(axis.get_view_interval())
+            rim = 1e-9 * (high - low)  # a tick at an end is rounded
+            ticks = [at for at in axis.get_majorticklocs() if low - rim <= at <= high + rim]
+            axis.set_major_locator(FixedLocator(ticks))
 
 
 def set_log_ticks(axis: Any, values: FloatArray, write_power: Callable[[str, int], str]) -> None:
