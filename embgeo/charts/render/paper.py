@@ -54,8 +54,9 @@ DPI = 400
 LIMIT = 48
 #: In place of a character that the fonts do not have.
 MISSING = "□"
-#: Narrowest panels in inches: of maps and of grids of curves, of two panels, and of a single row.
-LEAST_SMALL, LEAST_WIDE, LEAST_IN_ROW = 1.5, 2.0, 1.35
+#: Narrowest panels in inches: of maps and of grids of curves, of two panels, of a single row, and
+#: of rows of so many; narrower ones stand in fewer columns.
+LEAST_SMALL, LEAST_WIDE, LEAST_IN_ROW, LEAST_ACROSS = 1.5, 2.0, 1.35, 0.9
 #: The least height of a panel with room for three ticks.
 LEAST_HIGH = 1.5
 
@@ -131,7 +132,7 @@ def settings(preamble: str = "") -> AbstractContextManager[None]:
 def arrange(spec: Specification, width: float) -> drawing.FigureLayout:
     """Return a figure of this width in inches, with panels as large as their number allows."""
     n = len(spec.panels)
-    if spec.across:
+    if spec.across and width / spec.across >= LEAST_ACROSS:
         side = width / spec.across
         maps = [spec.panels[i].is_map for i in range(0, n, spec.across)]
         rows = tuple(1.0 if is_map else FLAT for is_map in maps)
