@@ -6,6 +6,7 @@ import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,7 +22,7 @@ from embgeo.charts.items import (
     method_items,
 )
 from embgeo.charts.render.film import render_gif
-from embgeo.charts.render.paper import VENUES, Venue, check_format, plain_text, render_paper
+from embgeo.charts.render.paper import LIMIT, VENUES, Venue, check_format, plain_text, render_paper
 from embgeo.charts.render.table import render_csv
 from embgeo.charts.specification import Chart, Choices
 from embgeo.comparison.comparison import (
@@ -390,7 +391,7 @@ def make_figure(
             form,
             width,
             creator,
-            write_name=latex_text if form == "pgf" else plain_text,
+            write_name=partial(latex_text, limit=LIMIT) if form == "pgf" else plain_text,
             preamble=DEFINITION,
         )
         if form == "pgf":

@@ -166,6 +166,11 @@ def test_files_have_the_width_that_was_asked_for(name: str, width: float) -> Non
     assert figure.height > 1
 
 
+def test_labels_of_maps_are_text_beside_dots_that_are_a_picture() -> None:
+    svg = render_paper(specification("scatter"), "svg", 3.25, "embgeo 0").files["scatter.svg"]
+    assert svg.count(b"<!-- axis 1") == svg.count(b"<image ") == 3
+
+
 @pytest.mark.parametrize("form", ["pdf", "svg", "png"])
 @pytest.mark.slow
 def test_a_figure_is_drawn_without_a_file(monkeypatch: pytest.MonkeyPatch, form: str) -> None:

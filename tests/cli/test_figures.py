@@ -16,6 +16,7 @@ import embgeo
 from embgeo.charts import CHARTS
 from embgeo.charts.items import ChartItem
 from embgeo.core.errors import BadOption
+from embgeo.publish.latex.latex_table import latex_text
 from embgeo.result.analysis import load_analysis
 from embgeo.workflows.figures import load_items
 from tests.support import command, sampling
@@ -377,6 +378,8 @@ def test_pgf_compiles_whatever_the_labels(in_home: Path) -> None:
         cwd=in_home, capture_output=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout.decode("latin-1")[-1500:]
+    for name in ("spectrum", "scatter", "partition"):
+        assert latex_text("") not in (in_home / f"{name}.pgf").read_text()
 
 
 def test_numbers_of_the_analysis_reach_the_table(in_home: Path) -> None:

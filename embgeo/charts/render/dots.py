@@ -222,8 +222,9 @@ def draw_dots(ax: Axes, xy: FloatArray, colors: Any, side: float) -> None:
         zorder=2,
     )
     # A picture that includes the white of the panel needs no transparency, which would double its
-    # size.
-    ax.set_rasterization_zorder(2.5)
+    # size. It ends with the dots: the axes and their labels, above them, stay lines and text.
+    ax.set_rasterization_zorder(2.2)
+    ax.set_axisbelow(False)
 
 
 def draw_density(ax: Axes, xy: FloatArray, colors: Any, view: View, side: float) -> None:

@@ -173,7 +173,7 @@ def output(width: float, write_name: Callable[[str], str]) -> drawing.OutputStyl
     return drawing.OutputStyle(
         lambda spec: arrange(spec, width),
         write_name,
-        lambda label: MATH.get(label) or write_name(label),
+        lambda label: MATH.get(label) or (label and write_name(label)),
         write_power,
         draw_maps,
         draw_cloud,
