@@ -29,6 +29,7 @@ class GroupDifference:
     """A number of two groups, and its difference over seeds."""
 
     name: str
+    #: With the unit.
     title: str
     #: Mean ± standard deviation over the members.
     before: str
@@ -159,10 +160,11 @@ def list_differences(groups: Sequence[Group], *, paired: bool) -> tuple[GroupDif
             continue
         side = difference.side()
         word = "within seeds" if side == "open" else side
+        quantity = scalar.quantity
         found.append(
             GroupDifference(
                 scalar.name,
-                scalar.quantity.title,
+                f"{quantity.title} ({quantity.unit})" if quantity.unit else quantity.title,
                 texts[0].text,
                 texts[1].text,
                 difference.difference,
@@ -190,7 +192,8 @@ def render_groups(found: GroupComparison) -> Iterator[str]:
         ends = "" if one.interval is None else f" ({' … '.join(map(signed, one.interval))})"
         p = "" if one.p_adjusted is None else format_p(one.p_adjusted)
         change = f"{signed(one.difference)}{ends}"
-        rows.append([one.title, one.before, one.after, change, p, one.word])
+        word = "" if one.interval is None else one.word
+        rows.append([one.title, one.before, one.after, change, p, word])
     yield from align(rows, left=frozenset({0, 5}))
     sizes = f"{len(found.baseline)} against {len(found.others)}"
     how = "paired by seed" if found.paired else "without pairs of seeds (Welch's t)"
