@@ -14,6 +14,7 @@ import pytest
 import embgeo
 from embgeo.core.errors import BadOption, LabelMismatch, UnreadableFile
 from embgeo.files import long_texts
+from embgeo.io.formats.word_lists import is_numbering
 from embgeo.io.labels.corpus_text import CorpusText, count_words
 from embgeo.io.labels.counts_file import from_counts, read_counts
 from embgeo.io.labels.label_file import read_labels
@@ -481,3 +482,10 @@ def test_counts_of_repeated_keys_are_summed(tmp_path: Path, text: str) -> None:
     assert dict(zip(found.tokens, found.counts, strict=True)) == {"a": 6, "b": 2}
     is_noted = any("1 tokens are repeated in counts.json" in note for note in found.notes)
     assert is_noted == (text.count('"a"') > 1)
+
+
+def test_whole_numbers_of_words_are_a_numbering() -> None:
+    numbers = {f"w{k}": k for k in range(20)}
+    assert is_numbering(numbers)
+    assert not is_numbering({word: float(number) for word, number in numbers.items()})
+    assert not is_numbering({number: number for number in numbers.values()})

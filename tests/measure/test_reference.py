@@ -64,6 +64,13 @@ def test_a_reference_without_rows_is_near_that_of_drawn_rows(monkeypatch):
             assert b.reference == approx(a.reference, rel=rel), a.name
 
 
+def test_rows_in_units_of_their_mean_norm_have_one_reference():
+    matrix = lognormal(300, 8)
+    found = [analyze(Matrix(c * matrix.data), sections=["isotropy"]) for c in (1.0, 4.0)]
+    one, other = (a["isotropy.i1_unit"].reference for a in found)
+    assert one == approx(other, rel=1e-9)
+
+
 def test_the_same_seed_gives_the_same_reference():
     found = [analyze(lognormal(3000, 24), sections=["spectrum"]) for _ in range(2)]
     assert [a.reference for a in found[0].scalars] == [b.reference for b in found[1].scalars]

@@ -402,7 +402,7 @@ def test_mistakes_are_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> No
         ["--data", "words.txt", "--set", "training.epoch=1"],
         ["--data", "words.txt", "--config", "missing.toml"],
         ["--data", "words.txt", "-o", "new", "--set", "model.d=x"],
-        ["--data", "words.txt", "-o", "new", "--set", "method.sc-exp.tail_ratio=5"],
+        ["--data", "words.txt", "-o", "new", "--set", "method.sc-exp.tail_ratio=1.5"],
         ["--data", "words.txt", "-o", "new", "--set", "training.batch=99999"],
         ["--data", "words.txt", "-o", "new", "--set", "model.d=9999"],
         ["--data", "words.txt", "-o", "new", "--set", "training.clip=inf"],

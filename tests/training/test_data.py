@@ -240,6 +240,9 @@ def test_minimum_count_of_three_where_nothing_is_asked(tmp_path: Path) -> None:
     assert "three" in corpus.vocabulary.tokens
     assert "two" not in corpus.vocabulary.tokens
     assert any("less than 3 times" in note for note in corpus.notes)
+    lower = load_text(tmp_path, min_count=2)
+    assert "two" in lower.vocabulary.tokens
+    assert any("less than 2 times" in note for note in lower.notes)
 
 
 def test_any_white_space_separates_words_and_only_line_ends_end_lines(tmp_path: Path) -> None:

@@ -256,6 +256,17 @@ def test_swapping_there_and_back() -> None:
     assert torch.equal(average.mean[0].double(), last[0])
 
 
+def test_a_restored_mean_leaves_the_saved_one_as_it_is() -> None:
+    model = make_model()
+    average, again = WeightAverage(model.parameters()), WeightAverage(model.parameters())
+    average.update()
+    saved = [mean.clone() for mean in average.mean]
+    again.load_state_dict(average.state_dict())
+    history(model, again, 1)
+    assert all(torch.equal(one, own) for one, own in zip(saved, average.mean, strict=True))
+    assert not torch.equal(again.mean[0], saved[0])
+
+
 def test_a_mean_of_another_model_is_refused() -> None:
     model = make_model()
     average = WeightAverage(model.parameters())

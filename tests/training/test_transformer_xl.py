@@ -136,6 +136,14 @@ def test_reading_with_another_memory() -> None:
 
 
 @torch.no_grad()
+def test_a_memory_of_one_state_is_the_one_length() -> None:
+    model, ids = made(memory=3), tokens(5, batch=1)
+    with model.reading(1, None, same_length=True):
+        expected, _ = slow(model, ids[:, 0], longest=1)
+        torch.testing.assert_close(model(ids).raw[:, 0], expected)
+
+
+@torch.no_grad()
 def test_a_model_without_a_memory_reads_without_one() -> None:
     model, ids = made(memory=0), tokens(5)
     expected = model(ids).raw
