@@ -45,6 +45,8 @@ def test_the_gif_has_a_frame_for_each_checkpoint_and_the_same_bytes() -> None:
     assert (frames[0] != frames[2]).any()
     colors = {tuple(color) for color in np.frombuffer(list_colors(), np.uint8).reshape(-1, 3)}
     assert {tuple(color) for color in np.unique(frames[0].reshape(-1, 3), axis=0)} <= colors
+    tones = {tuple(bytes.fromhex(tone[1:])) for tone in theme.TONES.values()}
+    assert {(255, 255, 255), *tones} <= colors
     assert len(content) < 200_000
     assert render_gif(spec) == content
 

@@ -18,7 +18,13 @@ from matplotlib.figure import Figure
 import embgeo
 from embgeo.charts import CHARTS, balance, theme
 from embgeo.charts.histograms import fit_limits, isotropic_angles, isotropic_cosines
-from embgeo.charts.items import ChartItem, StepCurve, compared_items, method_items
+from embgeo.charts.items import (
+    ChartItem,
+    StepCurve,
+    compared_items,
+    method_curves,
+    method_items,
+)
 from embgeo.charts.lookup import find_singular_values
 from embgeo.charts.norms_by_frequency import quartiles
 from embgeo.charts.panels import compute_density, series_lines
@@ -801,3 +807,15 @@ def odd_charts(name: str) -> list[Specification]:
 def test_drawing_needs_no_pyplot() -> None:
     assert isinstance(figure_of(specify("spectrum", items()))[0], Figure)
     assert "matplotlib.pyplot" not in sys.modules
+
+
+def test_the_band_of_two_runs_is_between_them() -> None:
+    sides: Any = [
+        SimpleNamespace(curves={"loss": SimpleNamespace(steps=[1, 2], values=values)})
+        for values in ([1.0, 4.0], [3.0, 2.0])
+    ]
+    curve = method_curves(sides)["loss"]
+    assert curve.low is not None
+    assert curve.high is not None
+    assert (curve.low.tolist(), curve.high.tolist()) == ([1.0, 2.0], [3.0, 4.0])
+    assert method_curves(sides[:1])["loss"].low is None

@@ -12,7 +12,7 @@ import pytest
 
 import embgeo
 from embgeo.core.rows import NearestRows
-from embgeo.report.payload import BITS_AT_ONCE, MOST_UNITS, DataBlock, build, thin
+from embgeo.report.payload import BITS_AT_ONCE, MOST_UNITS, DataBlock, build, find_near, thin
 from embgeo.report.token_states import list_left_out
 from embgeo.result.analysis import Analysis
 from tests.support.sample_analysis import HOSTILE, sample
@@ -210,3 +210,8 @@ def with_a_clump() -> embgeo.Analysis:
         sections=["tokens", "suspects", "projection", "cosine", "frequency"],
         reference=False,
     )
+
+
+def test_the_last_row_of_a_page_may_be_nobodys_neighbor() -> None:
+    own, near, shown = find_near(np.array([1, 2]), np.array([[0], [1]]), np.array([0, 1, 5]))
+    assert (own.tolist(), near.tolist(), shown.tolist()) == ([1], [[0]], [True, False])
