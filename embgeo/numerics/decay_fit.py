@@ -28,7 +28,6 @@ STARTS = 3
 #: Tolerance of relative changes of the parameters.
 SETTLED = 1e-14
 MOST_STEPS = 500
-EPS = float(np.finfo(float).eps)
 #: A parameter this near to a bound is at the bound: the search stays slightly inside.
 AT_BOUND = 1e-6
 
@@ -155,32 +154,35 @@ def _factor(shape: FloatArray, y: FloatArray) -> tuple[float, float]:
 
 
 def _minimize(
-    shape: Shape, y: FloatArray, p: FloatArray, low: FloatArray, high: FloatArray
+    shape: Shape, y: FloatArray, start: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Return the parameters that minimize Σ(c·φ(p) − y)² within bounds, and that sum.
+    """Return the parameters that minimize Σ(c·φ(p) − y)² within bounds, and that sum."""
+    from scipy.optimize import least_squares
 
-    Levenberg and Marquardt's search, damped so that no step is longer than steps of late that
-    were good; a parameter at a bound stays there while its slope leads outside. SciPy's
-    ``least_squares`` finds the same, after an import of a fifth of a second.
-    """
-    rest, slopes = _linearize(shape, y, p)
-    longest, rounding = 1.0, EPS * float(np.linalg.norm(y))
-    for _ in range(MOST_STEPS):
-        downhill = -slopes.T @ rest
-        free = np.where(downhill > 0.0, p < high, p > low) & (downhill != 0.0)
-        damping = np.sqrt(np.linalg.norm(downhill[free]) / longest) * np.eye(int(free.sum()))
-        step, wanted = np.zeros(len(p)), np.concatenate([-rest, np.zeros(len(damping))])
-        step[free] = np.linalg.lstsq(np.vstack([slopes[:, free], damping]), wanted)[0]
-        tried = np.clip(p + step, low, high)
-        if np.all(np.abs(tried - p) <= SETTLED * np.abs(p)):
-            break
-        found = _linearize(shape, y, tried)
-        # Near the minimum a step changes the length of the rest by its rounding alone.
-        if np.linalg.norm(found[0]) <= np.linalg.norm(rest) + rounding:
-            p, (rest, slopes), longest = tried, found, 2.0 * longest
-        else:
-            longest = float(np.linalg.norm(step)) / 4.0
-    return p, float(rest @ rest)
+    def rest(p: FloatArray) -> FloatArray:
+        return _linearize(shape, y, p)[0]
+
+    def slopes(p: FloatArray) -> FloatArray:
+        return _linearize(shape, y, p)[1]
+
+    # A spectrum that the shape fits to all digits leaves no gradient, by which the search divides.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = least_squares(
+            rest,
+            np.clip(start, low, high),
+            slopes,
+            bounds=(low, high),
+            method="dogbox",
+            xtol=SETTLED,
+            ftol=None,
+            gtol=None,
+            max_nfev=MOST_STEPS,
+        )
+    p, loss = found.x, 2.0 * float(found.cost)
+    # The search stays inside the bounds: at one, it only comes near.
+    edge = np.where(p - low < AT_BOUND, low, np.where(high - p < AT_BOUND, high, p))
+    at_edge = _factor(shape(edge)[0], y)[1]
+    return (edge, at_edge) if at_edge <= loss else (p, loss)
 
 
 def _linearize(shape: Shape, y: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -471,7 +471,7 @@ def test_from_a_name_to_a_repaired_model(hub: ToyHub, tmp_path: Path) -> None:
     new = tmp_path / "new"
     gate = call("gate", NAME, "--preset", "finetune-ready")
     assert gate.exit_code == 1
-    assert "is 79, has to be at most 0: row 2,900 w2900" in gate.output
+    assert "is 79, has to be at most 0: row 2,950 <|im_start|>" in gate.output
     hub.requests.clear()
     repaired = call("repair", NAME, "-o", str(new), "--quiet")
     assert (repaired.exit_code, repaired.output) == (0, "")
