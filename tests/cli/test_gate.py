@@ -381,7 +381,8 @@ def test_json_alone_on_stdout() -> None:
 
 
 def test_quiet_says_nothing() -> None:
-    assert gate("round.npy", "-r", BREAKS, "--quiet", code=1) == ""
+    for shape in ((), ("--format", "markdown")):
+        assert gate("round.npy", "-r", BREAKS, "--quiet", *shape, code=1) == ""
 
 
 def test_files_are_written_and_written_again() -> None:

@@ -169,6 +169,7 @@ def test_blocks_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     ("content", "expected"),
     [
         ("word,d0,d1\na,1,2\n\nb,1,2,3\n", "line 4 has 4 cells where 3 are expected"),
+        ("\n\nword,d0,d1\na,1,2\nb,1,2,3\n", "line 5 has 4 cells where 3 are expected"),
         ('word,d0,d1\n"a",1,2\n"b,1,2\n', "line 3 has 1 cells where 3"),
         ("0.5 1.5\n1.5 a\n", "its first lines are not a table|not a number|expected"),
         ("word,d0,d1\n" + "a,1,2\n" * 9 + f"{'b' * 200_000!r},1,2\n", ""),
