@@ -61,7 +61,7 @@ LOOSE = {
     "spectrum.decay": 1e-5,
     "spectrum.largest_p": 1e-5,
     "spectrum.decay_fit": 1e-5,
-    "spectrum.condition_number": 1e-9,
+    "spectrum.condition_number": 4e-9,
 }
 
 
