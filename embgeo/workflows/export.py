@@ -142,7 +142,7 @@ def export(
             way_out = suggest_file(item, "make one with: embgeo analyze CHECKPOINT")
             raise errors.UnreadableFile(cause, where=item, way_out=way_out)
     way_out = f"choose from {', '.join(formats)}"
-    refuse_if(to not in formats, errors.argument("to", to), f"is no format of {kind}", way_out)
+    refuse_if(to not in formats, errors.argument("to", to), f"is not a format of {kind}", way_out)
     if isinstance(item, Study) or (isinstance(item, Path) and is_study):
         return export_study(item, to, page, out, command)
     if to == "latex":

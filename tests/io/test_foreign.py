@@ -64,7 +64,7 @@ def test_every_kind_has_a_sign_and_a_sample() -> None:
         assert any(word in kind.what for word in (*HEADS, *NAMES)), kind.what
 
 
-def test_what_is_not_known_is_told_what_is_read(tmp_path: Path) -> None:
+def test_what_is_not_known_names_what_is_read(tmp_path: Path) -> None:
     """No way out leads to garbage: the kind of bare numbers is not guessed."""
     for folder, content in each_folder(
         tmp_path,

@@ -150,10 +150,10 @@ def test_every_form_is_written_under_the_name_of_the_study(here: Path, to: str, 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("all.runs", "--to", "projector"), "--to projector: is no format of a study; choose from"),
+        (("all.runs", "--to", "projector"), "--to projector: is not a format of a study; choose"),
         (("all.runs", "--to", "csv", "--bytes"), "--bytes: is about --to projector; leave it"),
         (("all.runs", "--to", "csv", "-o", "own"), "own: exists and was not made by this"),
-        (("W.embgeo", "--to", "markdown"), "--to markdown: is no format of an analysis; choose"),
+        (("W.embgeo", "--to", "markdown"), "--to markdown: is not a format of an analysis; choose"),
         (("W.embgeo", "--to", "csv", "--venue", "acl"), "--venue: is about --to latex"),
         (("nowhere", "--to", "markdown"), "nowhere: no such folder; make one with: embgeo analyze"),
         (("broken", "--to", "csv"), "broken/training.json: "),

@@ -66,7 +66,7 @@ def is_mapped(array: Any) -> bool:
 
 @contextmanager
 def quick(seconds: float = 5) -> Iterator[None]:
-    """No more than so many seconds of computing, in this process and those it has waited for.
+    """Limit the seconds of computing, in this process and those it has waited for.
 
     A busy machine may take longer for them.
     """

@@ -230,7 +230,7 @@ class Tests:
     ) -> list[str]:
         """Tests that run a function which begins at one of the lines, or any of the file.
 
-        The quickest, of so many seconds of processor time together.
+        The quickest, until their processor time adds up to the given seconds.
         """
         at = {(str(file), line) for line in lines}
         found = [

@@ -55,7 +55,7 @@ LIMIT = 48
 #: In place of a character that the fonts do not have.
 MISSING = "□"
 #: Narrowest panels in inches: of maps and of grids of curves, of two panels, of a single row, and
-#: of rows of so many; narrower ones stand in fewer columns.
+#: of a grid whose columns the chart gives; narrower ones stand in fewer columns.
 LEAST_SMALL, LEAST_WIDE, LEAST_IN_ROW, LEAST_ACROSS = 1.5, 2.0, 1.35, 0.9
 #: The least height of a panel with room for three ticks.
 LEAST_HIGH = 1.5

@@ -59,7 +59,7 @@ def cut_out(column: int, separator: str) -> str:
 def refuse_number(
     rows: Iterable[tuple[int, Iterable[bytes]]], is_number: Callable[[bytes], bool]
 ) -> Damaged:
-    """Return the error that names the first cell that is no number, of lines with their numbers."""
+    """Return the error that names the first cell of these numbered lines that is not a number."""
     for line, cells in rows:
         for place, cell in enumerate(cells, 1):
             if not is_number(cell):
