@@ -315,15 +315,15 @@ def install(mutant: CodeMutant, root: Path) -> None:
     finally:
         sys.modules[name] = module
     for key, old in list(vars(module).items()):
-        if key.startswith("__") or key not in vars(made) or isinstance(old, FunctionType):
+        if key.startswith("__") or vars(made).get(key, old) is old or isinstance(old, FunctionType):
             continue
         if isinstance(old, type):
             for attribute, value in vars(vars(made)[key]).items() if old.__module__ == name else ():
                 if attribute[:1] != "_" and isinstance(value, bool | int | float | str):
                     setattr(old, attribute, value)
             continue
-        for holder in list(sys.modules.values()):
-            if getattr(holder, "__dict__", {}).get(key, made) is old:
+        for place, holder in list(sys.modules.items()):
+            if place.startswith(("embgeo", "tests")) and vars(holder).get(key, made) is old:
                 setattr(holder, key, vars(made)[key])
     for qualname, function in _list_functions(module):
         other = dict(_list_functions(made)).get(qualname)
