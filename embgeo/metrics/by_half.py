@@ -67,7 +67,8 @@ def request_squares(m: Measurement, of: str) -> list[Statistic]:
     if m.facts.kept_groups is None or labels is None or shared.all_rows_equal:
         return []
     if of == CENTERED:
-        vectors, mean = shared.eigen_centered.vectors, shared.moments.mean
+        vectors = shared.eigen_centered.vectors
+        mean = shared.moments.mean @ vectors
         return [GroupSquares(CENTERED, vectors, labels, mean, shared.single_centered)]
     return [
         GroupSquares(UNCENTERED, shared.eigen.vectors, labels, None, shared.single, shared.rotation)

@@ -104,6 +104,12 @@ class Block:
         scaled, _ = self._scaled
         return self.wide.put(scaled / np.sqrt(np.vecdot(scaled, scaled))[:, None])
 
+    def along(self, axes: Array) -> Array:
+        """Return ``unit @ axes``, of `wide`; where norms divide, unit rows are not made for it."""
+        if not self.is_divisible:
+            return self.unit @ axes
+        return (self.rows @ axes) / self.norms[:, None]
+
     @cached_property
     def stored_unit(self) -> Array:
         """The rows divided by their norms, in the precision of `stored`."""

@@ -14,7 +14,7 @@ from embgeo.stats.statistic import Statistic
 
 @dataclass(eq=False)
 class GroupSquares(Statistic):
-    """For each group Σ⟨w − shift, a⟩ and Σ⟨w − shift, a⟩² at each column a of `directions`.
+    """For each group Σ(⟨w, a⟩ − shift) and Σ(⟨w, a⟩ − shift)² at each column a of `directions`.
 
     At eigenvectors of the scatter matrix of all rows, the second are the eigenvalues of that of a
     group, to first order. Rows stored in float32 are multiplied in float32: an error needs two
@@ -31,7 +31,7 @@ class GroupSquares(Statistic):
     directions: FloatArray
     #: Group of each row of the matrix, from 0; shape (N,).
     labels: IntArray
-    #: Shape (d,).
+    #: Shape (k,).
     shift: FloatArray | None = None
     #: As in `Block.product`.
     single: SingleArray | None = None
@@ -50,7 +50,7 @@ class GroupSquares(Statistic):
         backend, xp = block.backend, block.backend.xp
         products = block.product(self.directions, self.single, self.rotation)
         if self.shift is not None:
-            products = products - backend.put(self.shift @ self.directions, products.dtype)
+            products = products - backend.put(self.shift, products.dtype)
         member = self.labels[block.index] == np.arange(GROUPS)[:, None]
         weights = backend.put(member.astype(np.float64), products.dtype)
         self.n = self.n + member.sum(axis=1)
@@ -96,7 +96,7 @@ class HalfAngles(Statistic):
         if not len(block.index):
             return
         wide = block.wide
-        cosines = wide.to_host(block.unit @ wide.constant(self.directions).T)
+        cosines = wide.to_host(block.along(wide.constant(self.directions).T))
         halves = HALVES_OF_GROUP[self.labels[block.index]]
         angles = np.arccos(np.clip(np.take_along_axis(cosines, halves, axis=1), -1.0, 1.0))
         place = np.log(np.maximum(angles, NARROWEST) / NARROWEST) / np.log(WIDEST / NARROWEST)

@@ -175,12 +175,7 @@ class UnitProjections(PerRow):
 
     def compute(self, block: Block) -> Array:
         wide = block.wide
-        axes = wide.constant(self.axes)
-        if block.is_divisible:
-            found = (block.rows @ axes) / block.norms[:, None]
-        else:
-            found = block.unit @ axes
-        return wide.to_host(found).astype(np.float32)
+        return wide.to_host(block.along(wide.constant(self.axes))).astype(np.float32)
 
     def update(self, block: Block) -> None:
         if len(block.index):
