@@ -235,6 +235,11 @@ def explain_usage(error: Any, arguments: list[str]) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "embgeo"
     way_out = f"see {command} --help"
+    dashed = next((one for one in arguments if one[0] == "-" != one and os.path.lexists(one)), "")
+    if dashed:
+        return one_line(
+            BadOption("begins like an option", where=dashed, way_out=f"write ./{dashed}")
+        )
     if hasattr(error, "possibilities"):
         return one_line(explain_unknown(error, arguments))
     if hasattr(error, "option_name"):

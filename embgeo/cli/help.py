@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from embgeo.cli.shared import is_colorful
+from embgeo.core.errors import BadOption
 from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE
 
 #: Group → names of its options; "Options" has all that are in no group.
@@ -97,6 +98,19 @@ def describe(param: Any, ctx: Any) -> tuple[str, str]:
 
 class GroupedCommand(TyperCommand):
     """A command whose help lists its options by group."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.allow_extra_args = True  # refused below, with a way out
+        extra = super().parse_args(ctx, args)
+        if extra and not ctx.resilient_parsing:
+            names = [p.name for p in self.params if p.param_type_name == "argument"]
+            way_out = f"see {ctx.command_path} --help"
+            if self.name == "analyze":
+                paths = map(str, (ctx.params[names[0]], *extra))
+                way_out = f"compare them with embgeo diff {' '.join(paths)}"
+            cause = f"{self.name} takes {'one path' if names else 'options only'}"
+            raise BadOption(cause, where=extra[0], way_out=way_out)
+        return extra
 
     def get_help(self, ctx: Any) -> str:
         return finish_help(super().get_help(ctx))

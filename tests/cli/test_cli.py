@@ -126,9 +126,14 @@ def test_wrong_command_lines() -> None:
     """Each names what was meant, before the state of a folder is looked at."""
     Path("full").mkdir()
     Path("full/notes.txt").touch()
+    Path("-dash.vec").touch()
     for words in (
         "analyze",
-        "analyze a b",
+        "analyze a b c",
+        "inspect a b",
+        "train a",
+        "analyze -dash.vec",
+        "diff a -dash.vec",
         "analise",
         "xyz",
         "diff --zzqx",
