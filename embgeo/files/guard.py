@@ -43,6 +43,8 @@ ERRORS: tuple[tuple[str, str, str], ...] = (
      "pip install 'embgeo[{extra}]'"),
     ("builtins.FileNotFoundError", "there is no such file", ""),
     ("builtins.PermissionError", "permission to read it is denied", ""),
+    ("ssl.SSLCertVerificationError", "the certificate of the server is not accepted ({text})",
+     "if the server can be trusted, name the file of its authority in SSL_CERT_FILE"),
     *((name, "the server cannot be reached ({text})", "see whether there is a network")
       for name in ("httpx.ConnectError", "httpx2.ConnectError",
                    "aiohttp.client_exceptions.ClientConnectorError")),
@@ -76,10 +78,15 @@ def explain(error: BaseException, what: str = "file", **words: str) -> tuple[str
 
     `words` are for the blanks of an entry: the page of a model, the extra that is needed.
     """
+    inner: BaseException | None = error
+    while inner is not None and not hasattr(inner, "verify_message"):
+        inner = inner.__context__
+    error = inner or error  # a refused certificate, whatever a library made of it
     names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__]
     _, cause, way_out = next(row for row in ERRORS if row[0] in names)
     code = getattr(getattr(error, "response", None), "status_code", None)
-    said = getattr(error, "strerror", None) or " ".join(str(error).split())
+    said = getattr(error, "verify_message", "") or getattr(error, "strerror", None) or ""
+    said = said.rstrip(".") or " ".join(str(error).split())
     said = _ADDRESS.sub(r"\1\2", said)
     blanks = {
         "what": what,

@@ -8,10 +8,12 @@ import os
 import re
 import shlex
 import socket
+import ssl
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from safetensors.numpy import save_file
 import embgeo
 from embgeo.cli import fetch as command
 from embgeo.core.errors import EmbgeoError, UnreadableFile
-from embgeo.files.guard import Damaged
+from embgeo.files.guard import Damaged, explain
 from embgeo.io.places import ranges
 from embgeo.io.places.cache import SnapshotFolder
 from embgeo.io.places.names import HubName
@@ -81,6 +83,22 @@ def test_a_hub_that_no_connection_reaches(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{closed.getsockname()[1]}")
     with pytest.raises(UnreadableFile, match=r"the server cannot be reached \(.*; see whether"):
         embgeo.load(NAME)
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_certificate_that_is_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Libraries of the Hub and of web servers raise errors of their own about it."""
+    error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    error.verify_message = "self-signed certificate"
+    monkeypatch.setattr(ssl.SSLContext, "wrap_socket", Mock(side_effect=error))
+    said = r"is not accepted \(self-signed certificate\); .* in SSL_CERT_FILE$"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setenv("HF_ENDPOINT", f"https://127.0.0.1:{server.getsockname()[1]}")
+        with pytest.raises(UnreadableFile, match=said):
+            embgeo.load(NAME)
+    missing = FileNotFoundError("https://host/W.npy")
+    missing.__context__ = error
+    assert explain(missing)[0].endswith("is not accepted (self-signed certificate)")
 
 
 @pytest.mark.usefixtures("hub")
