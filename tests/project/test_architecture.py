@@ -85,7 +85,6 @@ LISTS = {
     "training.models.MODELS": r"^    NAME: ClassVar\[str\] = (?!.*encoder-decoder)",
     "training.tasks.TASKS": r"^class \w+\((?:task\.)?(?:Classification)?Task\):",
     "training.methods.REGULARIZERS": r"^    SOURCE: ClassVar\[str\] = (?!\"as of)",
-    "rules.outputs.OUTPUTS": r"^def render\(outcome: ",
 }
 #: Where the modules of a tuple lie, if not in its own folder.
 FOLDERS = {"io.formats.FORMATS": "io"}

@@ -17,7 +17,6 @@ from embgeo.core.errors import BadOption
 from embgeo.core.text import defuse
 from embgeo.rules.check import MOST_SHOWN, Measured, Outcome, check_rules
 from embgeo.rules.outputs import (
-    OUTPUTS,
     as_json,
     github_annotations,
     github_summary,
@@ -34,6 +33,7 @@ from tests.support.sample_analysis import CHARACTERS, HOSTILE
 names = st.sampled_from(HOSTILE) | st.text(CHARACTERS)
 few = settings(max_examples=50)
 
+OUTPUTS = (table, as_json, junit, sarif, github_annotations, github_summary)
 RULES = (
     "isotropy.i1 >= 0.5",
     "cosine.mean <= 0.1, warn",
@@ -107,7 +107,7 @@ def test_every_output_is_deterministic_text() -> None:
         assert "\r" not in output.render(outcome())
 
 
-@pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.NAME)
+@pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.__name__.rpartition(".")[2])
 @few
 @given(text=names.filter(bool))
 @pytest.mark.slow

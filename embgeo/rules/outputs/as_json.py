@@ -12,7 +12,6 @@ from embgeo.rules.check import Check, Outcome
 from embgeo.rules.decide import STATES
 from embgeo.rules.rule_value import RuleValue, deviations, show
 
-NAME = "json"
 FORMAT = "embgeo.gate"
 FORMAT_VERSION = 1
 

@@ -6,8 +6,6 @@ from embgeo.core.text import printable
 from embgeo.rules.check import Check, Outcome
 from embgeo.rules.decide import BLOCKING, State
 
-NAME = "github annotations"
-
 #: GitHub shows this many errors and this many warnings of a step, and drops the others.
 MOST = 10
 

@@ -5,8 +5,6 @@ from embgeo.rules.check import Check, Outcome
 from embgeo.rules.decide import State
 from embgeo.rules.outputs.table import verdict
 
-NAME = "github summary"
-
 #: GitHub drops a summary beyond 1 MiB a step; other tools write to it, too.
 MOST_BYTES = 900_000
 

@@ -6,8 +6,6 @@ from embgeo.core.text import printable
 from embgeo.rules.check import Check, Outcome
 from embgeo.rules.decide import BLOCKING
 
-NAME = "junit"
-
 
 def render(outcome: Outcome) -> str:
     """Render a test case for each check; warnings pass, with a note in ``system-out``."""

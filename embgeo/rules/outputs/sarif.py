@@ -10,8 +10,6 @@ from embgeo.core.version import VERSION
 from embgeo.rules.check import Check, Outcome
 from embgeo.rules.decide import BLOCKING
 
-NAME = "sarif"
-
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 

@@ -6,8 +6,6 @@ from embgeo.core.text import ColoredLine, Tone, printable
 from embgeo.rules.check import Check, Outcome
 from embgeo.rules.decide import State
 
-NAME = "table"
-
 WORDS: dict[State, str] = {
     "passed": "passed",
     "failed": "FAILED",
