@@ -306,7 +306,7 @@ def test_large_npy_is_mapped(tmp_path: Path) -> None:
 
 def test_large_safetensors_is_mapped(tmp_path: Path) -> None:
     entry = {"dtype": "BF16", "shape": [TWO_GIB // 128, 64], "data_offsets": [0, TWO_GIB]}
-    start = safetensors_of({"w": entry})
+    start = safetensors_of({"w": entry}, b"")
     sparse(tmp_path / "a", start, len(start) + TWO_GIB)
     assert is_mapped(open_file(tmp_path / "a").tensors[0].open())
 
