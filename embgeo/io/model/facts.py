@@ -33,6 +33,10 @@ _COLUMNS = (
     "embedding_size", "word_embed_proj_dim", "d_embed", "hidden_size", "n_embd", "d_model", "dim",
     "hidden_dim",
 )  # fmt: skip
+#: Keys of a number by which the model multiplies its input rows (Granite, MiniCPM), and keys
+#: that say it is the root of their length (Marian, BART, RecurrentGemma), as in every Gemma.
+_FACTORS = ("embedding_multiplier", "scale_emb")
+_BY_ROOT = ("scale_embedding", "embeddings_scale_by_sqrt_dim")
 #: Sizes beyond any model: a damaged or hostile configuration.
 _LARGEST = 2**40
 
@@ -101,6 +105,7 @@ def facts_of(
                 for key in (*_TEXT_VOCABULARY, *_VOCABULARY)
                 if part.get(key) is not None and _size(part[key]) is None
             ),
+            *_note_factor(parts),
             *(
                 ("config.json contradicts itself on tie_word_embeddings; the tensors decide",)
                 if len(set(ties)) > 1
@@ -128,6 +133,23 @@ def _has_head(configuration: Mapping[str, Any]) -> bool:
     if not isinstance(classes, list) or not classes:
         return True
     return any(_LANGUAGE_MODEL.search(name) for name in classes if isinstance(name, str))
+
+
+def _note_factor(parts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a note where the model multiplies its input rows by a constant when it runs."""
+    said = [part.get(key) for part in parts for key in _FACTORS]
+    given = [one for one in said if isinstance(one, int | float) and 0 < one < _LARGEST]
+    by_root = any(
+        "gemma" in str(part.get("model_type")) or any(part.get(key) is True for key in _BY_ROOT)
+        for part in parts
+    )
+    columns = _first_size(parts, *_COLUMNS)
+    factor = given[0] if given else columns**0.5 if by_root and columns else 1
+    if factor != 1:
+        yield (
+            f"the model multiplies its input rows by {factor:.4g} when it runs; norms are of the "
+            "stored rows, and directions and cosines are the same"
+        )
 
 
 def _first_size(parts: Sequence[Mapping[str, Any]], *keys: str) -> int | None:

@@ -25,7 +25,7 @@ from embgeo.io.model.candidates import (
 from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.choice import choose
 from embgeo.io.model.companions import read_parameters
-from embgeo.io.model.facts import ModelFacts
+from embgeo.io.model.facts import ModelFacts, facts_of
 from tests.support.refusals import refusal
 from tests.support.sampling import each_folder, each_value
 
@@ -401,6 +401,28 @@ def test_an_unusable_vocab_size_is_ignored_with_a_note(value: Any, tmp_path: Pat
     (note,) = embgeo.load(folder).origin.notes
     assert note == f"config.json says vocab_size {value}, which is ignored"
     assert embgeo.load(write(tmp_path, {"wte.weight": rows(N)}, vocab_size=None)).origin.notes == ()
+
+
+def test_a_model_that_multiplies_its_rows_when_it_runs_has_a_note(tmp_path: Path) -> None:
+    """Granite, MiniCPM; Marian, Gemma inside another model; what says nothing, and nonsense."""
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"embedding_multiplier": 12.0}, "12"),
+        ({"scale_emb": 12}, "12"),
+        ({"scale_embedding": True, "d_model": 64}, "8"),
+        ({"model_type": "shell", "text_config": {"model_type": "gemma3_text", "dim": 10}}, "3.162"),
+        ({"scale_embedding": False, "d_model": 64}, ""),
+        ({"model_type": "gemma"}, ""),
+        ({"embedding_multiplier": 1.0, "model_type": "granite"}, ""),
+        *(({"embedding_multiplier": one}, "") for one in (np.nan, np.inf, -1, "2", 10**400)),
+    )
+    for config, factor in cases:
+        notes = facts_of(config, {}, {}).notes
+        assert len(notes) == bool(factor), config
+        assert all(f"rows by {factor} when it runs" in note for note in notes)
+    folder = write(
+        tmp_path, {"model.embed_tokens.weight": rows(N)}, model_type="gemma2", hidden_size=D
+    )
+    assert "by 4 when it runs;" in embgeo.load(folder).origin.notes[0]
 
 
 def test_the_rows_of_a_draft_head_are_those_of_its_map(tmp_path: Path) -> None:
