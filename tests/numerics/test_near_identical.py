@@ -163,6 +163,21 @@ def test_a_group_in_the_middle_of_many_rows_has_no_gap():
     assert not len(search(rows).rows)
 
 
+def test_the_largest_of_many_groups_and_some_others_are_looked_at(monkeypatch):
+    monkeypatch.setattr(near_identical, "LOOKED_AT", 8)
+    random = rng(6)
+    rows = random.standard_normal((3000, 64))
+    starts = range(0, 240, 20)
+    for start in starts:  # four rows with others around them; the last four, of five, have none
+        for at in range(start + 1, start + 4 + (start >= 160)):
+            rows[at] = at_cosine(rows[start], 0.9999, random)
+        for at in range(start + 10, start + 10 + 6 * (start < 160)):
+            rows[at] = at_cosine(rows[start], 0.9975, random)
+    found = [group[0] for group in groups_of(search(rows))]
+    assert len(found) == 8
+    assert set(starts[8:]) < set(found) < set(starts)
+
+
 def test_large_and_tiny_rows_are_searched_alike():
     rows = with_faults(400, 32, 0.0, pairs=10, clump=10)
     expected = groups_of(search(rows))

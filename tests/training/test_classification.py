@@ -230,8 +230,8 @@ def test_a_study_is_judged_by_accuracy(
 @pytest.mark.parametrize("method", ["frage", "sc-exp", "cosreg"])
 def test_a_run_is_resumed_to_the_byte(method: str, place: Path, tmp_path: Path) -> None:
     tables = {"save_steps": 3, "epochs": 1}
-    model = {"dropout": 0.5}
-    config = complete_settings(settings(place, compare=[method], training=tables, model=model))
+    tables = {"training": tables, "model": {"dropout": 0.5}, "evaluation": {"every": 4}}
+    config = complete_settings(settings(place, compare=[method], **tables))
     one = assert_resumes(config, tmp_path, 7)
     assert one.test is not None
     assert {"loss", "accuracy", "macro_f1", "documents"} == set(one.test)
