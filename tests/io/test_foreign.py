@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ HEADS = {
     "MXNet": b"\x12\1" + bytes(30),
     "CTranslate2": b"\6\0\0\0\x0f\0TransformerSpec\0",
     "faiss": b"IxFI" + bytes(60),
+    "fastText": struct.pack("<12id", 300, 5, 5, 5, 5, 1, 2, 2, 2_000_000, 3, 6, 100, 1e-4),
     "archive": bytes(257) + b"ustar" + bytes(250),
 }
 #: A folder with a file of each kind, by its name.
@@ -72,6 +74,7 @@ def test_what_is_not_known_names_what_is_read(tmp_path: Path) -> None:
             W.tobytes(),
             b"the\nof\n",
             b'{"the":0,"of":1}',
+            b'{"\\"":7}',
             b'[["the",0]]',
             b"[[0.5, 1.5]]\n",
             b"the\t12\nof\t9\n",

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from embgeo.core.errors import UnreadableFile
+from embgeo.core.errors import UnreadableFile, argument
 from embgeo.files.guard import refuse
 from embgeo.files.small_files import read_head
 
@@ -51,10 +51,24 @@ FOREIGN = (
             _ORIGINAL),
     Foreign(rb"I[xw][FPS]|IHN|IxM", "", "is an index of faiss",
             "save its vectors: numpy.save(FILE, index.reconstruct_n(0, index.ntotal))"),
+    # Twelve settings as whole numbers, most of them small; the magic number came later.
+    Foreign(rb"..\0\0.\0\0\0.{12}[\1-\x20]\0\0\0[\1-\4]\0\0\0[\1-\3]\0\0\0"
+            rb".{4}([\0-\x20]\0\0\0){2}", "",
+            "is a model of an early fastText without a magic number",
+            "read the .vec file that was written with it"),
     Foreign(rb".{257}ustar|BZh[1-9]|\xfd7zXZ\0|7z\xbc\xaf|Rar!\x1a|\x04\x22\x4d\x18", "",
             "is an archive, or compressed by other than gzip or zstd",
             "unpack it (tar, xz, bunzip2) and name the file inside"),
 )  # fmt: skip
+
+#: Lines of a text and a whole number, below a heading or none, or a JSON object of such pairs.
+_NUMBERED = Foreign(
+    rb"([^\n]*\n)?((?=[^\s,;]*[^\s,;\d])[^\s,;]+[\t ,;]\d{1,15}\r?\n){2}|"
+    rb'\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\d{1,15}\s*[,}]',
+    "",
+    "holds a whole number for each text, as counts or a vocabulary, and no vectors",
+    f"name the matrix, and this file with {argument('counts')} or {argument('tokens')}",
+)
 
 _READ = (
     "read are safetensors, torch, GGUF, Keras and ONNX checkpoints, model folders, .npy, .npz, "
@@ -75,6 +89,8 @@ def find_foreign(name: str, head: bytes) -> Foreign | None:
 def refuse_unknown(path: Path, head: bytes) -> UnreadableFile:
     """Return the error for a file that starts with `head`."""
     found = find_foreign(path.name, head)
+    if found is None and _NUMBERED.fits("", head):
+        return refuse(path, _NUMBERED.what, _NUMBERED.way_out)
     if found is None:
         return refuse(path, "its format is not known", _READ)
     return refuse(path, f"{found.what}, which is not read", found.way_out)
