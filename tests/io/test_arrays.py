@@ -95,6 +95,8 @@ def test_tokens_that_do_not_fit() -> None:
         {"a": "b"},
         {"a": -1},
         {},
+        set(TOKENS),
+        pd.Series(TOKENS)[::-1],
     ):
         with refusal((BadOption, LabelMismatch)):
             as_matrix(ROWS, tokens=tokens)
@@ -111,6 +113,21 @@ def test_a_vocabulary_may_be_shorter_have_gaps_and_hide_spaces() -> None:
         }
 
 
+def test_two_tokens_of_one_row_are_told() -> None:
+    vocabulary = {token: row for row, token in enumerate(TOKENS)} | {"again": 3}
+    matrix = as_matrix(ROWS, tokens=vocabulary)
+    assert matrix.tokens is not None
+    assert matrix.tokens[2:5] == ("t2", "again", "t4")
+    note = "1 rows have two tokens in the vocabulary; the last one is shown"
+    assert note in matrix.origin.notes
+
+
+def test_ids_are_no_counts() -> None:
+    ids = {f"t{row}": row * 7 % 100 for row in range(100)}
+    with refusal(BadOption):
+        as_matrix(np.ones((100, 2)), tokens=list(ids), counts=ids)
+
+
 def test_a_vocabulary_of_another_model_is_told() -> None:
     matrix = as_matrix(ROWS, tokens={f"t{row}": row for row in range(20)})
     assert matrix.tokens == tuple(TOKENS)
@@ -125,6 +142,14 @@ def test_counts_by_row_and_by_token() -> None:
     assert by_token.frequency is not None
     assert by_token.frequency.counts.tolist() == [2, 0, 0, 5, *[0] * 8]
     assert any("10 of 12 tokens are not in counts" in note for note in by_token.origin.notes)
+    # A Series by token, as value_counts() makes it, may be in any order.
+    counts = pd.Series([2, 5, 9, 1], index=["t0", "t3", "else", "t0"])
+    by_name = as_matrix(ROWS, tokens=TOKENS, counts=counts)
+    assert by_name.frequency is not None
+    assert by_name.frequency.counts.tolist() == [3, 0, 0, 5, *[0] * 8]
+    by_number = as_matrix(ROWS, tokens=pd.Series(TOKENS), counts=pd.Series(range(12)))
+    assert by_number.frequency is not None
+    assert by_number.frequency.counts.tolist() == list(range(12))
     ranked = as_matrix(ROWS, rank_order=True)
     assert ranked.frequency is not None
     assert ranked.frequency.kind == "rank"
@@ -141,6 +166,8 @@ def test_counts_that_do_not_fit() -> None:
         {"counts": {"t0": 1}},
         {"counts": {"x": 1}, "tokens": TOKENS},
         {"counts": range(12), "rank_order": True},
+        {"counts": np.ma.masked_less(np.arange(12), 3)},
+        {"counts": pd.Series(range(12))[::-1]},
     ):
         with refusal():
             as_matrix(ROWS, **options)
@@ -187,6 +214,9 @@ def test_one_column_of_words_has_the_tokens_and_another_is_refused() -> None:
         frame.set_index(pd.Index(TOKENS)),
         pd.DataFrame(ROWS).assign(known=True),
         pd.DataFrame(ROWS).assign(vector=[*ROWS]),
+        # Ids or counts, which are no part of the vectors.
+        frame.assign(count=range(12)),
+        frame.assign(count=pd.array([1, None] * 6, dtype="Int64")),
     ):
         with refusal(BadOption):
             as_matrix(other)

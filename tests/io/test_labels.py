@@ -244,6 +244,7 @@ def test_bad_counts_are_named_with_their_line(tmp_path: Path) -> None:
             "the\t300\nof\t1\t200\n",
             "".join(f"t{k}\t{k}\n" for k in range(100)),
             json.dumps({f"t{k}": k + 1 for k in range(100)}),
+            json.dumps({f"t{k}": k * 7 % 100 for k in range(100)}),
         ),
     ):
         path = written(folder, content)
@@ -256,6 +257,7 @@ def test_numbers_in_order_may_be_counts(tmp_path: Path) -> None:
         tmp_path,
         (
             ("".join(f"t{k}\t{k}\n" for k in range(99)), 99),
+            ("".join(f"t{k}\t{100 - k}\n" for k in range(100)), 100),
             ("".join(f"t{k}\t{k}\n" for k in (*range(99), 100)), 100),
             ("token\tcount\n" + "".join(f"t{k}\t{k}\n" for k in range(100)), 100),
         ),
@@ -448,6 +450,19 @@ def test_a_column_of_row_numbers_orders_the_tokens(tmp_path: Path, headings: str
     swapped = "\t".join(reversed(headings.split("\t")))
     path.write_text(swapped + "\n" + "".join(f"w{k}\t{k}\n" for k in order))
     assert read_labels(path).tokens == found.tokens
+
+
+def test_row_numbers_of_a_table_without_headings(tmp_path: Path) -> None:
+    for n, step, first in ((30, 1, 0), (30, 7, 1), (100, 7, 0)):
+        order = [k * step % n for k in range(n)]
+        tokens = tuple(f"w{k}" for k in range(n))
+        before = "".join(f"{k + first}\tw{k}\n" for k in order)
+        assert labels(tmp_path, before) == tokens
+        behind = "".join(f"w{k}\t{k + first}\n" for k in order)
+        # Of few rows they may be counts.
+        assert labels(tmp_path, behind) == (tokens if n == 100 else tuple(f"w{k}" for k in order))
+    assert labels(tmp_path, "1\t500\n0\t40\n") == ("1", "0")
+    assert labels(tmp_path, "2\ta\n3\tb\n") == ("2", "3")
 
 
 def test_row_numbers_are_an_order_if_they_are_all_rows_from_0_or_1() -> None:

@@ -105,6 +105,12 @@ def test_vocab_txt_with_tokens_that_were_added_later(tmp_path: Path) -> None:
     )
     tokens = ("[UNK]", "the", "##s", "<unused id 3>", "<unused id 4>", "<new>")
     assert embgeo.load(path).tokens == tokens
+    # That of another model may lie beside it.
+    (path / "vocab.json").write_text(json.dumps({f"w{row}": row for row in range(6)}))
+    both = embgeo.load(path)
+    assert both.tokens is not None
+    assert both.tokens[0] == "w0"
+    assert "vocab.json is read as the tokenizer; vocab.txt beside it is not" in both.origin.notes
 
 
 @each_value

@@ -16,7 +16,7 @@ from embgeo.io.labels import side_tables, vocabulary
 #: float64 holds every whole number up to here.
 LARGEST_COUNT = 2**53
 
-#: This many numbers in order, or more, are not counts.
+#: This many numbers without a gap, or more, are not counts.
 _FEWEST_IDS = 100
 
 
@@ -180,12 +180,23 @@ def _check_count(count: object, shown: str, place: str, path: Path) -> int:
     raise refuse(path, f"{place}: the count {shown} {why}")
 
 
+def are_ids(counts: Sequence[int]) -> bool:
+    """Tell ids and ranks, as in vocab.json, from counts: these are no numbers without a gap.
+
+    Falling by one they may have been made for their order.
+    """
+    in_order = sorted(counts)
+    if len(counts) < _FEWEST_IDS or in_order != [*range(in_order[0], in_order[0] + len(counts))]:
+        return False
+    return in_order[::-1] != list(counts)
+
+
 def _check_no_ids(counts: list[int], path: Path) -> None:
-    """Refuse ids and ranks, as in vocab.json: counts of a text do not rise by one."""
-    if len(counts) >= _FEWEST_IDS and counts == [*range(counts[0], counts[0] + len(counts))]:
+    if are_ids(counts):
         raise refuse(
             path,
-            f"its numbers {counts[0]:,} to {counts[-1]:,} in order are ids or ranks, not counts",
+            f"its numbers are {min(counts):,} to {max(counts):,}, each once: ids or ranks, "
+            "not counts",
             "if they are counts, write the header token<TAB>count",
         )
 

@@ -10,7 +10,7 @@ from embgeo.files import small_files
 from embgeo.files.compressed import codec_of
 from embgeo.files.guard import reading, refuse, short
 from embgeo.io.labels import side_tables, tokenizer_files
-from embgeo.io.labels.counts_file import whole_counts
+from embgeo.io.labels.counts_file import are_ids, whole_counts
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
 
 _FAIRSEQ = re.compile(r"dict(\.[\w-]{1,20})?\.txt(\.gz)?", re.IGNORECASE)
@@ -21,11 +21,11 @@ def read_labels(path: Path) -> TokenizerVocabulary:
     r"""Read the tokens of `path` in row order.
 
     Text has one token on each line; a line may be empty. Text whose lines have the same number of
-    tabs is a table: tokens are in its first column, or in the one that a header row calls token,
-    word or label, and a column of counts is read. Quotation marks of csv, pandas and spreadsheets
-    are removed. JSON is a list of tokens, a dict token → id, a
-    dict id → token, or a tokenizer.json. SentencePiece models and files of tiktoken
-    are recognized. Newlines and tabs inside tokens are written ``\n`` and ``\t`` in text (see
+    tabs is a table: tokens are in its first column, behind one that numbers the rows, or in the
+    one that a header row calls token, word or label, and a column of counts is read. Quotation
+    marks of csv, pandas and spreadsheets are removed. JSON is a list of tokens, a dict token → id,
+    a dict id → token, or a tokenizer.json. SentencePiece models and files of tiktoken are
+    recognized. Newlines and tabs inside tokens are written ``\n`` and ``\t`` in text (see
     :mod:`embgeo.io.labels.side_tables`).
     """
     data = small_files.read_bytes(path)
@@ -107,7 +107,8 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
     if columns.is_named or ids is not None:
         notes, rows = (side_tables.header_note(path),), rows[1:]
     else:
-        columns = side_tables.TokenColumns(0, None, None)
+        columns = _guess_columns(rows)
+        ids = _whole_column(rows, columns.order)
     counts = _whole_column(rows, columns.counts) or []
     raw = [row[columns.tokens] for row in rows]
     order = None if ids is None else side_tables.order_of(ids)
@@ -119,6 +120,19 @@ def _from_lines(lines: list[str], path: Path) -> TokenizerVocabulary:
     if not tokens:
         raise refuse(path, "it holds no tokens")
     return TokenizerVocabulary(tuple(tokens), _source(path), (*notes, *escape_notes), tuple(counts))
+
+
+def _guess_columns(rows: list[list[str]]) -> side_tables.TokenColumns:
+    """Return the columns of a table without headings: tokens, and row numbers beside them."""
+    if len(rows[0]) > 1:
+        first, second = _whole_column(rows, 0), _whole_column(rows, 1)
+        if first is not None and second is None:
+            least, stop = min(first), min(first) + len(first)
+            if least in (0, 1) and sorted(first) == [*range(least, stop)]:
+                return side_tables.TokenColumns(1, None, 0)
+        if first is None and second is not None and are_ids(second):
+            return side_tables.TokenColumns(0, None, 1)
+    return side_tables.TokenColumns(0, None, None)
 
 
 def _whole_column(rows: list[list[str]], column: int | None) -> list[int] | None:

@@ -8,7 +8,7 @@ from typing import Any
 from embgeo.core.errors import UnreadableFile, WayOut, argument
 from embgeo.core.special import SpecialToken
 from embgeo.files import small_files
-from embgeo.files.guard import refuse, short
+from embgeo.files.guard import list_short, refuse, short
 from embgeo.files.small_files import is_companion
 from embgeo.io.labels import tokenizer_files
 from embgeo.io.labels.special_tokens import find_special
@@ -76,17 +76,20 @@ def vocabulary_of(
         return None, (
             "tokenizer.json is a configuration of Keras and labels no rows; --tokens FILE",
         )
-    path = folder / "vocab.json"
-    if is_companion(path):
-        return _from_vocab_json(path), ()
-    for name in _MODELS:
-        path = folder / name
-        if is_companion(path):
-            return _from_model(path, model_type)
-    path = folder / "vocab.txt"
-    if is_companion(path):
-        return _from_vocab_txt(path), ()
-    return None, ()
+    found = [name for name in ("vocab.json", *_MODELS, "vocab.txt") if is_companion(folder / name)]
+    if not found:
+        return None, ()
+    path, others = folder / found[0], found[1:]
+    if path.name == "vocab.json":
+        vocabulary, notes = _from_vocab_json(path), ()
+    elif path.name == "vocab.txt":
+        vocabulary, notes = _from_vocab_txt(path), ()
+    else:
+        vocabulary, notes = _from_model(path, model_type)
+    if others:
+        beside = f"{list_short(others)} beside it {'is' if len(others) == 1 else 'are'} not"
+        notes = (*notes, f"{path.name} is read as the tokenizer; {beside}")
+    return vocabulary, notes
 
 
 def _from_vocab_json(path: Path) -> TokenizerVocabulary:

@@ -3,6 +3,7 @@
 Tokenizers of the packages transformers and tokenizers also name special tokens.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from embgeo.core.errors import BadOption, LabelMismatch
 from embgeo.core.matrix import Frequency, Matrix
 from embgeo.core.special import place_special
 from embgeo.files.small_files import safe_text
-from embgeo.io.labels.counts_file import LARGEST_COUNT, from_counts
+from embgeo.io.labels.counts_file import LARGEST_COUNT, are_ids, from_counts
 from embgeo.io.labels.rows import PADDING_REASON, RowLabels, lay_found
 from embgeo.io.labels.special_tokens import collect_special
 from embgeo.io.labels.vocabulary import READERS, TokenizerVocabulary, guess_scheme
@@ -24,17 +25,19 @@ from embgeo.io.model.rows import RowCut
 def with_tokens(matrix: Matrix, tokens: Any) -> Matrix:
     cut = RowCut(matrix.n, 0, matrix.n)
     vocabulary = vocabulary_of(tokens)
+    notes: tuple[str, ...] = ()
     if vocabulary is None:
         found = sequence_of(tokens)
         if len(found) != matrix.n:
             raise LabelMismatch(f"{len(found):,} tokens for {matrix.n:,} rows")
         laid = RowLabels(tuple(found))
     else:
-        laid = lay_found(from_vocabulary(vocabulary, matrix.n), cut, "auto", "the vocabulary")
+        found, notes = from_vocabulary(vocabulary, matrix.n)
+        laid = lay_found(found, cut, "auto", "the vocabulary")
     masked = dict(matrix.masked)
     if len(laid.masked):
         masked[PADDING_REASON] = laid.masked
-    origin = replace(matrix.origin, notes=(*matrix.origin.notes, *laid.notes))
+    origin = replace(matrix.origin, notes=(*matrix.origin.notes, *notes, *laid.notes))
     labeled = replace(matrix, tokens=laid.tokens, masked=masked, origin=origin)
     if vocabulary is None or vocabulary is tokens:
         return labeled
@@ -49,11 +52,12 @@ def vocabulary_of(tokens: Any) -> Mapping[Any, Any] | None:
 
 
 def sequence_of(tokens: Any) -> Sequence[str]:
-    if isinstance(tokens, str | bytes) or not isinstance(tokens, Iterable):
+    if isinstance(tokens, str | bytes | set | frozenset) or not isinstance(tokens, Iterable):
         raise BadOption(
             f"tokens are {type(tokens).__name__}",
             way_out="give a list of str, a dict of token and row, or a tokenizer",
         )
+    is_by_name(tokens, "tokens")
     found = list(tokens)
     for token in found:
         if not isinstance(token, str):
@@ -61,8 +65,26 @@ def sequence_of(tokens: Any) -> Sequence[str]:
     return [safe_text(token) for token in found]
 
 
-def from_vocabulary(vocabulary: Mapping[Any, Any], n: int) -> Sequence[str]:
-    """Return decoded tokens in row order; rows without a token get ``<row 123>``."""
+def is_by_name(values: Any, name: str) -> bool:
+    """Tell whether the index of a Series of pandas holds names; refuses one of other row numbers.
+
+    False for other objects, too.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(values, pandas.Series):
+        return False
+    if not pandas.api.types.is_numeric_dtype(values.index):
+        return True
+    if not values.index.is_monotonic_increasing:
+        raise BadOption(
+            f"{name} are a Series whose index numbers them in another order",
+            way_out="sort it with .sort_index(), or drop the index with .to_numpy()",
+        )
+    return False
+
+
+def from_vocabulary(vocabulary: Mapping[Any, Any], n: int) -> tuple[Sequence[str], tuple[str, ...]]:
+    """Return decoded tokens in row order, with notes; rows without a token get ``<row 123>``."""
     rows: dict[int, str] = {}
     for token, row in vocabulary.items():
         if not isinstance(token, str) or isinstance(row, bool) or not hasattr(row, "__index__"):
@@ -73,8 +95,11 @@ def from_vocabulary(vocabulary: Mapping[Any, Any], n: int) -> Sequence[str]:
     last = min(max(rows), n - 1)
     read = READERS[guess_scheme(list(rows.values()))]
     found = [read(rows[row]) if row in rows else f"<row {row}>" for row in range(last + 1)]
+    shared = len(vocabulary) - len(rows)
+    notes = (f"{shared:,} rows have two tokens in the vocabulary; the last one is shown",)
     # Tokens beyond the last row are appended, so that another vocabulary size is noted.
-    return found + [token for row, token in rows.items() if row > last]
+    found += [token for row, token in rows.items() if row > last]
+    return found, notes if shared else ()
 
 
 def with_special(matrix: Matrix, tokenizer: Any, rows: Mapping[str, int]) -> Matrix:
@@ -134,6 +159,8 @@ def list_templates(templates: Any) -> Iterator[str]:
 
 
 def with_counts(matrix: Matrix, counts: Any) -> Matrix:
+    if is_by_name(counts, "counts"):  # as value_counts() returns them
+        counts = counts.groupby(level=0, sort=False).sum().to_dict()
     if isinstance(counts, Mapping):
         frequency, notes = match_counts(matrix, counts)
         origin = replace(matrix.origin, notes=(*matrix.origin.notes, *notes))
@@ -149,6 +176,11 @@ def match_counts(matrix: Matrix, counts: Mapping[Any, Any]) -> tuple[Frequency, 
         raise LabelMismatch("counts by token, and the rows have no tokens")
     listed = [safe_text(str(token)) for token in counts]
     numbers = tuple(map(int, check_counts([*counts.values()])))
+    if are_ids(numbers):
+        raise BadOption(
+            f"counts are the numbers {min(numbers):,} to {max(numbers):,}, each once",
+            way_out="give the number of occurrences of each token, not its id or rank",
+        )
     found = TokenizerVocabulary(tuple(listed), "counts", counts=numbers)
     frequency, notes = from_counts(matrix.tokens, found)
     return replace(frequency, source="counts by token"), notes
@@ -156,6 +188,8 @@ def match_counts(matrix: Matrix, counts: Mapping[Any, Any]) -> tuple[Frequency, 
 
 def check_counts(counts: Any) -> npt.NDArray[np.float64]:
     """Check that counts are whole numbers up to 2^53, and return them as an array."""
+    if isinstance(counts, np.ma.MaskedArray):
+        counts = np.ma.filled(counts.astype(np.float64), np.nan)
     try:
         values = np.asarray(counts, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:

@@ -63,6 +63,7 @@ def find_in_dataframe(W: Any) -> MatrixOfObject | None:
                 f"column {W.columns[at]!r} of the DataFrame holds no numbers",
                 way_out="give the columns of the vectors, and one of tokens",
             )
+    refuse_whole_column(vectors)
     labels = list(columns[0]) if odd else [*W.index] if named else None
     rows = vectors.to_numpy()
     if rows.dtype.kind not in "f":  # integers, or numbers with missing values
@@ -70,6 +71,18 @@ def find_in_dataframe(W: Any) -> MatrixOfObject | None:
     tokens = None if labels is None else tuple(safe_text(str(label)) for label in labels)
     library = type(W).__module__.partition(".")[0]
     return MatrixOfObject(rows, tokens=tokens, format=f"{library} DataFrame")
+
+
+def refuse_whole_column(vectors: Any) -> None:
+    """Refuse columns of integers among those of decimals: ids or counts, no part of vectors."""
+    kinds = [str(kind).lower() for kind in vectors.dtypes]
+    whole = ["int" in kind for kind in kinds]
+    if any(whole) and not all(whole):
+        raise BadOption(
+            f"column {vectors.columns[whole.index(True)]!r} of the DataFrame holds whole numbers "
+            "among columns of decimal ones",
+            way_out="leave it out if it is no part of the vectors, else convert it with .astype",
+        )
 
 
 def find_in_keyed_vectors(W: Any) -> MatrixOfObject | None:
