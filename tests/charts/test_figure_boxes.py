@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from embgeo.charts import CHARTS
 from embgeo.charts.items import ChartItem, compared_items, method_items
-from embgeo.charts.render import paper, svg
+from embgeo.charts.render import paper
 from embgeo.charts.render.drawing import draw
 from embgeo.charts.specification import Chart, Choices, Specification
 from tests.support.chart_samples import COURSES, find_chart
@@ -134,22 +134,6 @@ def test_long_names_of_panels_are_cut_in_their_middle() -> None:
     assert titles[0].startswith("(c) spec")
     assert "…" in titles[0]
     assert titles[0].endswith("rior")
-
-
-@pytest.mark.slow
-def test_panels_have_letters_on_paper_alone() -> None:
-    spec = find_chart("figure1").specify(list_items(find_chart("figure1"), 2))
-    assert spec is not None
-    with paper.settings():
-        figure, _ = draw(spec, paper.output(6.75, paper.plain_text))
-    titles = [ax.get_title(loc="left") for ax in figure.axes]
-    assert titles == ["(a) MLE", "(b) MLE-CosReg", "(c) Spectrum", "(d) Cosines"]
-    (legend,) = figure.legends
-    texts = [text.get_text() for text in legend.get_texts()]
-    assert texts == ["frequent tokens", "rare tokens", "MLE", "MLE-CosReg", "isotropic rows"]
-    with svg.settings():
-        page, _ = draw(spec, svg.MEDIUM)
-    assert all("(a)" not in ax.get_title() for ax in page.axes)
 
 
 def test_members_have_other_colors_than_classes() -> None:

@@ -111,26 +111,6 @@ def test_what_is_no_track_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_a_word_stands_among_its_neighbors() -> None:
-    item = compared_items(sample_comparison(members=2))[0]
-    spec = words.CHART.specify([item, item])
-    assert spec is not None
-    assert len(spec.panels) == 4
-    for panel in spec.panels:
-        assert panel.cloud is not None
-        center, *near = panel.cloud.named
-        assert center.center
-        assert panel.member.endswith(f": {center.name}")
-        assert len(near) == words.LISTED
-        assert not any(point.center for point in near)
-    with paper.settings():
-        figure, notes = draw(spec, paper.output(6.75, paper.plain_text))
-    bold = [t.get_text() for t in figure.axes[0].texts if t.get_fontweight() == "bold"]
-    assert bold == [spec.panels[0].cloud.named[0].name]  # type: ignore[union-attr]
-    assert not any("outside" in note for note in notes)
-
-
-@pytest.mark.slow
 def test_a_word_before_and_after_stands_side_by_side() -> None:
     for members, across in ((1, 0), (3, 3), (4, 2)):
         item = compared_items(sample_comparison(members=2))[0]

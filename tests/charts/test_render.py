@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from embgeo.charts import CHARTS, theme
+from embgeo.charts import theme
 from embgeo.charts.items import ChartItem
 from embgeo.charts.render import paper, svg
 from embgeo.charts.render.dots import dot_size, draw_dots, widen
@@ -21,7 +21,6 @@ from embgeo.charts.render.ticks import set_log_ticks, shorten, write_tick
 from embgeo.charts.render.view import View, common_views, fit_cloud, fit_view, surround
 from embgeo.charts.specification import (
     Axis,
-    Chart,
     Cloud,
     HistogramSteps,
     Line,
@@ -276,27 +275,3 @@ def test_a_cloud_far_from_the_origin_is_shown_by_itself_first(shift: float, alon
     if view is not None:
         assert view.left > 0.0
         assert np.mean(view.holds(xy)) > 0.99
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.name)
-def test_titles_and_legends_are_drawn(chart: Chart) -> None:
-    """Every panel has its title behind its letter, and every member its name in one legend."""
-    spec = specification(chart.name)
-    output = paper.output(7.0, paper.plain_text)
-    with paper.settings():
-        figure, _ = draw(spec, output)
-        for place, (ax, panel) in enumerate(zip(figure.axes, spec.panels, strict=False)):
-            letter = f"({chr(ord('a') + place)})" if len(spec.panels) > 1 and not spec.film else ""
-            title = " ".join(ax.get_title(loc="left").split())
-            assert title.startswith(letter)
-            if panel.title and not panel.member:
-                assert title.split() == [
-                    *letter.split(), *output.write_label(panel.title).split()
-                ]  # fmt: skip
-        named = [text.get_text() for one in figure.legends for text in one.get_texts()]
-        assert len(named) == len(set(named))
-        lines = [line for panel in spec.panels for line in panel.lines if isinstance(line, Line)]
-        members = {output.write_name(line.member) for line in lines if line.member}
-        if len(members) > 1 and not any(panel.is_map for panel in spec.panels):
-            assert all(any(name in text for text in named) for name in members)

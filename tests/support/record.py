@@ -1,0 +1,45 @@
+"""Records: what code gives, line by line under a name, in a text file beside the test, to be read.
+
+``pytest -n 0 --update-refusals PATH`` writes them, as it does refusals.txt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+
+from tests.support import refusals
+
+DECIMAL = re.compile(r"-?\d+\.\d*(?:e[+-]\d+)?")
+
+
+def check_record(file: Path, name: str, lines: Iterable[str], apart: float = 0.0) -> None:
+    """Each line is the recorded one; numbers with a point may differ by `apart`, or that share."""
+    found, held = list(lines), read_record(file)
+    if refusals.UPDATE:
+        held[name] = found
+        text = "".join(f"{key}\n" + "".join(f"  {one}\n" for one in held[key]) for key in held)
+        file.write_text(text, "utf-8", newline="\n")
+    for now, before in zip_longest(found, held[name], fillvalue="no line"):
+        if not (apart and is_near(now, before, apart)):
+            assert now == before, f"{file.name}, {name}"
+
+
+def read_record(file: Path) -> dict[str, list[str]]:
+    held: dict[str, list[str]] = {}
+    for line in file.read_text("utf-8").split("\n")[:-1] if file.is_file() else ():
+        if line.startswith("  "):
+            held[next(reversed(held))].append(line[2:])
+        else:
+            held[line] = []
+    return held
+
+
+def is_near(now: str, before: str, apart: float) -> bool:
+    values = [[float(number) for number in DECIMAL.findall(text)] for text in (now, before)]
+    alike = DECIMAL.sub("#", now) == DECIMAL.sub("#", before)
+    return alike and np.allclose(*values, rtol=apart, atol=apart)
