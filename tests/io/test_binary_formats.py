@@ -121,6 +121,14 @@ def test_pickled_vocabularies(tmp_path: Path, key: str, words: object, protocol:
     assert checkpoint.tokens_source == f"{key} in the file"
 
 
+def test_vocabularies_in_two_orders_label_nothing(tmp_path: Path) -> None:
+    held = {"words": ["b", "a", "c"], "word2id": {"a": 0, "b": 1, "c": 2}, "W": np.ones((3, 2))}
+    (tmp_path / "a.pkl").write_bytes(pickle.dumps(held))
+    matrix = embgeo.load(tmp_path / "a.pkl")
+    assert matrix.tokens is None
+    assert any("words and word2id in the file" in note for note in matrix.origin.notes)
+
+
 def test_vocabularies_that_do_not_fit_are_left(tmp_path: Path) -> None:
     for folder, words in each_folder(
         tmp_path,

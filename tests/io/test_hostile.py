@@ -672,6 +672,8 @@ def test_hdf5_reads_no_other_file(tmp_path: Path) -> None:
         layout = h5py.VirtualLayout((4, 3), "f4")
         layout[:] = h5py.VirtualSource(str(tmp_path / "secret.h5"), "w", (4, 3))
         file.create_virtual_dataset("virtual", layout)
+        file["packed"] = W
+        file["packed"].attrs["scale_factor"] = 0.01
 
     checkpoint = open_as(hdf5, write_hdf5(tmp_path, fill))
     unread = {found.name: found.problem for found in checkpoint.tensors if found.problem}
@@ -680,6 +682,7 @@ def test_hdf5_reads_no_other_file(tmp_path: Path) -> None:
     assert "link" in unread["soft link"]
     assert "in another file" in unread["external"]
     assert "virtual" in unread["virtual"]
+    assert "scale_factor" in unread["packed"]
 
 
 @pytest.mark.usefixtures("workers_here")

@@ -334,6 +334,8 @@ def reason_to_refuse(dataset: h5py.Dataset, file_size: int, kind: str) -> str:
         return "has its numbers in another file"
     if properties.get_layout() == h5py.h5d.VIRTUAL:
         return "is a virtual dataset, put together from others"
+    if any(name in dataset.attrs for name in ("scale_factor", "add_offset")):
+        return "is packed (its attributes scale_factor, add_offset)"
     used = {properties.get_filter(place)[0] for place in range(properties.get_nfilters())}
     if not used <= _FILTERS or not all(map(h5py.h5z.filter_avail, used)):
         return "is compressed by a filter that is not read"

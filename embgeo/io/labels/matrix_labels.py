@@ -100,6 +100,10 @@ def _from_word_list(selection: Selection) -> Labeling | None:
     if not fitting:
         return None
     name, words = (same_side or fitting)[0]
+    for other, again in same_side or fitting:
+        if again != words and sorted(again) == sorted(words):
+            which = f"{name} and {other} in the file hold the same words in other orders"
+            return Labeling(notes=(f"{which}, and label no rows; --tokens FILE",))
     labels = lay_found(words, cut, selection.source.padding, f"{name} in the file")
     return Labeling(labels, notes=labels.notes)
 

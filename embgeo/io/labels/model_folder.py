@@ -80,10 +80,12 @@ def vocabulary_of(
     if not found:
         return None, ()
     path, others = folder / found[0], found[1:]
+    vocabulary: TokenizerVocabulary | None
+    notes: tuple[str, ...] = ()
     if path.name == "vocab.json":
-        vocabulary, notes = _from_vocab_json(path), ()
+        vocabulary = _from_vocab_json(path)
     elif path.name == "vocab.txt":
-        vocabulary, notes = _from_vocab_txt(path), ()
+        vocabulary = _from_vocab_txt(path)
     else:
         vocabulary, notes = _from_model(path, model_type)
     if others:

@@ -218,6 +218,27 @@ def _note_choice(
         yield f"{name} is an output matrix; the file holds no input embedding"
     if kind:
         yield f"the rows of {name} are {kind}"
+    if beside := _list_beside(checkpoint, chosen):
+        yield f"not applied to {name}: {list_short(beside)}"
+
+
+def _list_beside(checkpoint: Checkpoint, chosen: Tensor) -> list[str]:
+    """List tensors of the module of a weight that may scale its rows, or hold further ones."""
+    module = chosen.name.removesuffix("weight")
+    if not module.endswith(".") or module == chosen.name:
+        return []
+    scales = {chosen.shape[:1], (chosen.shape[0], 1), chosen.shape[1:], (1, chosen.shape[1])}
+    return [
+        one.name
+        for one in checkpoint.tensors
+        if one.name.startswith(module)
+        and one.name not in (chosen.name, *chosen.parts)
+        and not (names.copy_kind(one.name) or names.is_adapter(one.name))
+        and (
+            (one.shape in scales and "." not in one.name.removeprefix(module))
+            or (len(one.shape) == 2 and one.shape[1] == chosen.shape[1])
+        )
+    ]
 
 
 def _note_averages(every: list[CandidateGroup], chosen: Tensor) -> tuple[str, ...]:

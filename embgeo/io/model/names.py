@@ -68,7 +68,7 @@ _OF_TOKENS = re.compile(r"token_position_embeddings")
 #: State of an optimizer, in the shape of the parameter.
 _OPTIMIZER = re.compile(
     _START + r"optimizers?|optimizer_states?|optim|last_optimizer_state|opt_states?|"
-    r"adam|adam_\d+|exp_avg\w*|max_exp_avg\w*|momentum\w*|square_avg|acc_delta|grad|grad_scaler"
+    r"adam|adam_\d+|exp_avg\w*|max_exp_avg\w*|momentum\w*|square_avg|acc_delta|grads?|gradients?|grad_scaler"
     + _END
 )
 

@@ -30,6 +30,8 @@ _SCALES = (
 )  # fmt: skip
 #: Names of factors in forms that are not known; those of activations are none of a weight.
 _FACTOR = re.compile(r"(?!.*(?:input|output|act|embed_scale|[kqv]_scale)).*(?:scale|amax|absmax)")
+#: Names of what else may change such codes: offsets, orders of columns, second scales.
+_CHANGES = re.compile(r"(?!input|output|act|[kqv]_)(?:weight_.*|.*(?:zero|offset).*)")
 _EIGHT_BITS = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "int8")
 
 
@@ -53,6 +55,12 @@ def read_eight_bits(m: Module) -> Tensor | None:
         sizes = "×".join(map(str, scale.shape))
         problem = f"is quantized ({kind}), and its {end} {sizes} fits no blocks of it"
         return cannot(codes.name, codes, problem, scale, zero)
+    known = {"weight", "weight_zero_point", "weight_format", "weight_shape", *_SCALES}
+    beside = {t.name.removeprefix(m.prefix): t for t in _list_beside(m, codes)}
+    others = [name for name in beside if _CHANGES.match(name) and name not in known]
+    if others:
+        problem = f"is quantized ({kind}) with {list_short(others)}, in a form that is not known"
+        return cannot(codes.name, codes, problem, scale, zero, *(beside[name] for name in others))
     grid = (-(-shape[0] // block[0]), -(-shape[1] // block[1]))
 
     def rows_of(c: Array, s: Array, z: Array | None, rows: slice) -> Array:
@@ -106,8 +114,10 @@ def _find_block(
 
 
 def _block_side(size: int, blocks: int, stated: object) -> int | None:
-    for side in (stated, 1, _FP8_BLOCK):
-        if type(side) is int and side > 0 and -(-size // side) == blocks:
+    if type(stated) is int and stated > 0:
+        return stated if -(-size // stated) == blocks else None
+    for side in (1, _FP8_BLOCK):
+        if -(-size // side) == blocks:
             return side
     return size // blocks if size % blocks == 0 else None
 
@@ -127,6 +137,7 @@ def _four_bits(
     n, d = codes.shape[0], codes.shape[1] * 2
     kind = "NVFP4" if scale.dtype.startswith("float8_e4m3") else "MXFP4"
     fits = len(scale.shape) == 2 and scale.shape[0] == n and scale.shape[1] > 0
+    fits = fits and (kind == "NVFP4" or scale.dtype in ("uint8", "float8_e8m0fnu"))
     if not fits or d % scale.shape[1] or (factor is None and kind == "NVFP4"):
         return cannot(name, codes, "is quantized (4 bit), and its scales do not fit", scale, factor)
     group = d // scale.shape[1]
@@ -295,14 +306,19 @@ def read_codes_alone(m: Module) -> Tensor | None:
     has_scales = bool(m.facts.quantization) or m.facts.pieces > 1  # perhaps in another shard
     if has_scales and not _is_ignored(m):
         return cannot(codes.name, codes, "is quantized (FP8), and its scales are not in the file")
-    if is_sought(codes.name):  # else too many names to look at
-        of_module = [t for name, t in m.by.items() if name.startswith(m.prefix)]
-        factors = [t for t in of_module if _FACTOR.match(t.name[len(m.prefix) :])]
-        if factors:
-            ends = list_short([t.name.removeprefix(m.prefix) for t in factors])
-            problem = f"is quantized (FP8) with factors of a form that is not known ({ends})"
-            return cannot(codes.name, codes, problem, *factors)
+    factors = [t for t in _list_beside(m, codes) if _FACTOR.match(t.name[len(m.prefix) :])]
+    if factors:
+        ends = list_short([t.name.removeprefix(m.prefix) for t in factors])
+        problem = f"is quantized (FP8) with factors of a form that is not known ({ends})"
+        return cannot(codes.name, codes, problem, *factors)
     return None
+
+
+def _list_beside(m: Module, codes: Tensor) -> list[Tensor]:
+    """List the tensors of the module of an embedding or output; elsewhere they are too many."""
+    return (
+        [t for t in m.by.values() if t.name.startswith(m.prefix)] if is_sought(codes.name) else []
+    )
 
 
 def _is_ignored(m: Module) -> bool:

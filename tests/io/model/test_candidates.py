@@ -519,6 +519,14 @@ def test_a_lone_table_of_positions_is_a_question(name: str, tmp_path: Path) -> N
         embgeo.load(write(tmp_path, {name: rows(N)}))
 
 
+def test_what_may_change_a_weight_and_is_not_applied_is_noted(tmp_path: Path) -> None:
+    name = "model.embed_tokens"
+    more = {f"{name}.scale": rows(N, 1), f"{name}.additional_embedding.weight": rows(2)}
+    folder = write(tmp_path, {f"{name}.weight": rows(N), f"{name}.padding": rows(1, 1)} | more)
+    note = f"not applied to {name}.weight: {', '.join(sorted(more))}"
+    assert embgeo.load(folder).origin.notes == (note,)
+
+
 def test_scales_beside_a_weight_are_no_candidates(tmp_path: Path) -> None:
     """Training with quantization in mind stores the scale of each row."""
     name = "model.embed_tokens.weight"
@@ -771,7 +779,7 @@ def test_a_tied_output_alone_has_the_tokens_of_the_configuration(tmp_path: Path)
 
 
 NO_WEIGHTS = (
-    "exp_avg.wte.weight", "wte.weight.grad", "momentum_buffer.0",
+    "exp_avg.wte.weight", "wte.weight.grad", "grads.wte.weight", "momentum_buffer.0",
     "wte.parametrizations.weight.original",
 )  # fmt: skip
 

@@ -97,6 +97,15 @@ def test_scales_that_fit_no_blocks_stop_the_choice(tmp_path: Path) -> None:
     with refusal():
         embgeo.load(folder)
     assert embgeo.load(folder, tensor="lm_head.weight").n == N
+    # They fit blocks, but other ones than the configuration says.
+    stated = {"quantization_config": {"quant_method": "fp8", "weight_block_size": [16, 32]}}
+    write(tmp_path, {"weight": codes, "weight_scale_inv": numbers(N // 32, D // 16)}, stated)
+    with refusal():
+        embgeo.load(folder)
+    # Two codes a byte have scales that are bytes, too.
+    write(tmp_path, {"weight": e2m1(N, D)[0], "weight_scale": numbers(N, 1)})
+    with refusal():
+        embgeo.load(folder)
 
 
 @pytest.mark.parametrize("name", ["weight.scale", "weight_quantizer._scale", "scale_inv", "amax"])
@@ -153,6 +162,19 @@ def test_int8_of_bitsandbytes(tmp_path: Path) -> None:
     extra = {"SCB": scb, "weight_format": torch.tensor(0, dtype=torch.uint8)}
     expected = codes.float() * scb[:, None] / 127
     check(write(tmp_path, {"weight": codes, **extra}), expected, "INT8, code · SCB / 127")
+
+
+@pytest.mark.parametrize("name", ["weight_offset", "zeros", "weight_g_idx"])
+def test_what_else_may_change_codes_of_eight_bits_stops_the_choice(
+    name: str, tmp_path: Path
+) -> None:
+    codes = torch.randint(-127, 128, (N, D), dtype=torch.int8)
+    tensors = {"weight": codes, "weight_scale": torch.ones(N, 1), "input_zero_point": numbers(1)}
+    folder = write(tmp_path, tensors)
+    np.testing.assert_array_equal(embgeo.load(folder).data, codes.float().numpy())
+    write(tmp_path, tensors | {name: torch.ones(N, 1)})
+    with refusal():
+        embgeo.load(folder)
 
 
 @pytest.mark.parametrize("groups", [1, 4])
