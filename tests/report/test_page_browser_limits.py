@@ -165,6 +165,14 @@ def test_the_contents_are_open_beside_wide_pages_and_folded_on_a_phone(
             assert driver.execute_script(seen) == shown
 
 
+def test_the_tables_of_extremes_fit_beside_each_other(page: Any) -> None:
+    cut = page.execute_script(
+        "return [...document.querySelectorAll('.extremes .scroll')]"
+        ".map(e => e.scrollWidth - e.clientWidth)"
+    )
+    assert cut == [0, 0, 0]
+
+
 def test_phone_has_no_sideways_scroll(driver: Any, folder: Path) -> None:
     with resize_window(driver, 390, 844):
         open_page(driver, folder / "page.html")
