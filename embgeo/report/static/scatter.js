@@ -369,7 +369,9 @@ class Marks {
     const [left, top] = map.toValue(0, 0);
     const [right, bottom] = map.toValue(w, h);
     for (let v = Math.ceil(left / step) * step; v < right; v += step) {
-      this.tick(v, step, { x: map.toPixel(v, 0)[0], y: h - 5, "text-anchor": "middle" });
+      // At an edge a number would lose its sign.
+      const px = map.toPixel(v, 0)[0];
+      if (px > 16 && px < w - 16) this.tick(v, step, { x: px, y: h - 5, "text-anchor": "middle" });
     }
     for (let v = Math.ceil(bottom / step) * step; v < top; v += step) {
       const py = map.toPixel(0, v)[1];
