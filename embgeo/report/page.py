@@ -28,7 +28,7 @@ from embgeo.report.tables import start_sentence
 
 #: Third-party scripts, each an element of its own.
 VENDOR_SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "vendor/kdbush/kdbush.min.js")
-_OPTION = re.compile("--[a-z]+(?:-[a-z]+)+")
+_OPTION = re.compile("--[a-z]+(?:-[a-z]+)*")
 
 
 @cache

@@ -115,8 +115,9 @@ def test_json_in_the_page_cannot_end_its_element() -> None:
 
 
 def test_options_stay_whole_and_everything_else_is_escaped() -> None:
-    html = pages.keep_options_whole("give --rank-order or <--counts> &")
-    assert html == 'give <span class="option">--rank-order</span> or &lt;--counts&gt; &amp;'
+    html = pages.keep_options_whole("give --rank-order or <--counts> & -- -k")
+    order, counts = (f'<span class="option">--{name}</span>' for name in ("rank-order", "counts"))
+    assert html == f"give {order} or &lt;{counts}&gt; &amp; -- -k"
 
 
 def test_visible() -> None:
