@@ -2,14 +2,16 @@
 
 import hashlib
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from operator import le
 from typing import Any
 
 import numpy as np
 
-from embgeo.core.arrays import Mask
+from embgeo.core.arrays import FloatArray, Mask
 from embgeo.core.matrix import Matrix, Origin, tied_note
 from embgeo.core.options import Options
 from embgeo.core.values import Note, NoteCode, format_number
@@ -44,6 +46,8 @@ CONVENTIONS = {
 
 #: Median norms outside of these are hardly those of embeddings.
 NORMS = (1e-12, 1e12)
+#: Fewer tokens may be in alphabetical order by chance.
+FEWEST_SORTED = 10
 
 
 def notes(
@@ -61,6 +65,11 @@ def notes(
         way = f"--tensor {name}{transpose} judges the output matrix"
         said.append(Note("output", f"the verdict is about the input embedding; {way}"))
     said += [Note("loading", text) for text in origin.notes]
+    if matrix.frequency is not None and matrix.frequency.kind == "rank":
+        tokens = matrix.tokens or ()
+        if len(tokens) >= FEWEST_SORTED and all(map(le, tokens, tokens[1:])):
+            asked = "tokens are in alphabetical order; are rows sorted by frequency, too?"
+            said.append(Note("loading", asked))
     if not NORMS[0] < median_norm < NORMS[1]:
         norm = format_number(median_norm, 3)
         asked = "were the bytes read in the right order, as the right dtype?"
@@ -90,6 +99,13 @@ def notes(
     return tuple(dict.fromkeys(said))
 
 
+def hash_counts(counts: FloatArray, tokens: Sequence[str] | None) -> str:
+    """Return the SHA-256 of counts by token, in whatever rows these are, else by row."""
+    if tokens is not None:
+        counts = np.array([count for _, count in sorted(zip(tokens, counts, strict=True))])
+    return hashlib.sha256(counts.tobytes()).hexdigest()
+
+
 def provenance(
     measurement: Passes,
     popular: Mask | None,
@@ -107,7 +123,7 @@ def provenance(
             "kind": matrix.frequency.kind,
             "source": matrix.frequency.source,
             # Sorted, as another order of the rows does not make them other counts.
-            "sha256": hashlib.sha256(np.sort(matrix.frequency.counts).tobytes()).hexdigest(),
+            "sha256": hash_counts(matrix.frequency.counts, matrix.tokens),
             "popular_share": options.popular_share,
             "n_popular": 0 if popular is None else int(popular.sum()),
             "n_rare": 0 if popular is None else int((~popular).sum()),

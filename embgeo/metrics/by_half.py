@@ -17,6 +17,8 @@ from embgeo.stats.statistic import Statistic
 ByHalf = Mapping[Quantity, FloatArray | Caveat]
 #: Above this share of an eigenvalue in one row, the error of a spectrum is the luck of that row.
 LARGEST_ROW = 0.3
+#: Squares of rows of lengths within 2^±ORDINARY are well inside float32.
+ORDINARY = 30
 UNIT, UNCENTERED, CENTERED = "halves", "eigenvectors", "centered"
 
 
@@ -66,13 +68,14 @@ def request_squares(m: Measurement, of: str) -> list[Statistic]:
     shared, labels = m.shared, m.facts.groups
     if m.facts.kept_groups is None or labels is None or shared.all_rows_equal:
         return []
+    exponent = int(np.frexp(shared.norms.mean())[1])
+    scale = 2.0**exponent if abs(exponent) > ORDINARY else 1.0
     if of == CENTERED:
         vectors = shared.eigen_centered.vectors
         mean = shared.moments.mean @ vectors
-        return [GroupSquares(CENTERED, vectors, labels, mean, shared.single_centered)]
-    return [
-        GroupSquares(UNCENTERED, shared.eigen.vectors, labels, None, shared.single, shared.rotation)
-    ]
+        return [GroupSquares(CENTERED, vectors, labels, mean, shared.single_centered, scale=scale)]
+    vectors, single, rotation = shared.eigen.vectors, shared.single, shared.rotation
+    return [GroupSquares(UNCENTERED, vectors, labels, None, single, rotation, scale)]
 
 
 def centered_eigenvalues(squares: GroupSquares) -> FloatArray:

@@ -94,9 +94,12 @@ def compute_exact_values(moments: Moments) -> list[Scalar]:
     rest = moments.trace() / m  # 1 − ‖ū‖², without cancellation
     total = 2.0 * m * moments.along_mean() + moments.squares()
     variance = (total - m * rest**2) / (m * (m - 1.0)) - (rest / (m - 1.0)) ** 2
+    eps = np.finfo(float).eps
+    if variance <= eps * max(total / m, 4096.0 * eps):  # of orthogonal and of equal rows, rounding
+        variance = 0.0
     return [
         q.MEAN.measured(mean, convention=CONVENTION),
-        q.STD.measured(float(np.sqrt(max(variance, 0.0)))),
+        q.STD.measured(float(np.sqrt(variance))),
     ]
 
 

@@ -13,7 +13,7 @@ Examples
 0.018 0.96
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,9 @@ from embgeo.stats.statistic import Statistic
 #: Below this relative gap, rounding the entries to float32 (6e-8) can rotate two neighboring
 #: eigenvectors into each other by about a tenth of a radian.
 SAFE_GAP = 1e-6
+#: Below this gap, as a share of the largest eigenvalue, rounding in float64 turns eigenvectors by
+#: more than 2e-3, and I1 by more than 1e-6.
+TURNING = 1e-13
 #: Products of rows of at least this norm with unit vectors have all digits in float32.
 SHORTEST_SINGLE = 1e-30
 #: Rows shorter than this on average need float64.
@@ -113,10 +116,13 @@ def compute(m: Measurement) -> list[Value]:
     scale = 1.0 / float(shared.norms.mean())
     unit = add_null_directions(eigenvectors.log_z(scale), facts.d, facts.m)
     sigma = shared.singular_values("uncentered")
-    gap, unsafe = measure_eigengap(np.square(sigma[: shared.rank]))
+    inside = np.square(sigma[: shared.rank])
     unsigned = find_unsigned(shared)
     directions = add_null_directions(eigenvectors.log_z_of_unit_rows(), facts.d, facts.m)
     of_rows, _ = compute_i1_i2(directions)
+    gap, unsafe = measure_eigengap(inside)
+    if not unsafe and are_turned(inside, (raw, unit, directions)):
+        unsafe = "rounding of the largest eigenvalue turns the eigenvectors of the smallest ones"
     values: list[Value] = [
         *measure_pair(RAW, raw, BOTH, unsafe),
         measure_i1(q.I1_UNIT, unit, f"{BOTH}; W / mean row norm", unsafe),
@@ -191,12 +197,27 @@ def compute_i1_i2(log_z: FloatArray) -> tuple[float, float]:
     return float(np.exp(log_z.min() - largest)), float(np.std(relative) / np.mean(relative))
 
 
-def by_basis(convention: str, unsafe: bool, unsigned: bool = False) -> dict[str, Any]:
-    """Return the convention and the caveats of a value at eigenvectors."""
+def are_turned(values: FloatArray, log_zs: Sequence[FloatArray]) -> bool:
+    """Tell whether rounding of the largest eigenvalue turns eigenvectors between unlike Z.
+
+    A vector turns by the rounding over the gap of its eigenvalue. `values` are those within the
+    numerical rank, which fall.
+    """
+    close = np.flatnonzero(values[:-1] - values[1:] < TURNING * values[:1])
+    return len(close) > 0 and any(
+        np.ptp(log_z[:, close[0] : len(values)]) > SAFE_GAP for log_z in log_zs
+    )
+
+
+def by_basis(convention: str, unsafe: str, unsigned: bool = False) -> dict[str, Any]:
+    """Return the convention and the caveats of a value at eigenvectors.
+
+    `unsafe`: why it depends on the choice of the basis; empty if it does not.
+    """
     caveats: tuple[Caveat, ...] = ()
     if unsafe:
         caveats += ("basis_dependent",)
-        convention += "; basis-dependent: neighboring eigenvalues nearly coincide"
+        convention += f"; basis-dependent: {unsafe}"
     if unsigned:
         caveats += ("sign_dependent",)
         convention += "; sign-dependent: the mean row is 0 along an eigenvector, up to rounding"
@@ -214,7 +235,7 @@ def measure_pair(
     quantities: tuple[Quantity, Quantity],
     log_z: FloatArray,
     convention: str,
-    unsafe: bool,
+    unsafe: str,
     unsigned: bool = False,
 ) -> list[Scalar]:
     second = compute_i1_i2(log_z)[1]
@@ -225,7 +246,7 @@ def measure_pair(
 
 
 def measure_i1(
-    quantity: Quantity, log_z: FloatArray, convention: str, unsafe: bool, unsigned: bool = False
+    quantity: Quantity, log_z: FloatArray, convention: str, unsafe: str, unsigned: bool = False
 ) -> Scalar:
     i1, facts = compute_i1_i2(log_z)[0], by_basis(convention, unsafe, unsigned)
     if i1 != 0.0:
@@ -235,16 +256,17 @@ def measure_i1(
     return quantity.undefined(reason, convention=facts["convention"])
 
 
-def measure_eigengap(inside: FloatArray) -> tuple[Scalar, bool]:
-    """Measure the smallest relative gap of eigenvalues, and whether eigenvectors are a choice.
+def measure_eigengap(inside: FloatArray) -> tuple[Scalar, str]:
+    """Measure the smallest relative gap of eigenvalues, and why eigenvectors are a choice, if so.
 
     Directions beyond the numerical rank do not count: Z is N there in any basis.
     """
     if len(inside) < 2:
-        return q.EIGENGAP.undefined("fewer than two eigenvalues differ from zero"), False
+        return q.EIGENGAP.undefined("fewer than two eigenvalues differ from zero"), ""
     gap = float(np.min((inside[:-1] - inside[1:]) / inside[:-1]))
     convention = f"basis-dependent below {SAFE_GAP:g}"
-    return q.EIGENGAP.measured(gap, convention=convention), gap < SAFE_GAP
+    unsafe = "neighboring eigenvalues nearly coincide" if gap < SAFE_GAP else ""
+    return q.EIGENGAP.measured(gap, convention=convention), unsafe
 
 
 def measure_isoscore(quantity: Quantity, variances: FloatArray, all_rows_equal: str) -> Scalar:

@@ -36,6 +36,8 @@ class GroupSquares(Statistic):
     #: As in `Block.product`.
     single: SingleArray | None = None
     rotation: BlockRotation | None = None
+    #: About the length of the rows, a power of two: squares in float32 reach from 1e-38 to 1e38.
+    scale: float = 1.0
 
     def clear(self) -> None:
         columns = self.directions.shape[1]
@@ -51,13 +53,15 @@ class GroupSquares(Statistic):
         products = block.product(self.directions, self.single, self.rotation)
         if self.shift is not None:
             products = products - backend.put(self.shift, products.dtype)
+        products = products if self.scale == 1.0 else products * (1.0 / self.scale)
         member = self.labels[block.index] == np.arange(GROUPS)[:, None]
         weights = backend.put(member.astype(np.float64), products.dtype)
         self.n = self.n + member.sum(axis=1)
-        self.sums = self.sums + np.float64(backend.to_host(weights @ products))
-        squares = xp.square(products)
-        self.squares = self.squares + np.float64(backend.to_host(weights @ squares))
-        self.largest = np.maximum(self.largest, backend.to_host(xp.max(squares, axis=0)))
+        squares, area = xp.square(products), self.scale**2
+        self.sums = self.sums + self.scale * np.float64(backend.to_host(weights @ products))
+        self.squares = self.squares + area * np.float64(backend.to_host(weights @ squares))
+        largest = area * np.float64(backend.to_host(xp.max(squares, axis=0)))
+        self.largest = np.maximum(self.largest, largest)
 
     def merge(self, other: Self) -> None:
         largest = np.maximum(self.largest, other.largest)

@@ -9,7 +9,7 @@ import numpy as np
 
 import embgeo
 from embgeo.core.matrix import Frequency, Matrix
-from embgeo.measure.provenance import versions
+from embgeo.measure.provenance import hash_counts, versions
 
 N = 60
 
@@ -70,7 +70,7 @@ def test_shares_of_frequency_are_those_of_a_section_that_was_measured() -> None:
     assert found.provenance["frequency"] == {
         "kind": "counts",
         "source": "a list",
-        "sha256": hashlib.sha256(np.arange(1.0, N + 1).tobytes()).hexdigest(),
+        "sha256": hashlib.sha256(np.arange(N, 0.0, -1.0).tobytes()).hexdigest(),
         "popular_share": 0.2,
         "n_popular": 11,
         "n_rare": 44,
@@ -82,6 +82,28 @@ def test_shares_of_frequency_are_those_of_a_section_that_was_measured() -> None:
     found = embgeo.analyze(never, sections=["frequency"], reference=False)
     assert (found.provenance["frequency"]["n_popular"], found.popular) == (0, None)
     assert measure(frequency=counts).popular is None
+
+
+def test_counts_are_known_by_their_tokens_whatever_the_rows() -> None:
+    counts, tokens = np.arange(N, 0.0, -1.0), [f"t{row}" for row in range(N)]
+    order = np.random.default_rng(1).permutation(N)
+    moved = [tokens[row] for row in order]
+    assert hash_counts(counts[order], moved) == hash_counts(counts, tokens)
+    assert hash_counts(counts[::-1], tokens) != hash_counts(counts, tokens)
+    assert hash_counts(counts[::-1], None) != hash_counts(counts, None)
+
+
+def test_an_alphabetical_order_is_asked_for_its_frequency() -> None:
+    tokens = sorted(f"t{row}" for row in range(N))
+    for named, ranked, noted in (
+        (tokens, True, True),
+        (tokens, False, False),
+        (tokens[::-1], True, False),
+    ):
+        found = embgeo.analyze(
+            make_rows(), tokens=named, rank_order=ranked, sections=["cosine"], reference=False
+        )
+        assert any("alphabetical order" in note.text for note in found.notes) is noted
 
 
 def test_norms_that_are_hardly_those_of_embeddings_are_noted() -> None:

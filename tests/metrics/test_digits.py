@@ -43,6 +43,12 @@ def test_cosines_of_a_narrow_cone():
         assert value(W, "cosine.std") == approx(std_cosine(W), rel=1e-6)
 
 
+def test_equal_cosines_do_not_vary():
+    for n in (40, 300):
+        for W in (np.eye(n), np.linalg.qr(rng(503).standard_normal((n, n)))[0], np.ones((n, 3))):
+            assert value(W, "cosine.std") == 0.0
+
+
 def test_cosines_far_from_the_origin():
     W = (1e5 + rng(502).standard_normal((600, 16))).astype(np.float32)
     assert value(W, "cosine.std") == approx(std_cosine(W), rel=1e-6)
@@ -66,6 +72,18 @@ def test_eigengap_far_from_the_origin():
         energy = np.linalg.svd(W, compute_uv=False) ** 2
         expected = np.min((energy[:-1] - energy[1:]) / energy[:-1])
         assert value(W, "isotropy.eigengap") == approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(("factor", "marked"), [(1e4, False), (1e8, True)])
+def test_eigenvectors_that_one_long_row_turns_are_marked(factor, marked):
+    W = rng(0).standard_normal((300, 8))
+    W[5] *= factor
+    unit = W / np.linalg.norm(W, axis=1)[:, None]
+    products = unit @ np.linalg.svd(W)[2].T
+    z = np.exp(np.hstack([products, -products])).sum(axis=0)
+    found = analyze_matrix(Matrix(W), sections=("isotropy",))["isotropy.i1_unit_rows"]
+    assert (found.value == approx(z.min() / z.max(), rel=1e-6)) is not marked
+    assert ("basis_dependent" in found.caveats) is marked
 
 
 def test_signs_that_rounding_decides_are_marked():

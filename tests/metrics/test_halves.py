@@ -271,6 +271,21 @@ def test_eigenvectors_turn_within_five_errors(errors: float, turning: bool) -> N
     assert not is_turning(squares, np.array([[3.0, 3.0, 5.0], [3.0, 3.0, 1.0]]))
 
 
+@pytest.mark.parametrize("factor", [2.0**-90, 2.0**80])
+def test_errors_of_rows_in_float32_do_not_depend_on_their_length(factor: float) -> None:
+    W = np.random.default_rng(0).standard_normal((500, 6)).astype(np.float32)
+    sections = ["spectrum", "isotropy"]
+    base, far = (
+        embgeo.analyze(rows, reference=False, sections=sections)
+        for rows in (W, W * np.float32(factor))
+    )
+    for name in ("spectrum.effective_rank", "spectrum.top_share", "isotropy.isoscore"):
+        error = base[name].population_error
+        assert error is not None
+        assert far[name].population_error == pytest.approx(error, rel=1e-6)
+    assert far["isotropy.i1_unit_rows"].caveats == ("turning",)
+
+
 def test_i1_of_turning_eigenvectors_says_so() -> None:
     found = embgeo.analyze(
         np.random.default_rng(0).standard_normal((500, 6)), reference=False, sections=["isotropy"]
