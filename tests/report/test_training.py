@@ -18,9 +18,8 @@ from embgeo.charts import balance, training
 from embgeo.cli.app import run as command
 from embgeo.core.errors import UnreadableFile
 from embgeo.report.study import claims_line, draw_methods, facts, headlines, render
-from embgeo.report.study_tables import first_heads, heads, method_rows
+from embgeo.report.study_tables import heads
 from embgeo.report.text.study import render as render_text
-from embgeo.report.text.study import table
 from embgeo.training.study.assemble import assemble_study, warn_of_methods
 from embgeo.training.study.log import LOG_NAME
 from embgeo.training.study.numbers import OF_CLASSIFICATION
@@ -108,28 +107,6 @@ def test_equal_results_give_equal_pages() -> None:
     assert render(training, embeddings()) == html()
 
 
-def test_the_first_screen_says_what_each_method_did_to_both() -> None:
-    training = sample_training(methods=METHODS)
-    text = page().text
-    first, second, third = headlines(training)
-    assert first.startswith("Test perplexity against each control: lower with cosreg (−3.9%); h")
-    assert second.startswith("I1 of unit rows against each control: higher with cosreg")
-    assert third.startswith("Claims of the papers: ")
-    assert first in text
-    columns = first_heads(training)
-    assert [head.name for head in columns][:3] == [
-        "test.perplexity", "isotropy.i1_unit_rows", "cosine.mean",
-    ]  # fmt: skip
-    rows = {row.name: row for row in method_rows(training, columns)}
-    assert rows["mle"].cells[0].difference == ""
-    first = rows["cosreg"].cells[0]
-    assert (first.text, first.deviation, first.difference) == ("97.1", "1.1", "−3.9%")
-    assert first.interval == "−4.2% … −3.5%"
-    assert first.word == "better"
-    for shown in ("97.1", "± 1.1", "−3.9%", "mean cosine", "against mle"):
-        assert shown in text
-
-
 def test_a_headline_compares_models_of_one_size_and_names_the_speed_of_training() -> None:
     training = sample_training(methods=METHODS)
     larger = tuple(
@@ -169,34 +146,6 @@ def test_a_task_of_ones_own_has_each_score_once_and_its_own_unit() -> None:
     texts = replace(training, provenance={"corpus": {**corpus, "unit": "stream"}})
     assert "1,200 training tokens" in facts(texts)
     assert "time a token" in [head.title for head in heads(texts)]
-
-
-def test_both_matrices_of_an_untied_model_have_a_row() -> None:
-    training = sample_training(methods=("mle", "untied"))
-    mle, own, output, _ = method_rows(training, heads(training))
-    assert (mle.matrix, own.matrix, output.matrix) == ("", "input embedding", "output matrix")
-    columns = [head.name for head in heads(training)]
-    cosine = columns.index("cosine.mean")
-    perplexity = columns.index("test.perplexity")
-    assert (own.cells[perplexity].text, output.cells[perplexity].text) == ("105.0", "")
-    (of_output,) = {run.others["output"]["cosine.mean"] for run in training.runs_of("untied")[:1]}
-    assert of_output == training.values("mle", "cosine.mean")[0]
-    assert own.cells[cosine].text != output.cells[cosine].text == mle.cells[cosine].text
-    assert any("more than one matrix, each with numbers" in note for note in training.notes)
-    assert not any("more than one matrix" in note for note in sample_training().notes)
-    lines = [line.split("  ")[0] for line in table(training)]
-    assert lines == ["", "", "mle", "untied", "", "unigram"]
-    assert table(training)[4].startswith("  output matrix")
-
-
-def test_the_unigram_model_has_a_row_and_a_method_above_it_a_warning() -> None:
-    training = sample_training(methods=METHODS)
-    *_, unigram = method_rows(training, heads(training))
-    assert (unigram.name, unigram.cells[0].text, unigram.anchor) == ("unigram", "107", "")
-    assert [(w.code, w.method) for w in training.warnings] == [("not_below_unigram", "sc-exp")]
-    assert "sc-exp: 3 of 3 runs: perplexity 109.8 is not below" in page().text
-    *_, line = table(training)
-    assert line.split() == ["unigram", "107"]
 
 
 def test_a_low_i1_that_long_rows_make_is_named_next_to_that_of_unit_rows() -> None:
@@ -400,17 +349,6 @@ def test_gate_takes_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     rule = ["--rule", "cosine.mean <= 0.9"]
     assert command(["gate", str(folder / "cosreg" / "seed-1"), *rule]) == 0
     assert "passed" in capsys.readouterr().out
-
-
-def test_the_table_on_stdout() -> None:
-    lines = table(sample_training(methods=METHODS))
-    assert len(lines) == 6
-    assert [line.split()[0] for line in lines[:2]] == ["test", "perplexity"]
-    assert "perplexity," in lines[0]
-    assert "rare words" in lines[1]
-    assert lines[3].startswith("cosreg")
-    assert "97.1 ± 1.1" in lines[3]
-    assert len(lines[2]) < 120
 
 
 @pytest.mark.parametrize(("seeds", "where"), [(1, "its seed"), (2, "both seeds")])
