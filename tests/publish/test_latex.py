@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from collections.abc import Collection, Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embgeo.charts.render.paper import VENUES
+from embgeo.charts.render.paper import VENUES, Venue
 from embgeo.core.values import Quantity, Scalar, Table
 from embgeo.publish.latex import TABLES
 from embgeo.publish.latex.latex_table import (
@@ -28,6 +27,7 @@ from embgeo.publish.latex.latex_table import (
 )
 from embgeo.result.analysis import Analysis
 from tests.support.paper_samples import add_neighbors
+from tests.support.record import check_record
 from tests.support.sample_analysis import HOSTILE, sample, with_scalar, without
 from tests.support.sample_runs import sample_training
 
@@ -79,20 +79,61 @@ def with_neighbors(
     return add_neighbors(replace(analysis, tables=(*kept, near, places)), *words)
 
 
-def test_isotropy_has_a_row_a_method_and_says_its_convention() -> None:
-    one, two = sample("cone"), sample("isotropic")
-    text = latex("isotropy", [TableColumn("Base_line", one), TableColumn("50% $x$", two)])
-    body = [line.strip() for line in text.splitlines() if line.strip().endswith(r"\\")]
-    assert body[-2].startswith(r"Base\_line & $")
-    assert body[-1].startswith(r"50\% \textdollar{}x\textdollar{} & $")
-    assert body[-3].count("$I_1(W)$") == 2
-    assert r"\begin{tabular}{lrrr}" in text
-    assert "both signs" in text
-    i1 = two.find_scalar("isotropy.i1")
-    assert i1 is not None
-    assert i1.value is not None
-    shown = float(re.findall(r"& \$\\mathbf\{([\d.]+)", body[-1])[0])
-    assert shown == pytest.approx(i1.value, rel=0.01)
+def sampled(analysis: Analysis) -> Analysis:
+    more = tuple(
+        Scalar(Quantity(f"isotropy.{i}_sampled", "", ""), 0.24, 0.001, "10 samples of 40,000 rows")
+        for i in ("i1", "i2")
+    )
+    return replace(analysis, scalars=(*analysis.scalars, *more))
+
+
+def list_columns() -> dict[str, tuple[str, list[TableColumn]]]:
+    """By what is recorded of them: the name of a table, and its columns."""
+    cone = TableColumn("Base_line", sample("cone"))
+    round_one = TableColumn("b" * 30, sample("isotropic"))
+    samples = [TableColumn(f"50% $x$ {i}", sampled(sample(seed=i))) for i in range(2)]
+    study = sample_training(methods=("mle", "cosreg"))
+    runs = [TableColumn(name, sample(), study.runs_of(name)) for name in ("mle", "cosreg")]
+    vocabulary = Analysis(
+        provenance={},
+        tokens=("citizens", "adults", "bliss", "dismiss", "*"),
+        popular=np.array([True, True, False, False, True]),
+    )
+    near = with_neighbors(
+        vocabulary,
+        [("citizens", "popular", "bliss", "adults", "dismiss", "* *", "adults", "adults"),
+         ("bliss", "rare", "citizens")],
+        [("citizens", "bliss", 771), ("citizens", "adults", 12_345), ("bliss", "citizens", 3)],
+        rare={"bliss", "dismiss"},
+    )  # fmt: skip
+    six = with_neighbors(sample(), [(f"word{i}", "rare", "near") for i in range(6)], [])
+    return {
+        "isotropy": ("isotropy", [cone, round_one]),
+        "isotropy of samples": ("isotropy", samples),
+        "isotropy of samples in one": ("isotropy", [samples[0], cone]),
+        "numbers": ("numbers", [cone, round_one]),
+        "numbers of a study": ("numbers", runs),
+        "neighbors": ("neighbors", [TableColumn("Orig.", near), TableColumn("FRAGE", near)]),
+        "neighbors of six words": ("neighbors", [TableColumn("a", six)]),
+    }
+
+
+@pytest.mark.parametrize("case", list_columns())
+def test_tables_are_those_that_were_read(case: str) -> None:
+    """Their source, their numbers, and below which width of a column they span two."""
+    name, columns = list_columns()[case]
+    lines = []
+    for signs in ("both", "one")[: 1 + (case == "isotropy")]:
+        lines += latex(name, columns, signs).splitlines()
+        widths = np.arange(0.5, 9.0, 0.05)
+        wide = [
+            named(name).fill(columns, signs, Venue(w, 99.0)).values["environment"] == "table*"
+            for w in widths
+        ]
+        lines.append(f"two columns below {widths[sum(wide)]:.2f} inches")
+        table = named(name).fill(columns, signs, ICLR)
+        lines += [" | ".join(map(str, row)) for row in (table.columns, *table.rows)]
+    check_record(Path(__file__).with_name("tables.txt"), case, lines, apart=0.001)
 
 
 def test_points_stand_below_each_other_and_the_most_isotropic_value_is_bold() -> None:
@@ -111,48 +152,6 @@ def test_points_stand_below_each_other_and_the_most_isotropic_value_is_bold() ->
     alone = latex("isotropy", methods[:1])
     assert "Bold" not in alone
     assert "mathbf" not in alone
-
-
-def test_one_sign_takes_other_scalars_and_says_so() -> None:
-    method = TableColumn("a", sample())
-    content = named("isotropy").fill([method], "one", ICLR)
-    names = [row[1] for row in content.rows]
-    assert names == ["isotropy.i1_mean_sign", "isotropy.i2_mean_sign"]
-    assert "one sign of each eigenvector" in latex("isotropy", [method], "one")
-
-
-def sampled(analysis: Analysis) -> Analysis:
-    more = tuple(
-        Scalar(Quantity(f"isotropy.{i}_sampled", "", ""), 0.24, 0.001, "10 samples of 40,000 rows")
-        for i in ("i1", "i2")
-    )
-    return replace(analysis, scalars=(*analysis.scalars, *more))
-
-
-def test_main_numbers_have_errors_a_reference_and_the_closest_to_it_in_bold() -> None:
-    methods = [TableColumn("Base_line", sample("cone")), TableColumn("b" * 30, sample("isotropic"))]
-    blocks = [
-        [
-            line.strip().removesuffix(r" \\").split(" & ")
-            for line in part.splitlines()
-            if "&" in line
-        ]
-        for part in latex("numbers", methods).split(r"\begin{tabular}")[1:]
-    ]
-    # Split where it is wider than the text: the blocks repeat the first column.
-    heads, first, second, reference = (
-        [rows[0][0], *(cell for row in rows for cell in row[1:])]
-        for rows in zip(*blocks, strict=True)
-    )
-    assert heads[:2] == ["Method", "Mean cosine"]
-    assert "$I_1(\\hat{W})$" in heads
-    assert first[0] == r"Base\_line"
-    assert second[0] == "b" * 19 + r"\dots{}"
-    assert "mathbf" in second[1]
-    assert "mathbf" not in first[1]
-    auc = heads.index("Probe AUC")
-    assert r"\pm" in first[auc]
-    assert reference[:2] == [r"\emph{Reference}", "$0$"]
 
 
 def test_a_study_has_means_over_seeds_and_its_score() -> None:
@@ -195,17 +194,6 @@ def test_a_wide_table_spans_the_columns_of_the_page_or_is_split() -> None:
         assert lay_out(heads, [heads], ICLR, Latex(""), "x")["environment"] == "table"
 
 
-def test_samples_have_columns_where_all_methods_have_them() -> None:
-    both = latex(
-        "isotropy", [TableColumn("a", sampled(sample())), TableColumn("b", sampled(sample()))]
-    )
-    assert r"$0.24$ $\pm$ $0.001$" in both
-    assert "10 samples of 40{,}000 rows" in both
-    assert r"\begin{tabular}{lrrrrr}" in both
-    one = latex("isotropy", [TableColumn("a", sampled(sample())), TableColumn("b", sample())])
-    assert r"\pm" not in one
-
-
 def test_undefined_and_basis_dependent_values_are_marked() -> None:
     undefined = with_scalar(sample(), "isotropy.i1", value=None, undefined="too small")
     marked = with_scalar(sample(), "isotropy.i2", caveats=("basis_dependent",))
@@ -218,48 +206,6 @@ def test_undefined_and_basis_dependent_values_are_marked() -> None:
 
 def test_isotropy_needs_its_section() -> None:
     assert "isotropy" in named("isotropy").missing(without(sample(), "isotropy"))
-
-
-def test_neighbors_have_the_shape_of_the_paper() -> None:
-    vocabulary = Analysis(
-        provenance={},
-        tokens=("citizens", "adults", "bliss", "dismiss", "*"),
-        popular=np.array([True, True, False, False, True]),
-    )
-    analysis = with_neighbors(
-        vocabulary,
-        [("citizens", "popular", "bliss", "adults", "dismiss", "* *", "adults", "adults"),
-         ("bliss", "rare", "citizens")],
-        [("citizens", "bliss", 771), ("citizens", "adults", 12_345), ("bliss", "citizens", 3)],
-        rare={"bliss", "dismiss"},
-    )  # fmt: skip
-    text = latex(
-        "neighbors", [TableColumn("Orig.", analysis), TableColumn("Orig. with FRAGE", analysis)]
-    )
-    lines = [line.strip().removesuffix(r" \\") for line in text.splitlines()]
-    start = lines.index(r"\multicolumn{2}{c}{Orig.}")
-    assert lines[start + 1 : start + 10] == [
-        r"\textbf{citizens} & \textbf{bliss*}",
-        r"\cmidrule(lr){1-2}",
-        "bliss* & citizens",
-        "adults & ",
-        "dismiss* & ",
-        # A token that ends in a star, and is not rare.
-        "{*} {*} & ",
-        r"\cmidrule(lr){1-2}",
-        "bliss*: 771 & citizens: 3",
-        "adults: 12,345 & ",
-    ]
-    assert text.count("Orig.") == 2
-
-
-def test_words_beyond_four_go_on_below() -> None:
-    rows = [(f"word{i}", "rare", "near") for i in range(6)]
-    text = latex("neighbors", [TableColumn("a", with_neighbors(sample(), rows, []))])
-    assert r"\begin{tabular}{llll}" in text
-    assert text.count(r"\textbf{") == 6
-    assert text.count(r"\midrule") == 1
-    assert "places" not in text
 
 
 def test_neighbors_have_to_be_asked_for() -> None:
