@@ -52,6 +52,8 @@ class StepCurve:
     bend: float | None = None
     #: Steps and values of checkpoints that hold the matrix of an earlier one.
     duplicates: tuple[FloatArray, FloatArray] | None = None
+    #: A later step at which it is no number that can be drawn, as in a run that diverged.
+    lost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,4 +174,7 @@ def method_curves(runs: Sequence[Run]) -> dict[str, StepCurve]:
 
 
 def log_curves(curves: Curves) -> dict[str, StepCurve]:
-    return {name: StepCurve(steps, values) for name, (steps, values) in curves.items()}
+    return {
+        name: StepCurve(curve.steps, curve.values, lost=curve.lost)
+        for name, curve in curves.items()
+    }

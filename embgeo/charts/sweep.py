@@ -31,7 +31,7 @@ def find_value(item: ChartItem, name: str) -> tuple[float | None, Scalar | None]
     if scalar is not None:
         return scalar.value, scalar
     curve = item.step_curves.get(name)
-    return (None if curve is None else float(curve.values[-1])), None
+    return (None if curve is None or curve.lost is not None else float(curve.values[-1])), None
 
 
 def refuse(item: ChartItem, choices: spec.Choices) -> str:
@@ -48,6 +48,8 @@ def explain_absence(item: ChartItem, name: str) -> str:
         return ""
     if scalar is not None:
         return f"{name} is not defined: {scalar.undefined}"
+    if name in item.step_curves:
+        return f"its {name} is no number at step {item.step_curves[name].lost:,.15g}"
     absent = {} if item.analysis is None else item.analysis.absent
     return absent.get(name.partition(".")[0]) or f"it holds no {name}"
 

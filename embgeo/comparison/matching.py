@@ -80,9 +80,10 @@ def match_rows(first: Analysis, second: Analysis, match: By | None = None) -> Ma
         return Matching(None, f"{without_tokens(first, second)}, so none can be matched by token")
     reason = "as requested" if match == "row" else without_tokens(first, second)
     if match is None and cuts[0] != cuts[1]:
+        ours, theirs = (f"{start:,} to {start + n - 1:,}" for start, n in cuts)
         return Matching(
             None,
-            f"{reason}, and {cuts[0][1]:,} rows are not {cuts[1][1]:,} rows: --tokens FILE labels "
+            f"{reason}, and rows {ours} are not rows {theirs}: --tokens FILE labels "
             "them, --rows A:B cuts what both share, --match row pairs equal row numbers",
         )
     return by_row(first, second, reason)

@@ -75,7 +75,7 @@ KINDS: dict[str, Any] = {
 #: A result, or the path of one.
 Result = Analysis | Comparison | Path | str
 #: A number behind the name of a parameter in a path.
-NUMBER = r"[=_:-]?(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+NUMBER = r"[=_:-]?(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![a-z0-9%]|[.,_]\d)"
 #: Arguments about all figures, but no table.
 OF_FIGURES = ("format", "text")
 FORMAT = "embgeo.figure"
@@ -658,6 +658,8 @@ def parse_parameter(name: str, parameter: str) -> float | None:
 
     >>> parse_parameter("runs/beta=0.25.embgeo", "beta"), parse_parameter("tau2", "tau")
     (0.25, 2.0)
+    >>> parse_parameter("beta=2k", "beta")  # 2 or 2,000
+
     """
     # "beta" does not mention "eta".
     pattern = rf"(?<![^\W\d_]){re.escape(parameter)}{NUMBER}"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from embgeo.comparison.differences import explain_unlike
 from embgeo.core.arguments import refuse_if
 from embgeo.core.errors import argument
 from embgeo.core.numbers import format_p
 from embgeo.core.progress import Progress
 from embgeo.core.text import align
+from embgeo.files.guard import list_short
 from embgeo.numerics.scores import adjust_holm
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.deciding import MOST_P
@@ -56,12 +58,15 @@ class GroupComparison:
         seeds, by the last number of their paths. Otherwise the intervals are those of Welch's t.
     differences : tuple of GroupDifference
         The scalars that all members have.
+    unlike : dict of str to str
+        Why other scalars are different quantities in the members, by name.
     """
 
     baseline: tuple[str, ...]
     others: tuple[str, ...]
     paired: bool
     differences: tuple[GroupDifference, ...]
+    unlike: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +93,12 @@ def compare_groups(
     Raises
     ------
     BadOption
-        If a group has no member.
+        If a group has no member, or one of them twice.
     """
     groups, paired = open_groups(baseline, others, progress=progress, **settings)
     first, second = (tuple(map(str, group.paths)) for group in groups)
-    return GroupComparison(first, second, paired, list_differences(groups, paired=paired))
+    found = list_differences(groups, paired=paired)
+    return GroupComparison(first, second, paired, found, find_unlike(groups))
 
 
 def open_groups(
@@ -117,7 +123,19 @@ def open_groups(
         )
         for paths, own in zip(groups, seeds, strict=True)
     )
+    refuse_copies(first)
+    refuse_copies(second)
     return (first, second), paired
+
+
+def refuse_copies(group: Group) -> None:
+    """Refuse a matrix that is in a group twice, which would count as two seeds."""
+    seen: dict[tuple[object, ...], Path] = {}
+    for path, member in zip(group.paths, group.members, strict=True):
+        values = (scalar.value for scalar in member.scalars)
+        other = seen.setdefault((member.provenance.get("sha256"), *values), path)
+        cause = f"is in its group twice, also as {other}, and counts as two seeds"
+        refuse_if(other is not path, str(path), cause, "name each matrix once")
 
 
 def expand_patterns(paths: Sequence[Path | str]) -> list[Path]:
@@ -144,8 +162,10 @@ def open_member(path: Path, progress: Progress | None, settings: dict[str, Any])
 
 def list_differences(groups: Sequence[Group], *, paired: bool) -> tuple[GroupDifference, ...]:
     """Compare the scalars that all members have, with Holm's correction over all of them."""
-    found = []
+    found, unlike = [], find_unlike(groups)
     for scalar in groups[0].members[0].scalars:
+        if scalar.name in unlike:
+            continue
         sides = []
         for group in groups:
             held = [one.find_scalar(scalar.name) for one in group.members]
@@ -185,6 +205,20 @@ def list_differences(groups: Sequence[Group], *, paired: bool) -> tuple[GroupDif
     )
 
 
+def find_unlike(groups: Sequence[Group]) -> dict[str, str]:
+    """Explain by name which scalars are different quantities in some of the members."""
+    first, *others = (member for group in groups for member in group.members)
+    found = {}
+    for scalar in first.scalars:
+        for other in others:
+            if why := explain_unlike(scalar.quantity.family, first.provenance, other.provenance):
+                found[scalar.name] = why
+            again = other.find_scalar(scalar.name)
+            if again is not None and again.size != scalar.size:
+                found[scalar.name] = "it depends on the number of rows, which differs"
+    return found
+
+
 def render_groups(found: GroupComparison) -> Iterator[str]:
     """Yield the lines of the table, and what it rests on."""
     rows = [["", "baseline", "against", "difference", "p (Holm)", ""]]
@@ -195,6 +229,11 @@ def render_groups(found: GroupComparison) -> Iterator[str]:
         word = "" if one.interval is None else one.word
         rows.append([one.title, one.before, one.after, change, p, word])
     yield from align(rows, left=frozenset({0, 5}))
+    reasons: dict[str, list[str]] = {}
+    for name, why in found.unlike.items():
+        reasons.setdefault(why, []).append(name)
+    for why, named in reasons.items():
+        yield f"Not compared: {list_short(named)} ({why})."
     sizes = f"{len(found.baseline)} against {len(found.others)}"
     how = "paired by seed" if found.paired else "without pairs of seeds (Welch's t)"
     yield f"{sizes}, {how}; 95% intervals, p after Holm's correction over all numbers."

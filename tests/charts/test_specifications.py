@@ -544,6 +544,10 @@ def test_why_a_sweep_lacks_a_value() -> None:
     assert refuse(tied, Choices()) == tied.analysis.absent["subspace"]
     undefined = with_scalar(sample(), "subspace.distance", value=None, undefined="no rank")
     assert refuse(ChartItem("a", undefined, x=1.0), Choices()).endswith("not defined: no rank")
+    curve = StepCurve(np.array([1.0]), np.array([3.0]), lost=2.0)
+    diverged = ChartItem("a", step_curves={"valid.loss": curve}, x=1.0)
+    said = "its valid.loss is no number at step 2"
+    assert refuse(diverged, Choices(scalars=("valid.loss",))) == said
 
 
 def test_values_of_parameters_in_names() -> None:
@@ -560,6 +564,9 @@ def test_values_of_parameters_in_names() -> None:
         ("beta", "beta", None),
         ("x+y3", "x+y", 3.0),
         ("beta=1e999", "beta", None),
+        ("beta=0.5_seed1.pt", "beta", 0.5),
+        ("beta=0.5-s0", "beta", 0.5),
+        *((f"beta={odd}", "beta", None) for odd in ("0,5", "2k", "0x10", "1_000", "10%", "1.2.3")),
     ):
         assert parse_parameter(name, parameter) == value
 

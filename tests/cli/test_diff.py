@@ -210,7 +210,7 @@ def test_sections_hold_for_saved_analyses_too() -> None:
 def test_matrices_of_unlike_size_are_compared_as_far_as_they_go() -> None:
     np.save("other.npy", gaussian(6, n=70, d=9))
     comparison = done("one.npy", "other.npy")
-    assert "50 rows are not 70 rows" in reasons(comparison).pop()
+    assert "rows 0 to 49 are not rows 0 to 69" in reasons(comparison).pop()
     asked = done("one.npy", "other.npy", "--match", "row").pairs[0]
     assert asked.matching.shared == 50
     assert number(asked, "cka") > 0

@@ -99,7 +99,7 @@ def test_rows_of_matrices_of_unlike_size_are_matched_only_when_asked():
     refused = match_rows(one, two)
     assert refused.by is None
     assert refused.shared == 0
-    assert "5 rows are not 9 rows" in refused.reason
+    assert "rows 0 to 4 are not rows 0 to 8" in refused.reason
     asked = match_rows(one, two, "row")
     assert asked.shared == 5
     assert asked.left_out[1].missing == 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -134,6 +135,14 @@ def test_the_table() -> None:
         "gate failed: 1 of 4 checks; 1 warning; 1 not defined, which is allowed; "
         "sampled values with their 95% intervals\n"
     )
+
+
+def test_the_table_counts_rows_that_are_left_out() -> None:
+    first = outcome().matrices[0]
+    for kept, said in ((4999, "64  1 row left out\n"), (4000, "64  1,000 rows left out\n")):
+        dropped = replace(first, provenance={**first.provenance, "kept": kept})
+        checks = check_rules([Rule.parse("cosine.mean <= 0.1")], [dropped])
+        assert said in table.render(checks)
 
 
 def test_the_table_names_tensors_that_nobody_measured() -> None:

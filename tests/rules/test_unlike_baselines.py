@@ -109,6 +109,10 @@ def test_other_facts_are_noted() -> None:
     rule, same = Rule.parse("cosine.mean drop <= 0"), Measured(FACTS, VALUES)
     for unknown in ({}, {"n": None}, {"d": None}):
         assert list_unlike(rule, Measured(FACTS | unknown, VALUES), same) == []
+    sides = [Measured(FACTS | {"row_range": rows}, VALUES) for rows in ([0, 5000], None)]
+    assert list_unlike(rule, sides[1], sides[0]) == ["the baseline is of rows 0 to 4,999"]
+    assert list_unlike(rule, sides[0], sides[1]) == ["the baseline is of all rows"]
+    assert list_unlike(rule, sides[0], same) == []  # of a baseline file, which keeps no range
     done = check("cosine.mean drop <= 0", tensor="decoder.weight")
     assert done.decision.reason.endswith("the baseline is of encoder.weight")
     done = check("cosine.mean drop <= 0", tensor="model.encoder.weight")

@@ -47,6 +47,12 @@ def test_what_is_no_number_is_skipped(tmp_path: Path) -> None:
     assert np.isfinite(log["h"][1]).all()
 
 
+def test_a_number_that_is_lost_before_the_end_is_told(tmp_path: Path) -> None:
+    lines = '{"step": 3, "a": NaN, "b": 1}\n{"step": 2, "a": 1, "b": null, "c": 2}\n'
+    log = read_log(write_whole(tmp_path, lines))
+    assert {name: curve.lost for name, curve in log.items()} == {"a": 3, "b": None, "c": None}
+
+
 def test_a_last_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     log = read_log(write_whole(tmp_path, '{"step": 1, "a.b": 1}\n{"step": 2, "a.'))
     assert log["a.b"][0].tolist() == [1]

@@ -64,6 +64,29 @@ def test_other_seeds_are_compared_without_pairs_and_two_are_too_few(tmp_path: Pa
     assert "Cone half angle, median (°)" in {one.title for one in few.differences}
     with pytest.raises(BadOption):
         compare_groups([], before)
+    with pytest.raises(BadOption, match="twice"):
+        compare_groups([*before, before[0]], before)
+
+
+def test_unlike_numbers_are_not_compared(tmp_path: Path) -> None:
+    paths = write_group(tmp_path, "mle", [0, 1, 2], 2.0)
+    counts, folders = np.arange(60, 0, -1), []
+    for share in (0.2, 0.5):
+        for path in paths:
+            W = np.load(path)[: 60 if share == 0.2 else 55]
+            found = embgeo.analyze(
+                W, counts=counts[: len(W)], popular_share=share, sections="frequency,tokens",
+                reference=False,
+            )  # fmt: skip
+            folders.append(tmp_path / f"{share}" / f"{path.stem}.embgeo")
+            found.save(folders[-1])
+    groups = compare_groups(folders[:3], folders[3:])
+    compared = {one.name for one in groups.differences}
+    assert "tokens.norm_median" in compared
+    assert not compared & groups.unlike.keys()
+    assert "popular_share = 0.2, not 0.5" in groups.unlike["frequency.norm_ratio"]
+    assert "number of rows" in groups.unlike["tokens.hubness"]
+    assert any("Not compared: frequency." in line for line in render_groups(groups))
 
 
 def test_the_command_prints_groups_and_writes_nothing(tmp_path: Path) -> None:

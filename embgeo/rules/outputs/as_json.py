@@ -32,7 +32,10 @@ def to_json(outcome: Outcome) -> dict[str, Any]:
         "standard_errors": deviations(outcome.level),
         "baseline": outcome.baseline or None,
         "matrices": [
-            {key: matrix.provenance.get(key) for key in ("file", "tensor", "sha256", "n", "d")}
+            {
+                key: matrix.provenance.get(key)
+                for key in ("file", "tensor", "sha256", "n", "d", "kept")
+            }
             for matrix in outcome.matrices
         ],
         "checks": [

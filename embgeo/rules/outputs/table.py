@@ -34,7 +34,9 @@ def lines(outcome: Outcome) -> Iterator[str]:
         if matrix is not None:
             p = matrix.provenance
             shape = f"{p['n']:,} × {p['d']:,}" if {"n", "d"} <= set(p) else ""
-            head = (matrix.file, matrix.tensor, shape)
+            dropped = p.get("n", 0) - p.get("kept", p.get("n", 0))
+            left_out = f"{dropped:,} {plural(dropped, 'row')} left out" if dropped else ""
+            head = (matrix.file, matrix.tensor, shape, left_out)
             yield "  ".join(printable(part) for part in head if part)
         width = max(len(printable(check.rule.text)) for check in checks)
         for check in checks:

@@ -9,7 +9,7 @@ writing.
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,18 @@ from embgeo.files.settings import read_document
 LOG_NAME = "metrics.jsonl"
 #: Prefix of the names of numbers of the output matrix of an untied model.
 OF_OUTPUT = "output."
-#: Ascending steps and values by name; both of shape (m,), m ≥ 1.
-Curves = Mapping[str, tuple[FloatArray, FloatArray]]
+
+
+class LogCurve(NamedTuple):
+    """A number over the steps, which ascend; both of shape (m,), m ≥ 1."""
+
+    steps: FloatArray
+    values: FloatArray
+    #: A step behind the last one at which it is null, NaN, infinite or too large, if there is one.
+    lost: float | None = None
+
+
+Curves = Mapping[str, LogCurve]
 
 
 #: Numbers beyond cannot be drawn: differences and powers of ten overflow. They are no losses.
@@ -36,6 +46,7 @@ def _can_be_drawn(value: Any) -> bool:
 def read_log(path: Path) -> Curves:
     """Read a ``metrics.jsonl``."""
     found: dict[str, dict[float, float]] = {}
+    lost: dict[str, float] = {}
     lines = read_document(path).split("\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -53,9 +64,18 @@ def read_log(path: Path) -> Curves:
         for name, value in entry.items():
             if _can_be_drawn(value):
                 found.setdefault(name, {})[float(step)] = float(value)
+            elif value is None or is_number(value):
+                lost[name] = max(float(step), lost.get(name, float(step)))
     if not found:
         raise UnreadableFile("holds no numbers by step", where=path)
     curves = {
         name: np.array(sorted(held.items()), dtype=np.float64) for name, held in found.items()
     }
-    return {name: (curve[:, 0], curve[:, 1]) for name, curve in curves.items()}
+    return {
+        name: LogCurve(
+            curve[:, 0],
+            curve[:, 1],
+            lost[name] if lost.get(name, -np.inf) > curve[-1, 0] else None,
+        )
+        for name, curve in curves.items()
+    }
