@@ -31,7 +31,7 @@ from embgeo.charts.panels import compute_density, series_lines
 from embgeo.charts.render import paper
 from embgeo.charts.render.dots import draw_density
 from embgeo.charts.render.drawing import draw
-from embgeo.charts.render.interactive import render_interactive
+from embgeo.charts.render.interactive import describe, render_interactive
 from embgeo.charts.render.paper import render_paper
 from embgeo.charts.render.svg import render_svg
 from embgeo.charts.render.table import render_csv
@@ -94,6 +94,16 @@ def test_cosines_have_equal_margins_within_their_range() -> None:
         steps = HistogramSteps(np.array(edges), np.ones(len(edges) - 1))
         x = fit_limits(Panel(Axis("cosine"), Axis("density"), (steps,))).x
         assert (x.low, x.high) == pytest.approx(limits)
+
+
+def test_a_logarithmic_axis_of_a_page_ends_where_that_of_a_figure_does() -> None:
+    # Isotropic rows reach down to 1e-300.
+    flat = HistogramSteps(np.array([-1.0, 1.0]), np.array([0.5]), MemberStyle("line"))
+    hump = HistogramSteps(np.linspace(-1, 1, 4), np.array([1e-300, 9.0, 1e-300]), flat.style)
+    panel = fit_limits(Panel(Axis("cosine"), Axis("density"), (flat, hump)))
+    assert describe(panel)["log"] == [False, True]
+    assert describe(panel)["heights"] == [0.005, 18.0] == [panel.y.low, panel.y.high]
+    assert "heights" not in describe(replace(panel, y=Axis("density", low=0.0, high=9.0)))
 
 
 @pytest.mark.parametrize("color", sample_cases(["class", "none", "frequency"], 3))

@@ -55,7 +55,7 @@ def describe(panel: Panel) -> dict[str, Any]:
         for guide in panel.guides
         if guide.label and guide.axis == "x"
     ]
-    limits = [panel.x.low, panel.x.high]
+    limits, heights = [panel.x.low, panel.x.high], [panel.y.low, panel.y.high]
     described = [
         *(describe_line(s, steps, panel, step_values(s, x)) for s in steps),
         *(describe_line(line, lines, panel, spread_values(line, x)) for line in lines),
@@ -69,6 +69,8 @@ def describe(panel: Panel) -> dict[str, Any]:
         "range": None if None in limits else limits,
         "shows": panel.y.shows,
         "mark": marks[0] if marks else None,
+        # The density of isotropic rows falls by many decades, below what is measured.
+        **({"heights": heights} if panel.y.log and None not in heights else {}),
     }
 
 

@@ -59,7 +59,7 @@ function makeChart(element, chart) {
         // A logarithmic axis would reach to the next power of ten.
         range: (_plot, low, high) => chart.range ?? [low, high],
       },
-      y: { distr: chart.log[1] ? 3 : 1, range: chart.log[1] ? undefined : steps ? fromZero : (_plot, low, high) => showing(chart, low, high) },
+      y: { distr: chart.log[1] ? 3 : 1, range: chart.log[1] ? chart.heights : steps ? fromZero : (_plot, low, high) => showing(chart, low, high) },
     },
     axes: [axis(chart.labels[0], chart.log[0]), axis(chart.labels[1], chart.log[1])],
     hooks: { draw: [(plot) => drawErrors(plot, chart), (plot) => drawMark(plot, chart.mark)] },
