@@ -30,6 +30,7 @@ HEADS = {
     "CTranslate2": b"\6\0\0\0\x0f\0TransformerSpec\0",
     "faiss": b"IxFI" + bytes(60),
     "fastText": struct.pack("<12id", 300, 5, 5, 5, 5, 1, 2, 2, 2_000_000, 3, 6, 100, 1e-4),
+    "result of embgeo": b'{\n "format": "embgeo.analysis",\n',
     "archive": bytes(257) + b"ustar" + bytes(250),
 }
 #: A folder with a file of each kind, by its name.
@@ -127,6 +128,7 @@ def test_folders_of_other_tools(tmp_path: Path) -> None:
             {"modules.json": b"[]", "0_StaticEmbedding/model.safetensors": b"x"},
             {"models--org--name/snapshots/a/model.safetensors": b"a"},
             {"model.safetensors": POINTER},
+            {"analysis.json": HEADS["result of embgeo"], "arrays.npz": b"PK"},
             {
                 "a.safetensors": POINTER,
                 "model.safetensors.index.json": b'{"weight_map": {"w": "a.safetensors"}}',
@@ -168,8 +170,8 @@ def test_names_that_are_known(tmp_path: Path) -> None:
             ("rnn/embedding", "rnn/embedding/Adam"),
         ),
     ):
-        np.savez(folder / "a.npz", **{other: W[:, ::-1], name: W})
-        np.testing.assert_array_equal(embgeo.load(folder / "a.npz").data, W)
+        np.savez(folder / "arrays.npz", **{other: W[:, ::-1], name: W})
+        np.testing.assert_array_equal(embgeo.load(folder).data, W)
 
 
 def test_a_model_without_an_output_layer_is_not_tied(tmp_path: Path) -> None:

@@ -56,6 +56,8 @@ FOREIGN = (
             rb".{4}([\0-\x20]\0\0\0){2}", "",
             "is a model of an early fastText without a magic number",
             "read the .vec file that was written with it"),
+    Foreign(rb'\{\s*"format": "embgeo\.', "", "is a result of embgeo",
+            "name its checkpoint, or give the folder to embgeo report, diff, gate or figures"),
     Foreign(rb".{257}ustar|BZh[1-9]|\xfd7zXZ\0|7z\xbc\xaf|Rar!\x1a|\x04\x22\x4d\x18", "",
             "is an archive, or compressed by other than gzip or zstd",
             "unpack it (tar, xz, bunzip2) and name the file inside"),

@@ -43,6 +43,8 @@ NOT_WEIGHTS = (
     "merges.txt",
     "mmproj",  # images, beside a model in GGUF
 )
+#: Saved results of embgeo, whose arrays are no weights.
+RESULTS = ("analysis.json", "comparison.json")
 #: Part of the names of DeepSpeed's files of optimizer states.
 OF_OPTIMIZER = "optim_states"
 #: Names of weights that adapters, DeepSpeed, Megatron and nanotron write.
@@ -62,11 +64,12 @@ def choose_weights(folder: Folder, is_known: Callable[[str], bool]) -> list[str]
             return [name]
     if sizes.get(METADATA) and is_known(METADATA):
         return [METADATA]
+    own = ("arrays.npz",) if any(name in sizes for name in RESULTS) else ()
     known = [
         name
         for name, size in sorted(sizes.items())
         if size
-        and not name.startswith((".", *NOT_WEIGHTS))
+        and not name.startswith((".", *NOT_WEIGHTS, *own))
         and OF_OPTIMIZER not in name
         and is_known(name)
     ]
