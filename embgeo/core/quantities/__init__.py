@@ -55,13 +55,16 @@ def suggest(name: str, known: Collection[str]) -> str:
 
     >>> suggest("cosine.men", ["cosine.mean", "cosine.std"])
     'did you mean cosine.mean or cosine.std?'
+    >>> suggest("mean_cosine", ["cosine.mean", "frequency.weighted_mean_cosine", "verdict"])
+    'did you mean cosine.mean or frequency.weighted_mean_cosine?'
     """
     family, _, rest = name.partition(".")
-    names = sorted(known)
-    # The right word in another section, a slip, or a part of a name.
-    near = [other for other in names if other.partition(".")[2] == rest]
+    names, own = sorted(known), rest or family
+    # The right word in another section or none, a slip, or some of the words of a name.
+    near = [other for other in names if other.partition(".")[2] == own]
     near += difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.7)
-    near += [other for other in names if rest and rest in other.partition(".")[2].split("_")]
+    words = {*own.split("_")}
+    near += sorted((o for o in names if words <= {*o.replace(".", "_").split("_")}), key=len)
     mates = [other for other in names if other.startswith(f"{family}.")]
     if shown := list(dict.fromkeys(near))[:4]:
         return f"did you mean {' or '.join(shown)}?"
