@@ -78,6 +78,8 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         near = find_nearest(args[0].lower(), COMMANDS)
         way_out = f"did you mean {near}?" if near else f"see {ctx.command_path} --help"
+        if os.path.exists(args[0]):
+            way_out = f"measure a checkpoint with: embgeo analyze {args[0]}"
         refuse_if(args[0] not in COMMANDS, args[0], "no such command", way_out)
         return super().resolve_command(ctx, args)
 
@@ -245,7 +247,10 @@ def explain_usage(error: Any, arguments: list[str]) -> str:
     if hasattr(error, "option_name"):
         return one_line(explain_value(arguments, error.option_name))
     if hasattr(error, "param_type") and error.param is not None:
-        name = error.param.metavar or error.param.name.upper()
+        param = error.param
+        name = param.metavar or param.name.upper()
+        if param.param_type_name == "option":
+            name = param.opts[0]
         return one_line(BadOption("is missing", where=name, way_out=way_out))
     if hasattr(error, "param") and hasattr(error.__cause__, "errors"):
         return one_line(explain_wrong(error, way_out))

@@ -135,6 +135,8 @@ def test_wrong_command_lines() -> None:
         "analyze -dash.vec",
         "diff a -dash.vec",
         "analise",
+        "full",
+        "export full",
         "xyz",
         "diff --zzqx",
         "analyze matrix.npy --sed 3 -o full",
