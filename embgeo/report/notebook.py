@@ -62,7 +62,7 @@ def scalars_frame(analysis: Analysis) -> pd.DataFrame:
             "title": [s.quantity.title for s in analysis.scalars],
             **{
                 name: np.array([getattr(s, name) for s in analysis.scalars], dtype=np.float64)
-                for name in ("value", "standard_error", "reference")
+                for name in ("value", "standard_error", "population_error", "reference")
             },
             "unit": [s.quantity.unit for s in analysis.scalars],
             "convention": [s.convention for s in analysis.scalars],

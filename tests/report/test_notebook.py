@@ -91,6 +91,9 @@ def test_single_numbers_as_a_frame(analysis: Analysis) -> None:
     assert list(frame.index) == [s.name for s in analysis.scalars]
     assert frame.loc["cosine.mean", "value"] == analysis["cosine.mean"].value
     assert frame["value"].dtype == np.float64
+    errors = analysis["cosine.mean"].errors
+    assert errors == {"population": frame.loc["cosine.mean", "population_error"]}
+    assert np.isnan(frame.loc["cosine.mean", "standard_error"])
     undefined = [s.name for s in analysis.scalars if s.value is None]
     assert list(frame.index[frame["value"].isna()]) == undefined
 
