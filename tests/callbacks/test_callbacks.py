@@ -186,6 +186,18 @@ def test_other_processes_compute_nothing() -> None:
     assert taken == ["model"]  # but take part in gathering
 
 
+def test_what_one_process_finds_all_know(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    for other in (True, False):
+
+        def gather(answers: list[bool], own: bool, other: bool = other) -> None:
+            answers[:] = [other, own][: len(answers)]
+
+        monkeypatch.setattr(torch.distributed, "all_gather_object", gather)
+        assert [monitors.is_any_true(own) for own in (True, False)] == [True, other]
+
+
 # --- Loggers ----------------------------------------------------------------------------------
 
 

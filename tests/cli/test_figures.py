@@ -194,6 +194,11 @@ def test_folders_of_one_name_are_told_apart(tmp_path: Path) -> None:
         sample(n=60).save(tmp_path / name / "model.embgeo")
     found = load_items([tmp_path / "first/model.embgeo", tmp_path / "second/model.embgeo"])
     assert [s.label for s in found] == ["first/model", "second/model"]
+    (tmp_path / "second").rename(tmp_path / "beta=2")
+    found = load_items(
+        [tmp_path / f"{name}/model.embgeo" for name in ("first", "beta=2")], (), "beta"
+    )
+    assert [s.x for s in found] == [None, 2.0]
 
 
 def test_what_a_user_can_get_wrong(in_home: Path) -> None:

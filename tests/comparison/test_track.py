@@ -16,6 +16,7 @@ from embgeo.comparison.curves import (
     find_outliers,
     find_unrelated,
     fit_shapes,
+    fit_smooth,
 )
 from embgeo.comparison.track import ChangePoint, Track
 from embgeo.core.errors import BadOption
@@ -238,6 +239,15 @@ def test_shapes_are_fitted_as_by_least_squares():
     ):
         best = columns @ np.linalg.lstsq(columns, values, rcond=None)[0]
         assert found == pytest.approx(float(np.square(values - best).sum()))
+
+
+def test_smooth_turns_in_time_and_in_its_logarithm_leave_nothing():
+    t = np.array([0.0, 0.01, 0.03, 0.08, 0.15, 0.3, 0.4, 0.6, 0.9, 1.0])
+    for scale in (t, np.log1p(t / 0.01) / np.log1p(1.0 / 0.01)):
+        for turn in (np.tanh, lambda at: np.logaddexp(0.0, at)):
+            values = 2.0 - 3.0 * scale + turn((scale - 0.45) / (1 / 6))
+            assert fit_smooth(t, values) < 1e-14
+    assert fit_smooth(t, t**0.1) > 1e-9
 
 
 def test_the_fit_is_the_best_of_all_places():

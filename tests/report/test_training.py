@@ -17,6 +17,7 @@ import pytest
 from embgeo.charts import balance, training
 from embgeo.cli.app import run as command
 from embgeo.core.errors import UnreadableFile
+from embgeo.core.progress import Progress
 from embgeo.report.study import claims_line, draw_methods, facts, headlines, render
 from embgeo.report.study_tables import heads
 from embgeo.report.text.study import render as render_text
@@ -39,6 +40,7 @@ from embgeo.training.study.run_result import (
     thin_curves,
 )
 from embgeo.training.study.wording import describe_few_seeds
+from embgeo.workflows.train import compare_embeddings
 from tests.support.html_page import Page
 from tests.support.outlined import drawn_pages, outline_figures
 from tests.support.refusals import refusal
@@ -316,6 +318,17 @@ def folder(tmp_path: Path) -> Path:
     STUDY.save(sample_training(methods=METHODS), home)
     embeddings().save(home / COMPARISON_FOLDER)
     return home
+
+
+def test_further_matrices_are_compared_after_all_embeddings(tmp_path: Path) -> None:
+    for made in made_runs(("mle", "untied"), 1):
+        write_run(tmp_path, made)
+    study = sample_training(methods=("mle", "untied"), seeds=1)
+    found = compare_embeddings(study, tmp_path, "", Progress())
+    assert found is not None
+    assert [one.name for one in found.members] == ["mle", "untied", "untied (output)"]
+    alone = sample_training(methods=("mle",), seeds=1)
+    assert compare_embeddings(alone, tmp_path, "", Progress()) is None
 
 
 @pytest.mark.usefixtures("outlines")
