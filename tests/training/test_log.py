@@ -28,7 +28,7 @@ def test_curves_are_sorted_by_step_and_the_last_word_counts(tmp_path: Path) -> N
             '{"step": 20, "cosine.mean": 0.3}\n',
         )
     )
-    steps, values = log["cosine.mean"]
+    steps, values, _ = log["cosine.mean"]
     assert steps.tolist() == [10, 20]
     assert values.tolist() == [0.1, 0.3]
     assert log["loss"][0].tolist() == [20]

@@ -201,7 +201,7 @@ def test_the_best_weights_are_kept(tmp_path: Path) -> None:
     assert found.valid["loss"] == pytest.approx(best, rel=1e-6)
     step = next(step for step, loss in losses.items() if loss == best)
     assert step == 3
-    steps, values = read_log(tmp_path / "metrics.jsonl")["valid.loss"]
+    steps, values, _ = read_log(tmp_path / "metrics.jsonl")["valid.loss"]
     assert values[steps == step] == pytest.approx(best, rel=1e-6)
     assert max(values) > best
     assert found.notes == (

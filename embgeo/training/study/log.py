@@ -64,7 +64,7 @@ def read_log(path: Path) -> Curves:
         for name, value in entry.items():
             if _can_be_drawn(value):
                 found.setdefault(name, {})[float(step)] = float(value)
-            elif value is None or is_number(value):
+            elif value is None or type(value) in (int, float):
                 lost[name] = max(float(step), lost.get(name, float(step)))
     if not found:
         raise UnreadableFile("holds no numbers by step", where=path)

@@ -139,7 +139,7 @@ def read_run(study: Path, home: Path) -> FinishedRun:
 def thin_curves(curves: Curves) -> dict[str, TrainingCurve]:
     """Return every curve, thinned evenly to `MOST_POINTS`, both ends kept."""
     found = {}
-    for name, (steps, values, _) in curves.items():
+    for name, (steps, values, *_) in curves.items():
         n = len(steps)
         most = min(n, MOST_POINTS) - 1
         places = [round(i * (n - 1) / max(most, 1)) for i in range(most + 1)]
