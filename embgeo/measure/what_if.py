@@ -362,5 +362,6 @@ class WhatIf:
                 search = AllNearest(
                     treated.__getitem__, treated.shape, facts.options.neighbors, np.arange(self.n)
                 )
-                found[name] = search.search(reader, "neighbors after treatments")[0]
+                what = "neighbors after treatments"
+                found[name] = search.search(reader, what, exact=False)[0]
         return found

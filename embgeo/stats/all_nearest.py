@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -33,12 +32,10 @@ FURTHER = 4
 ORDERED_COLUMNS = 32
 #: Rows of a tile in either direction. Columns of 1,024 would share few places of the cache.
 TILE = 640
-#: Bounds are good, and are not raised, where fewer of the rows of a tile reach theirs.
-GOOD = 0.25
 #: Columns of a tile of which the largest score bounds the scores of its queries.
 GROUPED = 16
-#: Queries whose neighbors are ordered at a time.
-ORDERED = 2**20
+#: Bits of a score, from 1 downwards in steps below its rounding, next to the number of a query.
+BITS = 33
 #: Entries of pairs whose cosines are computed in float64 at a time.
 HELD = 2**18
 
@@ -112,26 +109,33 @@ class AllNearest:
             self.unit, self.lengths = self.unit[self.order], self.lengths[self.order]
         self._take, self.rows = take, rows[self.order]
         self.slack = np.float32(bound_rounding(HOST, self.unit))
-        #: Scores of different rows, the largest known of each query; the first is the least.
-        self.top = np.full((self.m, k), -np.inf, dtype=np.float32)
+        #: Scores below these are not among the k largest of their query; −inf, of itself, never is.
+        self.bound = np.full(self.m, -2.0, dtype=np.float32)
         self.found: list[Candidates] = []
+        #: How many of them the bounds have left, and how many came later.
+        self.settled = self.added = 0
 
-    def search(self, reader: RowReader, what: str) -> tuple[IntArray, FloatArray]:
-        """Return positions and cosines of the nearest rows, shape (m, k), on all threads."""
+    def search(
+        self, reader: RowReader, what: str, exact: bool = True
+    ) -> tuple[IntArray, FloatArray]:
+        """Return positions and cosines of the nearest rows, shape (m, k), on all threads.
+
+        Unless `exact`, cosines that decide no order are those of float32.
+        """
         if self.d <= FEW and self.search_in_tree(reader, what):
-            return self.finish()
+            return self.finish(exact)
 
         def compare(pairs: list[tuple[slice, slice]]) -> None:
-            for found in reader.spread(
-                lambda number: self.compare(*pairs[number]), len(pairs), what
-            ):
-                for mine, top, candidates in found:
-                    self.add(mine, top, candidates)
+            for found in reader.spread(lambda at: self.compare(*pairs[at]), len(pairs), what):
+                self.found += found
+                self.added += sum(len(query) for query, *_ in found)
+                if self.added > max(self.m * self.k, self.settled):
+                    self.settle()
 
         # Tiles with themselves first: they give every row a bound.
         compare([(part, part) for part in self.parts])
         compare(self.list_pairs())
-        return self.finish()
+        return self.finish(exact)
 
     def search_in_tree(self, reader: RowReader, what: str) -> bool:
         """Find the candidates by their distances on the unit sphere, ‖a − b‖² = 2 − 2·cos.
@@ -170,11 +174,11 @@ class AllNearest:
                     for part, center in zip(self.parts, centers, strict=True)
                 ]
             )
-            least = np.array([self.top[part, 0].min() for part in self.parts])
+            least = np.array([self.bound[part].min() for part in self.parts])
             apart = np.linalg.norm(centers[first] - centers[second], axis=1)
             # ‖a − b‖² = 2 − 2·cos on the unit sphere.
             most = 1.0 - np.square(np.maximum(apart - radii[first] - radii[second], 0.0)) / 2.0
-            may = most >= np.minimum(least[first], least[second]) - 2.0 * self.slack
+            may = most >= np.minimum(least[first], least[second]) - self.slack
             order = np.argsort(apart[may])
             first, second = first[may][order], second[may][order]
         return [
@@ -182,46 +186,35 @@ class AllNearest:
             for a, b in zip(first.tolist(), second.tolist(), strict=True)
         ]
 
-    def compare(
-        self, first: slice, second: slice
-    ) -> list[tuple[IntArray, SingleArray | None, Candidates]]:
+    def compare(self, first: slice, second: slice) -> list[Candidates]:
         """Return the pairs of these rows that may be nearest, from either side."""
         scores = self.unit[first] @ self.unit[second].T
-        if first == second:
-            np.fill_diagonal(scores, -np.inf)
-            return [self.choose(scores, first, second, 0)]
-        return [self.choose(scores, first, second, 0), self.choose(scores, second, first, 1)]
+        if first != second:
+            return [self.choose(scores, first, second, 0), self.choose(scores, second, first, 1)]
+        np.fill_diagonal(scores, -np.inf)
+        if len(scores) > self.k:
+            self.bound[first] = find_kth_peak(scores, self.k) - self.slack
+        return [self.choose(scores, first, second, 0)]
 
-    def choose(
-        self, scores: SingleArray, mine: slice, theirs: slice, axis: int
-    ) -> tuple[IntArray, SingleArray | None, Candidates]:
-        """Choose the entries that may be among the k best of their query, or the k best themselves.
-
-        Queries lie along `axis`. Also returned are the queries that may have such entries, and k
-        scores that bound those of each; None where the bounds are good already.
-        """
-        # −inf, a row with itself, is below every bound.
-        bound = np.maximum(self.top[mine, 0] - self.slack, np.float32(-2.0))
-        own, peaks = np.flatnonzero(scores.max(axis=1 - axis) >= bound), None
-        if len(own) < GOOD * len(bound):
-            scores, bound = (scores[own] if axis == 0 else scores[:, own]), bound[own]
-        else:
-            own = np.arange(len(bound))
-            peaks = find_peaks(scores if axis == 0 else scores.T, self.k)
-            bound = np.maximum(bound, peaks[:, 0] - self.slack)
+    def choose(self, scores: SingleArray, mine: slice, theirs: slice, axis: int) -> Candidates:
+        """Choose entries that may be among the k best of their queries, which lie along `axis`."""
+        bound, own = self.bound[mine], np.arange(mine.start, mine.stop)
         flat = np.flatnonzero(scores >= (bound[:, None] if axis == 0 else bound))
-        own = own + mine.start
         if len(flat) > MOST * self.k * len(bound):
-            return own, peaks, self.choose_equals(own, theirs)
+            return self.choose_equals(own, theirs)
         at = np.divmod(flat, scores.shape[1])
-        return own, peaks, (own[at[axis]], at[1 - axis] + theirs.start, scores[at])
+        return own[at[axis]], at[1 - axis] + theirs.start, scores[at]
 
     def choose_equals(self, mine: IntArray, theirs: slice) -> Candidates:
         """Choose the k best of each row in float64, where too many rows are equally near."""
         cosines = round_to_grid(np, self.normalize(mine) @ self.normalize(theirs).T)
         leave_out_self(HOST, cosines, mine, np.arange(self.m)[theirs])
+        k = min(self.k, cosines.shape[1])
+        least = np.partition(cosines, -k, axis=1)[:, -k, None]
         drawn = draw_order(self.rows[mine][:, None], self.rows[theirs])
-        best = np.lexsort((drawn, -cosines))[:, : self.k]
+        limits = np.iinfo(drawn.dtype)
+        drawn[cosines > least], drawn[cosines < least] = limits.min, limits.max
+        best = np.argpartition(drawn, k - 1, axis=1)[:, :k]
         near = np.take_along_axis(cosines, best, axis=1)
         query, place = np.nonzero(near > -np.inf)
         rough = near[query, place].astype(np.float32)
@@ -235,63 +228,55 @@ class AllNearest:
         """Return unit rows in float64."""
         return np.asarray(self.take(at) / self.lengths[at][:, None], dtype=np.float64)
 
-    def add(self, mine: IntArray, top: SingleArray | None, candidates: Candidates) -> None:
-        """Raise the bounds of these queries; kept are those that may still be among the best."""
-        if top is not None:
-            both = np.hstack([self.top[mine], top])
-            self.top[mine] = np.partition(both, self.k, axis=1)[:, self.k :]
-        self.found.append(self.keep(*candidates))
+    def settle(self) -> Candidates:
+        """Raise the bounds to what was found, and return the candidates that are left.
 
-    def keep(self, query: IntArray, near: IntArray, score: SingleArray) -> Candidates:
-        """Return the candidates that are not below the bounds."""
-        above = score >= self.top[query, 0] - self.slack
-        return query[above], near[above], score[above]
+        They are ordered by query, and by falling score.
+        """
+        query, near, score = (np.concatenate(part) for part in zip(*self.found, strict=True))
+        steps = ((1.0 - score.astype(np.float64)) * 2.0 ** (BITS - 2)).astype(np.int64)
+        order = np.argsort((query << BITS) + steps)
+        query, near, score = query[order], near[order], score[order]
+        count = np.bincount(query, minlength=self.m)
+        full = count >= self.k
+        kth = (np.cumsum(count) - count)[full] + self.k - 1
+        self.bound[full] = np.maximum(self.bound[full], score[kth] - self.slack)
+        kept = score >= self.bound[query]
+        found = query[kept], near[kept], score[kept]
+        self.found, self.settled, self.added = [found], len(found[0]), 0
+        return found
 
-    def finish(self) -> tuple[IntArray, FloatArray]:
-        """Order the candidates by their cosines in float64."""
-        query, near, _ = self.keep(
-            *(np.concatenate(part) for part in zip(*self.found, strict=True))
-        )
-        cosines = np.empty(len(query))
-        # Queries in order, so that each is divided by its norm once.
-        query, near = np.divmod(np.sort(query * self.m + near), self.m)
-        for part in tiles(len(query), max(1, HELD // self.d)):
-            own, at = np.unique(query[part], return_inverse=True)
-            a = self.normalize(own)[at]
-            b = self.take(near[part]).astype(np.float64, copy=False)
-            found = np.vecdot(a, b) / self.lengths[near[part]]
-            cosines[part] = round_to_grid(np, found)
-        # On the grid a cosine takes 42 bits: with its query's number in a part, one integer.
-        steps = ((1.0 - cosines) * GRID).astype(np.int64)
-        edges = np.searchsorted(query, np.arange(0, self.m + ORDERED, ORDERED))
-        keys = [(query[a:b] % ORDERED << 42) + steps[a:b] for a, b in pairwise(edges)]
-        order = np.concatenate([np.argsort(k) + at for k, at in zip(keys, edges, strict=False)])
-        same = np.diff(np.concatenate(keys)[order], prepend=-1, append=-1) == 0
-        tied = np.flatnonzero(same[1:] | same[:-1])
-        at = order[tied]
-        drawn = draw_order(self.rows[query[at]], self.rows[near[at]])
-        order[tied] = at[np.lexsort((drawn, steps[at], query[at]))]
-        first = np.searchsorted(query, np.arange(self.m))
-        taken = order[first[:, None] + np.arange(self.k)]
-        back = np.argsort(self.order)
-        return self.order[near[taken[back]]], cosines[taken[back]]
+    def finish(self, exact: bool) -> tuple[IntArray, FloatArray]:
+        """Order the candidates by their cosines in float64, where those in float32 may be wrong."""
+        query, near, score = self.settle()
+        close = (np.diff(query) == 0) & (score[:-1] - score[1:] <= self.slack)
+        unsure = np.flatnonzero(np.append(close, False) | np.append(False, close))
+        wanted, cosines = np.arange(len(query)) if exact else unsure, score.astype(np.float64)
+        for part in tiles(len(wanted), max(1, HELD // self.d)):
+            at = wanted[part]
+            # Queries are in order, so that each is divided by its norm once.
+            own, places = np.unique(query[at], return_inverse=True)
+            a = self.normalize(own)[places]
+            b = self.take(near[at]).astype(np.float64, copy=False)
+            cosines[at] = round_to_grid(np, np.vecdot(a, b) / self.lengths[near[at]])
+        drawn = draw_order(self.rows[query[unsure]], self.rows[near[unsure]])
+        order = unsure[np.lexsort((drawn, -cosines[unsure], query[unsure]))]
+        near[unsure], cosines[unsure] = near[order], cosines[order]
+        first = np.searchsorted(query, np.argsort(self.order))
+        best = first[:, None] + np.arange(self.k)
+        return self.order[near[best]], cosines[best]
 
 
-def find_peaks(scores: SingleArray, k: int) -> SingleArray:
-    """Find the k largest scores of groups of columns for each row, shape (q, k).
-
-    The first is the least; −inf stands for those that are missing.
-    """
+def find_kth_peak(scores: SingleArray, k: int) -> SingleArray:
+    """Find a score for each row that at least k of its columns reach, of more than k."""
     width = scores.shape[1]
     groups = max(width // GROUPED, min(4 * k, width))
-    peaks = scores[:, :groups].copy("K")
+    peaks = scores[:, :groups].copy()
     for at in range(groups, width, groups):
         part = scores[:, at : at + groups]
         some = peaks[:, : part.shape[1]]
         np.maximum(some, part, out=some)
-    if groups < k:
-        return np.pad(peaks, ((0, 0), (k - groups, 0)), constant_values=-np.inf)
-    return np.partition(np.ascontiguousarray(peaks), groups - k, axis=1)[:, groups - k :]
+    return np.partition(peaks, groups - k, axis=1)[:, groups - k]
 
 
 def tiles(count: int, step: int = 0) -> Sequence[slice]:
