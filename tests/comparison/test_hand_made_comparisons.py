@@ -1,7 +1,4 @@
-"""What a comparison says of hand-made numbers, recorded in comparisons.txt, to be read.
-
-``python -m tests.comparison.test_hand_made_comparisons`` writes the words anew.
-"""
+"""What a comparison says of hand-made numbers, recorded in comparisons.txt, to be read."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +23,7 @@ from embgeo.core.quantities import OF_PAIRS, QUANTITIES
 from embgeo.core.values import Column
 from embgeo.result.analysis import Analysis
 from tests.diagnosis.test_hand_made import CONE, LINE, Number, Numbers, make, of
+from tests.support.record import check_record
 
 RECORD = Path(__file__).with_name("comparisons.txt")
 FEW: Numbers = dict.fromkeys(
@@ -207,17 +205,9 @@ def write() -> Iterator[str]:
     for name, found in (*cases(), *tracks()):
         yield name
         lines = list(describe(found))
-        yield from (f"    {line}" for line in lines if line not in usual)
+        yield from (f"  {line}" for line in lines if line not in usual)
         usual = usual or set(lines)
-        yield ""
 
 
 def test_the_words_are_those_that_were_read() -> None:
-    found, recorded = list(write()), RECORD.read_text().splitlines()
-    for number, (now, before) in enumerate(zip(found, recorded, strict=False), 1):
-        assert now == before, f"comparisons.txt:{number}"
-    assert len(found) == len(recorded)
-
-
-if __name__ == "__main__":
-    RECORD.write_text("\n".join(write()) + "\n")
+    check_record(RECORD, "comparisons", write())

@@ -1,8 +1,6 @@
 """What the verdict says of hand-made numbers, on either side of what it distinguishes.
 
-The words are recorded in verdicts.txt, to be read: ``python -m tests.diagnosis.test_hand_made``
-writes them anew. A case lists its state, headline, and the findings that are not
-those of the ordinary numbers.
+The words are recorded in verdicts.txt, to be read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,6 +14,7 @@ from embgeo.core.suspects import REASONS, Reason, Suspects
 from embgeo.core.values import Table
 from embgeo.diagnosis.verdict import judge
 from embgeo.result.analysis import Analysis
+from tests.support.record import check_record
 
 RECORD = Path(__file__).with_name("verdicts.txt")
 #: A number, with what belongs to it; None if it is not measured, a text why it is undefined.
@@ -319,29 +318,22 @@ def make(numbers: Numbers, facts: Mapping[str, Any]) -> Analysis:
 
 
 def write() -> Iterator[str]:
+    """Each case, without the findings that are those of the first one."""
     usual: dict[str, tuple[str, str]] = {}
     for name, numbers, facts in cases():
         verdict = judge(make(numbers, facts))
         tone = "" if verdict.tone == verdict.state else f", {verdict.tone}"
         yield f"{name} [{verdict.state}{tone}]"
-        yield f"    {verdict.headline}"
+        yield f"  {verdict.headline}"
         found = {f.key: (f.word, f.sentence) for f in verdict.findings}
         for key, said in found.items():
             if usual.get(key) != said:
-                yield f"    {key}, {said[0]}: {said[1]}"
+                yield f"  {key}, {said[0]}: {said[1]}"
         missing = [key for key in usual if key not in found]
         if missing:
-            yield f"    not said: {', '.join(missing)}"
+            yield f"  not said: {', '.join(missing)}"
         usual = usual or found
-        yield ""
 
 
 def test_the_words_are_those_that_were_read() -> None:
-    found, recorded = list(write()), RECORD.read_text().splitlines()
-    for number, (now, before) in enumerate(zip(found, recorded, strict=False), 1):
-        assert now == before, f"verdicts.txt:{number}"
-    assert len(found) == len(recorded)
-
-
-if __name__ == "__main__":
-    RECORD.write_text("\n".join(write()) + "\n")
+    check_record(RECORD, "verdicts", write())
