@@ -136,6 +136,12 @@ def _from_lines(lines: list[str], path: Path) -> vocabulary.TokenizerVocabulary:
         text = cells[count_column]
         shown = ascii(text.strip(" ")[:40])
         count = _whole_number(text)
+        if count is None:
+            raise refuse(
+                path,
+                f"line {number:,}: the count {shown} is not a whole number",
+                f"of a text, count the tokens with {argument('corpus', 'FILE')}",
+            )
         counts.append(_check_count(count, shown, f"line {number:,}", path))
     numbers = [one for one in ids if one is not None]
     order = side_tables.order_of(numbers) if len(numbers) == len(raw) > 0 else None
