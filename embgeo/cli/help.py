@@ -15,20 +15,23 @@ from embgeo.core.options import LOADING, MEASURING, OF_ANALYZE
 #: Group → names of its options; "Options" has all that are in no group.
 GROUPS: dict[str, tuple[str, ...]] = {
     "Reading": tuple(LOADING),
-    "Measuring": ("sections", "reference", "show_neighbors", *MEASURING),
-    "Resources": ("memory", "threads", "device", "engine", "scheduler"),
+    "Measuring": ("sections", "reference", "show_neighbors", "metrics", *MEASURING),
     "Options": (),
+    "Resources": ("memory", "threads", "device", "engine", "scheduler"),
     "Output": ("out", "force", "open_", "format_", "json_", "quiet", "debug", "help_all", "help"),
 }
 #: Options of loading and measuring that the first help of a command lists.
-FIRST = ("tensor", "rows", "tokens", "counts", "sections", "show_neighbors", "pairs", "device")
+FIRST = (
+    *("tensor", "rows", "tokens", "counts", "corpus", "rank_order"),
+    *("sections", "show_neighbors", "pairs", "device"),
+)
 #: Command → options that only ``--help-all`` lists.
 RARE: dict[str, set[str]] = {
     "analyze": {
         *LOADING,
         *MEASURING,
         *OF_ANALYZE,
-        *("engine", "scheduler", "no_config", "trust_settings", "format_"),
+        *("metrics", "engine", "scheduler", "no_config", "trust_settings", "format_"),
     }
     - {*FIRST},
 }
