@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import embgeo
 from embgeo.io.formats.subwords import Subwords, mean_vectors, ngram_rows
 from embgeo.io.load import open_checkpoint
 from tests.support.binary_files import arrays, is_mapped
-from tests.support.embedding_files import fasttext_bytes
+from tests.support.embedding_files import fasttext_bytes, matrix_bytes
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "real_embeddings"
 SENTENCES = [
@@ -158,12 +157,15 @@ def test_mean_vectors_over_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_early_classifiers_have_no_ngrams(tmp_path: Path) -> None:
     path = tmp_path / "a"
     entries = ((b"cat", 5, 0), (b"dog", 3, 0), (b"__label__x", 4, 1))
-    outputs = struct.pack("<qq", 1, 3) + bytes(12)
+    outputs = matrix_bytes(np.array([[1.0, 2.0, 3.0]]))
     path.write_bytes(fasttext_bytes(entries, version=11, model=3, outputs=outputs))
     early = open_checkpoint(path).tensors
     assert [t.alias_of for t in early if t.name == "words"] == ["word_vectors"]
     path.write_bytes(fasttext_bytes(entries, model=3, outputs=outputs))
-    assert [t.alias_of for t in open_checkpoint(path).tensors] == ["", "", "", ""]
+    tensors = open_checkpoint(path).tensors
+    assert [t.alias_of for t in tensors] == ["", "", "", ""]
+    assert [len(t.open()) for t in tensors] == [t.shape[0] for t in tensors] == [2, 2, 4, 1]
+    assert np.asarray(tensors[-1].open()).tolist() == [[1.0, 2.0, 3.0]]
 
 
 def test_counts_of_the_file_yield_to_those_that_are_given(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import embgeo
-from embgeo.core.matrix import Frequency, Matrix
+from embgeo.core.matrix import Frequency, Matrix, Origin
 from embgeo.measure.provenance import hash_counts, versions
 
 N = 60
@@ -41,7 +41,13 @@ def test_damage_is_counted_by_kind_and_padding_apart() -> None:
 
 def test_an_array_is_its_own_file() -> None:
     plain = measure().provenance
-    assert plain["stored_shape"] == [N, 6]
+    own = {"file": "", "tensor": "W", "stored_shape": [N, 6], "dtype": "float64", "row_range": None}
+    assert plain == plain | own | {"n": N, "kept": N - 5, "transposed": False, "sha256": ""}
+    origin = Origin("a", "npy", "w", (6, 80), "float16", "0f", True, (1, 61), True, reason="only")
+    found = measure(origin=origin).provenance
+    own = {"file": "a", "tensor": "w", "stored_shape": [6, 80], "dtype": "float16", "sha256": "0f"}
+    assert found == found | own | {"transposed": True, "row_range": [1, 61], "repairable": True}
+    assert (found["chosen_because"], found["n"]) == ("only", N)
     assert "float32" not in plain["conventions"]["accumulation"].partition(";")[0]
     options = embgeo.Options(precision="float32")
     found = embgeo.analyze(make_rows(), sections=["spectrum"], options=options, reference=False)

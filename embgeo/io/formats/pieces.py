@@ -160,8 +160,7 @@ def _names(folder: Folder) -> Iterable[str]:
 def _siblings(name: str, names: Iterable[str], span: tuple[int, int]) -> dict[int, str]:
     """Find the names that differ from `name` in one number, by this number."""
     start, stop = span
-    digits = r"\d+" if stop - start < 2 else rf"\d{{{stop - start}}}"
-    pattern = re.compile(rf"{re.escape(name[:start])}({digits}){re.escape(name[stop:])}")
+    pattern = re.compile(rf"{re.escape(name[:start])}(\d+){re.escape(name[stop:])}")
     found = {int(m[1]): one for one in names if (m := pattern.fullmatch(one))}
     return dict(sorted(found.items()))
 
