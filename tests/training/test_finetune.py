@@ -40,6 +40,7 @@ def test_it_begins_from_the_mean_with_a_mean_of_its_own() -> None:
     assert (trainer.average.count, trainer.asgd.averaging) == (1, True)
     trainer.step()
     assert trainer.average.count == 2
+    assert trainer.optimizer.param_groups[0]["lr"] == 0.5
 
 
 def test_it_takes_its_epochs(tmp_path: Path) -> None:

@@ -26,8 +26,9 @@ from embgeo.training import plugins
 from embgeo.training.complete import check_settings
 from embgeo.training.loop.loop import train_run
 from embgeo.training.methods import METHODS
+from embgeo.training.methods.popular import ClassRegularizer
 from embgeo.training.models import MODELS, build
-from embgeo.training.registry import find_method
+from embgeo.training.registry import describe_class, find_method
 from embgeo.training.settings import from_tables, read_settings
 from embgeo.training.study.record import load_study
 from embgeo.training.tasks import TASKS, make_task
@@ -380,6 +381,7 @@ def test_settings_of_a_plugin_are_those_of_its_constructor_and_its_bases(tmp_pat
     assert build("wide", 9, {**kept, "hidden": 4}).d == 128
     with refusal(BadOption):
         check_settings(found.updated({"model": {"layers": 10**6}}))
+    assert describe_class(ClassRegularizer).__struct_fields__ == ("share",)
 
 
 HUNGRY = """

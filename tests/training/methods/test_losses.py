@@ -134,11 +134,11 @@ def test_half_precision_logits() -> None:
 def test_the_target_logit_is_the_smallest_in_the_ball() -> None:
     W, hidden = drawn(7, 4), drawn(2, 3, 4, seed=1)
     logits = hidden @ W.T
-    reg = AdversarialSoftmax(W, epsilon=0.1)
-    found = reg.logits(Step(hidden, logits, TARGETS))
+    reg, targets = AdversarialSoftmax(W, epsilon=0.1), TARGETS.flip(1)
+    found = reg.logits(Step(hidden, logits, targets))
     for i in range(2):
         for j in range(3):
-            target = int(TARGETS[i, j])
+            target = int(targets[i, j])
             expected = logits[i, j].clone()
             if target >= 0 and expected[target] > 0:
                 w, h = W[target], hidden[i, j]
