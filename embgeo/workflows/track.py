@@ -26,10 +26,15 @@ from embgeo.stats.resources import Resources
 from embgeo.workflows.analyze import measure
 
 #: A number in a path, with the word in front of it and the letter behind it, as in 10k and 1M.
-NUMBER = re.compile(r"(?:([A-Za-z_]+)[-_=.]*)?(\d+)(?:([kKmM])(?![A-Za-z0-9]))?")
+NUMBER = re.compile(
+    r"(?:([A-Za-z_]+)[-_=.]*)?(\d+(?:[eE]\d{1,2}(?!\d))?)(?:([kKmM])(?![A-Za-z0-9]))?"
+)
 FACTORS = {"": 1, "k": 1_000, "m": 1_000_000}
 #: Names of steps, the best first.
-WORDS = ("step", "steps", "iteration", "iter", "update", "updates", "batch", "epoch")
+WORDS = (
+    "step", "steps", "iteration", "iter", "update", "updates", "batch", "epoch", "checkpoint",
+    "ckpt",
+)  # fmt: skip
 
 ReadStep = Callable[[Path], "tuple[float, str] | None"]
 
@@ -86,7 +91,7 @@ def from_names(names: Sequence[str]) -> Steps | None:
     """Return the number that distinguishes the names; None if there is none.
 
     If several numbers differ, one that is called a step (an iteration, …) is preferred, then the
-    last one.
+    last one. None where numbers that may be steps put the names in other orders, as in dates.
 
     >>> from_names(["run2/ckpt-500.pt", "run2/ckpt-1000.pt"]).values
     (500.0, 1000.0)
@@ -101,6 +106,12 @@ def from_names(names: Sequence[str]) -> Steps | None:
     ]
     if not columns:
         return None
+    ranks = [rank_of(word_of(column[0])) for column in columns]
+    if min(ranks) < len(WORDS):  # others are scores, such as losses
+        columns = [column for column, rank in zip(columns, ranks, strict=True) if rank < len(WORDS)]
+    orders = {tuple(sorted(range(len(names)), key=lambda i: value_of(c[i]))) for c in columns}
+    if len(orders) > 1:
+        return None
     column = min(reversed(columns), key=lambda c: rank_of(word_of(c[0])))
     word = word_of(column[0])
     called = f" after {word!r}" if word else ""
@@ -108,7 +119,7 @@ def from_names(names: Sequence[str]) -> Steps | None:
 
 
 def value_of(match: re.Match[str]) -> float:
-    return float(int(match[2]) * FACTORS[(match[3] or "").lower()])
+    return float(match[2]) * FACTORS[(match[3] or "").lower()]
 
 
 def word_of(match: re.Match[str]) -> str:

@@ -45,6 +45,8 @@ def test_steps_stand_in_the_names():
         (["v2-5.pt2", "v2-6.pt2"], (5, 6), ""),
         (["1.npy", "20.npy"], (1, 20), ""),
         (["seed-1/e-5.pt", "seed-2/e-5.pt"], (1, 2), "seed"),
+        (["m-2e3.pt", "m-1e4.pt"], (2000, 10_000), "m"),
+        (["ckpt-1-loss2.91.pt", "ckpt-2-loss3.31.pt"], (1, 2), "ckpt"),
     ):
         found = from_names(names)
         assert found is not None
@@ -59,6 +61,8 @@ def test_names_without_steps():
         ["a1-2.pt", "a3.pt"],
         ["last.pt", "best.pt"],
         ["m-5.pt", "n-5.pt"],
+        ["m-2024-01-02.pt", "m-2024-02-01.pt"],
+        ["epoch1-step900.pt", "epoch2-step100.pt"],
         [],
     ):
         assert from_names(names) is None

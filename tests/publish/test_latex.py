@@ -154,6 +154,20 @@ def test_points_stand_below_each_other_and_the_most_isotropic_value_is_bold() ->
     assert "mathbf" not in alone
 
 
+def test_unlike_numbers_are_not_called_closest() -> None:
+    one, other = sample("cone"), sample("isotropic")
+    shares = (0.2, 0.5)
+    methods = [
+        TableColumn(str(share), replace(a, provenance={"options": {"popular_share": share}}))
+        for share, a in zip(shares, (one, other), strict=True)
+    ]
+    text = " ".join(latex("numbers", methods).split())
+    assert "Probe AUC, Rare nbrs.: not comparable, 0.5: the baseline was measured with" in text
+    assert "share = 0.2{,} not 0.5." in text
+    bold = [cell for cell in text.split("&") if "mathbf" in cell]
+    assert len(bold) == 4  # of six columns
+
+
 def test_a_study_has_means_over_seeds_and_its_score() -> None:
     study = sample_training(methods=("mle", "cosreg"))
     analysis = sample()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from embgeo.charts.render.paper import Venue
+from embgeo.comparison.differences import explain_unlike
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum
 from embgeo.core.values import Cell, Quantity, Scalar, format_number
 from embgeo.publish.latex.latex_table import (
@@ -124,10 +125,26 @@ def join_groups(members: Sequence[TableColumn]) -> list[TableColumn]:
     return list(found.values())
 
 
+def find_unlike(methods: Sequence[TableColumn], shown: Sequence[Quantity]) -> dict[Quantity, Latex]:
+    """Explain which numbers are different quantities in some of the analyses."""
+    first, *others = methods
+    found = {}
+    for q in shown:
+        for other in others:
+            facts = first.analysis.provenance, other.analysis.provenance
+            if why := explain_unlike(q.family, *facts):
+                label = latex_text(other.label, LABEL)
+                found[q] = Latex(f"{label}: {latex_text(why, 200)}")
+    return found
+
+
 def fill(members: Sequence[TableColumn], _signs: str, page: Venue) -> TableContent:
     methods = join_groups(members)
     shown = [q for q in HEADINGS if any(m.analysis.find_scalar(q) is not None for m in methods)]
     entries = {q.name: [find_entry(method, q) for method in methods] for q in shown}
+    unlike = find_unlike(methods, shown)
+    for q in unlike:
+        entries[q.name] = [Entry(entry.number) for entry in entries[q.name]]
     heads: list[Latex] = [HEADINGS[q] for q in shown]
     columns = [write_column(entries[q.name]) for q in shown]
     title, quality = find_quality(methods)
@@ -137,7 +154,7 @@ def fill(members: Sequence[TableColumn], _signs: str, page: Venue) -> TableConte
     labels = [Latex(latex_text(method.label, LABEL)) for method in methods]
     body = [list(row) for row in zip(labels, *columns, strict=True)]
     first = methods[0].analysis
-    references = [write_reference(first.find_scalar(q)) for q in shown]
+    references = [write_reference(None if q in unlike else first.find_scalar(q)) for q in shown]
     body_end = [Latex("\\emph{Reference}"), *([Latex("--")] if quality else []), *references]
     seeds = max(len(method.runs) for method in methods)
     said = "mean and standard deviation over seeds" if seeds > 1 else "one seed"
@@ -146,6 +163,10 @@ def fill(members: Sequence[TableColumn], _signs: str, page: Venue) -> TableConte
     caption = Latex(
         f"Geometry of the embedding matrix, {said}. Reference: isotropic rows of the same norms; "
         f"of probe and neighbors, chance.{bold if len(methods) > 1 else ''}"
+        + "".join(
+            f" {', '.join(HEADINGS[q] for q in unlike if unlike[q] == why)}: not comparable, {why}."
+            for why in dict.fromkeys(unlike.values())
+        )
     )
     rows: list[tuple[Cell, ...]] = [
         (method.label, name, e.number.mean, e.number.deviation)
