@@ -51,7 +51,10 @@ def build_first(
         replace(spec.panels[0], key=key, title=title)
         for spec, key, title in zip(specs[1:], KEYS, TITLES, strict=True)
     )
-    caption = " ".join(spec.print_caption for spec in specs)
+    letters = [f"({chr(ord('a') + place)})" for place in range(len(tokens) + len(KEYS))]
+    which = (", ".join(letters[: len(tokens)]), *letters[len(tokens) :])
+    captions = zip(which, (spec.print_caption for spec in specs), strict=True)
+    caption = " ".join(f"{panels} {said}" for panels, said in captions)
     return replace(
         maps,
         panels=(*tokens, *lines),
