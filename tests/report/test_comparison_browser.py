@@ -201,7 +201,7 @@ def test_escape_clears_everything(page: Any) -> None:
 
 def test_a_line_of_the_moved_tokens_selects_old_and_new_neighbors(page: Any) -> None:
     lines = page.execute_script("return [...document.querySelectorAll('tr[data-moved]')]")
-    assert len(lines) == 20
+    assert len(lines) == 30
     page.execute_script("arguments[0].click()", lines[4])
     frame(page)
     found = sample_comparison(hostile=True)

@@ -72,7 +72,7 @@ def test_members_that_were_not_matched_have_no_map() -> None:
     assert choose_mapped(replace(found, pairs=pairs)) == [0, 2]
     alone = replace(found, pairs=(pairs[0],))
     assert build(alone) is None
-    text = render(replace(alone, members=found.members[:2], differences=()))
+    text = render(replace(alone, members=found.members[:2], differences=(), suspects=()))
     assert "No interactive maps: other sizes." in text
 
 

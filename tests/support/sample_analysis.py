@@ -62,7 +62,16 @@ CHARACTERS = "".join(
 
 
 @cache
-def sample(
+def sample(shape: Shape = "cone", **how: Any) -> Analysis:
+    """An analysis that holds every value there is, of a matrix as `sample_matrix` makes it."""
+    made = sample_matrix(shape, **how)
+    asked = tuple((token, ()) for token in (made.tokens or ())[:2] if made.frequency is not None)
+    options = Options(pairs=20_000, show_neighbors=asked)
+    return analyze(made, options=options, command="embgeo analyze runs/baseline.pt")
+
+
+@cache
+def sample_matrix(
     shape: Shape = "cone",
     *,
     n: int = 600,
@@ -71,16 +80,19 @@ def sample(
     counts: bool = True,
     untied: bool = True,
     seed: int = 0,
-) -> Analysis:
-    """An analysis that holds every value there is, for a matrix of the given shape."""
+) -> Matrix:
+    """A matrix of the given shape; another `seed` has other tokens in its last ten rows."""
     rng = np.random.default_rng(seed)
     # A row beyond the vocabulary is masked.
     w = np.concatenate([matrix(shape, n, d, rng), np.zeros((1, d))])
     occurrences = np.maximum(0.0, np.floor(60.0 * n / (1.0 + np.arange(n + 1)) ** 1.05))
-    made = Matrix(
+    words = vocabulary(n, hostile)
+    if seed:
+        words = (*words[:-10], *(f"{word}'" for word in words[-10:]))
+    return Matrix(
         w.astype(np.float32),
         name="baseline",
-        tokens=(*vocabulary(n, hostile), "<pad>"),
+        tokens=(*words, "<pad>"),
         frequency=Frequency("counts", occurrences, "counts.tsv") if counts else None,
         masked={"padding beyond the vocabulary": np.array([n])},
         output=Matrix(rng.standard_normal((n + 1, d)), name="output") if untied else None,
@@ -88,9 +100,6 @@ def sample(
             "runs/baseline.pt", "torch (zip)", "encoder.weight", (n + 1, d), "float32", "0" * 64
         ),
     )
-    asked = tuple((token, ()) for token in vocabulary(n, hostile)[: 2 * counts])
-    options = Options(pairs=20_000, show_neighbors=asked)
-    return analyze(made, options=options, command="embgeo analyze runs/baseline.pt")
 
 
 def matrix(shape: Shape, n: int, d: int, rng: np.random.Generator) -> Array:

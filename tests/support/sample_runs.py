@@ -6,25 +6,25 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from embgeo.comparison.compare import compare
 from embgeo.comparison.comparison import Comparison, Member
 from embgeo.result.analysis import Analysis
 from embgeo.training.study.assemble import assemble_study
 from embgeo.training.study.log import LOG_NAME
-from embgeo.training.study.record import Role, Run, Study, StudyMethod
+from embgeo.training.study.record import Run, Study, StudyMethod
 from embgeo.training.study.run_result import (
     OUTPUT_FOLDER,
     RESULT_NAME,
     RUN_RESULT,
     FinishedRun,
     RunResult,
-    thin_curves,
+    read_run,
 )
-from tests.support.sample_analysis import HOSTILE, sample
-from tests.support.sample_comparison import differences, pair
+from tests.support.sample_analysis import HOSTILE, Shape, sample, sample_matrix
 
 #: With an output matrix of their own.
 UNTIED = ("untied", "al")
@@ -120,33 +120,18 @@ def write_run(folder: Path, made: Made, *, hostile: bool = False) -> Path:
     return home
 
 
-@cache
-def _sample(shape: Any, hostile: bool, seed: int) -> Analysis:
-    return sample(shape, hostile=hostile, seed=seed)
+def shape_of(made: Made) -> Shape:
+    return "cone" if made.method in ("mle", "output") else "isotropic"
 
 
 def analysis_of(made: Made, *, hostile: bool = False) -> Analysis:
-    cone = made.method in ("mle", "output")
-    return _sample("cone" if cone else "isotropic", hostile, made.seed)
+    return sample(shape_of(made), hostile=hostile, seed=made.seed)
 
 
 def train_sample(made: Made, *, hostile: bool = False) -> FinishedRun:
-    """A run as it is read, without files."""
-    curves: dict[str, dict[float, float]] = {}
-    for line in log_lines(made).splitlines():
-        entry = json.loads(line)
-        step = entry.pop("step")
-        for name, value in entry.items():
-            curves.setdefault(name, {})[float(step)] = value
-    kept = thin_curves(
-        {n: (np.array(list(c)), np.array(list(c.values()))) for n, c in curves.items()}
-    )
-    own = result(made, hostile=hostile)
-    place = f"{made.method}/seed-{made.seed}"
-    analyses: dict[Role, Analysis] = {"input": analysis_of(made, hostile=hostile)}
-    if made.method in UNTIED:
-        analyses["output"] = analysis_of(Made("output", made.seed, 0.0))
-    return FinishedRun(place, own, kept, analyses)
+    """A run as it is read."""
+    with TemporaryDirectory() as study:
+        return read_run(Path(study), write_run(Path(study), made, hostile=hostile))
 
 
 #: Perplexity of each method in the samples, and how far apart its seeds are.
@@ -199,13 +184,16 @@ def embeddings(
     *, methods: tuple[str, ...] = ("mle", "cosreg", "sc-exp"), hostile: bool = False
 ) -> Comparison:
     """The embeddings of the first seed side by side."""
-    members = tuple(
-        Member(made.method, f"runs/{made.method}", analysis_of(made, hostile=hostile), True)
-        for made in made_runs(methods, 1)
-    )
-    pairs = tuple(pair(members, 0, place, True) for place in range(1, len(members)))
-    return Comparison(
-        {"command": "", "versions": {}}, members, pairs, differences=differences(members)
+    return compare(
+        [
+            (
+                Member(
+                    made.method, f"runs/{made.method}", analysis_of(made, hostile=hostile), True
+                ),
+                sample_matrix(shape_of(made), hostile=hostile, seed=made.seed),
+            )
+            for made in made_runs(methods, 1)
+        ]
     )
 
 
