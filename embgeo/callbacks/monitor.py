@@ -165,6 +165,9 @@ class Monitor:
             reference=False,
             resources=resources,
         )
+        if lost := analysis.provenance["masked"].get("non-finite"):
+            at = f"at step {self.measured_at:,}"
+            self._warn(f"{lost:,} rows are not finite {at}, and not in what is logged", "rows")
         found: dict[str, float] = {}
         for name in self.scalars:
             scalar = analysis.find_scalar(name)

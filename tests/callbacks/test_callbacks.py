@@ -130,6 +130,15 @@ def test_monitors_that_make_no_sense() -> None:
             Monitor(**options)
 
 
+def test_rows_that_are_not_finite_are_said_once() -> None:
+    rows = ROWS.copy()
+    rows[3] = np.nan
+    monitor = quick()
+    with pytest.warns(UserWarning, match="1 rows are not finite at step 7, and not in what"):
+        assert monitor.measure(rows, 7) != {}
+    assert monitor.measure(rows, 8) != {}
+
+
 def test_what_is_not_defined_is_said_once() -> None:
     for name, says in (
         ("frequency.norm_ratio", r"not logged: no token frequencies; give Monitor\(counts=…\)$"),

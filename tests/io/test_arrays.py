@@ -406,6 +406,15 @@ def test_models_that_cannot_say_give_their_largest_embedding(torch: Any) -> None
         assert as_matrix(model).origin.reason == "the largest embedding of the module"
     model.get_input_embeddings = lambda: None
     assert as_matrix(model).origin.reason == "the largest embedding of the module"
+    # Not of positions, and none of several that nothing tells apart.
+    model.positions = torch.nn.Embedding(1000, 4)
+    assert as_matrix(model).origin.tensor == "tokens.weight"
+    model.target = torch.nn.Embedding(*model.tokens.weight.shape)
+    own, model.target.weight = model.target.weight, model.tokens.weight
+    assert as_matrix(model).origin.tensor == "tokens.weight"
+    model.target.weight = own
+    with refusal(BadOption):
+        as_matrix(model)
 
 
 # --- The same numbers -------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from embgeo.files.small_files import safe_text
 from embgeo.io.labels.counts_file import from_rank
 from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.companions import read_parameters
+from embgeo.io.model.names import is_other_embedding
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,14 +203,25 @@ def embedding_layer(W: Any) -> tuple[Any, str, Any]:
             return layer, "returned by get_input_embeddings", module
     if has_matrix(W):
         return W, "", None
-    layers = [m for m in W.modules() if hasattr(m, "num_embeddings") and has_matrix(m)]
+    layers = {
+        name: layer
+        for name, layer in W.named_modules()
+        if hasattr(layer, "num_embeddings") and has_matrix(layer)
+    }
     if not layers:
         raise BadOption(
             f"{type(W).__name__} has no embedding",
             way_out="give the tensor itself, such as model.layer.weight",
         )
-    largest = max(layers, key=lambda m: stored_weight(m).numel())
-    return largest, "the largest embedding of the module", None
+    of_tokens = {n: layer for n, layer in layers.items() if not is_other_embedding(f"{n}.weight")}
+    sizes = {n: stored_weight(layer).numel() for n, layer in (of_tokens or layers).items()}
+    largest = [name for name, size in sizes.items() if size == max(sizes.values())]
+    if len({id(stored_weight(layers[name])) for name in largest}) > 1:
+        raise BadOption(
+            f"{type(W).__name__} has several embeddings of one size: {', '.join(largest)}",
+            way_out="give the tensor itself, such as model.layer.weight",
+        )
+    return layers[largest[0]], "the largest embedding of the module", None
 
 
 def ask_module(module: Any, method: str) -> Any:

@@ -225,7 +225,13 @@ def _note_choice(
 def _list_beside(checkpoint: Checkpoint, chosen: Tensor) -> list[str]:
     """List tensors of the module of a weight that may scale its rows, or hold further ones."""
     module = chosen.name.removesuffix("weight")
-    if not module.endswith(".") or module == chosen.name:
+    if "." not in chosen.name:
+        return [
+            one.name
+            for one in checkpoint.tensors
+            if one.name in ("scale", "scales") and one.shape[:1] == chosen.shape[:1]
+        ]
+    if not module.endswith("."):
         return []
     scales = {chosen.shape[:1], (chosen.shape[0], 1), chosen.shape[1:], (1, chosen.shape[1])}
     return [

@@ -525,6 +525,8 @@ def test_what_may_change_a_weight_and_is_not_applied_is_noted(tmp_path: Path) ->
     folder = write(tmp_path, {f"{name}.weight": rows(N), f"{name}.padding": rows(1, 1)} | more)
     note = f"not applied to {name}.weight: {', '.join(sorted(more))}"
     assert embgeo.load(folder).origin.notes == (note,)
+    np.savez(tmp_path / "a.npz", emb=np.ones((5, 2)), scale=np.ones((5, 1)))
+    assert embgeo.load(tmp_path / "a.npz").origin.notes == ("not applied to emb: scale",)
 
 
 def test_scales_beside_a_weight_are_no_candidates(tmp_path: Path) -> None:
