@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from embgeo.io.model.inspection import inspect_checkpoint
 from tests.support.refusals import refusal
 
 N, D = 1000, 32
+UNITS = {"N": N, "D": D, "2D": 2 * D, "3D": 3 * D, "4D": 4 * D, "8D": 8 * D}
 Entry = tuple[int, ...] | str  # a shape, or the name of the tensor whose storage is shared
 
 
@@ -33,304 +35,184 @@ def checkpoint(
     return Checkpoint("test", tuple(tensors), path=Path("model.bin"), facts=facts)
 
 
-class Case(NamedTuple):
-    label: str
-    entries: dict[str, Entry]
-    input: str
-    output: str | None = None
-    output_transposed: bool = False
-    tied: bool | None = None
+#: Below a name the tensors of a model: > is the embedding, < the output matrix, ^ one of d × N.
+MODELS = """
+GPT-2
+ > wte.weight N D
+   wpe.weight N D
+   h.0.weight D 3D
+   h.1.weight D D
+   h.2.weight 4D D
+   h.3.weight D 4D
+   h.4.weight D
+GPT-2 with a head in shared storage
+   lm_head.weight N D
+   transformer.wpe.weight 64 D
+ > transformer.wte.weight = lm_head.weight
+LLaMA, Mistral, Qwen, Gemma
+ > model.embed_tokens.weight N D
+   model.layers.0.self_attn.rotary_emb.inv_freq 16
+   model.layers.0.self_attn.0.weight D D
+   model.layers.0.self_attn.1.weight 4D D
+   model.layers.0.self_attn.2.weight D 4D
+   model.layers.0.self_attn.3.weight D
+ < lm_head.weight N D
+tied by configuration, head stored all the same (tied)
+ > model.embed_tokens.weight N D
+   lm_head.weight N D
+original LLaMA
+ > tok_embeddings.weight N D
+ < output.weight N D
+   layers.0.attention.wq.weight D D
+Gemma 3n
+ > model.language_model.embed_tokens.weight N D
+   model.language_model.embed_tokens_per_layer.weight N 8D
+BERT
+ > bert.embeddings.word_embeddings.weight N D
+   bert.embeddings.position_embeddings.weight 512 D
+   bert.embeddings.token_type_embeddings.weight 2 D
+   bert.encoder.layer.0.attention.self.query.weight D D
+   bert.pooler.dense.weight D D
+   cls.predictions.transform.dense.weight D D
+   cls.predictions.decoder.weight = bert.embeddings.word_embeddings.weight
+RoBERTa
+ > roberta.embeddings.word_embeddings.weight N D
+   lm_head.dense.weight D D
+ < lm_head.decoder.weight N D
+DistilBERT
+ > distilbert.embeddings.word_embeddings.weight N D
+   distilbert.embeddings.position_embeddings.weight N D
+ < vocab_projector.weight N D
+DeBERTa
+ > deberta.embeddings.word_embeddings.weight N D
+   deberta.encoder.rel_embeddings.weight 512 D
+T5, aliases
+ > shared.weight N D
+   encoder.embed_tokens.weight = shared.weight
+   decoder.embed_tokens.weight = shared.weight
+   encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight D 8
+ < lm_head.weight N D
+BART, copies
+ > model.shared.weight N D
+   model.encoder.embed_tokens.weight N D
+   model.decoder.embed_tokens.weight N D
+   model.encoder.embed_positions.weight N D
+OPT
+ > model.decoder.embed_tokens.weight N D
+   model.decoder.embed_positions.weight 2050 D
+   model.decoder.project_in.weight D D
+   lm_head.weight = model.decoder.embed_tokens.weight
+BLOOM, Falcon
+ > transformer.word_embeddings.weight N D
+   transformer.h.0.mlp.weight 4D D
+GPT-NeoX, Pythia
+ > gpt_neox.embed_in.weight N D
+ < embed_out.weight N D
+ChatGLM
+ > transformer.embedding.word_embeddings.weight N D
+ < transformer.output_layer.weight N D
+Mamba
+ > backbone.embedding.weight N D
+   backbone.layers.0.mixer.A_log 64 16
+RWKV
+ > emb.weight N D
+   blocks.0.att.key.weight D D
+ < head.weight N D
+Phi
+ > transformer.embd.wte.weight N D
+ < lm_head.linear.weight N D
+fairseq decoder only
+ > decoder.embed_tokens.weight N D
+ < decoder.output_projection.weight N D
+   decoder.layers.0.fc1.weight 4D D
+fairseq, all embeddings shared
+ > encoder.embed_tokens.weight N D
+   decoder.embed_tokens.weight = encoder.embed_tokens.weight
+   decoder.output_projection.weight = encoder.embed_tokens.weight
+AWD-LSTM, word_language_model
+ > encoder.weight N D
+   rnn.weight_ih_l0 4D D
+   rnn.weight_hh_l0 4D D
+ < decoder.weight N D
+   decoder.bias N
+AWD-LSTM of fastai
+ > 0.encoder.weight N D
+   0.encoder_dp.emb.weight N D
+   1.decoder.weight = 0.encoder.weight
+OpenNMT language model
+ > encoder.embeddings.make_embedding.emb_luts.0.weight N D
+ < generator.0.weight N D
+classifier over an RNN
+ > embedding.weight N D
+   lstm.weight_ih_l0 4D D
+   fc.weight 2 D
+small language model with a linear layer
+ > emb.weight N D
+   gru.weight_ih_l0 3D D
+ < linear.weight N D
+output as wide as another layer
+ > embed.weight N D
+   rnn.weight_hh_l0 256 64
+ < fc.weight N 64
+Flax, output as (d, N)
+ > params/wte/embedding N D
+   params/wpe/embedding 64 D
+ ^ params/lm_head/kernel D N
+TransformerLens
+ > embed.W_E N D
+   pos_embed.W_pos 64 D
+ ^ unembed.W_U D N
+TensorFlow lookup_table
+ > model/lookup_table N D
+ ^ model/softmax_w D N
+   model/lstm/kernel 64 4D
+pickled word vectors
+ > word_vecs N D
+   W2 D 40
+training checkpoint with optimizer state
+ > model.decoder.embed_tokens.weight N D
+   model.decoder.layers.0.weight D D
+   last_optimizer_state.state.0.exp_avg N D
+   optimizer.state.0.embedding.weight N D
+   ema.embed_tokens.weight N D
+unnamed arrays of an LSTM
+ > 0 N D
+   1 D 4D
+   2 D 4D
+   3 4D
+ ^ 4 D N
+   5 N
+only one matrix
+ > whatever 10 3
+   bias 10
+only one matrix, wide
+ > 0 3 N
+output matrix alone
+ > lm_head.weight N D
+   w1 D D
+"""
 
 
-def blocks(pattern: str, *shapes: tuple[int, ...]) -> dict[str, Entry]:
-    """Layers around the embedding that must never be taken for it."""
-    return {f"{pattern}.{k}.weight": shape for k, shape in enumerate(shapes)}
-
-
-ATTENTION = ((D, D), (4 * D, D), (D, 4 * D), (D,))
-
-CASES = [
-    Case(
-        "GPT-2",
-        {"wte.weight": (N, D), "wpe.weight": (N, D), **blocks("h", (D, 3 * D), *ATTENTION)},
-        "wte.weight",
-    ),
-    Case(
-        "GPT-2 with a head in shared storage",
-        {
-            "lm_head.weight": (N, D),
-            "transformer.wpe.weight": (64, D),
-            "transformer.wte.weight": "lm_head.weight",
-        },
-        "transformer.wte.weight",
-    ),
-    Case(
-        "LLaMA, Mistral, Qwen, Gemma",
-        {
-            "model.embed_tokens.weight": (N, D),
-            "model.layers.0.self_attn.rotary_emb.inv_freq": (D // 2,),
-            **blocks("model.layers.0.self_attn", *ATTENTION),
-            "lm_head.weight": (N, D),
-        },
-        "model.embed_tokens.weight",
-        "lm_head.weight",
-    ),
-    Case(
-        "tied by configuration, head stored all the same",
-        {"model.embed_tokens.weight": (N, D), "lm_head.weight": (N, D)},
-        "model.embed_tokens.weight",
-        tied=True,
-    ),
-    Case(
-        "original LLaMA",
-        {
-            "tok_embeddings.weight": (N, D),
-            "output.weight": (N, D),
-            "layers.0.attention.wq.weight": (D, D),
-        },
-        "tok_embeddings.weight",
-        "output.weight",
-    ),
-    Case(
-        "Gemma 3n",
-        {
-            "model.language_model.embed_tokens.weight": (N, D),
-            "model.language_model.embed_tokens_per_layer.weight": (N, 8 * D),
-        },
-        "model.language_model.embed_tokens.weight",
-    ),
-    Case(
-        "BERT",
-        {
-            "bert.embeddings.word_embeddings.weight": (N, D),
-            "bert.embeddings.position_embeddings.weight": (512, D),
-            "bert.embeddings.token_type_embeddings.weight": (2, D),
-            "bert.encoder.layer.0.attention.self.query.weight": (D, D),
-            "bert.pooler.dense.weight": (D, D),
-            "cls.predictions.transform.dense.weight": (D, D),
-            "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
-        },
-        "bert.embeddings.word_embeddings.weight",
-    ),
-    Case(
-        "RoBERTa",
-        {
-            "roberta.embeddings.word_embeddings.weight": (N, D),
-            "lm_head.dense.weight": (D, D),
-            "lm_head.decoder.weight": (N, D),
-        },
-        "roberta.embeddings.word_embeddings.weight",
-        "lm_head.decoder.weight",
-    ),
-    Case(
-        "DistilBERT",
-        {
-            "distilbert.embeddings.word_embeddings.weight": (N, D),
-            "distilbert.embeddings.position_embeddings.weight": (N, D),
-            "vocab_projector.weight": (N, D),
-        },
-        "distilbert.embeddings.word_embeddings.weight",
-        "vocab_projector.weight",
-    ),
-    Case(
-        "DeBERTa",
-        {
-            "deberta.embeddings.word_embeddings.weight": (N, D),
-            "deberta.encoder.rel_embeddings.weight": (512, D),
-        },
-        "deberta.embeddings.word_embeddings.weight",
-    ),
-    Case(
-        "T5, aliases",
-        {
-            "shared.weight": (N, D),
-            "encoder.embed_tokens.weight": "shared.weight",
-            "decoder.embed_tokens.weight": "shared.weight",
-            "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight": (32, 8),
-            "lm_head.weight": (N, D),
-        },
-        "shared.weight",
-        "lm_head.weight",
-    ),
-    Case(
-        "BART, copies",
-        {
-            "model.shared.weight": (N, D),
-            "model.encoder.embed_tokens.weight": (N, D),
-            "model.decoder.embed_tokens.weight": (N, D),
-            "model.encoder.embed_positions.weight": (N, D),
-        },
-        "model.shared.weight",
-    ),
-    Case(
-        "OPT",
-        {
-            "model.decoder.embed_tokens.weight": (N, D),
-            "model.decoder.embed_positions.weight": (2050, D),
-            "model.decoder.project_in.weight": (D, D),
-            "lm_head.weight": "model.decoder.embed_tokens.weight",
-        },
-        "model.decoder.embed_tokens.weight",
-    ),
-    Case(
-        "BLOOM, Falcon",
-        {"transformer.word_embeddings.weight": (N, D), "transformer.h.0.mlp.weight": (4 * D, D)},
-        "transformer.word_embeddings.weight",
-    ),
-    Case(
-        "GPT-NeoX, Pythia",
-        {"gpt_neox.embed_in.weight": (N, D), "embed_out.weight": (N, D)},
-        "gpt_neox.embed_in.weight",
-        "embed_out.weight",
-    ),
-    Case(
-        "ChatGLM",
-        {
-            "transformer.embedding.word_embeddings.weight": (N, D),
-            "transformer.output_layer.weight": (N, D),
-        },
-        "transformer.embedding.word_embeddings.weight",
-        "transformer.output_layer.weight",
-    ),
-    Case(
-        "Mamba",
-        {"backbone.embedding.weight": (N, D), "backbone.layers.0.mixer.A_log": (2 * D, 16)},
-        "backbone.embedding.weight",
-    ),
-    Case(
-        "RWKV",
-        {"emb.weight": (N, D), "blocks.0.att.key.weight": (D, D), "head.weight": (N, D)},
-        "emb.weight",
-        "head.weight",
-    ),
-    Case(
-        "Phi",
-        {"transformer.embd.wte.weight": (N, D), "lm_head.linear.weight": (N, D)},
-        "transformer.embd.wte.weight",
-        "lm_head.linear.weight",
-    ),
-    Case(
-        "fairseq decoder only",
-        {
-            "decoder.embed_tokens.weight": (N, D),
-            "decoder.output_projection.weight": (N, D),
-            "decoder.layers.0.fc1.weight": (4 * D, D),
-        },
-        "decoder.embed_tokens.weight",
-        "decoder.output_projection.weight",
-    ),
-    Case(
-        "fairseq, all embeddings shared",
-        {
-            "encoder.embed_tokens.weight": (N, D),
-            "decoder.embed_tokens.weight": "encoder.embed_tokens.weight",
-            "decoder.output_projection.weight": "encoder.embed_tokens.weight",
-        },
-        "encoder.embed_tokens.weight",
-    ),
-    Case(
-        "AWD-LSTM, word_language_model",
-        {
-            "encoder.weight": (N, D),
-            "rnn.weight_ih_l0": (4 * D, D),
-            "rnn.weight_hh_l0": (4 * D, D),
-            "decoder.weight": (N, D),
-            "decoder.bias": (N,),
-        },
-        "encoder.weight",
-        "decoder.weight",
-    ),
-    Case(
-        "AWD-LSTM of fastai",
-        {
-            "0.encoder.weight": (N, D),
-            "0.encoder_dp.emb.weight": (N, D),
-            "1.decoder.weight": "0.encoder.weight",
-        },
-        "0.encoder.weight",
-    ),
-    Case(
-        "OpenNMT language model",
-        {
-            "encoder.embeddings.make_embedding.emb_luts.0.weight": (N, D),
-            "generator.0.weight": (N, D),
-        },
-        "encoder.embeddings.make_embedding.emb_luts.0.weight",
-        "generator.0.weight",
-    ),
-    Case(
-        "classifier over an RNN",
-        {"embedding.weight": (N, D), "lstm.weight_ih_l0": (4 * D, D), "fc.weight": (2, D)},
-        "embedding.weight",
-    ),
-    Case(
-        "small language model with a linear layer",
-        {"emb.weight": (N, D), "gru.weight_ih_l0": (3 * D, D), "linear.weight": (N, D)},
-        "emb.weight",
-        "linear.weight",
-    ),
-    Case(
-        "output as wide as another layer",
-        {"embed.weight": (N, D), "rnn.weight_hh_l0": (256, 64), "fc.weight": (N, 64)},
-        "embed.weight",
-        "fc.weight",
-    ),
-    Case(
-        "Flax, output as (d, N)",
-        {
-            "params/wte/embedding": (N, D),
-            "params/wpe/embedding": (64, D),
-            "params/lm_head/kernel": (D, N),
-        },
-        "params/wte/embedding",
-        "params/lm_head/kernel",
-        output_transposed=True,
-    ),
-    Case(
-        "TransformerLens",
-        {"embed.W_E": (N, D), "pos_embed.W_pos": (64, D), "unembed.W_U": (D, N)},
-        "embed.W_E",
-        "unembed.W_U",
-        output_transposed=True,
-    ),
-    Case(
-        "TensorFlow lookup_table",
-        {"model/lookup_table": (N, D), "model/softmax_w": (D, N), "model/lstm/kernel": (64, 128)},
-        "model/lookup_table",
-        "model/softmax_w",
-        output_transposed=True,
-    ),
-    Case("pickled word vectors", {"word_vecs": (N, D), "W2": (D, 40)}, "word_vecs"),
-    Case(
-        "training checkpoint with optimizer state",
-        {
-            "model.decoder.embed_tokens.weight": (N, D),
-            "model.decoder.layers.0.weight": (D, D),
-            "last_optimizer_state.state.0.exp_avg": (N, D),
-            "optimizer.state.0.embedding.weight": (N, D),
-            "ema.embed_tokens.weight": (N, D),
-        },
-        "model.decoder.embed_tokens.weight",
-    ),
-    Case(
-        "unnamed arrays of an LSTM",
-        {"0": (N, D), "1": (D, 4 * D), "2": (D, 4 * D), "3": (4 * D,), "4": (D, N), "5": (N,)},
-        "0",
-        "4",
-        output_transposed=True,
-    ),
-    Case("only one matrix", {"whatever": (10, 3), "bias": (10,)}, "whatever"),
-    Case("only one matrix, wide", {"0": (3, 1000)}, "0"),
-    Case("output matrix alone", {"lm_head.weight": (N, D), "w1": (D, D)}, "lm_head.weight"),
-]
+def read_models() -> Iterator[tuple[str, dict[str, Entry], dict[str, str]]]:
+    """Name, tensors, and which of them has which mark."""
+    for block in re.split(r"\n(?! )", MODELS.strip()):
+        name, *lines = block.split("\n")
+        entries: dict[str, Entry] = {}
+        marks = {}
+        for line in lines:
+            tensor, *sizes = line[3:].split()
+            marks[line[1]] = tensor
+            shape = tuple(UNITS.get(size) or int(size) for size in sizes if sizes[0] != "=")
+            entries[tensor] = shape or sizes[1]
+        yield name, entries, marks
 
 
 def test_architectures() -> None:
-    for case in CASES:
-        choice = choose(checkpoint(case.entries, tied=case.tied))
-        assert choice.input.name == case.input
-        assert (choice.output.name if choice.output else None) == case.output
-        assert choice.output_transposed == case.output_transposed
+    for name, entries, marks in read_models():
+        choice = choose(checkpoint(entries, tied=True if name.endswith("(tied)") else None))
+        assert choice.input.name == marks[">"]
+        output = choice.output.name if choice.output else None
+        assert output == marks.get("^" if choice.output_transposed else "<"), name
         assert choice.reason
 
 
