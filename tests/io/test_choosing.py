@@ -191,6 +191,10 @@ output matrix alone
  > lm_head.weight N D
    w1 D D
 """
+NOTED = {
+    "training checkpoint with optimizer state": "ema.embed_tokens.weight is a running average",
+    "output matrix alone": "lm_head.weight is an output matrix; the file holds no input embedding",
+}
 
 
 def read_models() -> Iterator[tuple[str, dict[str, Entry], dict[str, str]]]:
@@ -214,6 +218,8 @@ def test_architectures() -> None:
         output = choice.output.name if choice.output else None
         assert output == marks.get("^" if choice.output_transposed else "<"), name
         assert choice.reason
+        assert len(choice.notes) == (name in NOTED)
+        assert "".join(choice.notes).startswith(NOTED.get(name, ""))
 
 
 def test_an_unnamed_matrix_on_its_side_has_no_output() -> None:

@@ -478,9 +478,10 @@ def test_two_members_of_one_name(tmp_path: Path) -> None:
     check_refused(npz, tmp_path / "a.npz")
 
 
-def test_encrypted_member(tmp_path: Path) -> None:
-    content = bytearray(archive_of({"a.npy": one()}))
-    content[content.index(b"PK\x01\x02") + 8] |= 1
+@pytest.mark.parametrize("place", [b"PK\x01\x02" + bytes(4), b"PK\x03"], ids=["bit", "header"])
+def test_members_that_are_encrypted_or_begin_elsewhere(tmp_path: Path, place: bytes) -> None:
+    content = bytearray(archive_of({"a.npy": one(), "b.npy": one()}))
+    content[content.rindex(place[:4]) + len(place)] ^= 1
     (tmp_path / "a.npz").write_bytes(content)
     check_refused(npz, tmp_path / "a.npz")
 
