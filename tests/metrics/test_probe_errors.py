@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -81,6 +82,10 @@ def test_the_part_of_a_token_in_the_edge_is_the_literal_one() -> None:
     slope = (areas[1] - areas[0]) / (2 * step / m)
     expected = -slope * (known.popular - edge / m) / m
     np.testing.assert_allclose(influence_of_edge(score, known, np.arange(m)), expected)
+    # None where a class is small, or all tokens looked at are on one side of a moved edge.
+    assert not influence_of_edge(score[edge:], known, np.arange(edge, m)).any()
+    few = replace(known, popular=np.arange(m) < EDGE_PART - 1)
+    assert not influence_of_edge(score, few, np.arange(m)).any()
 
 
 @pytest.mark.parametrize("slope", [0.05, 0.4])
