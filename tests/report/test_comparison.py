@@ -194,6 +194,7 @@ def test_small_curves_rise_where_numbers_rise_and_break_at_gaps() -> None:
     assert small_curve((0.0, 1.0, 3.0), (1.0, 2.0, 4.0)) == ("2,24 40.7,16.7 118,2",)
     assert small_curve((0.0, 1.0, 2.0), (5.0, None, 5.0)) == ("1,13 3,13", "117,13 119,13")
     assert small_curve((0.0, 1.0), (None, None)) == ()
+    assert small_curve((500.0,), (1.0,)) == ("59,13 61,13",)
 
 
 @pytest.mark.usefixtures("outlines")
