@@ -44,6 +44,7 @@ def draw_card(
     from matplotlib.figure import Figure
 
     shown: Analysis | None
+    numbers: list[tuple[str, str]] = []
     if isinstance(result, Study):
         best = find_best(result)
         members = () if compared is None else compared.members
@@ -56,10 +57,12 @@ def draw_card(
         shown = result if isinstance(result, Analysis) else result.members[-1].analysis
         text = shown.verdict.headline if isinstance(result, Analysis) else headline(result)
         name = name_model(shown.provenance) if isinstance(result, Analysis) else join_ends(result)
-        numbers = [
-            (format_brief(scalar.value, scalar.quantity.unit), quantity.title)
-            for quantity, _, scalar in headline_rows(shown)
-        ]
+        first = shown if isinstance(result, Analysis) else result.members[0].analysis
+        for quantity, _, scalar in headline_rows(shown):
+            before = None if first is shown else first.find_scalar(quantity.name)
+            known = (end.value for end in (before, scalar) if end is not None)
+            brief = (format_brief(value, quantity.unit) for value in known)
+            numbers.append((" → ".join(brief), quantity.title))
     with settings():
         figure = Figure(figsize=SIZE, dpi=100, facecolor="white")
         said = fill(visible_text(text), LINE, max_lines=5, placeholder=" …")
