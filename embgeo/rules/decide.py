@@ -148,7 +148,7 @@ def describe_decision(
     if not passed:
         said += f"{', ' if b is None else '; '}{describe_limit(rule)}"
         if rule.is_of_errors and b is not None:
-            said += f" ({format_number(measure_error(rule, x, b, z), 2)}{unit_of(x)})"
+            said += f", here {format_number(measure_error(rule, x, b, z), 2)}{unit_of(x)}"
         if rule.unit == "%" and b is not None and measure_share(x, b) > LARGEST_SHARE:
             said += f"; the baseline is near 0, use an absolute limit such as {rule.sense} <= 0.05"
         if alone:
