@@ -9,6 +9,8 @@ from typing import ClassVar, Self
 
 #: The name of an argument in a message, between control characters that no other text contains.
 _ARGUMENT = re.compile("\x02(\\w+)\x01([^\x03]*)\x03")
+#: Characters of a message, which may quote a rule, a key or a name of any length.
+_LONGEST = 8192
 #: Options that are named differently from their arguments.
 _OPTIONS = {
     "metrics": "--metric",
@@ -50,6 +52,11 @@ def option_of(name: str) -> str:
     '--popular-share'
     """
     return _OPTIONS.get(name) or f"--{name.replace('_', '-')}"
+
+
+def _cut(text: str) -> str:
+    half = _LONGEST // 2
+    return text if len(text) <= _LONGEST else f"{text[:half]} … {text[-half:]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +115,8 @@ class EmbgeoError(Exception):
         self.way_out = in_python(way_out)
         self.ways_out = tuple(ways_out)
         self._stated = (cause, where, way_out)
-        self.command_line_text = on_command_line(text)
-        super().__init__(in_python(text))
+        self.command_line_text = _cut(on_command_line(text))
+        super().__init__(_cut(in_python(text)))
 
     def also(self, way_out: str, ways_out: Sequence[WayOut]) -> Self:
         """Make the error with one more way out."""
@@ -117,7 +124,7 @@ class EmbgeoError(Exception):
         return type(self)(
             cause,
             where=where,
-            way_out=f"{stated}, or {way_out}",
+            way_out=f"{stated}, or {way_out}" if stated else way_out,
             ways_out=(*self.ways_out, *ways_out),
         )
 

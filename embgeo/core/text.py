@@ -240,6 +240,10 @@ class ColoredLine(str):
         return self.of(text, self.tone)
 
 
+#: Most characters to which a cell is filled up.
+_WIDEST = 400
+
+
 def align(rows: Sequence[Sequence[str]], left: frozenset[int] = frozenset({0})) -> list[str]:
     """Return a line for each row: columns of `left` flush left, the others flush right.
 
@@ -249,7 +253,8 @@ def align(rows: Sequence[Sequence[str]], left: frozenset[int] = frozenset({0})) 
     ['mean   0.5', 'count   10']
     """
     cells = [[printable(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    # No cell of any length may fill up the others of its column.
+    widths = [min(_WIDEST, max(map(len, column))) for column in zip(*cells, strict=True)]
     return [
         "  ".join(
             cell.ljust(width) if i in left else cell.rjust(width)

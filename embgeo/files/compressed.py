@@ -26,6 +26,8 @@ _PIECE = 256 * 2**10
 # A zstd block of 4 bytes may hold 128 KiB, and zstandard's output per call has no limit: 1 KiB of
 # input bounds it by 32 MiB.
 _ZSTD_PIECE = 2**10
+#: Frames without content, of a few bytes each, take time and hold nothing.
+_MOST_EMPTY_FRAMES = 10_000
 
 
 class ByteStream(Protocol):
@@ -115,10 +117,14 @@ class _Frames:
         self._machine = fresh()
         self._piece = piece
         self._pending = b""
+        self._empty = 0
 
     def read(self, size: int) -> bytes:
         while True:
             if self._machine.eof:
+                self._empty += 1
+                if self._empty > _MOST_EMPTY_FRAMES:
+                    raise ValueError("implausibly many frames are empty")
                 rest = self._machine.unused_data or self._file.read(self._piece)
                 if not rest:
                     return b""
@@ -131,6 +137,7 @@ class _Frames:
             else:
                 data = b""
             if piece := self._decompress(data, size):
+                self._empty = 0
                 return piece
 
     def _decompress(self, data: bytes, size: int) -> bytes:

@@ -18,9 +18,11 @@ T = TypeVar("T")
 #: The longest file of settings.
 MOST_BYTES = 2**20
 
-#: A string of TOML, or a comment, in which quotes and dots mean nothing.
+#: A string of TOML, or a comment, in which quotes and dots mean nothing. One without an end reaches
+#: as far as it may: looking for the end of each again would take time that grows with the square.
 LITERAL = re.compile(
-    r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|\#[^\n]*',
+    r'"""(?:[^\\]|\\.)*?(?:"{3,5}|\Z)|\'\'\'.*?(?:\'{3,5}|\Z)'
+    r'|"(?:[^"\\\n]|\\.)*+"?|\'[^\'\n]*+\'?|\#[^\n]*',
     re.DOTALL,
 )
 #: A key of more parts: the parser takes time that grows with their square.

@@ -72,8 +72,8 @@ def draw_card(
         size = 24 if all(len(number) <= SHORT for number, _ in numbers) else 14
         for at, (number, label) in enumerate(numbers):
             left = 0.05 + 0.17 * at
-            figure.text(left, 0.2, number, fontsize=size, fontweight="bold")
-            figure.text(left, 0.13, fill(label, 18), fontsize=11, va="top")
+            figure.text(left, 0.2, visible_text(number), fontsize=size, fontweight="bold")
+            figure.text(left, 0.13, fill(visible_text(label), 18), fontsize=11, va="top")
         figure.text(0.95, 0.03, "embgeo", fontsize=11, ha="right", color=theme.GRAY.light)
         if shown is not None and shown.points:
             ax = figure.add_axes((0.57, 0.1, 0.39, 0.8))

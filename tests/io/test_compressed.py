@@ -113,6 +113,13 @@ def test_bombs(tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, c
     assert list(scratch.iterdir()) == []
 
 
+def test_very_many_empty_frames_of_zstd_are_refused(tmp_path: Path) -> None:
+    """Those of 32 MB took minutes."""
+    for frame in (zstd(b""), b"\x50\x2a\x4d\x18" + bytes(4)):
+        open_checkpoint(written(tmp_path, zstd(GLOVE) + 9_000 * frame))
+        refused(written(tmp_path, zstd(GLOVE) + 11_000 * frame))
+
+
 def test_windows_beyond_the_memory_bound_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("zstandard", reason="zstandard is not installed")
     huge = b"\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00"  # a window of 2 GiB, then an empty block

@@ -30,6 +30,7 @@ from embgeo.io.formats import (
     onnx,
     safetensors,
     sharded,
+    subwords,
     text_table,
     torch_legacy,
     torch_zip,
@@ -569,6 +570,16 @@ def test_the_sound_files_open(tmp_path: Path, name: str) -> None:
     path.write_bytes(FASTTEXT_SOUND[name])
     open_all(fasttext, path)
     assert open_checkpoint(path).tokens == ("cat", "dog")
+
+
+def test_ngrams_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words of 65,000 letters have 6,500,000 of them each."""
+    path = tmp_path / "a"
+    path.write_bytes(FASTTEXT_SOUND["current"])
+    monkeypatch.setattr(subwords, "_MOST_OF_A_WORD", 1)
+    open_all(fasttext, path)
+    monkeypatch.setattr(subwords, "_MOST_NGRAMS", 1)
+    check_refused(fasttext, path)
 
 
 def test_bytes_behind_a_current_model_are_noted(tmp_path: Path) -> None:

@@ -51,6 +51,14 @@ def test_every_place(tmp_path: Path) -> None:
     )
 
 
+def test_very_many_tokens_are_not_sought_in_a_very_long_template(tmp_path: Path) -> None:
+    """200,000 tokens and 10 MB took hours."""
+    added = {str(k): {"content": f"<t{k}>"} for k in range(2000)}
+    files = {"vocab.json": WORDS, "tokenizer_config.json": {"added_tokens_decoder": added}}
+    with refusal(UnreadableFile):
+        special(folder(tmp_path, {**files, "chat_template.jinja": " " * 2**20}))
+
+
 @pytest.mark.parametrize(
     "files",
     [

@@ -20,6 +20,7 @@ from embgeo.rules import baseline_file
 from embgeo.rules.check import Measured, name_rows
 from embgeo.rules.rule_value import RuleValue
 from embgeo.rules.settings import find_gate, find_options, read_gate, rule_lines
+from tests.support.binary_files import quick
 from tests.support.refusals import refusal
 from tests.support.sample_analysis import CHARACTERS
 from tests.support.sampling import each_folder
@@ -134,6 +135,13 @@ def test_a_key_of_very_many_parts_is_refused_before_it_is_parsed() -> None:
                 parse_document(f"{key} = 1", "embgeo.toml", "correct it")
         else:
             assert parse_document(f"{key} = 1", "embgeo.toml", "correct it")
+
+
+def test_a_string_without_an_end_is_refused_at_once() -> None:
+    """Its end was sought again from every quotation mark: hours for a megabyte."""
+    for text in ('a = "' + '\\"' * 400_000, 'a = """\n' + '\\"""\n' * 180_000):
+        with quick(), refusal(UnreadableFile):
+            parse_document(text, "embgeo.toml", "correct it")
 
 
 def test_the_nearest_settings_hold(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embgeo.files import scratch
+from embgeo.files.guard import Damaged
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
@@ -28,6 +29,8 @@ _FNV_PRIME = np.uint32(16777619)
 # Memory for the n-grams or vectors of a block of words.
 _BLOCK_BYTES = 8 * 2**20
 _BYTES_PER_NGRAM = 64
+#: N-grams of all words, whichever limit is larger; published models have some forty a word.
+_MOST_NGRAMS, _MOST_OF_A_WORD = 2**28, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,9 @@ def mean_vectors(
 
     `word_rows` and `ngram_vectors` return the float32 rows with the given numbers.
     """
+    ngrams = sum(_count_ngrams(word, subwords) for word in words)
+    if ngrams > max(_MOST_NGRAMS, _MOST_OF_A_WORD * len(words)):
+        raise Damaged(f"its words have implausibly many n-grams ({ngrams:,})")
     out = scratch.empty((len(words), d))
     for start, stop in _blocks(words, subwords, d):
         counts, rows = ngram_rows(words[start:stop], subwords)
@@ -126,11 +132,16 @@ def mean_vectors(
 
 def _blocks(words: Sequence[bytes], subwords: Subwords, d: int) -> Iterator[tuple[int, int]]:
     start, size = 0, 0
-    lengths = max(subwords.longest - max(subwords.shortest, 1) + 1, 1)
     for stop, word in enumerate(words):
-        size += 4 * d + (len(word) + 2) * min(lengths, len(word) + 2) * _BYTES_PER_NGRAM
+        size += 4 * d + _count_ngrams(word, subwords) * _BYTES_PER_NGRAM
         if size > _BLOCK_BYTES:
             yield start, stop + 1
             start, size = stop + 1, 0
     if start < len(words):
         yield start, len(words)
+
+
+def _count_ngrams(word: bytes, subwords: Subwords) -> int:
+    """Return the most n-grams that a word of as many bytes has."""
+    lengths = max(subwords.longest - max(subwords.shortest, 1) + 1, 1)
+    return (len(word) + 2) * min(lengths, len(word) + 2)

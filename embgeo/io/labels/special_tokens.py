@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+from embgeo.core.errors import UnreadableFile
 from embgeo.core.special import Role, SpecialToken
 from embgeo.files.small_files import is_companion, read_json, read_text, safe_text
 from embgeo.io.labels.vocabulary import TokenizerVocabulary
@@ -23,6 +24,8 @@ _SPELLED = re.compile(
     r"<\|[^|<>\s]{1,80}\|>|<｜[^｜<>\s]{1,80}｜>|</?[A-Za-z_][\w.:-]{0,80}>|\[/?[A-Za-z_]{1,80}\]"
 )
 _SETTINGS = "tokenizer_config.json"
+#: Characters of a template times tokens that are looked for in it; Gemma's are 2^27.
+_MOST_LOOKED_AT = 2**30
 
 _RolesByToken = dict[str, set[Role]]
 
@@ -51,6 +54,9 @@ def collect_special(
     for table in tables:
         for role, token in _list_named(table):
             named[token].add(role)
+    if len(template) * len(named) > _MOST_LOOKED_AT:
+        cause = f"its chat template is implausibly long for {len(named):,} added tokens"
+        raise UnreadableFile(cause, where=_SETTINGS)
     for token in list(_find_used(template, named)):
         named[token].add("template")
     rows = {token: row for row, token in enumerate(vocabulary.tokens) if token in named}

@@ -18,6 +18,8 @@ from embgeo.io.model.parameter import Module, decoded, matrix_shape
 
 #: Factors of LoRA, with the name of the adapter.
 _LOW_RANK = re.compile(r"\.?lora_(?:embedding_)?[AB](?:\.[^.]+)*$")
+#: Patterns times modules: more would take minutes.
+_MOST_FACTORS = 10_000_000
 _SAVED = re.compile(r"(.*\.|)modules_to_save\.[^.]+\.")
 
 
@@ -106,8 +108,11 @@ def _find_problem(m: Module, outer: str, base: Tensor, pair: list[Tensor]) -> st
 def _find_alpha(m: Module, outer: str) -> Any:
     """Find ``lora_alpha`` of a module; PEFT's patterns are read as ends of its name."""
     patterns = m.facts.adapter.get("alpha_pattern")
+    patterns = patterns if isinstance(patterns, dict) else {}
+    if len(patterns) * len(m.adapters) > _MOST_FACTORS:
+        return None
     module = outer.rstrip(".")
-    for key, alpha in patterns.items() if isinstance(patterns, dict) else ():
+    for key, alpha in patterns.items():
         if not re.fullmatch(r"[\w.]+", key):
             return None  # a regular expression
         if module == key or module.endswith(f".{key}"):
@@ -121,8 +126,7 @@ def read_trained_copy(m: Module) -> Tensor | None:
     if found is None:
         return None
     outer, original = found[1], m.by.get(f"{found[1]}original_module.weight")
-    copies = [name for name in m.by if name.startswith(f"{outer}modules_to_save.")]
-    if original is None or sum(name.endswith(".weight") for name in copies) != 1:
+    if original is None or len(m.adapters.get(f"{outer}modules_to_save.", ())) != 1:
         return None
     copy = m["weight"]
     note = f"{short(copy.name)} is read, as PEFT does, and not original_module beside it"
@@ -132,10 +136,10 @@ def read_trained_copy(m: Module) -> Tensor | None:
 
 def read_trainable_tokens(m: Module) -> Tensor | None:
     """Read rows of some tokens (PEFT), in place of those of the base or alone with their ids."""
-    new = next(t for name, t in m.by.items() if name.startswith(m.name("trainable_tokens_delta")))
+    new = next(iter(m.adapters.get(m.name("trainable_tokens_delta"), ())), None)
     outer = m.prefix.removesuffix("token_adapter.")
     ids = _token_ids(m.facts, outer)
-    if len(new.shape) != 2 or ids is None or len(ids) != new.shape[0]:
+    if new is None or len(new.shape) != 2 or ids is None or len(ids) != new.shape[0]:
         return None
     candidates = (m.name("base_layer.weight"), f"{outer}base_layer.weight", f"{outer}weight")
     base = next((m.by[name] for name in candidates if name in m.by), None)

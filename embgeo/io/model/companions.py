@@ -55,7 +55,11 @@ _METHODS = {
 #: Types of weights that are stored as they are.
 _PLAIN = frozenset({"float16", "bfloat16", "float32", "float64"})
 #: Names of tensors that change a weight of a plain type.
-_CHANGES = re.compile(r"(^|\.)(modules_to_save\.|mapping$)")
+_CHANGES = re.compile(r"(^|\.)mapping$")
+#: How names of tensors of adapters go on behind the module that they change.
+_OF_ADAPTER = re.compile(
+    r"(?<![^.])(lora_)|trainable_tokens_delta|(?<![^.])modules_to_save\.(?=.*\.weight$)"
+)
 #: Quantized modules of torch keep their weight among packed parameters.
 _PACKED = re.compile(r"\._packed_params.*$")
 #: Fewest bytes of codes of an embedding where the configuration says no sizes.
@@ -67,6 +71,7 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
     stored, facts = checkpoint.tensors, checkpoint.facts
     by = {tensor.name: tensor for tensor in stored if not tensor.problem}
     made: dict[str, Tensor] = {}
+    ordered = sorted(by)
     adapters = _find_adapters(stored)
     is_changed = bool(adapters) or any(_CHANGES.search(name) for name in by)
     with reading(checkpoint.path, checkpoint.format):
@@ -74,7 +79,7 @@ def read_parameters(checkpoint: Checkpoint) -> Checkpoint:
             if tensor.dtype in _PLAIN and not is_changed and tensor.name.endswith("weight"):
                 continue  # most tensors of most checkpoints
             prefix, leaf = _split(tensor.name)
-            found = _read(Module(prefix, by, facts, adapters), tensor, leaf)
+            found = _read(Module(prefix, by, ordered, facts, adapters), tensor, leaf)
             if found is not None:
                 opened = guard_opening(checkpoint.path, checkpoint.format, found.open)
                 made[tensor.name] = replace_open(found, opened)
@@ -101,11 +106,12 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _find_adapters(stored: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
-    """Find the tensors of low-rank adapters by the module that they change."""
+    """Find the tensors of adapters by the beginning of their names; see :class:`Module`."""
     found: dict[str, list[Tensor]] = {}
     for tensor in stored:
-        at = tensor.name.find("lora_")
-        if at >= 0 and (not at or tensor.name[at - 1] == "."):
+        place = _OF_ADAPTER.search(tensor.name)
+        if place and (place[1] or not tensor.problem):
+            at = place.start() if place[1] else place.end()
             found.setdefault(tensor.name[:at], []).append(tensor)
     return found
 
@@ -122,7 +128,7 @@ def _read(module: Module, tensor: Tensor, leaf: str) -> Tensor | None:
         return found
     if found is not None and found.problem:
         return found
-    of_base = replace(module, by=ChainMap({tensor.name: found or tensor}, dict(module.by)))
+    of_base = replace(module, by=ChainMap({tensor.name: found or tensor}, module.by))
     merged = changed.read_lora(of_base)
     if found is None or merged is None:
         return merged or found
@@ -143,6 +149,7 @@ def _name_codes(tensors: list[Tensor], facts: ModelFacts) -> list[Tensor]:
     for t in tensors:
         if (module := names.module_of(t.name)) in held:
             held[module].append(t)
+    made = []
     for module, parts in held.items():
         matrices = [t for t in parts if len(t.shape) == 2 and is_real(t.dtype)]
         if any(t.problem or t.form for t in parts) or any(
@@ -159,8 +166,9 @@ def _name_codes(tensors: list[Tensor], facts: ModelFacts) -> list[Tensor]:
             problem += f" in a form that is not known ({list_short(ends)})"
         shape, dtype = parts[0].shape, parts[0].dtype
         named = unreadable(f"{module}.weight", shape, dtype, problem, BEFORE, *parts)
-        tensors = [*(t for t in tensors if t.name not in named.parts), named]
-    return tensors
+        made.append(named)
+    used = {part for named in made for part in named.parts}
+    return [*(t for t in tensors if t.name not in used), *made]
 
 
 def _may_be_codes(tensor: Tensor, facts: ModelFacts) -> bool:

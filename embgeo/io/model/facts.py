@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from embgeo.core.text import visible
@@ -37,6 +38,8 @@ _COLUMNS = (
 #: that say it is the root of their length (Marian, BART, RecurrentGemma), as in every Gemma.
 _FACTORS = ("embedding_multiplier", "scale_emb")
 _BY_ROOT = ("scale_embedding", "embeddings_scale_by_sqrt_dim")
+#: Keys of modules that are not quantized.
+_LEFT_OUT = ("ignore", "modules_to_not_convert", "exclude_modules", "ignored_layers")
 #: Sizes beyond any model: a damaged or hostile configuration.
 _LARGEST = 2**40
 
@@ -62,6 +65,8 @@ class ModelFacts:
     dtype: str = ""
     #: ``quantization_config``, or ``quantization`` of MLX; empty if there is none.
     quantization: Mapping[str, Any] = field(default_factory=dict)
+    #: Modules that it leaves out.
+    unquantized: frozenset[str] = frozenset()
     #: ``adapter_config.json`` of PEFT; empty if there is none.
     adapter: Mapping[str, Any] = field(default_factory=dict)
     #: Files that the model is split into (GGUF).
@@ -77,6 +82,8 @@ def facts_of(
     parts = [*inner, data]
     quantization = _first(parts, "quantization_config", dict) or _first(parts, "quantization", dict)
     quantization = quantization or modelopt.get("quantization")
+    quantization = quantization if isinstance(quantization, dict) else {}
+    left_out = (quantization[key] for key in _LEFT_OUT if isinstance(quantization.get(key), list))
     ties = [part["tie_word_embeddings"] for part in (data, *inner)
             if type(part.get("tie_word_embeddings")) is bool]  # fmt: skip
     agree = len(set(ties)) == 1 and _has_head(data)
@@ -96,11 +103,13 @@ def facts_of(
         layers=_first_size(parts, "num_hidden_layers", "n_layer", "n_layers", "num_layers"),
         tied=ties[0] if agree else None,
         dtype=_first(parts, "dtype", str) or _first(parts, "torch_dtype", str) or "",
-        quantization=quantization if isinstance(quantization, dict) else {},
+        quantization=quantization,
+        unquantized=frozenset(one.strip(".") for one in chain(*left_out) if isinstance(one, str))
+        - {""},
         adapter=adapter,
         notes=(
             *(
-                f"config.json says {key} {visible(str(part[key]))}, which is ignored"
+                f"config.json says {key} {visible(str(part[key])[:80])}, which is ignored"
                 for part in parts
                 for key in (*_TEXT_VOCABULARY, *_VOCABULARY)
                 if part.get(key) is not None and _size(part[key]) is None

@@ -1,11 +1,15 @@
 """A parameter: what stored tensors of one module make together."""
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import Any
 
 import numpy as np
 
+from embgeo.files.compressed import MAX_RATIO, RATIO_FREE_BYTES
+from embgeo.files.guard import Damaged, short
 from embgeo.files.maps import Array
 from embgeo.files.scratch import fill_rows
 from embgeo.io.model.checkpoint import Tensor, unreadable
@@ -31,13 +35,24 @@ class Module:
     """The stored tensors below a prefix, which ends in a dot or is empty."""
 
     prefix: str
-    by: Mapping[str, Tensor]
+    by: MutableMapping[str, Tensor]
+    #: Names of the stored tensors in order.
+    names: Sequence[str]
     facts: ModelFacts
-    #: Tensors of adapters by the prefix of the module that they change.
+    #: Tensors of adapters by the beginning of their names: of LoRA the module that they change,
+    #: else with ``trainable_tokens_delta`` or ``modules_to_save.`` behind it.
     adapters: Mapping[str, list[Tensor]] = field(default_factory=dict)
 
     def name(self, end: str) -> str:
         return self.prefix + end
+
+    def below(self) -> list[Tensor]:
+        """Return the tensors whose names begin with the prefix."""
+        first = bisect_left(self.names, self.prefix)
+        names = takewhile(
+            lambda name: name.startswith(self.prefix), islice(self.names, first, None)
+        )
+        return [self.by[name] for name in names]
 
     def __getitem__(self, end: str) -> Tensor:
         return self.by[self.prefix + end]
@@ -72,6 +87,9 @@ def decoded(
         with np.errstate(all="ignore"):
             return fill_rows((rows_of(*arrays, rows=rows) for rows in slices), shape)
 
+    stored = sum(part.nbytes for part in parts if part is not None)
+    if 4 * shape[0] * shape[1] > max(RATIO_FREE_BYTES, MAX_RATIO * stored):
+        raise Damaged(f"{short(name)} would grow from {stored:,} bytes into an absurd size")
     names = tuple(part.name for part in parts if part is not None)
     return Tensor(name, shape, "float32", decode, parts=names, form=form)
 

@@ -6,6 +6,7 @@ if the module is of another form.
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import ml_dtypes
@@ -32,6 +33,10 @@ _SCALES = (
 _FACTOR = re.compile(r"(?!.*(?:input|output|act|embed_scale|[kqv]_scale)).*(?:scale|amax|absmax)")
 #: Names of what else may change such codes: offsets, orders of columns, second scales.
 _CHANGES = re.compile(r"(?!input|output|act|[kqv]_)(?:weight_.*|.*(?:zero|offset).*)")
+#: Last parts of a name in which a name that the configuration lists is sought.
+_DEEPEST = 32
+#: Groups of compressed-tensors that are looked at; there are a few.
+_MOST_GROUPS = 1000
 _EIGHT_BITS = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "int8")
 
 
@@ -205,7 +210,7 @@ def _weights_settings(facts: ModelFacts) -> list[Mapping[str, Any]]:
     One may be of the embedding alone.
     """
     groups = facts.quantization.get("config_groups")
-    every = groups.values() if isinstance(groups, dict) else ()
+    every = islice(groups.values(), _MOST_GROUPS) if isinstance(groups, dict) else ()
     found = [group.get("weights") for group in every if isinstance(group, dict)]
     return [weights for weights in found if isinstance(weights, dict)]
 
@@ -315,18 +320,13 @@ def read_codes_alone(m: Module) -> Tensor | None:
 
 
 def _list_beside(m: Module, codes: Tensor) -> list[Tensor]:
-    """List the tensors of the module of an embedding or output; elsewhere they are too many."""
-    return (
-        [t for t in m.by.values() if t.name.startswith(m.prefix)] if is_sought(codes.name) else []
-    )
+    """List the tensors of the module of an embedding or output."""
+    return m.below() if is_sought(codes.name) else []
 
 
 def _is_ignored(m: Module) -> bool:
-    for key in ("ignore", "modules_to_not_convert", "exclude_modules", "ignored_layers"):
-        listed = m.facts.quantization.get(key)
-        names = listed if isinstance(listed, list) else []
-        # Whole parts of the name: an empty text, or a letter, would be in every name.
-        parts = {f".{one.strip('.')}." for one in names if isinstance(one, str)} - {".."}
-        if any(part in f".{m.prefix}" for part in parts):
-            return True
-    return False
+    parts = m.prefix.strip(".").split(".")[-_DEEPEST:]
+    ends = range(1, len(parts) + 1)
+    # Whole parts of the name: a letter would be in every name.
+    runs = (".".join(parts[first:last]) for last in ends for first in range(last))
+    return any(run in m.facts.unquantized for run in runs)

@@ -11,6 +11,7 @@ import pytest
 
 import embgeo
 from embgeo.io.load import open_checkpoint
+from tests.support.binary_files import quick
 from tests.support.refusals import refusal
 from tests.support.sampling import each_value
 
@@ -112,6 +113,33 @@ def test_a_mapping_beyond_the_vectors_is_refused(tmp_path: Path) -> None:
     mapping = torch.full((N,), 20)
     with refusal():
         embgeo.load(write(tmp_path, {"embeddings": numbers(20, D), "mapping": mapping}))
+
+
+def test_a_mapping_that_multiplies_the_file_is_refused(tmp_path: Path) -> None:
+    mapping = torch.zeros(40_000, dtype=torch.int64)
+    with refusal():
+        embgeo.load(write(tmp_path, {"embeddings": numbers(2, 40_000), "mapping": mapping}))
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        ("modules_to_save.default.weight", "original_module.weight"),
+        ("token_adapter.trainable_tokens_delta.default",),
+        ("weight", "lora_embedding_A", "lora_embedding_B"),
+        ("embed_tokens.qweight", "embed_tokens.qzeros"),
+    ],
+)
+def test_very_many_modules_take_no_longer_than_their_number(
+    ends: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Each was compared with all: minutes to hours."""
+    tensors = {f"l{k}.{end}": numbers(1, 1) for k in range(8_000) for end in ends}
+    patterns = {f"m{k}": 1 for k in range(8_000)}
+    adapter_config = {"alpha_pattern": patterns, "trainable_token_indices": [0]}
+    folder = write(tmp_path, tensors, adapter_config=adapter_config)
+    with quick(8):
+        embgeo.inspect(folder)
 
 
 ADAPTER = {"peft_type": "LORA", "r": 4, "lora_alpha": 8}
