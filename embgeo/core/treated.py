@@ -114,13 +114,18 @@ def place_treated(places: TreatedPlaces, name: str) -> FloatArray:
     k = int(base.removeprefix("top-")) if base.startswith("top-") else 0
     xy = xs[:, -2:] if base == "standardize" else xs[:, k : k + 2]
     if base == "whiten":
-        xy = xy / deviations[:2]
+        xy = _divide(xy, deviations[:2])
     if name.endswith(UNIT_AFTER):
         norms = places.norms[:, {"standardize": 2, "whiten": 3}.get(base, 1)].astype(np.float64)
         squares = np.square(norms) - np.square(xs[:, :k]).sum(axis=1)
         # Rounding may leave less than the plane holds.
-        xy = xy / np.sqrt(np.maximum(squares, np.square(xy).sum(axis=1)))[:, None]
+        xy = _divide(xy, np.sqrt(np.maximum(squares, np.square(xy).sum(axis=1)))[:, None])
     return np.asarray(xy)
+
+
+def _divide(xy: FloatArray, by: FloatArray) -> FloatArray:
+    """Divide; what no row has stays 0: rows on a line have no spread across it."""
+    return np.divide(xy, by, out=np.zeros_like(xy), where=by > 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

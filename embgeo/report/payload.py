@@ -413,11 +413,13 @@ class DataBlock:
 
     def add_floats(self, values: FloatArray, low: float, high: float) -> dict[str, Any]:
         """Add numbers in 16 bits from `low` to `high`, or in 32 where a heavy tail needs them."""
+        with np.errstate(over="ignore"):  # norms of the largest entries of float32
+            single = values.astype(np.float32)
         if not np.isfinite(values).all():
-            return self.add(values.astype(np.float32))
+            return self.add(single)
         bulk = float(np.subtract(*np.quantile(values, [0.995, 0.005]))) if len(values) else 0.0
         if not high > low or high - low > HEAVY_TAIL * bulk:
-            return self.add(values.astype(np.float32))
+            return self.add(single)
         steps = np.rint((values - low) / (high - low) * 65535.0)
         return {**self.add(steps.astype(np.uint16)), "low": low, "high": high}
 

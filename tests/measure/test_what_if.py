@@ -137,6 +137,15 @@ def test_places_of_whitened_rows_have_one_variance(analysis: Analysis) -> None:
     assert np.allclose(xy.T @ xy / N, np.eye(2), atol=1e-5)
 
 
+def test_places_of_rows_on_a_line_are_numbers() -> None:
+    """They have no deviation across it, and some of them no length along it."""
+    rows = np.column_stack([np.full(41, 0.25), np.arange(41.0)])
+    found = embgeo.analyze(rows)
+    assert found.treated_places is not None
+    for one in found.treated:
+        assert np.isfinite(place_treated(found.treated_places, one.name)).all()
+
+
 def test_rows_divided_afterwards_are_divided_by_their_norms(analysis: Analysis) -> None:
     places = analysis.treated_places
     assert places is not None
