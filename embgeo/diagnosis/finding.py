@@ -192,7 +192,7 @@ def format_percent(share: float) -> str:
     for digits in range(2, 12):
         # Rounded before it is multiplied: 100 times a share may round to the other side.
         text = format_number(100.0 * float(f"{share:.{digits}g}"), digits)
-        if float(text) not in (0.0, 100.0) or share in (0.0, 1.0):
+        if text not in ("0", "100") or share in (0.0, 1.0):
             return f"{text}%"
     return f"{format_number(100.0 * share, 12)}%"
 

@@ -42,8 +42,6 @@ MOST_GROWTH = 20
 MOST_ARCHIVE = 2**40
 #: An exponent of a number beyond the range of float.
 _HUGE = re.compile(r"[eE]\+?\d{3}")
-#: A surrogate, half of a pair or not.
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def in_archive(suffix: str = "", key: str | None = None) -> Mapping[str, Any]:
@@ -167,21 +165,15 @@ def _finite(text: str) -> float:
 def parse(text: str) -> Any:
     """Parse the content of a JSON file.
 
-    Raises ValueError for a number that is not finite, for a key that stands twice in an object, and
-    for text that cannot be written.
+    Raises ValueError for a number that is not finite, and for a key that stands twice in an object.
     """
     # Calling a function for every number would take most of the time.
-    content = json.loads(
+    return json.loads(
         text,
         parse_constant=_refuse,
         parse_float=_finite if _HUGE.search(text) else None,
         object_pairs_hook=_pair_once,
     )
-    try:
-        _ = _SURROGATE.search(text) and json.dumps(content, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise ValueError("it holds half of a surrogate pair, which is no text") from None
-    return content
 
 
 def _pair_once(pairs: list[tuple[str, Any]]) -> Json:

@@ -333,6 +333,9 @@ def _check_rows(analysis: Analysis) -> None:
             raise ValueError(f"{name} is of shape {array.shape} and type {array.dtype}")
     if len(rows) and not (rows.min() >= 0 and (total is None or rows.max() < total)):
         raise ValueError("the rows are not rows of the matrix")
+    counts = analysis.counts
+    if counts is not None and not ((counts >= 0) & (counts < 2.0**63)).all():
+        raise ValueError("the counts are not numbers of times")
     count = len(rows)
     per_row: list[Any] = [analysis.tokens, analysis.counts, analysis.popular]
     per_row += [p.xy for p in analysis.points] + [c.values for c in analysis.columns]

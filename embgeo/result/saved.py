@@ -75,7 +75,7 @@ def check_shapes(values: Iterable[v.Value]) -> None:
             case v.Histogram():
                 fits = value.counts.ndim == 1 and value.edges.shape == (len(value.counts) + 1,)
             case v.Points():
-                fits = value.xy.ndim == 2 and value.xy.shape[1] == 2
+                fits = value.xy.ndim == 2 and value.xy.shape[1] == 2 and _are_lengths(value.xy)
             case v.Column():
                 fits = value.values.ndim == 1
             case v.Halves():
@@ -84,18 +84,26 @@ def check_shapes(values: Iterable[v.Value]) -> None:
             raise ValueError(f"the arrays of {value.name} do not have the shapes of one")
 
 
+def _are_lengths(*arrays: npt.NDArray[Any]) -> bool:
+    """Tell whether all numbers, and their squares, are finite."""
+    with np.errstate(over="ignore"):
+        return all(bool(np.isfinite(np.square(array, dtype=np.float64)).all()) for array in arrays)
+
+
 def check_treated(treated: tuple[Treated, ...], places: TreatedPlaces | None, rows: int) -> None:
     """Raise ValueError unless these are known treatments, with arrays of `rows` rows."""
     fits = not treated or places is not None
     for one in treated:
         near = one.neighbors
         fits = fits and base_of(one.name) in TREATMENTS and one.cosines.ndim == 1
+        fits = fits and _are_lengths(one.cosines)
         fits = fits and near.ndim == 2 and len(near) in (0, rows)
         fits = fits and (not near.size or 0 <= near.min() <= near.max() < rows)
     if places is not None:
         axes = len(places.mean)
         fits = fits and places.xs.shape == (rows, axes) and places.deviations.shape == (axes - 2,)
-        fits = fits and places.norms.shape == (rows, 4)
+        fits = fits and places.norms.shape == (rows, 4) and _are_lengths(places.xs, places.norms)
+        fits = fits and bool((places.norms[:, 0] > 0).all() and (places.norms >= 0).all())
     if not fits:
         raise ValueError("the numbers after a treatment do not belong to these rows")
 

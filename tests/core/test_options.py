@@ -26,6 +26,7 @@ def test_an_error_names_the_argument_in_python_and_the_option_on_the_command_lin
     assert error.command_line_text == (
         "--popular-share: does not fit; give --counts FILE or choose another one with -o"
     )
+    assert len(str(EmbgeoError("a" * 10**6, way_out="b" * 10**6))) < 10_000
     assert (error.where, error.way_out) == (
         "popular_share",
         "give counts or choose another one with out",

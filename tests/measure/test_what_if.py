@@ -351,6 +351,8 @@ def test_a_saved_analysis_whose_treatments_do_not_fit_is_refused(analysis: Analy
         replace(places, xs=places.xs[:, 1:]),
         replace(places, norms=places.norms[1:]),
         replace(places, deviations=places.deviations[1:]),
+        replace(places, norms=0.0 * places.norms),
+        replace(places, xs=places.xs + np.float32(np.nan)),
     ):
         with pytest.raises(ValueError, match="after a treatment"):
             check_treated(analysis.treated, changed, N)

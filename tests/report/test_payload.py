@@ -67,6 +67,8 @@ def test_heavy_tails_keep_their_bulk() -> None:
     described = next(c for c in meta["columns"] if c["key"] == "tokens.norm")["values"]
     assert described["type"] == "float32"
     assert column(raw, described) == pytest.approx(norms.values, rel=1e-6)
+    # The largest entries of float32 have longer rows.
+    assert DataBlock().add_floats(np.array([1e39, np.nan]), 0.0, 1.0)["type"] == "float32"
 
 
 def test_thinning_keeps_every_stratum_of_frequency() -> None:

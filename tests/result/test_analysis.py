@@ -344,6 +344,30 @@ def test_arrays_of_a_shape_that_would_be_broadcast(folder, cut):
         assert not readable(folder), name
 
 
+@pytest.mark.parametrize(
+    ("ending", "number"),
+    [
+        ("counts", np.nan),
+        ("counts", -1.0),
+        ("counts", 1e300),
+        ("pca2", np.nan),
+        ("pca2", 1e300),
+    ],
+)
+def test_numbers_that_are_none_are_refused(folder, ending, number):
+    """Of the JSON file none is; axes and pages cannot show them."""
+    with np.load(folder / ARRAYS_NAME) as stored:
+        arrays = dict(stored)
+    name = next(name for name in arrays if name.endswith(ending))
+    changed = arrays[name].copy()
+    changed.flat[0] = number
+    np.savez(folder / ARRAYS_NAME, **arrays | {name: changed})
+    content = json.loads((folder / JSON_NAME).read_text())
+    content[DIGEST] = digest_of(folder / ARRAYS_NAME)
+    (folder / JSON_NAME).write_text(json.dumps(content))
+    refused(folder)
+
+
 @pytest.mark.parametrize("cut", [[1.0], [[1.0]]])
 def test_lists_of_a_shape_that_would_be_broadcast(folder, cut):
     text = (folder / JSON_NAME).read_text()
@@ -457,3 +481,7 @@ def test_an_unknown_name_is_refused(folder):
     content["scalars"]["spectrum.rank"] = content["scalars"].pop("spectrum.efective_rank")
     (folder / JSON_NAME).write_text(json.dumps(content))
     refused(folder)
+    for name in ("mine", "\ud800.x", "../x.y"):  # names of columns and of members of an archive
+        content["scalars"] = {name: scalar | {"name": name}}
+        (folder / JSON_NAME).write_text(json.dumps(content))
+        refused(folder)

@@ -6,6 +6,7 @@ and readers use the constants, so that a misspelled name fails at import.
 
 import difflib
 import pkgutil
+import re
 from collections.abc import Collection
 from importlib import import_module
 from types import ModuleType
@@ -38,10 +39,13 @@ QUANTITIES: dict[str, Quantity] = quantities_of(*FAMILIES)
 OF_PAIRS: dict[str, Quantity] = quantities_of(compare, track)
 
 
+_OWN = re.compile(r"[a-z]\w*\.[a-z]\w*", re.ASCII)
+
+
 def is_own(name: str) -> bool:
-    """Tell whether a name is of a family of the user's own."""
+    """Tell whether a name, such as ``mine.radius``, is of a family of the user's own."""
     families = {quantity.family for quantity in (*QUANTITIES.values(), *OF_PAIRS.values())}
-    return name.partition(".")[0] not in families
+    return _OWN.fullmatch(name) is not None and name.partition(".")[0] not in families
 
 
 def require_known(name: str, known: Collection[str], where: str) -> None:
