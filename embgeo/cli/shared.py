@@ -167,10 +167,16 @@ def print_error(message: str) -> None:
 
 
 def command_line() -> str:
-    """Return the command for the provenance."""
+    """Return the command for the provenance, without passwords and signatures in addresses."""
     import shlex
 
-    return shlex.join(["embgeo", *sys.argv[1:]])
+    from embgeo.io.places.names import hide_secrets
+
+    shown = ["embgeo"]
+    for given in sys.argv[1:]:
+        option, sign, value = given.partition("=") if given.startswith("-") else ("", "", given)
+        shown.append(f"{option}{sign}{hide_secrets(value)}")
+    return shlex.join(shown)
 
 
 #: Columns of a terminal below which rate and remaining time are left out.

@@ -277,6 +277,14 @@ def test_a_file_in_the_place_of_the_folder(in_home: Path) -> None:
     refused("baseline", "--figure", "spectrum", "-o", in_home.parent / ("x" * 300))
 
 
+def test_a_date_of_the_environment_that_is_none(
+    in_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for epoch in ("today", "9" * 20):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+        refused("baseline", "--figure", "spectrum", "-o", in_home)
+
+
 #: What ordinary runs draw with hostile names; tests/charts draws every chart with them.
 HOSTILE_FEW = ("--figure", "scatter", "--figure", "spectrum", "--table", "neighbors")
 

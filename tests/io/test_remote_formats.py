@@ -508,6 +508,8 @@ def test_no_password_or_signature_of_a_url_is_shown(
     held = io.BytesIO()
     np.save(held, np.eye(40, 8, dtype="f4"))
     web.content, url = held.getvalue(), "https://me:PASSWORD@host/w.npy?X-Signature=SECRET"
+    # A report has the command.
+    monkeypatch.setattr("sys.argv", ["embgeo", "analyze", url, f"--tokens={url}"])
     assert call("analyze", url).exit_code == 0
     assert web.asked == {url}
     texts = []

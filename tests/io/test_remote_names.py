@@ -64,6 +64,7 @@ def test_what_is_no_name_is_refused() -> None:
         "hf://org/name/a\nb",
         "hf://-x/name",
         "https://huggingface.co/org/name/settings/x",
+        "http://me:word@[::1/w.npy",
     ):
         if is_remote(text):
             with refusal(BadOption):

@@ -7,6 +7,7 @@ branches.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import re
@@ -34,7 +35,8 @@ class ToyHub:
         ``"ignore ranges"``, ``"wrong range"``, ``"cut"``, ``"cut once"``, ``"busy once"``,
         ``"moved"``, ``"gated"``, ``"missing"``, ``"no repository"``, ``"no revision"``,
         ``"no commit"``, ``"no files"``, ``"broken"``, ``"redirect"``, ``"redirect here"``,
-        ``"loop"``, ``"nowhere"``, ``"other tags"``, ``"other bytes"``.
+        ``"loop"``, ``"nowhere"``, ``"other tags"``, ``"other bytes"``,
+        ``"packed"``, ``"long list"``, ``"long error"``, ``"long file"``.
     requests : list of (method, path, headers)
     sent : int
         Bytes of bodies.
@@ -160,13 +162,15 @@ def _handler(hub: ToyHub, *, is_store: bool) -> type[BaseHTTPRequestHandler]:
                 return self.refuse(500, "")
             if "no repository" in hub.faults:
                 return self.refuse(404, "RepoNotFound")
+            if "packed" in hub.faults:
+                return self.reply(200, gzip.compress(b"{}"), {"Content-Encoding": "gzip"})
             if found := re.fullmatch(rf"/api/models/{REPO}/revision/(.+)", path):
                 at = hub.find(found[1])
                 if "no revision" in hub.faults or at is None:
                     return self.refuse(404, "RevisionNotFound")
                 commit = "main" if "no commit" in hub.faults else at[0]
                 listed = {} if "no files" in hub.faults else at[1]
-                stated = hub.info(commit, listed)
+                stated = hub.info(commit, listed) + b" " * (10**6 * ("long list" in hub.faults))
                 return self.reply(200, stated, {"Content-Type": "application/json"})
             if path == f"/api/models/{REPO}/refs":
                 return self.reply(200, hub.refs(), {"Content-Type": "application/json"})
@@ -175,6 +179,10 @@ def _handler(hub: ToyHub, *, is_store: bool) -> type[BaseHTTPRequestHandler]:
                 return self.refuse(404, "RepoNotFound")
             name = found[2]
             commit, files = hub.find(found[1]) or (COMMIT, hub.files)
+            if "long error" in hub.faults and "Range" in self.headers:
+                return self.reply(404, b" " * 1_500_000, {})
+            if "long file" in hub.faults and "Range" not in self.headers:
+                return self.give(files[name] + b" " * 1_500_000, {"X-Repo-Commit": commit})
             if name not in files or "missing" in hub.faults:
                 return self.refuse(404, "EntryNotFound")
             stated = {

@@ -7,6 +7,8 @@ Text is set in STIX, which sits well next to the Times of the venues, and embedd
 from __future__ import annotations
 
 import io
+import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -257,6 +259,10 @@ def check_format(form: str) -> None:
     """Refuse a format that is unknown, or that this machine cannot write."""
     if form not in FORMATS:
         raise refuse_name("format", form, FORMATS, argument("format"))
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if form == "pdf" and not re.fullmatch(r"\d{0,11}", epoch, re.ASCII):  # matplotlib reads it
+        cause = f"{epoch!r:.40} is not a number of seconds"
+        raise BadOption(cause, where="SOURCE_DATE_EPOCH", way_out="unset it")
     if form == "pgf" and shutil.which("pdflatex") is None:
         raise BadOption(
             "PGF needs LaTeX to measure text, and there is no pdflatex",

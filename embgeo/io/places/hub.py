@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from embgeo.core.errors import EmbgeoError
 from embgeo.core.version import VERSION
 from embgeo.files.guard import Damaged, fetching, refuse, short
 from embgeo.files.saved import copy_file
@@ -26,7 +27,7 @@ _TIMEOUT = 30.0
 _AGENT = {"library_name": "embgeo", "library_version": VERSION}
 #: Bytes of an answer beyond those that were asked for: of errors and redirects.
 _MORE = 2**20
-#: ``room`` are the bytes that an answer to this thread may have.
+#: ``room`` are the bytes that an answer to this thread may have, and the name of the model.
 _limits = threading.local()
 
 
@@ -39,7 +40,7 @@ def list_revisions(name: HubName) -> dict[str, str]:
         return kept
     with _asking(name):
         api, _ = _open_hub()
-        with _at_most(JSON_BYTES):
+        with _at_most(JSON_BYTES, name):
             found = api.list_repo_refs(name.repo, repo_type=name.kind)
     named = {one.name: str(one.target_commit) for one in (*found.branches, *found.tags)}
     return _match(name, named)
@@ -70,9 +71,9 @@ def _open_hub() -> tuple[Any, str]:
 
 
 @contextmanager
-def _at_most(size: int) -> Iterator[None]:
+def _at_most(size: int, name: HubName) -> Iterator[None]:
     """Refuse answers of more bytes: huggingface_hub reads errors, redirects and lists whole."""
-    _limits.room = size
+    _limits.room = size, name.text
     try:
         yield
     finally:
@@ -86,25 +87,26 @@ def _ask_plainly(request: Any) -> None:
 
 def _limit(response: Any) -> None:
     if hasattr(_limits, "room"):
+        size, name = _limits.room
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise Damaged("the server compresses its answer, which it was not asked for")
+            raise refuse(name, "the server compresses its answer, which it was not asked for")
         # A stream of the very package that huggingface_hub uses, httpx or its successor.
         kind = type("Bounded", (_Bounded, type(response.stream)), {})
-        response.stream = kind(response.stream, _limits.room)
+        response.stream = kind(response.stream, size, name)
 
 
 class _Bounded:
     """The body of a response, an error beyond so many bytes."""
 
-    def __init__(self, stream: Any, room: int) -> None:
-        self._stream, self._room = stream, room
+    def __init__(self, stream: Any, size: int, name: str) -> None:
+        self._stream, self._size, self._name = stream, size, name
 
     def __iter__(self) -> Iterator[bytes]:
-        left = self._room
+        left = self._size
         for piece in self._stream:
             left -= len(piece)
             if left < 0:
-                raise Damaged(f"the server sends more than {self._room:,} bytes")
+                raise refuse(self._name, f"the server sends more than {self._size:,} bytes")
             yield piece
 
     def close(self) -> None:
@@ -136,7 +138,7 @@ class HubFolder:
 
             api, self._endpoint = _open_hub()
         with _asking(name, self._endpoint):
-            with _at_most(JSON_BYTES):
+            with _at_most(JSON_BYTES, name):
                 info = api.repo_info(
                     name.repo, revision=name.revision, repo_type=name.kind, files_metadata=True
                 )
@@ -167,7 +169,7 @@ class HubFolder:
         """Save through the Hub's cache, which other programs share."""
         from huggingface_hub import hf_hub_download
 
-        kept_within = _at_most(self.files[file].size + _MORE)
+        kept_within = _at_most(self.files[file].size + _MORE, self._repository)
         with _asking(self._repository, self._endpoint), kept_within:
             cached = hf_hub_download(
                 self._repository.repo,
@@ -205,7 +207,7 @@ class HubFolder:
             max_retries=ranges.ATTEMPTS - 1,
             base_wait_time=ranges.WAIT,
         )
-        kept_within = _at_most(stop - start + _MORE)
+        kept_within = _at_most(stop - start + _MORE, self._repository)
         with _asking(self._repository, self._endpoint), kept_within, asked as response:
             ranges.require_encryption(url, (str(one.url) for one in (*response.history, response)))
             for one in (*response.history, response):
@@ -216,7 +218,7 @@ class HubFolder:
             self._check_range(file, response, start, stop)
             try:
                 yield from response.iter_raw()
-            except Damaged:
+            except EmbgeoError:
                 raise
             except Exception:  # the connection broke: the caller requests the rest
                 return

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from embgeo.core.errors import BadOption
 
@@ -73,9 +73,19 @@ def hide_secrets(name: str) -> str:
     """
     if not name.startswith(("http://", "https://")):
         return name
-    address = urlsplit(name)
+    address = _split_address(name)
     query = f"?{sha256(address.query.encode()).hexdigest()[:8]}" if address.query else ""
     return f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}{query}"
+
+
+def _split_address(text: str) -> SplitResult:
+    try:
+        return urlsplit(text)
+    except ValueError as error:
+        # Of what is no address nobody knows where its password is.
+        raise BadOption(
+            f"is no address ({error})", where=f"{text.partition('://')[0]}://…"
+        ) from None
 
 
 def is_remote(path: Path | str) -> bool:
@@ -96,7 +106,7 @@ def read_hub_name(path: Path | str) -> HubName | None:
     scheme, _, rest = text.partition("://")
     if scheme == HUB:
         return _read_name(rest, text)
-    address = urlsplit(text)
+    address = _split_address(text)
     if scheme in ("http", "https") and address.hostname in _HUB_HOSTS:
         return _read_name(_name_of_page(address.path), text)
     return None
