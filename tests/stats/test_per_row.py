@@ -24,11 +24,12 @@ def test_distances_are_the_norms_of_differences() -> None:
             rows[7] = point
         elif kind == "one is tiny":
             rows[7] *= 1e-170
-        found = DistanceTo("point", point)
-        for index in np.array_split(np.arange(40), 3):
-            found.update(Block(index, rows[index]))
         exact = np.linalg.norm(rows - point, axis=1)
-        np.testing.assert_allclose(found.values(), exact, rtol=1e-9, atol=0)
+        for parts in (1, 3):
+            found = DistanceTo("point", point)
+            for index in np.array_split(np.arange(40)[::-1], parts):
+                found.update(Block(index, rows[index]))
+            np.testing.assert_allclose(found.values(), exact, rtol=1e-9, atol=0)
 
 
 def test_rows_of_a_part_get_the_numbers_of_the_whole() -> None:
