@@ -2,6 +2,7 @@
 
 import hashlib
 import platform
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
@@ -70,6 +71,14 @@ def notes(
         if len(tokens) >= FEWEST_SORTED and all(map(le, tokens, tokens[1:])):
             asked = "tokens are in alphabetical order; are rows sorted by frequency, too?"
             said.append(Note("loading", asked))
+    shown = {name for token, others in facts.options.show_neighbors for name in (token, *others)}
+    kept = facts.kept.tolist() if shown else []
+    rows = Counter(token for row in kept if (token := facts.token(row)) in shown)
+    said += [
+        Note("loading", f"{n:,} rows are called {token!r}; neighbors are those of the first")
+        for token, n in rows.items()
+        if n > 1
+    ]
     if not NORMS[0] < median_norm < NORMS[1]:
         norm = format_number(median_norm, 3)
         asked = "were the bytes read in the right order, as the right dtype?"

@@ -216,6 +216,7 @@ def test_one_column_of_words_has_the_tokens_and_another_is_refused() -> None:
         pd.DataFrame(ROWS).assign(vector=[*ROWS]),
         # Ids or counts, which are no part of the vectors.
         frame.assign(count=range(12)),
+        frame.assign(count=np.arange(12.0)),
         frame.assign(count=pd.array([1, None] * 6, dtype="Int64")),
     ):
         with refusal(BadOption):

@@ -112,6 +112,17 @@ def test_an_alphabetical_order_is_asked_for_its_frequency() -> None:
         assert any("alphabetical order" in note.text for note in found.notes) is noted
 
 
+def test_a_token_of_several_rows_is_said_where_its_neighbors_are_shown() -> None:
+    tokens = ["same"] * 20 + [f"t{row}" for row in range(20, N)]
+    for token, noted in (("same", True), ("t30", False)):
+        found = embgeo.analyze(
+            make_rows(), tokens=tokens, show_neighbors=[token], sections="frequency",
+            reference=False,
+        )  # fmt: skip
+        said = "15 rows are called 'same'; neighbors are those of the first"
+        assert (said in [note.text for note in found.notes]) is noted
+
+
 def test_norms_that_are_hardly_those_of_embeddings_are_noted() -> None:
     rows = make_rows() / np.nanmedian(np.linalg.norm(make_rows(), axis=1))
     for scale, noted in ((1.0, False), (1e11, False), (1e13, True), (1e-11, False), (1e-13, True)):

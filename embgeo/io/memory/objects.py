@@ -18,6 +18,9 @@ from embgeo.io.model.checkpoint import Checkpoint, Tensor
 from embgeo.io.model.companions import read_parameters
 from embgeo.io.model.names import is_other_embedding
 
+#: Rows of a table whose columns are looked at for whole numbers, and the fewest.
+LOOKED_AT, FEWEST_WHOLE = 1000, 4
+
 
 @dataclass(frozen=True, slots=True)
 class MatrixOfObject:
@@ -64,20 +67,25 @@ def find_in_dataframe(W: Any) -> MatrixOfObject | None:
                 f"column {W.columns[at]!r} of the DataFrame holds no numbers",
                 way_out="give the columns of the vectors, and one of tokens",
             )
-    refuse_whole_column(vectors)
     labels = list(columns[0]) if odd else [*W.index] if named else None
     rows = vectors.to_numpy()
     if rows.dtype.kind not in "f":  # integers, or numbers with missing values
         rows = vectors.to_numpy(**missing).astype(np.float64)
+    refuse_whole_column(vectors, rows)
     tokens = None if labels is None else tuple(safe_text(str(label)) for label in labels)
     library = type(W).__module__.partition(".")[0]
     return MatrixOfObject(rows, tokens=tokens, format=f"{library} DataFrame")
 
 
-def refuse_whole_column(vectors: Any) -> None:
-    """Refuse columns of integers among those of decimals: ids or counts, no part of vectors."""
-    kinds = [str(kind).lower() for kind in vectors.dtypes]
-    whole = ["int" in kind for kind in kinds]
+def refuse_whole_column(vectors: Any, rows: npt.NDArray[Any]) -> None:
+    """Refuse columns of whole numbers among decimal ones: ids or counts, no part of vectors."""
+    whole = ["int" in str(kind).lower() for kind in vectors.dtypes]
+    if not any(whole):  # an id and a count become decimals with a missing value
+        head = rows[:LOOKED_AT]
+        are_whole = ((head == np.floor(head)) | np.isnan(head)).all(axis=0)
+        # Zeros and ones are entries, too.
+        whole = (are_whole & (np.abs(head) > 1).any(axis=0)).tolist()
+        whole = whole if 2 * sum(whole) < len(whole) and len(head) >= FEWEST_WHOLE else []
     if any(whole) and not all(whole):
         raise BadOption(
             f"column {vectors.columns[whole.index(True)]!r} of the DataFrame holds whole numbers "
