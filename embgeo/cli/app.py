@@ -202,7 +202,8 @@ def explain_unknown(error: Any, arguments: list[str]) -> BadOption:
             way_out=f"give it to embgeo analyze and {command.name} the saved analyses, or write it "
             "into the table [analyze] of embgeo.toml",
         )
-    known = {p.name: p.opts[-1] for p in command.params if p.param_type_name == "option"}
+    options = (p for p in command.params if p.param_type_name == "option")
+    known = {p.name: max(p.opts, key=len) for p in options}
     near = known.get(find_nearest(plain, known))
     way_out = f"did you mean {near}?" if near else f"see {error.ctx.command_path} --help"
     return BadOption("no such option", where=name, way_out=way_out)

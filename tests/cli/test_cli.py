@@ -139,6 +139,7 @@ def test_wrong_command_lines() -> None:
         "export full",
         "xyz",
         "diff --zzqx",
+        "gate x --rules y",
         "analyze matrix.npy --sed 3 -o full",
         "analyze matrix.npy --sections cosin -o full",
         "analyze matrix.npy --rows 5 -o full",
