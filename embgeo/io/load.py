@@ -39,7 +39,7 @@ from embgeo.files.small_files import HEAD_BYTES, read_head, safe_text
 from embgeo.io.formats import find_format, safetensors, sharded, torch_legacy, torch_zip
 from embgeo.io.formats.arrow import is_dataset, join_tables
 from embgeo.io.formats.foreign import refuse_files, refuse_folder, refuse_unknown
-from embgeo.io.formats.format import Beside, Folder, open_with
+from embgeo.io.formats.format import Beside, Folder, Format, open_with
 from embgeo.io.formats.model_folder import (
     NAME,
     OF_OPTIMIZER,
@@ -287,23 +287,28 @@ def _open_bytes(data: Bytes, file: Beside) -> Checkpoint:
     head, path = data[:HEAD_BYTES].tobytes(), file.path
     codec = codec_of(head)
     if codec is None:
-        return _open_plain(head, data, file)
+        return _open_plain(_find_known(head, path), data, file)
     with reading(path, f"{codec.name} file"), stamp_of(data).open() as packed:
         source = BoundedStream(path, packed, codec)
         head = source.read(HEAD_BYTES)
         if not head:
             raise Damaged("the file is empty")
+        known = _find_known(head, path)
         pieces = itertools.chain([head], iter(lambda: source.read(_PIECE), b""))
         held = write_scratch(pieces, "its decompressed content")
     with _holding(held, path):
-        found = _keep(held, _open_plain(head, map_file(held.path), file))
+        found = _keep(held, _open_plain(known, map_file(held.path), file))
     return replace(found, files=(path,), format=f"{found.format}, {codec.name}")
 
 
-def _open_plain(head: bytes, data: Bytes, file: Beside) -> Checkpoint:
+def _find_known(head: bytes, path: Path) -> Format:
     known = find_format(head)
     if known is None:
-        raise refuse_unknown(file.path, head)
+        raise refuse_unknown(path, head)
+    return known
+
+
+def _open_plain(known: Format, data: Bytes, file: Beside) -> Checkpoint:
     return replace(open_with(known, data, file), is_of_model=known in _OF_MODELS)
 
 
@@ -344,8 +349,11 @@ def _open_stdin() -> Checkpoint:
 def _receive() -> Iterator[bytes]:
     if sys.stdin is None or sys.stdin.isatty():
         raise Damaged("is not a pipe", "give a file name, or pipe a file into it")
-    total = 0
-    while piece := sys.stdin.buffer.read(_PIECE):
+    total, size = 0, HEAD_BYTES
+    while piece := sys.stdin.buffer.read(size):
+        if not total and codec_of(piece) is None:
+            _find_known(piece, _CALLED)  # before a stream that may not end fills the disk
+        size = _PIECE
         total += len(piece)
         if total > MAX_BYTES:
             raise Damaged(f"gives more than {MAX_BYTES // 2**30} GiB", "save it as a file first")

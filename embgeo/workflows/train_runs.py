@@ -8,7 +8,6 @@ another from its standard input, pickled, and answers on its standard output.
 from __future__ import annotations
 
 import gc
-import json
 import os
 import pickle
 import queue
@@ -34,7 +33,7 @@ from embgeo.core.progress import RunMonitor
 from embgeo.core.quantities import cosine, frequency, isotropy, spectrum, subspace
 from embgeo.files.records import ARRAYS_NAME, digest_of
 from embgeo.io.load import load, open_checkpoint
-from embgeo.result.saved import JSON_NAME
+from embgeo.result.saved import FORMAT, JSON_NAME
 from embgeo.training.study.log import OF_OUTPUT
 
 if TYPE_CHECKING:
@@ -178,9 +177,9 @@ def choose_pass_device(device: str) -> str:
 def is_analyzed(folder: Path, model: Path) -> bool:
     """Tell whether the folder holds an analysis of this file, by its hash."""
     try:
-        content: Any = json.loads((folder / JSON_NAME).read_text(encoding="utf-8"))
+        content = FORMAT.read(folder / JSON_NAME)
         own = content["provenance"]["sha256"] if (folder / ARRAYS_NAME).is_file() else None
-    except (OSError, ValueError, LookupError, TypeError):
+    except (UnreadableFile, LookupError, TypeError):
         return False
     return digest_of(model) == own
 

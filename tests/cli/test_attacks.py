@@ -299,6 +299,7 @@ ATTACKS: dict[str, tuple[Callable[[World], None], Sequence[str]]] = {
     "a page that is a link": (
         lambda w: (w.write("out/x", ""), w.link("out/report.html", w.outside / "secret.txt"))[0],
         REPORT),
+    "a page that is a pipe": (lambda w: os.mkfifo(w.here / "out"), REPORT),
     "a revision that leads out of the cache": (
         hub_cache("../../../../outside"), ("analyze", "hf://org/name", "-o", "out")),
     "a snapshot that is a link": (

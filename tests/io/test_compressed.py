@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -106,7 +107,7 @@ def test_cut_and_damaged_data_are_refused(tmp_path: Path, scratch: Path, codec: 
 @each_codec
 def test_bombs(tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, codec: str) -> None:
     monkeypatch.setattr(compressed, "RATIO_FREE_BYTES", 2**20)
-    path = written(tmp_path, COMPRESSORS[codec](bytes(20_000_000)))
+    path = written(tmp_path, COMPRESSORS[codec](GLOVE + bytes(20_000_000)))
     refused(path)
     with refusal(UnreadableFile):
         embgeo.load(written(tmp_path, npy(), "a.npy"), tokens=path)
@@ -200,6 +201,17 @@ def test_standard_input_is_received_up_to_the_limit(
     piped(monkeypatch, GLOVE)
     refused("-")
     assert list(scratch.iterdir()) == []
+
+
+def test_nothing_more_is_received_of_what_is_not_read(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What does not end would fill the disk."""
+    piped(monkeypatch, bytes(10**6))
+    refused("-")
+    assert sys.stdin.buffer.tell() < 10**5
+    monkeypatch.setattr("embgeo.io.load.write_scratch", lambda *_: 1 / 0)
+    refused(written(scratch, gzip.compress(b"just some prose\n")))
 
 
 def test_there_may_be_no_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
