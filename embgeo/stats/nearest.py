@@ -80,10 +80,17 @@ def keep_best(
     all_scores = backend.put(np.full(shape, -np.inf))
     all_rows[:, :k], all_scores[:, :k] = best_rows[touched], best_scores[touched]
     all_rows[place, column], all_scores[place, column] = rows, scores
-    drawn = draw_order(backend.put(index)[touched][:, None], all_rows)
-    order = xp.argsort(drawn, axis=1, stable=True)
-    falling = xp.argsort(-xp.take_along_axis(all_scores, order, axis=1), axis=1, stable=True)
-    order = xp.take_along_axis(order, falling[:, :k], axis=1)
+    order = xp.argsort(-all_scores, axis=1)
+    falling = xp.take_along_axis(all_scores, order, axis=1)
+    equal = (falling[:, 1:] == falling[:, :-1]) & (falling[:, 1:] > -xp.inf)
+    (tied,) = xp.nonzero(xp.any(equal[:, :k], axis=1))
+    if len(tied):
+        drawn = draw_order(backend.put(index)[touched[tied]][:, None], all_rows[tied])
+        by_chance = xp.argsort(drawn, axis=1)
+        scores = xp.take_along_axis(all_scores[tied], by_chance, axis=1)
+        falling = xp.argsort(-scores, axis=1, stable=True)
+        order[tied] = xp.take_along_axis(by_chance, falling, axis=1)
+    order = order[:, :k]
     best_rows[touched] = xp.take_along_axis(all_rows, order, axis=1)
     best_scores[touched] = xp.take_along_axis(all_scores, order, axis=1)
 

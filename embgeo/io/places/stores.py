@@ -1,6 +1,5 @@
 """Object stores and web servers, read by ranges or whole files through fsspec."""
 
-import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -112,6 +111,8 @@ def _limit_waiting() -> dict[str, Any]:
 
 
 async def _await_headers(request: Any, ask: Callable[[Any], Awaitable[Any]]) -> Any:
+    import asyncio
+
     async with asyncio.timeout(ranges.PATIENCE):
         return await ask(request)
 
