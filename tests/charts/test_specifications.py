@@ -631,6 +631,7 @@ def test_bands_reach_over_the_seeds() -> None:
         assert curve.low.tolist() == np.min(own, axis=0).tolist()
         assert curve.high.tolist() == np.max(own, axis=0).tolist()
         assert curve.values == pytest.approx(np.mean(own, axis=0))
+        assert method_curves(method.runs[:1])[name].low is None
 
 
 def test_perplexities_that_fall_far_have_a_logarithmic_axis() -> None:
@@ -771,15 +772,3 @@ def odd_charts(name: str) -> list[Specification]:
 def test_drawing_needs_no_pyplot() -> None:
     assert isinstance(figure_of(specify("spectrum", items()))[0], Figure)
     assert "matplotlib.pyplot" not in sys.modules
-
-
-def test_the_band_of_two_runs_is_between_them() -> None:
-    sides: Any = [
-        SimpleNamespace(curves={"loss": SimpleNamespace(steps=[1, 2], values=values)})
-        for values in ([1.0, 4.0], [3.0, 2.0])
-    ]
-    curve = method_curves(sides)["loss"]
-    assert curve.low is not None
-    assert curve.high is not None
-    assert (curve.low.tolist(), curve.high.tolist()) == ([1.0, 2.0], [3.0, 4.0])
-    assert method_curves(sides[:1])["loss"].low is None

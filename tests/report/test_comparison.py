@@ -212,20 +212,6 @@ def test_almost_nothing_is_still_a_page() -> None:
 
 
 @pytest.mark.usefixtures("outlines")
-def test_charts_hold_a_line_for_each_matrix() -> None:
-    charts = draw_comparison(sample_comparison(members=3)).charts
-    names = ["baseline", "other-1", "other-2"]
-    assert [line["label"] for line in charts["spectrum-log"]["lines"]] == [*names, "isotropic rows"]
-    colors = ["--line-0", "--line-1", "--line-2"]
-    assert [line["color"] for line in charts["cosines"]["lines"]] == [*colors, "--guide"]
-    assert charts["cosines"]["lines"][-1]["label"] == "isotropic rows"
-    assert len(charts["angles"]["lines"]) == 2
-    track = draw_comparison(sample_comparison(members=6, track=True)).charts
-    assert track["spectrum-log"]["lines"][0]["color"] == "--age-0"
-    assert track["training.isotropy.i1"]["mark"] == [1000.0, "bend at 1,000", False]
-
-
-@pytest.mark.usefixtures("outlines")
 def test_every_chart_is_on_the_page_and_its_data_too() -> None:
     for options in ALL:
         comparison = sample_comparison(**options)

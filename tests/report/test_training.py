@@ -236,6 +236,13 @@ def test_a_control_without_runs_is_left_out_of_the_headlines() -> None:
     assert headlines(replace(training, methods=methods)) == (claims_line(training),)
 
 
+def test_few_seeds_are_no_reason_where_they_are_enough() -> None:
+    for seeds, few in ((2, True), (3, False)):
+        line = claims_line(sample_training(methods=("mle", "al"), seeds=seeds))
+        assert line.startswith("None of 2 claims of the papers can be decided")
+        assert ("fewer than 3 seeds" in line) is few
+
+
 @pytest.mark.slow
 def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
     runs = []

@@ -9,8 +9,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from embgeo.core.matrix import FinalNorm, Matrix
+from embgeo.measure.analyze import analyze
 from embgeo.report import analysis, comparison, study
 from embgeo.report.comparison_payload import build as build_comparison
 from embgeo.report.payload import build
@@ -94,6 +97,15 @@ def of_analysis(**options: Any) -> Iterator[Iterable[str]]:
         yield read_page(analysis.render(found))
 
 
+def of_hidden(shift: float | None, norm: FinalNorm | None = None) -> Iterator[Iterable[str]]:
+    g = np.random.default_rng(0)
+    rows = g.standard_normal((40, 5))
+    hidden = None if shift is None else Matrix(g.standard_normal((90, 5)) + shift)
+    matrix = Matrix(rows, hidden=hidden, final_norm=norm)
+    with outline_figures():
+        yield read_page(analysis.render(analyze(matrix, sections=("hidden",), reference=False)))
+
+
 def of_comparison(**options: Any) -> Iterator[Iterable[str]]:
     found = sample_comparison(**options)
     yield comparison_text.render(found)
@@ -110,10 +122,16 @@ def of_study(**options: Any) -> Iterator[Iterable[str]]:
         yield read_page(study.render(found, embeddings()))
 
 
+FINAL = FinalNorm("ln_f", np.ones(5), np.ones(5))
 #: By name: its kind, of which the first is recorded in full, and what reads it.
 CASES: dict[str, Callable[[], Iterator[Iterable[str]]]] = {
     "an analysis": of_analysis,
     "an analysis, isotropic": partial(of_analysis, shape="isotropic", counts=False, untied=False),
+    "an analysis, hidden states inside": partial(of_hidden, 0.0),
+    "an analysis, hidden states outside": partial(of_hidden, 2.0),
+    "an analysis, a final norm": partial(
+        of_hidden, None, FinalNorm("ln_f", np.ones(5), np.ones(5))
+    ),
     "a comparison": of_comparison,
     "a comparison of four": partial(of_comparison, members=4),
     "a comparison as a track": partial(of_comparison, members=6, track=True),

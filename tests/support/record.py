@@ -31,7 +31,9 @@ def check_record(file: Path, name: str, lines: Iterable[str], apart: float = 0.0
 
 
 def escape(line: str) -> str:
-    shown = line.replace(f"embgeo {embgeo.__version__}", "embgeo VERSION")
+    """The line as it is on every machine and of every version."""
+    shown = re.sub(rf'(embgeo |"){re.escape(embgeo.__version__)}\b', r"\1VERSION", line)
+    shown = re.sub(r"\d(\.\d+)?e-1[4-9]", "ROUNDING", shown)
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
 
 
