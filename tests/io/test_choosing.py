@@ -187,6 +187,9 @@ only one matrix
    bias 10
 only one matrix, wide
  > 0 3 N
+by far the most rows, four times those columns and twice the sides of others
+ > 0 4D D
+   1 2D D
 output matrix alone
  > lm_head.weight N D
    w1 D D
@@ -237,8 +240,8 @@ def test_doubts_are_put_to_the_user() -> None:
         {"a.embedding.weight": (N, D), "b.embedding.weight": (N, D)},
         {"fc1.weight": (4096, 784), "fc2.weight": (1024, 4096)},
         {"0": (N, D), "1": (N, D)},
-        {"0": (N, D), "1": (900, D)},
-        {"0": (100, 90), "1": (40, 90)},
+        {"0": (4 * D, D), "1": (2 * D + 1, D)},
+        {"0": (4 * D - 1, D), "1": (D, D)},
         {"wpe.weight": (N, D), "position_embeddings.weight": (N, D)},
     ):
         with refusal(AmbiguousTensor):

@@ -279,6 +279,9 @@ def test_mxfp4_of_gpt_oss(names: tuple[str, str], tmp_path: Path) -> None:
     matrix = embgeo.load(tmp_path)
     np.testing.assert_array_equal(matrix.data, values * powers.repeat(32, 1))
     assert "MXFP4" in matrix.origin.form
+    save_file({names[0]: stored[names[0]]}, tmp_path / "model.safetensors")
+    with refusal():
+        embgeo.load(tmp_path)
 
 
 def test_groups_of_compressed_tensors_that_are_of_other_layers(tmp_path: Path) -> None:
