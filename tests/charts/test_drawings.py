@@ -48,7 +48,8 @@ def test_a_chart_is_the_one_that_was_read(chart: Chart) -> None:
         width = TEXT if spec.one_row else COLUMN
         figure, notes = draw(spec, paper.output(width, paper.plain_text))
         figure.draw_without_rendering()
-    lines = [*describe_words(spec, notes), *describe_figure(figure), *describe_page(spec)]
+    lines = [f"{chart.least} to {chart.most}, in {chart.section!r} of {', '.join(chart.pages)}"]
+    lines += [*describe_words(spec, notes), *describe_figure(figure), *describe_page(spec)]
     alone = chart.specify(every_subject()[:1])
     if alone is not None:
         more = [*describe_words(alone, ()), *describe_data(alone)]

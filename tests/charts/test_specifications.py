@@ -325,8 +325,7 @@ def test_runs_differ_in_hue_and_their_steps_in_shade_and_the_last_step_is_always
     assert [item.step for item in shown] == [0.0, 1000.0, 1500.0] * 2
     colors = [theme.color_of(style) for style in assign_styles(shown)]
     assert colors[2] == theme.LINES[0].light
-    assert colors[5] == theme.LINES[1].light
-    assert len(set(colors)) == 6
+    assert colors[3:] == ["#aad5ca", "#55aa94", theme.LINES[1].light]
     # One run keeps the scale of steps.
     assert {style.scale for style in assign_styles(items[:1] + items[2:4])} == {"age"}
 
