@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -62,9 +63,8 @@ def test_the_table_is_small_and_plain(analysis: Analysis) -> None:
 @pytest.mark.slow
 def test_names_in_the_table_are_text() -> None:
     for text in HOSTILE:
-        plain = sample()
-        named = Analysis.of(plain)
-        named.provenance.update({"file": text, "tensor": text})
+        facts = {**sample().provenance, "file": text, "tensor": text}
+        named = Analysis.of(replace(sample(), provenance=facts))
         page = named._repr_html_()
         assert Tags(page).found == Tags(Analysis.of(sample())._repr_html_()).found
         page.encode("utf-8")
