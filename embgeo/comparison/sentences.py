@@ -26,6 +26,8 @@ HEADLINES = (
 LEADS = (cosine.MEAN, spectrum.TOP_SHARE, isotropy.I1_UNIT_ROWS)
 #: Neighborhoods that overlap less than this multiple of chance have little in common.
 LOST = 1.5
+#: Changes of differences that have an error over tokens.
+JUDGED = ("significant", "not significant")
 #: At most this many insignificant differences are named.
 MOST_NAMED = 4
 
@@ -41,7 +43,9 @@ def sentences(comparison: Comparison) -> tuple[str, ...]:
         for text in (
             describe_lead(rows_of(comparison, place)),
             "the same rows in another order" if pair and pair.reordered else neighborhoods(pair),
-            count_insignificant(list_judged(comparison, place)),
+            count_insignificant(
+                [d for d in comparison.differences_of(place) if d.change in JUDGED]
+            ),
         ):
             if text:
                 found.append(f"{lead}{text if lead else capital(text)}.")
@@ -184,16 +188,12 @@ def headline(comparison: Comparison) -> str:
     old, new = verdicts[0], verdicts[-1]
     states: list[State] = [verdict.state for verdict in verdicts]
     said = [
-        _states_of_two(states)
+        f"{describe_state_change(*states).capitalize()}."
         if comparison.track is None
         else _states_of_track(comparison, states),
         describe_separation(_is_separated(old), _is_separated(new)),
     ]
     return " ".join(part for part in said if part)
-
-
-def _states_of_two(states: list[State]) -> str:
-    return f"{describe_state_change(*states).capitalize()}."
 
 
 def _states_of_track(comparison: Comparison, states: list[State]) -> str:
@@ -277,12 +277,6 @@ def name_move(difference: float) -> str:
     if not is_noticed(difference):
         return "stayed"
     return "rose" if difference > 0 else "fell"
-
-
-def list_judged(comparison: Comparison, place: int) -> list[Difference]:
-    """List the differences of a member that have an error over tokens."""
-    differences = comparison.differences_of(place)
-    return [d for d in differences if d.change in ("significant", "not significant")]
 
 
 def is_noticed(difference: float) -> bool:

@@ -108,7 +108,11 @@ def show(analysis: Analysis) -> None:
     page = render(analysis)
     if is_notebook():
         display: Any = importlib.import_module("IPython.display")
-        display.display(display.HTML(frame_of(page)))
+        frame = (
+            f'<iframe srcdoc="{html.escape(page)}" width="100%" height="{HEIGHT}" '
+            'sandbox="allow-scripts" frameborder="0"></iframe>'
+        )
+        display.display(display.HTML(frame))
         return
     path = Path(tempfile.mkdtemp(prefix="embgeo-")) / REPORT_NAME
     write_file(path, page)
@@ -121,11 +125,3 @@ def is_notebook() -> bool:
     ipython: Any = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return getattr(shell, "kernel", None) is not None
-
-
-def frame_of(page: str) -> str:
-    """Return a page inside another one, isolated from it."""
-    return (
-        f'<iframe srcdoc="{html.escape(page)}" width="100%" height="{HEIGHT}" '
-        'sandbox="allow-scripts" frameborder="0"></iframe>'
-    )

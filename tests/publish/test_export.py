@@ -19,7 +19,7 @@ import embgeo
 from embgeo.files.saved import csv_lines
 from embgeo.publish.export import TARGETS
 from embgeo.publish.export.columns import collect_columns, frequency, thin_rows
-from embgeo.publish.export.escaping import protobuf_text, tsv_cell
+from embgeo.publish.export.projector import protobuf_text, tsv_cell
 from embgeo.publish.export.target import Request, Target, Vectors
 from embgeo.result.analysis import Analysis
 from tests.support.refusals import refusal

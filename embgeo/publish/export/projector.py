@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from embgeo.files.records import as_text
 from embgeo.files.saved import is_formula, is_record, write_file
-from embgeo.publish.export.escaping import protobuf_text, tsv_cell
 from embgeo.publish.export.target import FORMAT, Request, Target, Vectors
 
 CONFIGURATION = "projector_config.pbtxt"
@@ -23,6 +22,7 @@ RECORD = "provenance.json"
 FILES = (*TENSORS, METADATA, CONFIGURATION, RECORD)
 #: The projector shows no further points.
 SHOWN_POINTS = 100_000
+_NAMED = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def write(request: Request, path: Path) -> None:
@@ -80,3 +80,31 @@ def is_ours(path: Path) -> bool:
 
 
 TARGET = Target("projector", ".projector", write, is_ours, needs_vectors=True)
+
+
+def tsv_cell(text: str) -> str:
+    r"""Return text between tabs, with the escapes ``\n``, ``\t``, ``\r`` and ``\\``.
+
+    Other controls, line separators and lone surrogates become ``\\uXXXX``, with two backslashes:
+    a reader that resolves the four escapes sees the code.
+
+    >>> print(tsv_cell("a\tb\\c"), tsv_cell("\x00"))
+    a\tb\\c \\u0000
+    """
+    return "".join(
+        _NAMED.get(c) or (c if c.isprintable() or c in "\u00a0\u3000" else f"\\\\u{ord(c):04x}")
+        for c in text
+    )
+
+
+def protobuf_text(text: str) -> str:
+    r"""Return a string of a protocol buffer in text form; bytes beyond ASCII are octal.
+
+    >>> print(protobuf_text('a"b'), protobuf_text("é"))
+    "a\"b" "\303\251"
+    """
+    body = "".join(
+        f"\\{chr(byte)}" if byte in b'"\\' else chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}"
+        for byte in text.encode("utf-8", "backslashreplace")
+    )
+    return f'"{body}"'

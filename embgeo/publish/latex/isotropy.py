@@ -125,13 +125,9 @@ def is_marked(scalar: Scalar | None) -> bool:
 def write_column(scalars: Sequence[Scalar | None], bold: float | None) -> list[Latex]:
     """Write the cells of a column, with their decimal points aligned."""
     texts = [format_number(s.value, 3) for s in scalars if s is not None and s.value is not None]
-    decimals = min(MOST_DECIMALS, max((count_decimals(text) for text in texts), default=0))
+    found = [0 if "e" in text else len(text.partition(".")[2]) for text in texts]
+    decimals = min(MOST_DECIMALS, max(found, default=0))
     return [Latex(write_cell(scalar, decimals, bold)) for scalar in scalars]
-
-
-def count_decimals(text: str) -> int:
-    """Count the decimals of a number; 0 for one with an exponent."""
-    return 0 if "e" in text else len(text.partition(".")[2])
 
 
 def write_cell(scalar: Scalar | None, decimals: int, bold: float | None) -> str:

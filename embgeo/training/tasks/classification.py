@@ -188,6 +188,7 @@ class ClassificationTask(task.Task):
     NAME: ClassVar[str] = "classification"
     SETTINGS = components.Classification
     EVALUATOR: ClassVar[type[SplitEvaluator]] = ClassificationScores
+    BATCHES = DocumentBatches
     QUALITY: ClassVar[str] = ACCURACY
     SCORES: ClassVar[tuple[str, ...]] = ("loss", ACCURACY, MACRO_F1)
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = OF_CLASSIFICATION
@@ -217,21 +218,6 @@ class ClassificationTask(task.Task):
 
     def size_model(self, dataset: labeled_corpus.LabeledCorpus) -> tuple[Any, ...]:
         return len(dataset.vocabulary), len(dataset.classes)
-
-    def feed(
-        self,
-        config: StudySettings,
-        dataset: labeled_corpus.LabeledCorpus,
-        group: ProcessGroup,
-        device: torch.device,
-    ) -> DocumentBatches:
-        return DocumentBatches(
-            dataset.train,
-            batch=config.training.batch,
-            seed=config.seeds[0],
-            group=group,
-            device=device,
-        )
 
     def loss(
         self, model: Any, batch: DocumentBatch, carry: Any, regularizer: Regularizer

@@ -60,6 +60,8 @@ class Task:
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = ()
     #: Evaluates the other splits.
     EVALUATOR: ClassVar[type[SplitEvaluator]] = SplitEvaluator
+    #: The batches of a training split, if it and the settings below are all that they take.
+    BATCHES: ClassVar[Callable[..., BatchIterator] | None] = None
     #: The score that decides a comparison.
     QUALITY: ClassVar[str] = "loss"
     #: Scores of the evaluator to log.
@@ -106,7 +108,10 @@ class Task:
         self, config: StudySettings, dataset: Any, group: ProcessGroup, device: torch.device
     ) -> BatchIterator:
         """Return the batches of a process."""
-        raise NotImplementedError
+        if self.BATCHES is None:
+            raise NotImplementedError
+        batch, seed = config.training.batch, config.seeds[0]
+        return self.BATCHES(dataset.train, batch=batch, seed=seed, group=group, device=device)
 
     def loss(self, model: Any, batch: Any, carry: Any, regularizer: Regularizer) -> Losses:
         """Return the loss of a batch, whose logits are those of ``regularizer.logits(step)``."""

@@ -173,6 +173,7 @@ class TranslationTask(task.Task):
     NAME: ClassVar[str] = "translation"
     SETTINGS = components.Translation
     EVALUATOR: ClassVar[type[SplitEvaluator]] = TranslationScores
+    BATCHES = PairBatches
     QUALITY: ClassVar[str] = BLEU
     SCORES: ClassVar[tuple[str, ...]] = ("loss", "perplexity", BLEU, TOKENIZED_BLEU, CHRF)
     QUANTITIES: ClassVar[tuple[Quantity, ...]] = OF_TRANSLATION
@@ -224,21 +225,6 @@ class TranslationTask(task.Task):
     def size_model(self, dataset: ParallelCorpus) -> tuple[int, ...]:
         own = dataset.source_vocabulary
         return (len(dataset.vocabulary), *([] if own is None else [len(own)]))
-
-    def feed(
-        self,
-        config: StudySettings,
-        dataset: ParallelCorpus,
-        group: ProcessGroup,
-        device: torch.device,
-    ) -> PairBatches:
-        return PairBatches(
-            dataset.train,
-            batch=config.training.batch,
-            seed=config.seeds[0],
-            group=group,
-            device=device,
-        )
 
     def loss(
         self, model: TranslationModel, batch: PairBatch, carry: Any, regularizer: Regularizer
