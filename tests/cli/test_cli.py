@@ -22,6 +22,7 @@ from embgeo.cli.shared import Stopped
 from embgeo.core.errors import BadOption
 from embgeo.workflows import folders
 from tests.support.command import MAIN, call, content, refused, spawn
+from tests.support.record import check_record
 from tests.support.refusals import refusal
 from tests.support.sampling import sample_cases
 
@@ -297,13 +298,13 @@ def test_folders_that_hold_no_analysis() -> None:
     refused("report", "nowhere")
 
 
-def test_inspect_lists_and_chooses() -> None:
-    result = call("inspect", TINY / "tiny-sharded", "--json")
-    assert result.exit_code == 0, result.output
-    tensors = {t["name"]: t for t in json.loads(result.stdout)["tensors"]}
-    assert tensors["model.embed_tokens.weight"]["role"] == "embedding"
-    assert tensors["lm_head.weight"]["role"] == "output matrix"
-    assert tensors["model.norm.weight"]["shape"] == [3]
+def test_inspect_lists_and_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(TINY)
+    record = Path(__file__).with_name("inspections.txt")
+    for options in ("tiny-sharded", "tiny-sharded --all", "tiny-sharded --json"):
+        result = call("inspect", *options.split())
+        assert result.exit_code == 0, result.output
+        check_record(record, f"inspect {options}", result.stdout.splitlines())
 
 
 @pytest.mark.usefixtures("here")

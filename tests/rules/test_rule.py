@@ -18,7 +18,7 @@ from embgeo.diagnosis.finding import State
 from embgeo.diagnosis.verdict import Verdict
 from embgeo.rules.decide import Decision, decide, format_apart
 from embgeo.rules.rule import Place, Rule
-from embgeo.rules.rule_value import RuleValue, deviations, find_doubt
+from embgeo.rules.rule_value import RuleValue, deviations, find_doubt, round_digits
 from tests.support.refusals import check_message, refusal
 from tests.support.sample_analysis import CHARACTERS
 
@@ -365,6 +365,12 @@ def test_numbers_that_differ_look_different(one: float, other: float) -> None:
 
 
 # --- Levels and readings ----------------------------------------------------------------------
+
+
+def test_whole_numbers_that_floats_hold_are_written_whole() -> None:
+    assert [str(round_digits(v)) for v in (2.5, 3.0, 9e15, 1e16)] == [
+        "2.5", "3", "9000000000000000", "1e+16",
+    ]  # fmt: skip
 
 
 def test_the_usual_level_is_1_96_standard_errors() -> None:
