@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from embgeo.charts import CHARTS
 from embgeo.charts.items import ChartItem, compared_items, method_items
@@ -77,47 +76,6 @@ def test_nothing_leaves_its_panel_in_other_colors(color: str) -> None:
         spec = chart.specify(list_items(chart, 3), Choices(color))
         assert spec is not None
         assert draw_faults(spec, 6.75) == []
-
-
-def spoil_label(figure: Figure) -> None:
-    figure.axes[0].set_ylabel("a label " * 20)
-
-
-def spoil_title(figure: Figure) -> None:
-    figure.axes[0].set_title("a title over the next panel " * 3, loc="left")
-
-
-def spoil_name(figure: Figure) -> None:
-    figure.axes[0].annotate("a name", (0.98, 0.5), xycoords="axes fraction")
-
-
-def spoil_legend(figure: Figure) -> None:
-    figure.axes[0].legend(["a", "b"], loc="center")
-    figure.axes[0].plot([0, 1], [0, 1])
-
-
-def spoil_curve(figure: Figure) -> None:
-    figure.axes[0].plot([0, 1], [0, 1])
-    figure.axes[0].set_ylim(0.0, 0.5)
-
-
-@pytest.mark.slow
-def test_what_leaves_its_panel_is_found() -> None:
-    for spoil, fault in (
-        (spoil_label, "leaves the figure"),
-        (spoil_title, "overlaps"),
-        (spoil_name, "leaves its panel"),
-        (spoil_legend, "a legend is over a curve"),
-        (spoil_curve, "is cut off"),
-    ):
-        figure = Figure(figsize=(4.0, 2.0), layout="constrained")
-        for i in (1, 2):
-            figure.add_subplot(1, 2, i).set_title(f"({i})", loc="left")
-        assert find_faults(figure) == []
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-        spoil(figure)
-        assert any(fault in one for one in find_faults(figure))
 
 
 @pytest.mark.slow

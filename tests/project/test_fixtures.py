@@ -18,7 +18,6 @@ from safetensors.numpy import load_file
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 TINY = FIXTURES / "tiny"
 HOSTILE = FIXTURES / "hostile"
-CANARY = "embgeo-canary-was-executed"
 MODELS = ("baseline", "cosreg")
 #: Formats whose bytes depend on neither the platform nor a compression library.
 PLAIN = (
@@ -71,16 +70,6 @@ def rows_of(model: str) -> np.ndarray:
     return baseline_rows(cosreg.nbytes).reshape(cosreg.shape).astype(float)
 
 
-def test_everything_together_is_under_four_megabytes() -> None:
-    assert sum(path.stat().st_size for path in files_below(FIXTURES)) < 4_000_000
-
-
-def test_tiny_files_are_under_four_kilobytes() -> None:
-    files = files_below(TINY)
-    assert len(files) >= 15
-    assert {path.name for path in files if path.stat().st_size >= 4096} == set()
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_expected_isotropy(model: str) -> None:
     """Z straight from its definition: the norms here are small enough for exp."""
@@ -104,23 +93,6 @@ def test_baseline_is_degenerate_and_cosreg_is_not() -> None:
     assert baseline["i1"] < 0.3 < 0.6 < cosreg["i1"]
     assert baseline["i1_unit"] < 0.5 < cosreg["i1_unit"]
     assert baseline["probe_auc"] > 0.9
-
-
-def test_hostile_files_are_as_hostile_as_they_claim() -> None:
-    tokens = read_json(HOSTILE / "hostile_vocab.json")
-    assert {"</script>", "<b>", "", "&amp;", "${x}", "\\end{document}", "\ud800"} <= set(tokens)
-    assert {"\n", "\t", "\0", "\u202e"} <= set("".join(tokens))
-    assert max(map(len, tokens)) == 5000
-    assert len(np.load(HOSTILE / "hostile_vocab.npy")) == len(tokens)
-
-    with zipfile.ZipFile(HOSTILE / "zip_bomb.npz") as archive:
-        (member,) = archive.infolist()
-    assert member.file_size > 100_000 * member.compress_size
-    assert CANARY.encode() in (HOSTILE / "os_system.pkl").read_bytes()
-    with zipfile.ZipFile(HOSTILE / "os_system.pt") as archive:
-        assert b"cos\nsystem\n" in archive.read("archive/data.pkl")
-    assert (HOSTILE / "empty.pt").stat().st_size == 0
-    assert not zipfile.is_zipfile(HOSTILE / "truncated.pt")
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="make.py tiny needs torch")

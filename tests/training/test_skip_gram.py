@@ -108,11 +108,6 @@ def test_pairs_are_those_of_a_double_loop() -> None:
     assert Counter(map(tuple, found.tolist())) == expected
 
 
-def test_no_pair_reaches_over_the_end_of_a_document() -> None:
-    pairs = draw_pairs(stream([0, 1, 2, 3], [0, 0, 1, 1]), np.ones(4), 5, np.random.default_rng(0))
-    assert {tuple(pair) for pair in pairs.tolist()} == {(0, 1), (1, 0), (2, 3), (3, 2)}
-
-
 def test_as_many_pairs_are_expected_as_are_drawn() -> None:
     """Also where windows reach beyond short documents; a few less where words are thinned out."""
     for length, within in ((3, 0.02), (10, 0.01), (200, 0.005)):

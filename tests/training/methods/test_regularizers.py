@@ -230,23 +230,6 @@ def test_cosreg_is_attached_with_the_rows_that_are_left_out() -> None:
     assert reg().item() == expected.item() != CosReg(W)().item()
 
 
-def test_cosreg_by_finite_differences() -> None:
-    W = rows(6, 3)
-    assert torch.autograd.gradcheck(lambda W: CosReg(W)(), (W,))
-
-
-def test_cosreg_row_gradient_by_the_formula() -> None:
-    W = rows()
-    CosReg(W, gamma=2.0)().backward()
-    lengths = W.detach().norm(dim=1, keepdim=True)
-    unit = W.detach() / lengths
-    s = unit.sum(dim=0)
-    factor = 2.0 * 2.0 / (len(W) ** 2 * lengths)
-    expected = factor * (s - unit * (unit @ s).unsqueeze(1))
-    assert torch.allclose(W.grad, expected, rtol=1e-10, atol=1e-15)
-    assert bool((W.grad.norm(dim=1) <= 2.0 * 2.0 / (len(W) * lengths.squeeze(1))).all())
-
-
 def test_cosreg_is_what_an_analysis_says() -> None:
     W = rows(200, 12, dtype=torch.float32).detach() + 0.3
     analysis = embgeo.analyze(W.numpy(), sections=["cosine"], reference=False)
