@@ -51,6 +51,7 @@ from tests.support.sample_runs import (
     result,
     sample_training,
     study_methods,
+    train_sample,
     write_run,
 )
 from tests.support.sample_runs import run as bare_run
@@ -257,6 +258,18 @@ def test_runs_are_read_from_their_folders(tmp_path: Path) -> None:
     )
     assert STUDY.to_json(read) == STUDY.to_json(sample_training(methods=METHODS))
     assert read.runs[0].numbers["training.microseconds_per_token"] == 50.0
+
+
+def test_published_numbers_are_sought_by_model_and_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    place = "embgeo.training.study.assemble.decide_claims"
+    monkeypatch.setattr(place, lambda *_, trained, **__: asked.append(trained) or ())
+    one = train_sample(Made("mle", 0, 100.0))
+    for experts in ({}, {"experts": 1}, {"experts": 2}):
+        settings = {**one.result.settings, "model": {"name": "awd-lstm", **experts}}
+        made = replace(one, result=replace(one.result, settings=settings))
+        assemble_study([made], study_methods(("mle",)), {})
+    assert asked == [("awd-lstm", "pydocs")] * 2 + [("awd-lstm-mos", "pydocs")]
 
 
 def test_a_run_of_two_matrices_is_read_with_both_and_with_its_losses(tmp_path: Path) -> None:

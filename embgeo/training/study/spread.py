@@ -40,8 +40,7 @@ class Spread:
         if self.deviation is None:
             return format_number(self.mean), ""
         decimals = min(last_decimal(self.mean, 4), last_decimal(self.deviation, 2))
-        rounded = round(self.deviation, decimals)
-        if self.deviation == 0.0 or rounded == 0.0:
+        if round(self.deviation, decimals) == 0.0:
             return format_number(self.mean), format_number(self.deviation, 1)
         return fixed(self.mean, decimals), fixed(self.deviation, decimals)
 
