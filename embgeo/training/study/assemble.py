@@ -173,12 +173,10 @@ def list_quantities(trained: Sequence[FinishedRun], runs: Sequence[Run]) -> tupl
 
 
 def list_notes(corpus: Mapping[str, Any], runs: Sequence[Run]) -> tuple[str, ...]:
-    """List notes for the reader: the text, a single seed, notes shared by all runs."""
+    """List notes for the reader: the text, seeds in common, notes shared by all runs."""
     found = [f"text: {note}" for note in corpus.get("notes") or []]
     by_method = group_runs(runs)
     seeds = [{run.seed for run in own} for own in by_method.values()]
-    if len(set.union(*seeds)) == 1:
-        found.append("one seed: differences between methods may be chance; --seeds 3 tests them")
     if not set.intersection(*seeds):
         found.append("the methods have no seed in common: no embeddings are compared")
     untied = dict.fromkeys(run.method for run in runs if run.others)
