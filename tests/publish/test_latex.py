@@ -94,6 +94,12 @@ def list_columns() -> dict[str, tuple[str, list[TableColumn]]]:
     samples = [TableColumn(f"50% $x$ {i}", sampled(sample(seed=i))) for i in range(2)]
     study = sample_training(methods=("mle", "cosreg"))
     runs = [TableColumn(name, sample(), study.runs_of(name)) for name in ("mle", "cosreg")]
+    run = study.runs[0]
+    alike = {**run.numbers, "test.perplexity": run.numbers["test.perplexity"] * (1.0 + 1e-9)}
+    twice = {"m0": (run,), "m1": (replace(run, numbers=alike),)}
+    ones = [TableColumn(label, sample(), runs_of) for label, runs_of in twice.items()]
+    undefined = with_scalar(sample(), "isotropy.i1", value=None, undefined="too small")
+    marked = with_scalar(sample(), "isotropy.i2", caveats=("basis_dependent",))
     vocabulary = Analysis(
         provenance={},
         tokens=("citizens", "adults", "bliss", "dismiss", "*"),
@@ -113,6 +119,11 @@ def list_columns() -> dict[str, tuple[str, list[TableColumn]]]:
         "isotropy of samples in one": ("isotropy", [samples[0], cone]),
         "numbers": ("numbers", [cone, round_one]),
         "numbers of a study": ("numbers", runs),
+        "numbers of scores alike": ("numbers", ones),
+        "undefined, and of a basis": (
+            "isotropy",
+            [TableColumn("a", undefined), TableColumn("b", marked)],
+        ),
         "neighbors": ("neighbors", [TableColumn("Orig.", near), TableColumn("FRAGE", near)]),
         "neighbors of six words": ("neighbors", [TableColumn("a", six)]),
     }
@@ -168,29 +179,6 @@ def test_unlike_numbers_are_not_called_closest() -> None:
     assert len(bold) == 4  # of six columns
 
 
-def test_a_study_has_means_over_seeds_and_its_score() -> None:
-    study = sample_training(methods=("mle", "cosreg"))
-    analysis = sample()
-    methods = [TableColumn(name, analysis, study.runs_of(name)) for name in ("mle", "cosreg")]
-    content = named("numbers").fill(methods, "both", ICLR)
-    found = {(row[0], row[1]): row[2:] for row in content.rows}
-    name = "cosine.mean"
-    values = [run.numbers[name] for run in study.runs_of("cosreg")]
-    assert found["cosreg", name] == pytest.approx((np.mean(values), np.std(values, ddof=1)))
-    heads = content.values["blocks"][0]["heads"]
-    assert heads[:2] == ["Method", "perplexity"]
-    perplexities = [row[1] for row in content.values["blocks"][0]["rows"]]
-    assert ["mathbf" in cell for cell in perplexities] == [False, True]
-    assert "standard deviation over seeds" in content.values["caption"]
-    run = study.runs_of("mle")[0]
-    alike = {**run.numbers, "test.perplexity": run.numbers["test.perplexity"] * (1.0 + 1e-9)}
-    runs = (run, replace(run, numbers=alike))
-    ones = [TableColumn(f"m{k}", analysis, (one,)) for k, one in enumerate(runs)]
-    single = named("numbers").fill(ones, "both", ICLR)
-    assert "one seed" in single.values["caption"]
-    assert not any("mathbf" in row[1] for row in single.values["blocks"][0]["rows"])
-
-
 def test_a_wide_table_spans_the_columns_of_the_page_or_is_split() -> None:
     for columns, environment, widths in (
         (2, "table", [3]),
@@ -206,16 +194,6 @@ def test_a_wide_table_spans_the_columns_of_the_page_or_is_split() -> None:
         assert render_body("grid", values).count("Method") == 2 * len(widths)
         # Of a venue with one column, nothing spans two.
         assert lay_out(heads, [heads], ICLR, Latex(""), "x")["environment"] == "table"
-
-
-def test_undefined_and_basis_dependent_values_are_marked() -> None:
-    undefined = with_scalar(sample(), "isotropy.i1", value=None, undefined="too small")
-    marked = with_scalar(sample(), "isotropy.i2", caveats=("basis_dependent",))
-    text = latex("isotropy", [TableColumn("a", undefined), TableColumn("b", marked)])
-    assert "a & -- & $" in text
-    assert r"$^\dagger$" in text
-    assert r"$\dagger$: neighboring eigenvalues" in text
-    assert "dagger" not in latex("isotropy", [TableColumn("a", sample())])
 
 
 def test_isotropy_needs_its_section() -> None:
