@@ -7,7 +7,6 @@ branches.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import re
@@ -35,8 +34,7 @@ class ToyHub:
         ``"ignore ranges"``, ``"wrong range"``, ``"cut"``, ``"cut once"``, ``"busy once"``,
         ``"moved"``, ``"gated"``, ``"missing"``, ``"no repository"``, ``"no revision"``,
         ``"no commit"``, ``"no files"``, ``"broken"``, ``"redirect"``, ``"redirect here"``,
-        ``"loop"``, ``"nowhere"``, ``"other tags"``, ``"other bytes"``,
-        ``"packed"``, ``"long list"``, ``"long error"``, ``"long file"``.
+        ``"loop"``, ``"nowhere"``, ``"other tags"``, ``"other bytes"``.
     requests : list of (method, path, headers)
     sent : int
         Bytes of bodies.
@@ -162,15 +160,13 @@ def _handler(hub: ToyHub, *, is_store: bool) -> type[BaseHTTPRequestHandler]:
                 return self.refuse(500, "")
             if "no repository" in hub.faults:
                 return self.refuse(404, "RepoNotFound")
-            if "packed" in hub.faults:
-                return self.reply(200, gzip.compress(b"{}"), {"Content-Encoding": "gzip"})
             if found := re.fullmatch(rf"/api/models/{REPO}/revision/(.+)", path):
                 at = hub.find(found[1])
                 if "no revision" in hub.faults or at is None:
                     return self.refuse(404, "RevisionNotFound")
                 commit = "main" if "no commit" in hub.faults else at[0]
                 listed = {} if "no files" in hub.faults else at[1]
-                stated = hub.info(commit, listed) + b" " * (10**6 * ("long list" in hub.faults))
+                stated = hub.info(commit, listed)
                 return self.reply(200, stated, {"Content-Type": "application/json"})
             if path == f"/api/models/{REPO}/refs":
                 return self.reply(200, hub.refs(), {"Content-Type": "application/json"})
@@ -179,10 +175,6 @@ def _handler(hub: ToyHub, *, is_store: bool) -> type[BaseHTTPRequestHandler]:
                 return self.refuse(404, "RepoNotFound")
             name = found[2]
             commit, files = hub.find(found[1]) or (COMMIT, hub.files)
-            if "long error" in hub.faults and "Range" in self.headers:
-                return self.reply(404, b" " * 1_500_000, {})
-            if "long file" in hub.faults and "Range" not in self.headers:
-                return self.give(files[name] + b" " * 1_500_000, {"X-Repo-Commit": commit})
             if name not in files or "missing" in hub.faults:
                 return self.refuse(404, "EntryNotFound")
             stated = {

@@ -5,18 +5,16 @@ responses: status and range before the first byte, the commit, and the host that
 """
 
 import os
-import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from embgeo.core.errors import EmbgeoError
 from embgeo.core.version import VERSION
 from embgeo.files.guard import Damaged, fetching, refuse, short
 from embgeo.files.saved import copy_file
-from embgeo.files.small_files import JSON_BYTES, is_plain_name
+from embgeo.files.small_files import is_plain_name
 from embgeo.io.places import ranges
 from embgeo.io.places.cache import hub_cache, is_commit, is_offline, list_kept_revisions
 from embgeo.io.places.names import HubName
@@ -25,10 +23,6 @@ from embgeo.io.places.ranges import RemoteFile
 #: Seconds for a connection, and for the next bytes of one.
 _TIMEOUT = 30.0
 _AGENT = {"library_name": "embgeo", "library_version": VERSION}
-#: Bytes of an answer beyond those that were asked for: of errors and redirects.
-_MORE = 2**20
-#: ``room`` are the bytes that an answer to this thread may have, and the name of the model.
-_limits = threading.local()
 
 
 def list_revisions(name: HubName) -> dict[str, str]:
@@ -40,8 +34,7 @@ def list_revisions(name: HubName) -> dict[str, str]:
         return kept
     with _asking(name):
         api, _ = _open_hub()
-        with _at_most(JSON_BYTES, name):
-            found = api.list_repo_refs(name.repo, repo_type=name.kind)
+        found = api.list_repo_refs(name.repo, repo_type=name.kind)
     named = {one.name: str(one.target_commit) for one in (*found.branches, *found.tags)}
     return _match(name, named)
 
@@ -58,59 +51,11 @@ def _open_hub() -> tuple[Any, str]:
     """Return a client of the Hub, and its address."""
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import OfflineModeIsEnabled
-    from huggingface_hub.utils import get_session
 
     if is_offline():  # the package reads the variable once
         raise OfflineModeIsEnabled
-    hooks = get_session().event_hooks
-    if _limit not in hooks["response"]:
-        hooks["request"].append(_ask_plainly)
-        hooks["response"].append(_limit)
     endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or constants.ENDPOINT
     return HfApi(endpoint=endpoint, **_AGENT), endpoint
-
-
-@contextmanager
-def _at_most(size: int, name: HubName) -> Iterator[None]:
-    """Refuse answers of more bytes: huggingface_hub reads errors, redirects and lists whole."""
-    _limits.room = size, name.text
-    try:
-        yield
-    finally:
-        del _limits.room
-
-
-def _ask_plainly(request: Any) -> None:
-    if hasattr(_limits, "room"):
-        request.headers["Accept-Encoding"] = "identity"
-
-
-def _limit(response: Any) -> None:
-    if hasattr(_limits, "room"):
-        size, name = _limits.room
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise refuse(name, "the server compresses its answer, which it was not asked for")
-        # A stream of the very package that huggingface_hub uses, httpx or its successor.
-        kind = type("Bounded", (_Bounded, type(response.stream)), {})
-        response.stream = kind(response.stream, size, name)
-
-
-class _Bounded:
-    """The body of a response, an error beyond so many bytes."""
-
-    def __init__(self, stream: Any, size: int, name: str) -> None:
-        self._stream, self._size, self._name = stream, size, name
-
-    def __iter__(self) -> Iterator[bytes]:
-        left = self._size
-        for piece in self._stream:
-            left -= len(piece)
-            if left < 0:
-                raise refuse(self._name, f"the server sends more than {self._size:,} bytes")
-            yield piece
-
-    def close(self) -> None:
-        self._stream.close()
 
 
 def _asking(
@@ -138,10 +83,9 @@ class HubFolder:
 
             api, self._endpoint = _open_hub()
         with _asking(name, self._endpoint):
-            with _at_most(JSON_BYTES, name):
-                info = api.repo_info(
-                    name.repo, revision=name.revision, repo_type=name.kind, files_metadata=True
-                )
+            info = api.repo_info(
+                name.repo, revision=name.revision, repo_type=name.kind, files_metadata=True
+            )
             self._headers: dict[str, str] = build_hf_headers(**_AGENT)
         self.commit = str(info.sha)
         if not is_commit(self.commit):
@@ -169,8 +113,7 @@ class HubFolder:
         """Save through the Hub's cache, which other programs share."""
         from huggingface_hub import hf_hub_download
 
-        kept_within = _at_most(self.files[file].size + _MORE, self._repository)
-        with _asking(self._repository, self._endpoint), kept_within:
+        with _asking(self._repository, self._endpoint):
             cached = hf_hub_download(
                 self._repository.repo,
                 self._prefix + file,
@@ -207,8 +150,7 @@ class HubFolder:
             max_retries=ranges.ATTEMPTS - 1,
             base_wait_time=ranges.WAIT,
         )
-        kept_within = _at_most(stop - start + _MORE, self._repository)
-        with _asking(self._repository, self._endpoint), kept_within, asked as response:
+        with _asking(self._repository, self._endpoint), asked as response:
             ranges.require_encryption(url, (str(one.url) for one in (*response.history, response)))
             for one in (*response.history, response):
                 self._check_identity(file, one.headers)
@@ -218,8 +160,6 @@ class HubFolder:
             self._check_range(file, response, start, stop)
             try:
                 yield from response.iter_raw()
-            except EmbgeoError:
-                raise
             except Exception:  # the connection broke: the caller requests the rest
                 return
 
