@@ -38,6 +38,7 @@ from embgeo.numerics.sampling import sample_rows
 from embgeo.numerics.spectra import compute_effective_rank
 from embgeo.stats import LogPartition, Moments, TreatedRows
 from embgeo.stats.all_nearest import AllNearest
+from embgeo.stats.backend.backend import HOST
 
 #: Products for the neighbors after the treatments.
 MOST_NEIGHBOR_PRODUCTS = 5 * 10**10
@@ -106,6 +107,7 @@ class WhatIf:
     def __init__(self, m: Measurement) -> None:
         self.m, self.n, self.d = m, m.facts.m, m.facts.d
         self.sample, self.counted = self._draw()
+        self.pairs = np.triu_indices(len(self.counted), 1)
         rows = np.asarray(m.reader.take(self.sample), dtype=np.float64)
         self.exact = len(self.sample) == self.n
         stored = self._describe("", m.shared.moments, m.shared.eigen_centered)
@@ -236,8 +238,7 @@ class WhatIf:
         _, unsafe = measure_eigengap(values)
         total = float(np.square(unit.sum(axis=0)).sum())
         counted = unit[self.counted]
-        pairs = (counted @ counted.T)[np.triu_indices(len(counted), 1)]
-        counts, _ = np.histogram(np.clip(pairs, -1.0, 1.0), bins=BINS, range=(-1.0, 1.0))
+        counts = HOST.histogram((counted @ counted.T)[self.pairs], BINS)
         return Sampled(
             (total - n) / (n * (n - 1.0)),
             self._find_i1(unit) if turned and not unsafe else None,
