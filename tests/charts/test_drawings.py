@@ -95,7 +95,7 @@ def describe_figure(figure: Figure) -> Iterator[str]:
         yield f"legend {inches(legend, figure)}: {'; '.join(entries)}"
     usual: set[str] = set()
     for ax in figure.axes:
-        title = " ".join(f"{ax.get_title('left')} {ax.get_title()}".split())
+        title = ax.get_title("left") or ax.get_title()
         artists = [*ax.lines, *ax.patches, *ax.collections, *ax.images, *ax.texts]
         yield f"panel {inches(ax, figure)}: {title}, {len(artists)} drawn"
         lines = [describe_axis(axis) for axis in (ax.xaxis, ax.yaxis)]

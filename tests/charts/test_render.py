@@ -193,7 +193,8 @@ def test_large_numbers_are_short() -> None:
         (0.0, "0"),
         (500.0, "500"),
         (5000.0, "5,000"),
-        (4e4, "40k"),
+        (9999.0, "9,999"),
+        (10_000.0, "10k"),
         (2e6, "2,000k"),
     ):
         assert shorten(value) == text
