@@ -307,10 +307,6 @@ ATTACKS: dict[str, tuple[Callable[[World], None], Sequence[str]]] = {
 }  # fmt: skip
 
 
-def test_there_are_fifty() -> None:
-    assert len(ATTACKS) >= 50
-
-
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_ends_in_an_answer(world: World, name: str) -> None:
     prepare, command = ATTACKS[name]

@@ -68,12 +68,6 @@ def energy(s, q):
     return next(k for k in range(1, len(s) + 1) if math.fsum(s[:k] ** 2) >= q * total)
 
 
-def energy_margin(s, q):
-    """How far the decision of :func:`energy` is from a tie, as a share of all energy."""
-    shares = np.cumsum(s**2) / (s**2).sum()
-    return np.abs(shares - q).min()
-
-
 def decay_residual(prior, c1, c2, gamma, curve):
     """Root of the mean square of what a prior leaves of the curve."""
     k = np.arange(1.0, len(curve) + 1)
