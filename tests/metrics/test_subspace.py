@@ -37,13 +37,6 @@ def test_rotated_and_rescaled_copies_span_the_same_space():
         assert value(subspace(X, X @ mixing), "subspace.distance") < 1e-13
 
 
-def test_orthogonal_spaces():
-    Q = orthonormal(8, 45)
-    found = subspace(Q[:, :4], Q[:, 4:])
-    assert value(found, "subspace.distance") == approx(1)
-    np.testing.assert_allclose(found["subspace.principal_angles"].y["principal angle"], 90)
-
-
 def test_given_principal_angles():
     angles = np.array([1e-9, 1e-5, 0.3, 1.2, np.pi / 2])
     Q = orthonormal(10, 46)
