@@ -158,6 +158,8 @@ def find_span(name: str, values: FloatArray) -> tuple[float, float] | None:
     (0.0, 0.2)
     >>> find_span("valid.perplexity", np.array([99.0, 101.0]))
     (98.0, 102.0)
+    >>> find_span("spectrum.effective_rank", np.array([5.0, 9.0]))
+    (0.0, 9.0)
     """
     if name in LEAST_SPANS:
         return LEAST_SPANS[name]

@@ -82,6 +82,8 @@ def test_a_file_gets_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
     print_lines(ColoredLine.of("verdict", "bad"))
     print_report(Path("x.html"), quiet=False, opens=False)
     assert capsys.readouterr().out == "verdict\nreport: x.html\n"
+    with pytest.raises(ValueError, match="JSON"):
+        shared.print_json(np.nan)
 
 
 def test_the_verdict_and_a_gate_have_colors(screen: Screen, tmp_path: Path) -> None:
