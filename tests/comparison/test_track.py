@@ -44,6 +44,7 @@ def test_steps_stand_in_the_names():
         (["m-10k.pt", "m-2M.pt", "m-500.pt"], (10_000, 2_000_000, 500), "m"),
         (["v2-5.pt2", "v2-6.pt2"], (5, 6), ""),
         (["1.npy", "20.npy"], (1, 20), ""),
+        (["run2/ckpt-500.pt"], (500,), "ckpt"),
         (["seed-1/e-5.pt", "seed-2/e-5.pt"], (1, 2), "seed"),
         (["m-2e3.pt", "m-1e4.pt"], (2000, 10_000), "m"),
         (["ckpt-1-loss2.91.pt", "ckpt-2-loss3.31.pt"], (1, 2), "ckpt"),

@@ -79,11 +79,13 @@ def test_no_run_has_the_seed_of_a_trial(tmp_path: Path) -> None:
     rates = tuned(tmp_path)
     trial = load_result(tmp_path / "mle" / "tuning" / "optimizer.lr-0.03")
     assert trial.seed == TUNING_SEED
+    assert trial.test is None
     assert not (tmp_path / "mle" / "seed-0").exists()
     config = complete_settings(settings(compare=METHODS, tune={"lr": RATES}))
     train_every_run(config, tmp_path, rates, runs_here())
     found = load_result(run_folder(tmp_path, "mle", 0))
     assert found.settings["optimizer"]["lr"] == 3e-2
+    assert found.test is not None
     assert found.valid["perplexity"] != trial.valid["perplexity"]
     run(config.one("mle", 0, {LR: 3e-2}), tmp_path / "alone")
     homes = tmp_path / "alone", run_folder(tmp_path, "mle", 0)

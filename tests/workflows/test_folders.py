@@ -20,6 +20,7 @@ from embgeo.files.saved import write_file
 from embgeo.measure import analyze as measuring
 from embgeo.result.saved import JSON_NAME
 from embgeo.workflows import folders
+from embgeo.workflows.cluster import find_files
 from embgeo.workflows.folders import (
     ANALYSIS_FILES,
     OUTPUT_FOLDER,
@@ -184,3 +185,10 @@ def test_files_of_one_matrix_replace_their_own_result(
     for name in ("other*.npy", "other.npy", "hf://org/rows0.npy"):
         with refusal(BadOption):
             refuse_other(Path("out"), name)
+
+
+def test_the_name_of_a_file_is_no_pattern(tmp_path: Path) -> None:
+    for name in ("a[1].npy", "a1.npy"):
+        (tmp_path / name).touch()
+    for name, found in (("a[1].npy", 1), ("a*.npy", 2), ("none.npy", 1)):
+        assert len(find_files(tmp_path / name)) == found
