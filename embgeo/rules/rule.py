@@ -37,14 +37,15 @@ _HOW = "write NAME >= NUMBER, or NAME drop <= NUMBER, NUMBER% or NUMBER se (also
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a rule is written: in a line of a file, or in an option."""
+    """Where a rule is written: in a line of a file, in an option, or in a preset."""
 
     file: str = ""
     line: int | None = None
+    preset: str = ""
 
     def __str__(self) -> str:
         if not self.file:
-            return "--rule"
+            return f"preset {self.preset}" if self.preset else "--rule"
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
     @property
@@ -194,4 +195,4 @@ PRESETS: dict[str, tuple[str, ...]] = {
 def read_preset(name: str) -> tuple[Rule, ...]:
     if name not in PRESETS:
         raise refuse_name("preset", name, PRESETS, argument("preset"))
-    return tuple(Rule.parse(text) for text in PRESETS[name])
+    return tuple(Rule.parse(text, Place(preset=name)) for text in PRESETS[name])

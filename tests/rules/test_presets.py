@@ -31,7 +31,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_is_rules(name: str) -> None:
-    assert all(rule.text for rule in read_preset(name))
+    assert all(rule.text and str(rule.place) == f"preset {name}" for rule in read_preset(name))
 
 
 @pytest.mark.slow
