@@ -169,6 +169,7 @@ def test_bad_tokens_files_are_one_line(tmp_path: Path) -> None:
         (
             (b"the\ncaf\xe9\n", "t.txt"),
             (b"PK\x03\x04\xff", "t.pt"),
+            (b"\xd0" + bytes(7) + b'{"', "t.safetensors"),
             (b"\xef\xbb\xbfcaf\xe9\n", "t.txt"),
             (b'["the",', "t.json"),
             (b"[" * 100_000 + b"]" * 100_000, "t.json"),

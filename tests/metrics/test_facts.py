@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from embgeo.core.matrix import Frequency
+from embgeo.core.options import Options
 from embgeo.core.special import SpecialToken
 from embgeo.metrics import dimension
-from embgeo.metrics.facts import Facts
+from embgeo.metrics.facts import Facts, note_shown
 from embgeo.metrics.frequency import Popularity, rank_by_frequency
 from embgeo.metrics.neighbors import draw_class_queries
+from embgeo.metrics.pairs import measure_positive_halves
 
 N = 100
 
@@ -77,6 +79,19 @@ def test_the_edge_moves_by_a_fourth_of_the_smaller_class() -> None:
         order = np.arange(N)
         known = Popularity(order, order < edge, np.ones(N), np.ones(N), "")
         assert known.edge_step == step
+
+
+def test_a_table_that_shows_all_has_no_note() -> None:
+    assert [note_shown(n, "tokens", 3) for n in (3, 4)] == ["", "4 tokens, 3 are shown"]
+
+
+def test_no_halves_of_pairs_that_nobody_asked_for() -> None:
+    """Nor without groups, nor of a single row: nothing is read."""
+    rows, nothing = np.arange(100), cast("Any", None)
+    for n, groups, pairs in ((100, rows % 16, 0), (100, None, 5), (1, rows[:1], 5)):
+        options = Options(pairs=pairs)
+        facts = Facts(n=n, d=0, kept=rows[:n], groups=groups, options=options)
+        assert measure_positive_halves(facts, nothing, nothing, None) is None
 
 
 def test_pairs_are_unordered() -> None:
