@@ -44,6 +44,9 @@ class Foreign:
     def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
         return ROWS.astype(ml_dtypes.bfloat16)
 
+    for order in ([0, 1, 3, 2, 4], [3, 2, 1, 0], [1, 2, 3]):
+        np.testing.assert_array_equal(Matrix(ROWS).stored(np.array(order)), ROWS[order])
+
 
 def test_arrays_of_other_libraries_and_lists() -> None:
     assert as_matrix(Foreign()).dtype == "bfloat16"

@@ -144,12 +144,13 @@ def onnx_model(path: Path, **saving: Any) -> dict[str, np.ndarray]:
     from onnx import TensorProto, helper, numpy_helper
 
     small = W.astype(ml_dtypes.bfloat16)
+    whole = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
     initializers = [
         numpy_helper.from_array(W, "model.embed_tokens.weight"),
         numpy_helper.from_array(2 * W.astype("f8"), "lm_head.weight"),
         numpy_helper.from_array(W.astype("f2"), "half"),
         numpy_helper.from_array(small, "brain"),
-        numpy_helper.from_array(np.arange(3), "whole"),
+        *(numpy_helper.from_array(np.arange(3).astype(kind), kind) for kind in whole),
         helper.make_tensor("floats", TensorProto.FLOAT, [N, D], W.reshape(-1).tolist()),
         helper.make_tensor("doubles", TensorProto.DOUBLE, [N, D], W.reshape(-1).tolist()),
         helper.make_tensor("words", TensorProto.STRING, [2], [b"a", b"b"]),
