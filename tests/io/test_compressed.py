@@ -107,7 +107,7 @@ def test_cut_and_damaged_data_are_refused(tmp_path: Path, scratch: Path, codec: 
 @each_codec
 def test_bombs(tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, codec: str) -> None:
     monkeypatch.setattr(compressed, "RATIO_FREE_BYTES", 2**20)
-    path = written(tmp_path, COMPRESSORS[codec](GLOVE + bytes(20_000_000)))
+    path = written(tmp_path, COMPRESSORS[codec](100 * GLOVE + bytes(20_000_000)))
     refused(path)
     with refusal(UnreadableFile):
         embgeo.load(written(tmp_path, npy(), "a.npy"), tokens=path)
