@@ -80,7 +80,7 @@ def run_step(
         "PATH": os.environ["PATH"],
         "GITHUB_ACTIONS": "true",
         "GITHUB_EVENT_NAME": event,
-        "GITHUB_REPOSITORY": "team/models",
+        "GITHUB_REPOSITORY": "team/models" * bool(event),
         "GITHUB_ACTION_PATH": str(ROOT),
         "GITHUB_WORKSPACE": str(work / "check out"),
         "GITHUB_OUTPUT": str(work / "output"),
@@ -189,6 +189,7 @@ def test_what_the_gate_step_asks_for(
         ("pull_request_review", "stranger/models", False),
         ("workflow_run", "team/models", True),
         ("workflow_run", "stranger/models", False),
+        ("", "", False),  # nor a repository: two unknown names are not one
     ],
 )
 def test_settings_are_ignored_on_events_of_strangers(
