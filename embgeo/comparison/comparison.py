@@ -24,7 +24,7 @@ from embgeo.core.text import drawable, visible, visible_text
 from embgeo.core.values import Value
 from embgeo.files.records import ARRAYS_NAME, Json, RecordFormat
 from embgeo.result.analysis import Analysis, MissingValue, load_analysis
-from embgeo.result.saved import check_shapes
+from embgeo.result.saved import check_provenance, check_shapes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,6 +65,7 @@ class SavedComparison:
 
 def _check(saved: SavedComparison) -> None:
     """Raise ValueError unless places and lengths fit the members."""
+    check_provenance(saved.provenance)
     check_folders([member.folder for member in saved.members])
     count = len(saved.members)
     for pair in saved.pairs:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,59 @@ from embgeo.files.records import RecordFormat
 from embgeo.numerics.halves import HALVES
 
 JSON_NAME = "analysis.json"
+
+
+class _Frequency(TypedDict, total=False):
+    kind: str
+    source: str
+    sha256: str | None
+    popular_share: float | None
+    n_popular: int
+    n_rare: int
+
+
+class _OfMatrix(TypedDict, total=False):
+    file: str | None
+    tensor: str | None
+    stored_shape: list[int] | None
+    dtype: str | None
+    states: int
+    note: str
+
+
+class _Provenance(TypedDict, total=False):
+    """Facts that readers use, in types that they take; there are others."""
+
+    file: str | None
+    format: str | None
+    tensor: str | None
+    dtype: str | None
+    sha256: str | None
+    command: str | None
+    stored_shape: list[int] | None
+    row_range: list[int] | None
+    n: int
+    d: int
+    kept: int
+    listed: int
+    masked: dict[str, int]
+    zero_entries: float | None
+    frequency: _Frequency | None
+    output: _OfMatrix | None
+    hidden: _OfMatrix | None
+    reference: _OfMatrix | None
+    parts: list[_OfMatrix] | None
+    sections: list[str]
+    options: dict[str, Any]
+    conventions: dict[str, str]
+    versions: dict[str, str | None]
+
+
+def check_provenance(facts: dict[str, Any]) -> None:
+    """Raise ValueError for a fact of another type than it has."""
+    import msgspec
+
+    msgspec.convert(facts, _Provenance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +95,7 @@ class SavedAnalysis:
 
 
 def _check(saved: SavedAnalysis) -> None:
+    check_provenance(saved.provenance)
     for name, scalar in saved.scalars.items():
         if name != scalar.name:
             raise ValueError(f"the scalar {name!r} calls itself {scalar.name!r}")

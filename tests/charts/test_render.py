@@ -160,6 +160,10 @@ def test_a_logarithmic_axis_spans_the_whole_range_of_floats() -> None:
     ax = Figure().add_subplot()
     set_log_ticks(ax.yaxis, np.array([5e-324, 1.0, 1e308]), write_power)
     assert ax.get_yscale() == "log"
+    panel = Panel(Axis("k"), Axis("Z", log=True), (Line(np.arange(2.0), np.array([1.0, 1e308])),))
+    with svg.settings():
+        draw_panel(ax, panel, svg.MEDIUM, {})
+        assert ax.get_ylim()[0] <= 1.0
 
 
 @pytest.mark.parametrize(("top", "limits"), [(0.0, (0.0, 1.0)), (3.0, (-0.15, 3.15))])

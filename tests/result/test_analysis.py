@@ -240,6 +240,26 @@ def test_json_with_a_field_of_another_shape(folder, key, other):
     readable(folder)
 
 
+@pytest.mark.parametrize(
+    ("fact", "other"),
+    [
+        ("versions", 7),
+        ("masked", {"zero": "x"}),
+        ("sections", 7),
+        ("frequency", "x"),
+        ("frequency", {"popular_share": []}),
+        ("options", []),
+        ("d", "x"),
+        ("parts", [7]),
+    ],
+)
+def test_facts_of_another_type_are_refused(folder, fact, other):
+    content = json.loads((folder / JSON_NAME).read_text())
+    content["provenance"][fact] = other
+    (folder / JSON_NAME).write_text(json.dumps(content))
+    refused(folder)
+
+
 def test_truncated_arrays(folder):
     whole = (folder / ARRAYS_NAME).read_bytes()
     for share in (0.0, 0.01, 0.3, 0.7, 0.99):

@@ -111,7 +111,8 @@ def import_matplotlib() -> Any:
 def default_settings(changes: Any) -> Iterator[None]:
     """Set matplotlib's defaults with these changes, whatever the user's matplotlibrc says."""
     matplotlib = import_matplotlib()
-    with matplotlib.rc_context(), warnings.catch_warnings():
+    # The margin of a logarithmic axis may end beyond the largest number.
+    with matplotlib.rc_context(), warnings.catch_warnings(), np.errstate(over="ignore"):
         # Names may be in any script: another font than the one that measures here shows them.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         matplotlib.rcdefaults()
