@@ -75,17 +75,12 @@ class ToyHub:
         ]
         return json.dumps({"branches": listed, "tags": [], "converts": []}).encode()
 
-    def info(self, commit: str, files: dict[str, bytes]) -> bytes:
-        """What the Hub says of the model at a commit."""
-        siblings = [
-            {
-                "rfilename": name,
-                "size": len(data),
-                "blobId": "0" * 40,
-                "lfs": {"size": len(data), "sha256": digest(data), "pointerSize": 130},
-            }
-            for name, data in files.items()
-        ]
+    def info(self, commit: str, files: dict[str, bytes], query: str) -> bytes:
+        """What the Hub says of the model at a commit, and of its files if it is asked to."""
+        siblings: list[dict[str, Any]] = [{"rfilename": name} for name in files]
+        for one, data in zip(siblings, files.values(), strict=True) if "blobs" in query else ():
+            stored = {"size": len(data), "sha256": digest(data), "pointerSize": 130}
+            one.update({"size": len(data), "blobId": "0" * 40, "lfs": stored})
         return json.dumps({"id": REPO, "sha": commit, "siblings": siblings}).encode()
 
 
@@ -166,7 +161,7 @@ def _handler(hub: ToyHub, *, is_store: bool) -> type[BaseHTTPRequestHandler]:
                     return self.refuse(404, "RevisionNotFound")
                 commit = "main" if "no commit" in hub.faults else at[0]
                 listed = {} if "no files" in hub.faults else at[1]
-                stated = hub.info(commit, listed)
+                stated = hub.info(commit, listed, query)
                 return self.reply(200, stated, {"Content-Type": "application/json"})
             if path == f"/api/models/{REPO}/refs":
                 return self.reply(200, hub.refs(), {"Content-Type": "application/json"})
