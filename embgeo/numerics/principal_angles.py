@@ -23,6 +23,8 @@ def column_basis(a: FloatArray, rows: int) -> FloatArray:
     `a`: shape (r, q); the matrix, or the triangular factor of a taller one. `rows`: rows of the
     taller matrix, for the tolerance of its rank. Returns shape (r, rank).
     """
+    # By a power of two, which changes no digit: squares of huge numbers would overflow.
+    a = np.ldexp(a, -np.frexp(np.abs(a).max(initial=0.0))[1])
     norms = np.linalg.norm(a, axis=0)
     if not norms.any():
         return np.zeros((a.shape[0], 0))

@@ -197,7 +197,8 @@ class DistanceTo(PerRow):
         wide, xp = block.wide, block.wide.xp
         point = wide.constant(self.point)
         if not block.is_divisible:
-            return xp.linalg.vector_norm(block.rows - point, axis=1)
+            with np.errstate(over="ignore"):  # of numbers whose squares are none
+                return xp.linalg.vector_norm(block.rows - point, axis=1)
         whole = xp.square(block.norms) + xp.vecdot(point, point)
         squares = whole - 2.0 * (block.rows @ point)
         (near,) = xp.nonzero(~(squares > CANCELLED * whole))

@@ -222,6 +222,7 @@ def test_damage_is_told_in_one_line(tmp_path: Path) -> None:
             lambda d: d["runs"][0]["curves"]["train.loss"]["steps"].pop(),
             lambda d: d["methods"][0].update(unknown=1),
             lambda d: d["provenance"].update(corpus=3),
+            lambda d: d["provenance"].update(settings={"model": 3}),
         ),
     ):
         content = json.loads(json.dumps(STUDY.to_json(sample_training())))

@@ -274,6 +274,9 @@ def check(study: Study) -> None:
     for name in ("corpus", "settings", "versions"):
         if not isinstance(study.provenance.get(name) or {}, Mapping):
             raise ValueError(f"{name} of the provenance is not a table")
+    settings = study.provenance.get("settings") or {}
+    if not isinstance(settings.get("model") or {}, Mapping):
+        raise ValueError("the model of the settings is not a table")
     for run in study.runs:
         if any(len(curve.steps) != len(curve.values) for curve in run.curves.values()):
             raise ValueError("a curve with steps that have no value")
