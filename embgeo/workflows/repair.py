@@ -444,5 +444,9 @@ def check_space(root: Path, files: Sequence[Path], written: Set[Path], home: Pat
 
 
 def format_room(size: int) -> str:
-    """Format a size: ``"7.5 GB"``, and less than one in MB."""
+    """Format a size, less than a gigabyte in megabytes.
+
+    >>> format_room(10**9), format_room(10**9 - 10**6)
+    ('1.0 GB', '999.000 MB')
+    """
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.3f} MB"

@@ -18,7 +18,14 @@ from embgeo.charts import balance, training
 from embgeo.cli.app import run as command
 from embgeo.core.errors import UnreadableFile
 from embgeo.core.progress import Progress
-from embgeo.report.study import claims_line, draw_methods, facts, headlines, render
+from embgeo.report.study import (
+    claims_line,
+    draw_methods,
+    facts,
+    headlines,
+    render,
+    shared_deviations,
+)
 from embgeo.report.study_tables import heads
 from embgeo.report.text.study import render as render_text
 from embgeo.training.study.assemble import assemble_study, warn_of_methods
@@ -236,6 +243,13 @@ def test_a_control_without_runs_is_left_out_of_the_headlines() -> None:
     training = sample_training()
     methods = tuple(replace(method, reference="other") for method in training.methods)
     assert headlines(replace(training, methods=methods)) == (claims_line(training),)
+
+
+def test_what_all_methods_leave_out_is_said_once() -> None:
+    study = sample_training(methods=METHODS)
+    assert shared_deviations(study) == ["rows of norm zero are left out"]
+    last = replace(study.methods[-1], deviations=())
+    assert shared_deviations(replace(study, methods=(*study.methods[:-1], last))) == []
 
 
 def test_few_seeds_are_no_reason_where_they_are_enough() -> None:
