@@ -128,6 +128,8 @@ def main() -> None:
         # Tokens are arbitrary text; characters that the terminal cannot show are escaped.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    # It prints what a server warns of, terminal controls and all.
+    os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:

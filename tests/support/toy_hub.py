@@ -214,7 +214,8 @@ def _handler(hub: ToyHub, *, is_store: bool) -> type[BaseHTTPRequestHandler]:
             self, status: int, body: bytes, headers: dict[str, str], *, cut: bool = False
         ) -> None:
             self.send_response(status)
-            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            warning = {"X-HF-Warning": "to all; \x1b[2J"}
+            for name, value in {"Content-Length": str(len(body)), **warning, **headers}.items():
                 self.send_header(name, value)
             self.end_headers()
             if self.command == "HEAD":

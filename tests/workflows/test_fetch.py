@@ -28,7 +28,7 @@ from embgeo.io.places.cache import SnapshotFolder
 from embgeo.io.places.names import HubName
 from embgeo.io.places.source_record import SOURCE_RECORD
 from tests.support.chat_model import DEAD, write_chat_model
-from tests.support.command import call
+from tests.support.command import call, spawn
 from tests.support.documents import ROOT, agrees, blocks, commands
 from tests.support.moments import drop_temporary, moments, put
 from tests.support.refusals import refusal
@@ -314,6 +314,12 @@ def test_a_server_that_misbehaves_is_refused_in_one_line(hub: ToyHub, fault: str
     # What is left behind is not a model folder, and a later call goes on from it.
     hub.faults.clear()
     assert embgeo.load(NAME).n == 3000
+
+
+def test_what_a_server_warns_of_is_not_printed(hub: ToyHub) -> None:
+    hub.faults.add("no repository")
+    said = spawn("inspect", NAME).stderr
+    assert (said.count("\n"), "\x1b" in said) == (1, False)
 
 
 @pytest.mark.parametrize("fault", ["cut once", "busy once"])
