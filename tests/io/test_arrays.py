@@ -17,6 +17,7 @@ import embgeo
 from embgeo.core.errors import BadOption, LabelMismatch
 from embgeo.core.matrix import Matrix
 from embgeo.io.memory import as_matrix
+from embgeo.io.memory.objects import find_frequency
 from tests.support.refusals import refusal
 from tests.support.sampling import each_value
 
@@ -134,6 +135,12 @@ def test_a_vocabulary_of_another_model_is_told() -> None:
     matrix = as_matrix(ROWS, tokens={f"t{row}": row for row in range(20)})
     assert matrix.tokens == tuple(TOKENS)
     assert "8 tokens of the vocabulary lie beyond the last row" in matrix.origin.notes
+
+
+def test_counts_of_gensim_that_are_none() -> None:
+    for counts in (None, [1.0, np.nan], [-1.0, 3.0], [0.0, 0.0]):
+        kept = {} if counts is None else {"count": np.array(counts)}
+        assert find_frequency(SimpleNamespace(expandos=kept), ["a", "b"]) is None
 
 
 def test_counts_by_row_and_by_token() -> None:

@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 import embgeo
 from embgeo.core.errors import BadOption, UnreadableFile
 from embgeo.io.places import source_record
-from embgeo.io.places.cache import hub_cache, read_reference
+from embgeo.io.places.cache import hub_cache, own_cache, read_reference
 from embgeo.io.places.finding import find_place
 from embgeo.io.places.names import HubName, as_written, is_remote, read_bare_name, read_hub_name
 from embgeo.io.places.source_record import SOURCE_RECORD, ReducedSource, read_source
@@ -80,22 +80,26 @@ def test_paths_are_not_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "below"),
+    ("variable", "cache", "below"),
     [
-        ("HF_HUB_CACHE", ""),
-        ("HUGGINGFACE_HUB_CACHE", ""),
-        ("HF_HOME", "hub"),
-        ("XDG_CACHE_HOME", "huggingface/hub"),
-        ("HOME", ".cache/huggingface/hub"),
+        ("HF_HUB_CACHE", hub_cache, ""),
+        ("HUGGINGFACE_HUB_CACHE", hub_cache, ""),
+        ("HF_HOME", hub_cache, "hub"),
+        ("XDG_CACHE_HOME", hub_cache, "huggingface/hub"),
+        ("HOME", hub_cache, ".cache/huggingface/hub"),
+        ("EMBGEO_CACHE", own_cache, ""),
+        ("XDG_CACHE_HOME", own_cache, "embgeo"),
+        ("HOME", own_cache, ".cache/embgeo"),
     ],
 )
 def test_the_cache_is_where_the_environment_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, below: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, cache: Any, below: str
 ) -> None:
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("EMBGEO_CACHE")
     monkeypatch.setenv(variable, str(tmp_path))
-    assert hub_cache() == tmp_path / below
+    assert cache() == tmp_path / below
 
 
 @pytest.fixture
