@@ -48,6 +48,15 @@ def read_record(file: Path) -> dict[str, list[str]]:
 
 
 def is_near(now: str, before: str, apart: float) -> bool:
-    values = [[float(number) for number in DECIMAL.findall(text)] for text in (now, before)]
-    alike = DECIMAL.sub("#", now) == DECIMAL.sub("#", before)
-    return alike and np.allclose(*values, rtol=apart, atol=apart)
+    """Whether only numbers differ, of as many digits each, and by little."""
+    if DECIMAL.sub("#", now) != DECIMAL.sub("#", before):
+        return False
+    pairs = list(zip(DECIMAL.findall(now), DECIMAL.findall(before), strict=True))
+    if any(count_digits(one) != count_digits(other) for one, other in pairs):
+        return False
+    values = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+    return np.allclose(values[:, 0], values[:, 1], rtol=apart, atol=apart)
+
+
+def count_digits(number: str) -> int:
+    return len(number.partition("e")[0].replace(".", "").lstrip("-0"))
