@@ -60,18 +60,13 @@ def test_padding_never_occurs_and_has_no_other_token() -> None:
     assert padding([3, 4], tokens=tokens, special=special) == [3]
 
 
-def test_queries_of_the_dimension_hold_a_quarter_of_a_million_entries() -> None:
-    for d, size in ((8, 600), (512, 512), (1000, 300)):
-        facts = Facts(n=9_000, d=d, kept=np.arange(9_000))
-        assert len(dimension.draw_queries(facts, facts.kept)) == size
-
-
-def test_queries_of_a_class_hold_half_of_that() -> None:
-    for d, size in ((8, 500), (512, 256), (1000, 200)):
-        counts = Frequency("counts", np.arange(4_000.0), "file")
+def test_queries_hold_a_quarter_of_a_million_entries_and_those_of_a_class_half_of_that() -> None:
+    counts = Frequency("counts", np.arange(4_000.0), "file")
+    for d, size, of_class in ((8, 600, 500), (512, 512, 256), (1000, 300, 200)):
         facts = Facts(n=4_000, d=d, kept=np.arange(4_000), frequency=counts)
+        assert len(dimension.draw_queries(facts, facts.kept)) == size
         queries = draw_class_queries(facts, rank_by_frequency(facts))
-        assert [len(rows) for rows in queries] == [size, size]
+        assert [len(rows) for rows in queries] == [of_class, of_class]
 
 
 def test_the_edge_moves_by_a_fourth_of_the_smaller_class() -> None:

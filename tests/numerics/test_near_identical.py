@@ -152,17 +152,6 @@ def test_it_says_where_near_rows_are_ordinary():
         assert bool(explain_ordinary(mean_cosine, n, d)) == is_ordinary
 
 
-def test_a_group_in_the_middle_of_many_rows_has_no_gap():
-    random = rng(6)
-    rows = random.standard_normal((3000, 64))
-    rows[10] = at_cosine(rows[9], 0.9993, random)
-    for at in range(100, 140):  # around the pair, between one radius and two
-        rows[at] = at_cosine(rows[9], 0.9975, random)
-    alone = np.delete(rows, np.arange(100, 140), axis=0)
-    assert groups_of(search(alone)) == {(9, 10)}
-    assert not len(search(rows).rows)
-
-
 def test_the_largest_of_many_groups_and_some_others_are_looked_at(monkeypatch):
     monkeypatch.setattr(near_identical, "LOOKED_AT", 8)
     random = rng(6)
