@@ -59,6 +59,17 @@ def test_block_keeps_coordinates_within_a_step_and_the_same_scale() -> None:
         assert bottom < 0 < top
 
 
+def test_the_first_plane_has_the_mean_row_and_the_reach_of_isotropic_rows() -> None:
+    analysis = sample()
+    (view,) = (one for one in unpack(analysis)[0]["views"] if "mean" in one)
+    (points,) = (one for one in analysis.points if one.name == view["key"] == "projection.svd2")
+    assert view["mean"] == points.xy.mean(axis=0).tolist()
+    scale = analysis.scalar("tokens.norm_rms").value / 4.0  # of 16 coordinates
+    drawn = scale * np.random.default_rng(0).standard_normal((100_000, 2))
+    within = np.hypot(*drawn.T) < view["isotropic"]
+    assert within.mean() == pytest.approx(0.95, abs=0.005)
+
+
 def test_heavy_tails_keep_their_bulk() -> None:
     analysis = sample()
     norms = next(c for c in analysis.columns if c.name == "tokens.norm")
