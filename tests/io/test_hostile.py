@@ -723,15 +723,7 @@ def bomb(file: Any) -> None:
     file.create_dataset("w", data=zeros, compression="gzip", compression_opts=9)
 
 
-@pytest.mark.parametrize(
-    "fill",
-    [
-        lambda _: None,
-        deep,
-        huge,
-        bomb,
-    ],
-)
+@pytest.mark.parametrize("fill", [lambda _: None, deep, huge, bomb])
 @pytest.mark.usefixtures("workers_here")
 @pytest.mark.slow
 def test_hdf5(tmp_path: Path, fill: Callable[[Any], None]) -> None:

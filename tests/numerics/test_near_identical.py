@@ -80,16 +80,12 @@ def test_the_nearest_of_points_with_a_density_are_no_group(planted):
     assert len(naive_groups(rows)) > 1
 
 
-def test_a_clump_goes_to_leaders(monkeypatch):
-    monkeypatch.setattr(near_identical, "MOST_CANDIDATES", 5)
-    monkeypatch.setattr(near_identical, "LEADERS", 8)
-    rows = with_faults(900, 48, 0.0)
-    assert groups_of(search(rows)) == naive_groups(rows)
-
-
-def test_a_crowded_tree_is_not_listed(monkeypatch):
-    monkeypatch.setattr(near_identical, "MOST_PAIRS", 10)
-    monkeypatch.setattr(near_identical, "MOST_LISTED", 16)
+@pytest.mark.parametrize(
+    "limits", [{"MOST_CANDIDATES": 5, "LEADERS": 8}, {"MOST_PAIRS": 10, "MOST_LISTED": 16}]
+)
+def test_a_clump_goes_to_leaders_and_a_crowded_tree_is_not_listed(limits, monkeypatch):
+    for name, most in limits.items():
+        monkeypatch.setattr(near_identical, name, most)
     rows = with_faults(900, 48, 0.0)
     assert groups_of(search(rows)) == naive_groups(rows)
 

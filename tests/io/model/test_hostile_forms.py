@@ -25,30 +25,11 @@ ENDS = (
     "embed_sum", "cluster_usage", "token_adapter.trainable_tokens_delta", "weight.absmax",
 )  # fmt: skip
 TYPES = {
-    "F32": 4,
-    "F16": 2,
-    "BF16": 2,
-    "F8_E4M3": 1,
-    "U8": 1,
-    "I8": 1,
-    "I32": 4,
-    "U32": 4,
-    "I64": 8,
-}
+    "F32": 4, "F16": 2, "BF16": 2, "F8_E4M3": 1, "U8": 1, "I8": 1, "I32": 4, "U32": 4, "I64": 8,
+}  # fmt: skip
 SHAPES = (
-    (),
-    (0,),
-    (1,),
-    (8,),
-    (12,),
-    (12, 1),
-    (12, 8),
-    (12, 2),
-    (0, 8),
-    (12, 0),
-    (8, 12),
-    (12, 1, 4),
-)
+    (), (0,), (1,), (8,), (12,), (12, 1), (12, 8), (12, 2), (0, 8), (12, 0), (8, 12), (12, 1, 4),
+)  # fmt: skip
 CONFIGS: tuple[dict[str, Any], ...] = (
     {},
     {"hidden_size": 8, "vocab_size": 12, "quantization": {"bits": 4, "group_size": 4}},
