@@ -58,6 +58,7 @@ class _Provenance(TypedDict, total=False):
     hidden: _OfMatrix | None
     reference: _OfMatrix | None
     parts: list[_OfMatrix] | None
+    seed: int | None
     sections: list[str]
     options: dict[str, Any]
     conventions: dict[str, str]

@@ -251,6 +251,7 @@ def test_json_with_a_field_of_another_shape(folder, key, other):
         ("options", []),
         ("d", "x"),
         ("parts", [7]),
+        ("seed", []),
     ],
 )
 def test_facts_of_another_type_are_refused(folder, fact, other):
