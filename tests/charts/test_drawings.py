@@ -25,7 +25,7 @@ from embgeo.charts.render.svg import render_svg
 from embgeo.charts.render.table import find_table
 from embgeo.charts.specification import Chart, Choices, Specification
 from tests.support.chart_samples import every_subject, specification
-from tests.support.record import check_record
+from tests.support.record import check_record, drawn_by_pinned
 
 RECORD = Path(__file__).with_name("drawings.txt")
 COLORS = {color.light: color.name for color in (*theme.DRAWN, theme.GRAY)}
@@ -36,6 +36,7 @@ COLUMN, TEXT = 3.25, 6.75
 MAPS = ("scatter", "scatter-centered", "figure1", "gao-figure-1", "gong-figure-1")
 
 
+@drawn_by_pinned
 @pytest.mark.parametrize(
     "chart",
     [pytest.param(c, marks=pytest.mark.slow if c.name in MAPS else ()) for c in CHARTS],

@@ -14,7 +14,7 @@ from matplotlib.image import imread
 
 from embgeo.cli.app import run
 from embgeo.report.card import draw_card, find_best
-from tests.support.record import check_record
+from tests.support.record import check_record, drawn_by_pinned
 from tests.support.sample_analysis import sample
 from tests.support.sample_comparison import sample_comparison
 from tests.support.sample_runs import SAMPLES, embeddings, sample_training
@@ -35,6 +35,7 @@ RESULTS = {
 }
 
 
+@drawn_by_pinned
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RESULTS)
 def test_the_card_is_the_one_that_was_read(name):

@@ -7,14 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import embgeo
 from tests.support import refusals
 
+PINNED = (Path(__file__).parents[2] / "constraints.txt").read_text("utf-8").split("\n")
+#: Where Matplotlib puts things differs between its versions.
+drawn_by_pinned = pytest.mark.skipif(
+    f"matplotlib=={version('matplotlib')}" not in PINNED,
+    reason="recorded with the Matplotlib of constraints.txt",
+)
 DECIMAL = re.compile(r"-?\d+\.\d*(?:e[+-]\d+)?")
 
 
