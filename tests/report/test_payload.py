@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -71,7 +72,7 @@ def test_the_first_plane_has_the_mean_row_and_the_reach_of_isotropic_rows() -> N
 
 
 def test_heavy_tails_keep_their_bulk() -> None:
-    analysis = sample()
+    analysis = deepcopy(sample())
     norms = next(c for c in analysis.columns if c.name == "tokens.norm")
     norms.values[0] = 1e6
     meta, raw = unpack(analysis)

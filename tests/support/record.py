@@ -35,7 +35,7 @@ def check_record(file: Path, name: str, lines: Iterable[str], apart: float = 0.0
         file.write_text(text, "utf-8", newline="\n")
     for now, before in zip_longest(found, held[name], fillvalue="no line"):
         if not (apart and is_near(now, before, apart)):
-            assert now == before, f"{file.name}, {name}"
+            assert now == before, f"{file.name}, {name}: {now!r} was {before!r}"
 
 
 def escape(line: str) -> str:
