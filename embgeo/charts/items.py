@@ -52,7 +52,7 @@ class StepCurve:
     bend: float | None = None
     #: Steps and values of checkpoints that hold the matrix of an earlier one.
     duplicates: tuple[FloatArray, FloatArray] | None = None
-    #: A later step at which it is no number that can be drawn, as in a run that diverged.
+    #: A later step whose value cannot be drawn, as in a run that diverged.
     lost: float | None = None
 
 

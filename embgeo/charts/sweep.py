@@ -49,7 +49,7 @@ def explain_absence(item: ChartItem, name: str) -> str:
     if scalar is not None:
         return f"{name} is not defined: {scalar.undefined}"
     if name in item.step_curves:
-        return f"its {name} is no number at step {item.step_curves[name].lost:,.15g}"
+        return f"its {name} cannot be drawn at step {item.step_curves[name].lost:,.15g}"
     absent = {} if item.analysis is None else item.analysis.absent
     return absent.get(name.partition(".")[0]) or f"it holds no {name}"
 

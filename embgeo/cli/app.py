@@ -79,7 +79,9 @@ class LazyGroup(TyperGroup):
         near = find_nearest(args[0].lower(), COMMANDS)
         way_out = f"did you mean {near}?" if near else f"see {ctx.command_path} --help"
         if os.path.exists(args[0]):
-            way_out = f"measure a checkpoint with: embgeo analyze {args[0]}"
+            import shlex
+
+            way_out = f"measure a checkpoint with: embgeo analyze {shlex.quote(args[0])}"
         refuse_if(args[0] not in COMMANDS, args[0], "no such command", way_out)
         return super().resolve_command(ctx, args)
 
@@ -128,7 +130,7 @@ def main() -> None:
         # Tokens are arbitrary text; characters that the terminal cannot show are escaped.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    # It prints what a server warns of, terminal controls and all.
+    # huggingface_hub prints warnings of a server as they are, with terminal controls.
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
@@ -240,8 +242,8 @@ def explain_usage(error: Any, arguments: list[str]) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "embgeo"
     way_out = f"see {command} --help"
-    dashed = next((one for one in arguments if one[0] == "-" != one and os.path.lexists(one)), "")
-    if dashed:
+    options = (one for one in arguments if one != "-" and one.startswith("-"))
+    if dashed := next(filter(os.path.lexists, options), ""):
         return one_line(
             BadOption("begins like an option", where=dashed, way_out=f"write ./{dashed}")
         )
@@ -251,9 +253,8 @@ def explain_usage(error: Any, arguments: list[str]) -> str:
         return one_line(explain_value(arguments, error.option_name))
     if hasattr(error, "param_type") and error.param is not None:
         param = error.param
-        name = param.metavar or param.name.upper()
-        if param.param_type_name == "option":
-            name = param.opts[0]
+        is_option = param.param_type_name == "option"
+        name = param.opts[0] if is_option else param.metavar or param.name.upper()
         return one_line(BadOption("is missing", where=name, way_out=way_out))
     if hasattr(error, "param") and hasattr(error.__cause__, "errors"):
         return one_line(explain_wrong(error, way_out))

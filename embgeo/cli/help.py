@@ -109,8 +109,10 @@ class GroupedCommand(TyperCommand):
             names = [p.name for p in self.params if p.param_type_name == "argument"]
             way_out = f"see {ctx.command_path} --help"
             if self.name == "analyze":
+                import shlex
+
                 paths = map(str, (ctx.params[names[0]], *extra))
-                way_out = f"compare them with embgeo diff {' '.join(paths)}"
+                way_out = f"compare them with embgeo diff {shlex.join(paths)}"
             cause = f"{self.name} takes {'one path' if names else 'options only'}"
             raise BadOption(cause, where=extra[0], way_out=way_out)
         return extra

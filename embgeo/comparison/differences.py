@@ -193,7 +193,7 @@ def explain_other_pairs(old: Scalar, new: Scalar, analyses: Sequence[Analysis]) 
     """Explain why bounds are of unlike samples of pairs; empty if they are not."""
     before, after = ((a.provenance.get("options") or {}).get("pairs", "") for a in analyses)
     bounds = old.quantity.family == "cosine" and "at_least" in (old.known, new.known)
-    if before == after or not bounds:
+    if before == after or "" in (before, after) or not bounds:
         return ""
     old_pairs, new_pairs = ("all" if one is None else f"{one:,}" for one in (before, after))
     return f"it depends on the number of pairs: {old_pairs} and {new_pairs} pairs"

@@ -121,7 +121,7 @@ def recall_neighbors(analysis: Analysis, places: IntArray, queries: IntArray) ->
         return None
     if not np.array_equal(places, np.arange(every)):
         return None
-    rounded = analysis.provenance["options"]["precision"] != "float64"
+    rounded = analysis.provenance["options"].get("precision") != "float64"
     if rounded or nearest.neighbors.shape[1] < NEIGHBORS:
         return None
     at = np.searchsorted(nearest.rows, queries)

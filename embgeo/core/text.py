@@ -240,7 +240,7 @@ class ColoredLine(str):
         return self.of(text, self.tone)
 
 
-#: Most characters to which a cell is filled up.
+#: Cells are padded to at most this many characters.
 _WIDEST = 400
 
 
@@ -253,7 +253,7 @@ def align(rows: Sequence[Sequence[str]], left: frozenset[int] = frozenset({0})) 
     ['mean   0.5', 'count   10']
     """
     cells = [[printable(cell) for cell in row] for row in rows]
-    # No cell of any length may fill up the others of its column.
+    # One very long cell does not pad all others of its column.
     widths = [min(_WIDEST, max(map(len, column))) for column in zip(*cells, strict=True)]
     return [
         "  ".join(

@@ -124,7 +124,7 @@ def place_treated(places: TreatedPlaces, name: str) -> FloatArray:
 
 
 def _divide(xy: FloatArray, by: FloatArray) -> FloatArray:
-    """Divide; what no row has stays 0: rows on a line have no spread across it."""
+    """Divide, with 0 where the divisor is 0: rows on a line have no spread across it."""
     return np.divide(xy, by, out=np.zeros_like(xy), where=by > 0)
 
 

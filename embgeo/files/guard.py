@@ -81,7 +81,7 @@ def explain(error: BaseException, what: str = "file", **words: str) -> tuple[str
     inner: BaseException | None = error
     while inner is not None and not hasattr(inner, "verify_message"):
         inner = inner.__context__
-    error = inner or error  # a refused certificate, whatever a library made of it
+    error = inner or error  # libraries wrap a refused certificate
     names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__]
     _, cause, way_out = next(row for row in ERRORS if row[0] in names)
     code = getattr(getattr(error, "response", None), "status_code", None)

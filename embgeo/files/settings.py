@@ -18,8 +18,8 @@ T = TypeVar("T")
 #: The longest file of settings.
 MOST_BYTES = 2**20
 
-#: A string of TOML, or a comment, in which quotes and dots mean nothing. One without an end reaches
-#: as far as it may: looking for the end of each again would take time that grows with the square.
+#: A string of TOML, or a comment, in which quotes and dots mean nothing. An open one reaches
+#: to the end of its line or of the text: looking for the end from each quote would be quadratic.
 LITERAL = re.compile(
     r'"""(?:[^\\]|\\.)*?(?:"{3,5}|\Z)|\'\'\'.*?(?:\'{3,5}|\Z)'
     r'|"(?:[^"\\\n]|\\.)*+"?|\'[^\'\n]*+\'?|\#[^\n]*',

@@ -109,7 +109,7 @@ def notes(
 
 
 def hash_counts(counts: FloatArray, tokens: Sequence[str] | None) -> str:
-    """Return the SHA-256 of counts by token, in whatever rows these are, else by row."""
+    """Return the SHA-256 of counts sorted by token, or by row where there are no tokens."""
     if tokens is not None:
         counts = np.array([count for _, count in sorted(zip(tokens, counts, strict=True))])
     return hashlib.sha256(counts.tobytes()).hexdigest()
@@ -131,7 +131,6 @@ def provenance(
         frequency = {
             "kind": matrix.frequency.kind,
             "source": matrix.frequency.source,
-            # Sorted, as another order of the rows does not make them other counts.
             "sha256": hash_counts(matrix.frequency.counts, matrix.tokens),
             "popular_share": options.popular_share,
             "n_popular": 0 if popular is None else int(popular.sum()),

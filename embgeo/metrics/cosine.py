@@ -95,7 +95,7 @@ def compute_exact_values(moments: Moments) -> list[Scalar]:
     total = 2.0 * m * moments.along_mean() + moments.squares()
     variance = (total - m * rest**2) / (m * (m - 1.0)) - (rest / (m - 1.0)) ** 2
     eps = np.finfo(float).eps
-    if variance <= eps * max(total / m, 4096.0 * eps):  # of orthogonal and of equal rows, rounding
+    if variance <= eps * max(total / m, 4096.0 * eps):  # rounding, for orthogonal or equal rows
         variance = 0.0
     return [
         q.MEAN.measured(mean, convention=CONVENTION),

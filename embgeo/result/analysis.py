@@ -335,7 +335,7 @@ def _check_rows(analysis: Analysis) -> None:
         raise ValueError("the rows are not rows of the matrix")
     counts = analysis.counts
     if counts is not None and not ((counts >= 0) & (counts < 2.0**63)).all():
-        raise ValueError("the counts are not numbers of times")
+        raise ValueError("the counts are not from 0 to 2^63")
     count = len(rows)
     per_row: list[Any] = [analysis.tokens, analysis.counts, analysis.popular]
     per_row += [p.xy for p in analysis.points] + [c.values for c in analysis.columns]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypedDict
+from typing import Any, Required, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,18 @@ from embgeo.numerics.halves import HALVES
 JSON_NAME = "analysis.json"
 
 
-class _Frequency(TypedDict, total=False):
+class _Frequency(TypedDict):
     kind: str
     source: str
     sha256: str | None
     popular_share: float | None
     n_popular: int
     n_rare: int
+
+
+class _Options(TypedDict, total=False):
+    pairs: int | None
+    precision: str
 
 
 class _OfMatrix(TypedDict, total=False):
@@ -46,10 +51,7 @@ class _Provenance(TypedDict, total=False):
     sha256: str | None
     command: str | None
     stored_shape: list[int] | None
-    row_range: list[int] | None
-    n: int
-    d: int
-    kept: int
+    row_range: tuple[int, int] | None
     listed: int
     masked: dict[str, int]
     zero_entries: float | None
@@ -60,16 +62,22 @@ class _Provenance(TypedDict, total=False):
     parts: list[_OfMatrix] | None
     seed: int | None
     sections: list[str]
-    options: dict[str, Any]
     conventions: dict[str, str]
     versions: dict[str, str | None]
 
 
-def check_provenance(facts: dict[str, Any]) -> None:
-    """Raise ValueError for a fact of another type than it has."""
+class _OfAnalysis(_Provenance, total=False):
+    n: Required[int]
+    d: Required[int]
+    kept: Required[int]
+    options: Required[_Options]
+
+
+def check_provenance(facts: dict[str, Any], kind: type = _Provenance) -> None:
+    """Raise ValueError for a fact that is missing, or of another type than it has."""
     import msgspec
 
-    msgspec.convert(facts, _Provenance)
+    msgspec.convert(facts, kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +104,7 @@ class SavedAnalysis:
 
 
 def _check(saved: SavedAnalysis) -> None:
-    check_provenance(saved.provenance)
+    check_provenance(saved.provenance, _OfAnalysis)
     for name, scalar in saved.scalars.items():
         if name != scalar.name:
             raise ValueError(f"the scalar {name!r} calls itself {scalar.name!r}")

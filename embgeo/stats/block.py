@@ -105,7 +105,7 @@ class Block:
         return self.wide.put(scaled / np.sqrt(np.vecdot(scaled, scaled))[:, None])
 
     def along(self, axes: Array) -> Array:
-        """Return ``unit @ axes``, of `wide`; where norms divide, unit rows are not made for it."""
+        """Return ``unit @ axes`` in `wide`, without making unit rows where norms divide."""
         if not self.is_divisible:
             return self.unit @ axes
         return (self.rows @ axes) / self.norms[:, None]

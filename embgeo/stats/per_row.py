@@ -197,7 +197,7 @@ class DistanceTo(PerRow):
         wide, xp = block.wide, block.wide.xp
         point = wide.constant(self.point)
         if not block.is_divisible:
-            with np.errstate(over="ignore"):  # of numbers whose squares are none
+            with np.errstate(over="ignore"):  # squares of huge numbers
                 return xp.linalg.vector_norm(block.rows - point, axis=1)
         whole = xp.square(block.norms) + xp.vecdot(point, point)
         squares = whole - 2.0 * (block.rows @ point)

@@ -555,7 +555,7 @@ def test_why_a_sweep_lacks_a_value() -> None:
     assert refuse(ChartItem("a", undefined, x=1.0), Choices()).endswith("not defined: no rank")
     curve = StepCurve(np.array([1.0]), np.array([3.0]), lost=2.0)
     diverged = ChartItem("a", step_curves={"valid.loss": curve}, x=1.0)
-    said = "its valid.loss is no number at step 2"
+    said = "its valid.loss cannot be drawn at step 2"
     assert refuse(diverged, Choices(scalars=("valid.loss",))) == said
 
 

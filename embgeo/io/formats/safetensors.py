@@ -38,8 +38,6 @@ DTYPES = {
 #: Each entry of the header has such a key once; a name may hold it, too.
 _PLACE = '"data_offsets"'
 
-_WRITE_AGAIN = "save it again with safetensors, or copy it again"
-
 #: Bits of types that do not fill bytes; tensors of these types are left out with a note.
 _PACKED = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}
 
@@ -83,9 +81,9 @@ def open_checkpoint(data: Bytes, _beside: Beside) -> checkpoint.Checkpoint:
 
 
 def read_entries(data: Bytes) -> tuple[int, list[TensorEntry]]:
-    """Read the end of the header and its tensors by their bytes, which they share out.
+    """Read the end of the header, and its tensors in the order of their bytes.
 
-    The format allows no bytes without a tensor; its library refuses such a file, too.
+    Tensors do not overlap and leave no byte over, as the format requires.
     """
     start, header = read_header(data)
     entries = [_entry(name, facts) for name, facts in header.items() if name != METADATA]
@@ -93,7 +91,8 @@ def read_entries(data: Bytes) -> tuple[int, list[TensorEntry]]:
     check_places(((e.name, e.start, e.end) for e in entries), len(data) - start)
     unclaimed = len(data) - start - sum(entry.end - entry.start for entry in entries)
     if unclaimed:
-        raise Damaged(f"{unclaimed:,} bytes after its header belong to no tensor", _WRITE_AGAIN)
+        cause = f"{unclaimed:,} bytes after its header belong to no tensor"
+        raise Damaged(cause, "save it again with safetensors, or copy it again")
     return start, entries
 
 

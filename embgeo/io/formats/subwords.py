@@ -29,7 +29,7 @@ _FNV_PRIME = np.uint32(16777619)
 # Memory for the n-grams or vectors of a block of words.
 _BLOCK_BYTES = 8 * 2**20
 _BYTES_PER_NGRAM = 64
-#: N-grams of all words, whichever limit is larger; published models have some forty a word.
+#: N-grams of all words, or of each on average: the larger limit counts.
 _MOST_NGRAMS, _MOST_OF_A_WORD = 2**28, 100
 
 
@@ -142,6 +142,6 @@ def _blocks(words: Sequence[bytes], subwords: Subwords, d: int) -> Iterator[tupl
 
 
 def _count_ngrams(word: bytes, subwords: Subwords) -> int:
-    """Return the most n-grams that a word of as many bytes has."""
+    """Return the largest number of n-grams that a word of this length can have."""
     lengths = max(subwords.longest - max(subwords.shortest, 1) + 1, 1)
     return (len(word) + 2) * min(lengths, len(word) + 2)

@@ -140,7 +140,7 @@ def _from_lines(lines: list[str], path: Path) -> vocabulary.TokenizerVocabulary:
             raise refuse(
                 path,
                 f"line {number:,}: the count {shown} is not a whole number",
-                f"of a text, count the tokens with {argument('corpus', 'FILE')}",
+                f"to count the tokens of a text, use {argument('corpus', 'FILE')}",
             )
         counts.append(_check_count(count, shown, f"line {number:,}", path))
     numbers = [one for one in ids if one is not None]
@@ -187,9 +187,9 @@ def _check_count(count: object, shown: str, place: str, path: Path) -> int:
 
 
 def are_ids(counts: Sequence[int]) -> bool:
-    """Tell ids and ranks, as in vocab.json, from counts: these are no numbers without a gap.
+    """Tell whether numbers are ids or ranks, as in vocab.json: each once and without a gap.
 
-    Falling by one they may have been made for their order.
+    Numbers that fall by one from row to row may be counts made up for an order.
     """
     in_order = sorted(counts)
     if len(counts) < _FEWEST_IDS or in_order != [*range(in_order[0], in_order[0] + len(counts))]:

@@ -66,9 +66,9 @@ def sequence_of(tokens: Any) -> Sequence[str]:
 
 
 def is_by_name(values: Any, name: str) -> bool:
-    """Tell whether the index of a Series of pandas holds names; refuses one of other row numbers.
+    """Tell whether values are a pandas Series with names as its index.
 
-    False for other objects, too.
+    Refuses a Series whose index is numbers that do not ascend.
     """
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(values, pandas.Series):

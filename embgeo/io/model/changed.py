@@ -18,7 +18,7 @@ from embgeo.io.model.parameter import Module, decoded, matrix_shape
 
 #: Factors of LoRA, with the name of the adapter.
 _LOW_RANK = re.compile(r"\.?lora_(?:embedding_)?[AB](?:\.[^.]+)*$")
-#: Patterns times modules: more would take minutes.
+#: Patterns times modules, each pair of which is compared.
 _MOST_FACTORS = 10_000_000
 _SAVED = re.compile(r"(.*\.|)modules_to_save\.[^.]+\.")
 

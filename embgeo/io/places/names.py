@@ -82,10 +82,11 @@ def _split_address(text: str) -> SplitResult:
     try:
         return urlsplit(text)
     except ValueError as error:
-        # Of what is no address nobody knows where its password is.
-        raise BadOption(
-            f"is no address ({error})", where=f"{text.partition('://')[0]}://…"
-        ) from None
+        # A password could be anywhere in it.
+        where = f"{text.partition('://')[0]}://…"
+        way_out = "write it as https://HOST/PATH"
+        cause = f"is not a valid address ({error})"
+        raise BadOption(cause, where=where, way_out=way_out) from None
 
 
 def is_remote(path: Path | str) -> bool:

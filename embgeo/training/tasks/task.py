@@ -60,7 +60,7 @@ class Task:
     MODELS: ClassVar[tuple[type[EmbeddingModel], ...]] = ()
     #: Evaluates the other splits.
     EVALUATOR: ClassVar[type[SplitEvaluator]] = SplitEvaluator
-    #: The batches of a training split, if it and the settings below are all that they take.
+    #: The batches of a training split; a task whose batches need more overrides `feed`.
     BATCHES: ClassVar[Callable[..., BatchIterator] | None] = None
     #: The score that decides a comparison.
     QUALITY: ClassVar[str] = "loss"
