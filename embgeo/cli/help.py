@@ -22,9 +22,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 #: Options of loading and measuring that the first help of a command lists.
 FIRST = (
-    *("tensor", "rows", "tokens", "counts", "corpus", "rank_order"),
-    *("sections", "show_neighbors", "pairs", "device"),
-)
+    "tensor", "rows", "tokens", "counts", "corpus", "rank_order", "sections", "show_neighbors",
+    "pairs", "device",
+)  # fmt: skip
 #: Command → options that only ``--help-all`` lists.
 RARE: dict[str, set[str]] = {
     "analyze": {

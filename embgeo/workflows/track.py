@@ -106,9 +106,8 @@ def from_names(names: Sequence[str]) -> Steps | None:
     ]
     if not columns:
         return None
-    ranks = [rank_of(word_of(column[0])) for column in columns]
-    if min(ranks) < len(WORDS):  # others are scores, such as losses
-        columns = [column for column, rank in zip(columns, ranks, strict=True) if rank < len(WORDS)]
+    # Beside a number that is called a step, others are scores, such as losses.
+    columns = [c for c in columns if rank_of(word_of(c[0])) < len(WORDS)] or columns
     orders = {tuple(sorted(range(len(names)), key=lambda i: value_of(c[i]))) for c in columns}
     if len(orders) > 1:
         return None
