@@ -522,7 +522,7 @@ def load_groups(
     baseline: Sequence[Result], against: Sequence[Path | str], labels: Sequence[str]
 ) -> tuple[list[ChartItem], list[str]]:
     """Load two groups, such as seeds: their members, and each as a whole; and how they differ."""
-    from embgeo.workflows.groups import list_differences, open_groups
+    from embgeo.workflows.groups import find_unlike, list_differences, name_unlike, open_groups
 
     paths = [path for path in baseline if isinstance(path, Path | str)]
     way_out = "give folders of analyses, or checkpoints"
@@ -547,12 +547,15 @@ def load_groups(
         items.append(
             ChartItem(label, None, curves, runs=tuple(runs), reference=reference, place=place)
         )
-    return items, [
+    unlike = find_unlike(groups)
+    differences = [
         f"{one.title}: {one.before} and {one.after}, {one.word}"
         + ("" if one.p_adjusted is None else f" (p {format_p(one.p_adjusted)} after Holm)")
-        for one in list_differences(groups, paired=paired)
+        for one in list_differences(groups, unlike, paired)
         if one.name in seeds.NAMES
     ]
+    shown = {name: why for name, why in unlike.items() if name in seeds.NAMES}
+    return items, [*differences, *name_unlike(shown)]
 
 
 def member_run(label: str, path: Path, seed: int, analysis: Analysis) -> Run:

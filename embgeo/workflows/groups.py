@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -97,8 +97,8 @@ def compare_groups(
     """
     groups, paired = open_groups(baseline, others, progress=progress, **settings)
     first, second = (tuple(map(str, group.paths)) for group in groups)
-    found = list_differences(groups, paired=paired)
-    return GroupComparison(first, second, paired, found, find_unlike(groups))
+    unlike = find_unlike(groups)
+    return GroupComparison(first, second, paired, list_differences(groups, unlike, paired), unlike)
 
 
 def open_groups(
@@ -160,9 +160,11 @@ def open_member(path: Path, progress: Progress | None, settings: dict[str, Any])
     return analyze(path, reference=False, progress=progress, **settings)
 
 
-def list_differences(groups: Sequence[Group], *, paired: bool) -> tuple[GroupDifference, ...]:
-    """Compare the scalars that all members have, with Holm's correction over all of them."""
-    found, unlike = [], find_unlike(groups)
+def list_differences(
+    groups: Sequence[Group], unlike: Collection[str], paired: bool
+) -> tuple[GroupDifference, ...]:
+    """Compare the other scalars that all members have, with Holm's correction over all of them."""
+    found = []
     for scalar in groups[0].members[0].scalars:
         if scalar.name in unlike:
             continue
@@ -219,6 +221,15 @@ def find_unlike(groups: Sequence[Group]) -> dict[str, str]:
     return found
 
 
+def name_unlike(unlike: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for each reason why scalars are not compared."""
+    reasons: dict[str, list[str]] = {}
+    for name, why in unlike.items():
+        reasons.setdefault(why, []).append(name)
+    for why, named in reasons.items():
+        yield f"Not compared: {list_short(named)} ({why})."
+
+
 def render_groups(found: GroupComparison) -> Iterator[str]:
     """Yield the lines of the table, and what it rests on."""
     rows = [["", "baseline", "against", "difference", "p (Holm)", ""]]
@@ -229,11 +240,7 @@ def render_groups(found: GroupComparison) -> Iterator[str]:
         word = "" if one.interval is None else one.word
         rows.append([one.title, one.before, one.after, change, p, word])
     yield from align(rows, left=frozenset({0, 5}))
-    reasons: dict[str, list[str]] = {}
-    for name, why in found.unlike.items():
-        reasons.setdefault(why, []).append(name)
-    for why, named in reasons.items():
-        yield f"Not compared: {list_short(named)} ({why})."
+    yield from name_unlike(found.unlike)
     sizes = f"{len(found.baseline)} against {len(found.others)}"
     how = "paired by seed" if found.paired else "without pairs of seeds (Welch's t)"
     yield f"{sizes}, {how}; 95% intervals, p after Holm's correction over all numbers."

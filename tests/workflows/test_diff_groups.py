@@ -14,6 +14,7 @@ import pytest
 import embgeo
 from embgeo.core.errors import BadOption
 from embgeo.training.study.deciding import compare_with_control
+from embgeo.workflows.figures import load_groups
 from embgeo.workflows.groups import compare_groups, render_groups
 from tests.support.command import call
 from tests.support.sample_runs import made_runs, sample_training, write_run
@@ -87,6 +88,8 @@ def test_unlike_numbers_are_not_compared(tmp_path: Path) -> None:
     assert "popular_share = 0.2, not 0.5" in groups.unlike["frequency.norm_ratio"]
     assert "number of rows" in groups.unlike["tokens.hubness"]
     assert any("Not compared: frequency." in line for line in render_groups(groups))
+    _, notes = load_groups(folders[:3], folders[3:], ())
+    assert any("Not compared: frequency.probe_auc" in note for note in notes)
 
 
 def test_the_command_prints_groups_and_writes_nothing(tmp_path: Path) -> None:
