@@ -166,8 +166,8 @@ class Monitor:
             resources=resources,
         )
         if lost := analysis.provenance["masked"].get("non-finite"):
-            at = f"at step {self.measured_at:,}"
-            self._warn(f"{lost:,} rows are not finite {at}, and not in what is logged", "rows")
+            which = f"rows with non-finite numbers at step {self.measured_at:,}"
+            self._warn(f"the logged numbers leave out {which}: {lost:,}", "rows")
         found: dict[str, float] = {}
         for name in self.scalars:
             scalar = analysis.find_scalar(name)

@@ -328,8 +328,9 @@ def list_unlike(rule: Rule, matrix: Measured, other: Measured) -> list[str]:
     shapes = [(m.provenance.get("n"), m.provenance.get("d")) for m in (other, matrix)]
     if shapes[0] != shapes[1] and not any(None in shape for shape in shapes):
         notes.append(f"the baseline has {shapes[0][0]:,} × {shapes[0][1]:,} entries")
-    before, now = (m.provenance.get("row_range", "not kept") for m in (other, matrix))
-    if before != now and "not kept" not in (before, now):
+    ranges = [m.provenance["row_range"] for m in (other, matrix) if "row_range" in m.provenance]
+    if len(ranges) == 2 and ranges[0] != ranges[1]:
+        before = ranges[0]
         which = "all rows" if before is None else f"rows {before[0]:,} to {before[1] - 1:,}"
         notes.append(f"the baseline is of {which}")
     named = (other.tensor, matrix.tensor)

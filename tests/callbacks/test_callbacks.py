@@ -134,7 +134,7 @@ def test_rows_that_are_not_finite_are_said_once() -> None:
     rows = ROWS.copy()
     rows[3] = np.nan
     monitor = quick()
-    with pytest.warns(UserWarning, match="1 rows are not finite at step 7, and not in what"):
+    with pytest.warns(UserWarning, match="leave out rows with non-finite numbers at step 7: 1"):
         assert monitor.measure(rows, 7) != {}
     assert monitor.measure(rows, 8) != {}
 

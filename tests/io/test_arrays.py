@@ -121,7 +121,7 @@ def test_two_tokens_of_one_row_are_told() -> None:
     matrix = as_matrix(ROWS, tokens=vocabulary)
     assert matrix.tokens is not None
     assert matrix.tokens[2:5] == ("t2", "again", "t4")
-    note = "1 rows have two tokens in the vocabulary; the last one is shown"
+    note = "tokens not shown, as a later one has the same row: 1"
     assert note in matrix.origin.notes
 
 

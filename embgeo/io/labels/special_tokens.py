@@ -24,7 +24,7 @@ _SPELLED = re.compile(
     r"<\|[^|<>\s]{1,80}\|>|<｜[^｜<>\s]{1,80}｜>|</?[A-Za-z_][\w.:-]{0,80}>|\[/?[A-Za-z_]{1,80}\]"
 )
 _SETTINGS = "tokenizer_config.json"
-#: Characters of a template times tokens that are looked for in it; Gemma's are 2^27.
+#: Characters of a template times the tokens that are sought in it.
 _MOST_LOOKED_AT = 2**30
 
 _RolesByToken = dict[str, set[Role]]

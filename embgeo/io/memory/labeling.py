@@ -96,7 +96,7 @@ def from_vocabulary(vocabulary: Mapping[Any, Any], n: int) -> tuple[Sequence[str
     read = READERS[guess_scheme(list(rows.values()))]
     found = [read(rows[row]) if row in rows else f"<row {row}>" for row in range(last + 1)]
     shared = len(vocabulary) - len(rows)
-    notes = (f"{shared:,} rows have two tokens in the vocabulary; the last one is shown",)
+    notes = (f"tokens not shown, as a later one has the same row: {shared:,}",)
     # Tokens beyond the last row are appended, so that another vocabulary size is noted.
     found += [token for row, token in rows.items() if row > last]
     return found, notes if shared else ()
